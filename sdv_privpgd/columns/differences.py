@@ -12,11 +12,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from sdv_privpgd.base.domain import Clique, FieldsAlone
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval, Ticks
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
-from sdv_privpgd.columns.merging import Merging, merged_neighbors
+from sdv_privpgd.columns.merging import HARDLY, Merging, merged_neighbors
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 
 _SMALL = 1e-6
@@ -28,8 +29,9 @@ UNITS = ("ns", "us", "s", "m", "h", "D", "M", "Y")
 _IN_A_SECOND = {"us": 10**6, "ns": 10**9}
 """The number of microseconds and of nanoseconds in a second, by NumPy's names for the units."""
 
-_HARDLY = 1e-9
-"""The frequency, as a part of all rows, of cells that seem to hold none."""
+_FAR = 5.0
+"""A value with so many times the rows of those around it is shared by many; beside a cell of the
+column, one of the difference that is so many times as wide says nothing."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,10 @@ class Difference(FieldsAlone):
             allowed[own.num_values :, -1] = True
         return allowed
 
+    def widths(self, column: Column) -> np.ndarray:
+        """The width, in steps, of each of a column's codes."""
+        return self._at(column, BELOW_ONE) - self._at(column, 0.0)
+
     def _at(self, column: Column, position: float) -> np.ndarray:
         """The value, in steps, at a position of each of a column's codes."""
         codes = np.arange(column.num_values)
@@ -100,6 +106,9 @@ class Difference(FieldsAlone):
         A value outside its column's range becomes the nearest end of it. If ``moves`` is set, the
         known value is first moved to where the difference has room: evenly inside its cell, or to
         the nearest value.
+
+        Values that many rows share stay, and no other row gets one. Beside them, and
+        where its own cell is very wide, the difference only says where in its code a value is.
         """
         upwards = known == self.low.name
         own, other = (self.low, self.high) if upwards else (self.high, self.low)
@@ -113,13 +122,24 @@ class Difference(FieldsAlone):
         code, place = codes[known][rows], places[known][rows]
         step = self.column.at(codes[self.name][rows[lent]], places[self.name][rows[lent]])
         step = step if upwards else -step
+        was, there = (code, place), (codes[other.name][rows], places[other.name][rows])
+        is_shared, stays = _are_shared(own, *was), _are_shared(other, *there)
         if moves:
             for is_most, end in enumerate(self.ends_of(other)):
                 code, place = self._moved(own, code, place, end - step, bool(is_most))
+            beside = self._located(own, self._steps(other, other.at(*there)) - step, not upwards)
+            code, place = _either(stays, beside, (code, place))
+            code, place = _either(is_shared | (stays & (code != was[0])), was, (code, place))
             codes[known][rows], places[known][rows] = code, place
-        reached = self._steps(own, own.at(code, place)) + step
-        found = np.clip(self._values(other, reached, upwards), *_ends(other))
-        codes[other.name][rows], places[other.name][rows] = other.locate(found)
+        value = self._steps(own, own.at(code, place))
+        found = self._located(other, value + step, upwards)
+        wide, fine = self.widths(self.column), self.widths(other)
+        coarse = wide[codes[self.name][rows[lent]]] > _FAR * fine[there[0]]
+        least = _ends(self.column)[0] * (1 if upwards else -1)
+        kept = self._moved(other, *there, value + least, not upwards)
+        keeps = (is_shared | coarse | _are_shared(other, *found)) & (found[0] != there[0])
+        found = _either(keeps & (kept[0] == there[0]), kept, found)
+        codes[other.name][rows], places[other.name][rows] = _either(stays, there, found)
 
     def _moved(
         self, own: Column, code: np.ndarray, place: np.ndarray, limit: np.ndarray, is_most: bool
@@ -127,10 +147,9 @@ class Difference(FieldsAlone):
         """The codes and positions, moved where their values are beyond a limit."""
         value = self._steps(own, own.at(code, place))
         beyond = value > limit if is_most else value < limit
-        nearest, edge = own.locate(np.clip(self._values(own, limit, not is_most), *_ends(own)))
+        nearest, edge = self._located(own, limit, not is_most)
         inside = np.minimum(place * edge if is_most else edge + place * (1 - edge), BELOW_ONE)
-        moved = np.where(nearest == code, inside, edge)
-        return np.where(beyond, nearest, code), np.where(beyond, moved, place)
+        return _either(beyond, (nearest, np.where(nearest == code, inside, edge)), (code, place))
 
     @cached_property
     def unit(self) -> str:
@@ -151,6 +170,12 @@ class Difference(FieldsAlone):
         if isinstance(self.column.cells, Interval):
             return column.numbers(values).astype(np.float64)
         return values * int(column.tick / self.column.tick)
+
+    def _located(
+        self, column: Column, steps: np.ndarray, upwards: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The codes and positions in a column that are nearest to steps, rounded up or down."""
+        return column.locate(np.clip(self._values(column, steps, upwards), *_ends(column)))
 
     def _values(self, column: Column, steps: np.ndarray, upwards: bool) -> np.ndarray:
         """Steps of the difference as values of a column's cells, rounded up or down."""
@@ -234,6 +259,23 @@ def _fits(draft: Difference) -> bool:
     return max(ends) - min(ends) < largest and max(map(abs, ends)) < largest
 
 
+def _either(which: np.ndarray, first: tuple, second: tuple) -> tuple[np.ndarray, np.ndarray]:
+    """The codes and positions of the first where ``which`` is set, else of the second."""
+    code, place = (np.where(which, *both) for both in zip(first, second, strict=True))
+    return code, place
+
+
+def _are_shared(column: Column, codes: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Marks values that many rows share, as caps and open ends: most of a code, and a peak."""
+    values, cells, merging = column.at(codes, places), column.cells, column.merging
+    middle = [column.at(codes, np.full(codes.shape, part)) == values for part in (0.25, 0.75)]
+    if merging is None or not isinstance(cells, Ticks):
+        return np.all(middle, axis=0)
+    dense = np.array(merging.frequencies) / cells.widths
+    usual = np.median(sliding_window_view(np.pad(dense, 4, mode="reflect"), 9), axis=1)
+    return np.all([*middle, (dense > _FAR * usual)[merging.at(codes, places)[0]]], axis=0)
+
+
 def _is_exact(column: Column) -> bool:
     """Whether each value of a column has a code of its own."""
     cells = column.cells
@@ -285,6 +327,6 @@ def merged(difference: Difference, frequencies: Sequence[float], num_bins: int) 
     first, last = int(held[0]), int(held[-1])
     inner = merged_neighbors(frequencies[first : last + 1], num_bins)
     codes = np.pad(inner.codes, (first, len(frequencies) - 1 - last), mode="edge")
-    least = sum(frequencies) * _HARDLY
+    least = sum(frequencies) * HARDLY
     merging = Merging(tuple(codes.tolist()), tuple(max(each, least) for each in frequencies))
     return replace(difference, column=replace(difference.column, merging=merging))

@@ -18,8 +18,8 @@ _LIGHT = 1e-5
 """Codes with less than this part of the mass stay whole: the noise of another code would cost more
 than its values tell."""
 
-_HARDLY = 1e-9
-"""The part of its code that a cell without any frequency gets if only such cells are asked for."""
+HARDLY = 1e-9
+"""The part of its code, or of all rows, that a cell has in which none seem to lie but some may."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Merging(FieldsAlone):
 
     def narrowed(self, shares: np.ndarray) -> "Merging":
         """The same codes with these shares of the cells. Cells that never occur count a little."""
-        frequencies = (self._shares[self._rank] + _HARDLY) * shares
+        frequencies = (self._shares[self._rank] + HARDLY) * shares
         return replace(self, frequencies=tuple(frequencies.tolist()))
 
     # In the properties below the cells are in the order of their codes.

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sdv_privpgd.columns.bins import Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.differences import Difference, difference_of, merged
+from sdv_privpgd.columns.merging import HARDLY
 
 FINE = 128
 """The number of cells of a difference whose shape is to be found."""
@@ -18,17 +18,8 @@ _FEWEST = 8
 _MOST = 6
 """The largest number of differences in a table: each makes all answers a little noisier."""
 
-_HARDLY = 1e-9
-"""The smallest frequency, as a part of all rows, of a cell that a sum may fall in."""
-
 _MUCH = 1.5
 """A later column decides in place of a column whose cells are at least this many times as wide."""
-
-_SECONDS = {
-    "ns": 1e-9, "us": 1e-6, "s": 1.0, "m": 60.0, "h": 3_600.0, "D": 86_400.0, "M": 2.63e6,
-    "Y": 3.156e7,
-}  # fmt: skip
-"""The seconds in each of NumPy's units of time."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +99,7 @@ def told_apart(column: Column) -> Column:
     merging = column.merging
     if merging is None:
         return column
-    least = max(sum(merging.frequencies), 1.0) * _HARDLY
+    least = max(sum(merging.frequencies), 1.0) * HARDLY
     frequencies = tuple(max(each, least) for each in merging.frequencies)
     return replace(column, merging=replace(merging, frequencies=frequencies))
 
@@ -121,15 +112,14 @@ def put_differences(
 ) -> None:
     """Computes columns in order from the others and the differences, in place.
 
-    Columns in ``held`` stay as they are, and the others are computed from them. Among related
-    columns none of which is held, the lowest stays, or the one with the finest cells if they are
-    much finer.
+    Columns in ``held`` stay as they are, and the others are computed from them. Where none of
+    related columns is held, the lowest stays, or the next if its cells are much finer.
     """
     settled = set(held)
     while left := [d for d in differences if not {d.low.name, d.high.name} <= settled]:
         known = [d for d in left if {d.low.name, d.high.name} & settled]
         if not known:
-            root = _finest(left[0], left)
+            root = _finest(left[0])
             settled.add(root)
             continue
         difference = known[0]
@@ -140,30 +130,8 @@ def put_differences(
         settled.add(other)
 
 
-def _finest(difference: Difference, differences: Sequence[Difference]) -> str:
-    """The column with the finest cells among those related to a difference's columns."""
-    together = {difference.low.name: difference.low, difference.high.name: difference.high}
-    for _ in differences:
-        for each in differences:
-            if {each.low.name, each.high.name} & together.keys():
-                together |= {each.low.name: each.low, each.high.name: each.high}
-    widths = {name: _mean_width(column) for name, column in together.items()}
-    finest = min(widths, key=lambda name: widths[name])
-    first = difference.low.name
-    return finest if widths[finest] * _MUCH < widths[first] else first
-
-
-def _mean_width(column: Column) -> float:
-    """The average width of the code of a value, in seconds or as a number."""
-    cells, merging = column.cells, column.merging
-    if isinstance(cells, Interval):
-        widths = np.diff(cells.edges)
-    else:
-        assert isinstance(cells, Ticks)
-        tick = float(column.tick) if column.unit is None else _SECONDS[column.unit]
-        widths = cells.widths * tick
-    if merging is None:
-        return float(widths.mean())
-    of_codes = np.bincount(merging.codes, weights=widths)
-    masses = np.bincount(merging.codes, weights=merging.frequencies)
-    return float(np.average(of_codes, weights=masses if masses.sum() > 0 else None))
+def _finest(difference: Difference) -> str:
+    """The low column of a difference, or the high one if its cells are much finer."""
+    low, high = difference.low, difference.high
+    widths = [np.median(difference.widths(column)) for column in (low, high)]
+    return high.name if widths[1] * _MUCH < widths[0] else low.name

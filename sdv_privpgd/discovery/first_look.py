@@ -1,6 +1,5 @@
 """The first look of discovery: what is asked of columns of which little is known. Public."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,6 +8,7 @@ from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.columns.facts import DateFacts, NumberFacts
 from sdv_privpgd.columns.readings import Reading, attribute_of
 from sdv_privpgd.columns.values import Value
+from sdv_privpgd.discovery.categories import Values
 from sdv_privpgd.discovery.grids import POWERS, YEARS
 from sdv_privpgd.discovery.looks import Look
 from sdv_privpgd.discovery.ranges import Rough, roughly
@@ -19,12 +19,6 @@ from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 
 _PARTS = {"categories": 4, "coarse": 2, "grid": 2, "numbers": 2, "precision": 1, "rows": 1}
 """How the look's budget is divided. A precision and the number of rows are hard to miss."""
-
-_SURE = 2.0
-"""So many standard deviations of rows must have other values for these to be asked for."""
-
-Values = dict[str, list[tuple[Value | None, int]]]
-"""Of some columns: values and their noisy counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +51,18 @@ class FirstLook:
         (rows,) = asker.measure([CountQuery()], part, what="number of rows")
         return rows
 
-    def values(
-        self, asker: Asker, mu_squared: Fraction, delta: Fraction, kind: str, what: str
-    ) -> Values:
-        """The frequent values of the columns of a kind. Public."""
-        names = _asked(self.looks, kind)
-        part = mu_squared / self._parts(asker.adjacency) * _PARTS[kind] * len(names)
+    def numbers(self, asker: Asker, mu_squared: Fraction, delta: Fraction) -> Values:
+        """The frequent values of numbers. Public."""
+        names, part = self.part("numbers", mu_squared, asker.adjacency)
+        what = "numbers that many rows share"
         return asker.discover(part, delta, what=what, names=names) if names else {}
+
+    def part(
+        self, kind: str, mu_squared: Fraction, adjacency: Adjacency
+    ) -> tuple[list[str], Fraction]:
+        """Returns the columns that are asked for something, and their part of the look's budget."""
+        names = [name for name, look in self.looks.items() if kind in look.asks]
+        return names, mu_squared / self._parts(adjacency) * _PARTS[kind] * len(names)
 
     def measured(
         self,
@@ -74,10 +73,11 @@ class FirstLook:
         progress: Progress,
     ) -> dict[tuple[str, str], Measurement]:
         """The answers on grids of some kinds, of equal parts, by kind and column. Public."""
-        asked = [(kind, name) for kind in kinds for name in _asked(self.looks, kind)]
+        parts = {kind: self.part(kind, mu_squared, asker.adjacency) for kind in kinds}
+        asked = [(kind, name) for kind, (names, _) in parts.items() for name in names]
         if not asked:
             return {}
-        part = mu_squared / self._parts(asker.adjacency) * _PARTS[kinds[0]] * len(asked)
+        part = sum((own for _, own in parts.values()), Fraction(0))
         queries = [MarginalQuery((attribute_of(*each),)) for each in asked]
         answers = asker.measure(queries, part, what=what, progress=progress)
         return dict(zip(asked, answers, strict=True))
@@ -113,26 +113,10 @@ class FirstLook:
         return rows + sum(_PARTS[kind] for look in self.looks.values() for kind in look.asks)
 
 
-def has_others(
-    found: list[tuple[Value | None, int]], stddev: float, rows: Measurement | None
-) -> bool:
-    """Whether many rows, surely, have none of the values that were found. Public.
-
-    ``stddev`` is that of their counts.
-    """
-    assert rows is not None  # asked for wherever categories are
-    rest = int(rows.answer[0]) - sum(number for _, number in found)
-    return rest > _SURE * math.hypot(rows.stddev, stddev * math.sqrt(len(found)))
-
-
 def _most_frequent(found: list[tuple[Value | None, int]]) -> dict[float, float]:
     """The numbers and their noisy counts, the largest first."""
     numbers = [(number, float(key)) for key, number in found if isinstance(key, int | float)]
     return {key: float(number) for number, key in sorted(numbers, reverse=True)}
-
-
-def _asked(looks: Mapping[str, Look], kind: str) -> list[str]:
-    return [name for name, look in looks.items() if kind in look.asks]
 
 
 def _reading_of(look: Look) -> Reading:

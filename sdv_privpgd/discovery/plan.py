@@ -6,7 +6,7 @@ they do. So both are looked at more closely where many rows share a cell, as oft
 allows, and at last on a fine grid: its cells hold about equally many rows, values that many rows
 share are on their own, and rows beyond a declared range are counted. Of short declared ranges,
 which have no finer grid, a small question counts the rows beyond. Categories are counted as they
-are and released above a threshold, then once more, with less noise, where many rows have others.
+are and released above a threshold, then once more, with less noise, where rows have others.
 All of it is asked of the curator, so the ledger has it; what is made of the noisy answers is
 post-processing. The table is passed on unseen.
 """
@@ -27,10 +27,11 @@ from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, Num
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.discovery.bounds import inside
-from sdv_privpgd.discovery.first_look import FirstLook, has_others
+from sdv_privpgd.discovery.categories import Values, categories, found_categories, frequencies
+from sdv_privpgd.discovery.first_look import FirstLook
 from sdv_privpgd.discovery.looks import SINGLE, Look, look_into
 from sdv_privpgd.discovery.outside import Beyond, Fenced, fenced, fenced_whole, part_for_short
-from sdv_privpgd.discovery.ranges import Rough, categories, frequencies, looked_into
+from sdv_privpgd.discovery.ranges import Rough, looked_into
 from sdv_privpgd.discovery.transcript import Asker, Transcript
 from sdv_privpgd.estimate.noisy_tables import Total, estimate_total
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -85,13 +86,6 @@ class Discovery(NamedTuple):
     inside: frozenset[str] = frozenset()
 
 
-class _Others(NamedTuple):
-    """Columns of which many rows have values that were not found, and who can be asked again."""
-
-    asker: Asker
-    names: list[str]
-
-
 def reserved_delta(undeclared: Mapping[str, ColumnFacts], delta: float) -> Fraction:
     """The part of delta that discovery needs for the thresholds."""
     return Fraction(delta) * _DELTA_SHARE * _thresholds(_looks(undeclared))
@@ -103,13 +97,14 @@ def discover(
     books: Books,
     share: Fraction,
     *,
+    for_categories: Fraction = Fraction(0),
     short: Mapping[str, ColumnFacts] = MappingProxyType({}),
     transcript: Transcript | None = None,
     progress: Progress = silent,
 ) -> Discovery:
     """What takes the place of a declaration, or goes with it. Public.
 
-    Privacy: ``share`` of the ledger's budget at most, ``part_for_short`` of it beside that, and
+    Privacy: these shares of the ledger's budget at most, ``part_for_short`` of it beside that, and
     ``reserved_delta``, which it must have kept.
 
     Args:
@@ -119,6 +114,7 @@ def discover(
         books: Of the fit.
         share: Of the budget, for all columns together. A first look at all of them finds what is
             frequent and how large numbers are; the second is at what that left open.
+        for_categories: Beside that, of the budget, for columns whose categories are not declared.
         short: What is declared of columns of numbers and dates that are not looked into. It is
             counted how many rows lie beyond their ranges.
         transcript: Gets the answers, and has those of a discovery that ended early.
@@ -131,14 +127,11 @@ def discover(
     # A strategy may have a part of what is reserved, which is not to be used up here.
     delta = books.ledger.reserved / max(_thresholds(looks), 1)
     delta = min(delta, Fraction(books.ledger.delta) * _DELTA_SHARE)
-    rough, found, others, left = _first(table, looks, books, budget, delta, known, progress)
     measured = {name: look for name, look in looks.items() if "categories" not in look.asks}
-    if others:
-        part = left * len(others.names) / (len(others.names) + len(measured))
-        left -= part
-        what = "rarer categories of undeclared columns"
-        more = others.asker.discover(part, delta, what=what, names=others.names)
-        found |= {name: [*found[name], *values] for name, values in more.items()}
+    first, spare = budget * _FIRST_SHARE, books.ledger.budget * for_categories
+    rest = (budget - first) * (1 - Fraction(len(measured), max(len(looks), 1))) + spare
+    rough, found, own, cost = _first(table, looks, books, first, rest, delta, known, progress)
+    left = budget - own - max(cost - spare, 0)  # the tables have what is left of the spare part
     facts: dict[str, ColumnFacts] = {
         name: categories(_categories(looks[name]), values) for name, values in found.items()
     }
@@ -203,30 +196,29 @@ def _first(
     table: PrivateTable,
     looks: Mapping[str, Look],
     books: Books,
-    budget: Fraction,
+    part: Fraction,
+    more: Fraction,
     delta: Fraction,
     known: Transcript,
     progress: Progress,
-) -> tuple[dict[str, Rough], dict[str, list], _Others | None, Fraction]:
-    """What the first look found of numbers and dates; frequent categories; columns with others.
+) -> tuple[dict[str, Rough], Values, Fraction, Fraction]:
+    """What the first look found of numbers and dates, all categories, and what these two cost.
 
-    And what is left of the budget.
+    Categories have ``more`` than their part of the look.
     """
     if not any(look.asks for look in looks.values()):
-        return {}, {}, None, budget
-    part = budget * _FIRST_SHARE
+        return {}, {}, Fraction(0), Fraction(0)
     look = FirstLook.at(table, looks)
     asker = known.asking(lambda: table.first_look(look.readings, books, progress), books)
     rows = look.rows(asker, part)
-    found = look.values(asker, part, delta, "categories", "categories of undeclared columns")
-    names = [name for name, each in found.items() if has_others(each, asker.stddev, rows)]
-    numbers = look.values(asker, part, delta, "numbers", "numbers that many rows share")
+    names, own = look.part("categories", part, asker.adjacency)
+    found, cost = found_categories(asker, names, own + more, delta, rows)
+    numbers = look.numbers(asker, part, delta)
     answers = {
         **look.measured(asker, part, ("coarse", "grid"), SIZES, progress),
         **look.measured(asker, part, ("precision",), "precisions of numbers and dates", progress),
     }
-    others = _Others(asker, names) if names else None
-    return look.rough(answers, rows, numbers), found, others, budget - part
+    return look.rough(answers, rows, numbers), found, part - own, cost
 
 
 def _closer(

@@ -1,4 +1,4 @@
-"""The range, precision and categories of a column, as noisy answers show them. Public."""
+"""The range and precision of a column, as noisy answers show them. Public."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.cutting import MOST_CATEGORIES
-from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
-from sdv_privpgd.columns.values import Value, in_order
+from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.discovery.bounds import inside, numbers_at, range_of, starts_of, within
 from sdv_privpgd.discovery.grids import DAY, POWERS, YEARS
 from sdv_privpgd.discovery.looks import Look
@@ -26,7 +24,6 @@ from sdv_privpgd.discovery.searching import Blocks, likeliest_end, searched, tri
 from sdv_privpgd.discovery.tails import with_light_ends
 from sdv_privpgd.discovery.zoom import Picture
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
-from sdv_privpgd.estimate.support import pooled
 from sdv_privpgd.privacy.measurement import Measurement
 
 
@@ -190,51 +187,3 @@ def _total(answers: Sequence[Measurement], rows: Measurement | None) -> Total:
     noise = math.hypot(*(answer.stddev for answer in answers)) / len(answers)
     number = max(float(rows.answer[0]) - max(missing, 0.0), 1.0)
     return Total(number, math.hypot(rows.stddev, noise))
-
-
-def categories(known: CategoryFacts, found: list[tuple[Value | None, int]]) -> CategoryFacts:
-    """The distinct categories among the values found, and one more for all other values.
-
-    Of two values that Python finds equal the more frequent one is kept. Booleans and bytes have no
-    further category: there, other values are missing.
-    """
-    most: dict[Any, tuple[int, Value]] = {}
-    for key, number in found:
-        if key is not None and (key not in most or number > most[key][0]):
-            most[key] = number, key
-    values = in_order(key for _, key in most.values())
-    frequencies = None
-    if len(values) > MOST_CATEGORIES:
-        number = {key: number for number, key in most.values()}
-        frequencies = tuple(float(max(number[key], 0)) for key in values)
-    return CategoryFacts(
-        values=tuple(values),
-        other=_other(values),
-        is_ordered=known.is_ordered,
-        frequencies=frequencies,
-    )
-
-
-def _other(values: list[Value]) -> Value | None:
-    """A value for all others: a word, or nines among numbers, with two digits more than any has.
-
-    A number of as many digits as the codes, such as 9 among 1 to 5, would look like one of them.
-    """
-    if not values or any(isinstance(value, str) for value in values):
-        other = "other"
-        while other in values:
-            other = f"any {other}"
-        return other
-    numbers = [value for value in values if isinstance(value, int | float)]
-    if len(numbers) < len(values) or any(isinstance(value, bool) for value in values):
-        return None
-    sizes = (abs(number) for number in numbers if abs(number) != math.inf)
-    digits = len(str(math.floor(max(sizes, default=0))))
-    return 10 ** (digits + 2) - 1
-
-
-def frequencies(known: CategoryFacts, answer: Measurement) -> CategoryFacts:
-    """The frequency of each declared category, with little noise."""
-    counts = answer.answer[: len(known.values or ())].astype(np.float64)
-    held = pooled(NoisyTable(counts, answer.stddev**2)).tolist()
-    return CategoryFacts(is_ordered=known.is_ordered, frequencies=tuple(held))

@@ -238,10 +238,31 @@ class Description(FieldsAlone):
             self.visits.require(self.columns, kinds)
 
     @property
+    def uncategorized(self) -> list[str]:
+        """The columns whose categories are to be found."""
+        known = self.undeclared.items()
+        return [
+            name for name, each in known if isinstance(each, CategoryFacts) and each.lacks_domain
+        ]
+
+    @property
     def share_looked_into(self) -> Fraction:
         """What part of the columns is looked into. Truths have nothing to be found."""
+        return self._share_of(len(self.undeclared))
+
+    def _share_of(self, number: int) -> Fraction:
         asked = sum(not isinstance(facts, TruthFacts) for facts in self.facts.values())
-        return Fraction(len(self.undeclared), max(asked, 1))
+        return Fraction(number, max(asked, 1))
+
+    @property
+    def more_for_categories(self) -> Fraction:
+        """What part of discovery's share goes to undeclared categories beside equal parts.
+
+        Few of many columns have more each, so that rarer categories are found: as much as the root
+        of their part is more than it.
+        """
+        own = self._share_of(len(self.uncategorized))
+        return min(Fraction(math.sqrt(own)) - own, 1 - self.share_looked_into)
 
     @cached_property
     def _found(self) -> dict[str, ColumnFacts]:

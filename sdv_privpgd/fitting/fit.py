@@ -170,12 +170,13 @@ class Fit:
         known = self.transcript
         apart = part_for_shapes(len(description.pairs), len(description.modelled))
         share = Fraction(self.settings.discovery_share)
-        looked = share * description.share_looked_into * (1 - apart)
+        looked = share * (1 - apart)
         found = discover(
             table,
             description.undeclared,
             self.books,
-            looked,
+            looked * description.share_looked_into,
+            for_categories=looked * description.more_for_categories,
             short=description.short_ranges if share else {},
             transcript=known,
             progress=progress,

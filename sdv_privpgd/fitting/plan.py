@@ -88,6 +88,8 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     num_rows = check_integer("num_rows", num_rows, least=0)
     missing = pd.Series([None] * num_rows, dtype=object)
     columns = dict.fromkeys([*description.columns, *description.measured], missing)
+    # Rare categories, so that both questions about those that nobody declared are planned.
+    columns |= dict.fromkeys(description.uncategorized, pd.Series(range(num_rows)) // 10)
     table = PrivateTable(columns, bound=settings.people.limit)
     fit = Fit(settings, description)
     fit.discover(table)
@@ -102,8 +104,22 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
         *on_names(description.facts),
         *description.on_days,
         *on_delta(settings.delta, num_rows),
+        *_on_categories(description.uncategorized, fit.books.ledger),
     ]
     return plan_report(without_choices(fit.books.ledger), num_rows, expected, notes)
+
+
+def _on_categories(names: list[str], ledger: PrivacyLedger) -> list[str]:
+    """Returns a sentence on how many rows a category must have to be found, if some are sought."""
+    sought = [each.threshold or 0 for each in ledger.charges if "categories of un" in each.what]
+    if not sought:
+        return []
+    rows = math.ceil(min(sought) / ledger.units)
+    return [
+        f"The categories of {names!r} are not declared: one is found if its noisy count is at "
+        f"least {rows:,} rows. Rows of others become 'other', or missing among numbers. Declare "
+        "categories that may be rarer."
+    ]
 
 
 def without_choices(ledger: PrivacyLedger) -> PrivacyLedger:

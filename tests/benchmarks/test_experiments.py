@@ -17,7 +17,7 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "columns": (["--columns", "4", "--rows", "2000"], 1),
     "conditions": (["--rows", "2000", "--columns", "4", "--cells", "8", "--population", "30000",
                     "--seeds", "1", "--conditions", "2", "--timed", "5", "--timed-rows", "500"], 7),
-    "constraints": (["--cases", "Range: three dates", "--rows", "500", "--checked", "2000",
+    "constraints": (["--cases", "Range: open dates", "--rows", "500", "--checked", "2000",
                      "--seeds", "1"], 1),
     "declaring": ([*FEW, "--arms", "undeclared", "declared", "--by-column"], 10),
     "discovery": ([*FEW, "--tables", "diabetes", "--epsilons", "9", "--by-column"], 8),

@@ -1,5 +1,6 @@
 """SDV's constraints on a private synthesizer: met by every row, and never fitted on the table."""
 
+import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
@@ -10,7 +11,8 @@ from sdv.errors import RefitWarning
 from sdv.sampling import Condition
 from sdv.utils import load_constraints, load_synthesizer
 
-from sdv_privpgd import MSTSynthesizer, PrivPGDSynthesizer
+from sdv_privpgd import Datetime, MSTSynthesizer, PrivPGDSynthesizer, fit_table
+from sdv_privpgd.constraints import Inequality, Range
 
 ALL = tuple(kind for kind in CONSTRAINTS if not kind.startswith("strict"))
 
@@ -38,6 +40,32 @@ def test_the_door_without_sdv_asks_the_same_and_no_row_breaks_it(kind, monkeypat
         rows.drop(columns="id"), synthesizer.sample(1_000).drop(columns="id")
     )
     assert broken(kind, door.sample(50, where={"low": 40, "city": "p", "green": True})) == 0
+
+
+@pytest.mark.parametrize("method", ["privpgd", "mst"])
+def test_an_order_keeps_caps_floors_and_open_ends(method):
+    """Values that many rows share in one column of an order, in two of them, or in the lowest."""
+    rng, rows = np.random.default_rng(0), 4_000
+    lasts = rng.gamma(2, 40, (2, rows)).astype(int)
+    since = np.datetime64("2015-01-01") + rng.integers(0, 3_000, rows).astype("m8[D]")
+    until, left = since + lasts[0].astype("m8[D]"), since + lasts.sum(axis=0).astype("m8[D]")
+    open_from = rng.random(rows)[:, None] < [0.2, 0.5]
+    dates = np.where(open_from, np.datetime64("2099-12-31"), np.array([until, left]).T)
+    real = pd.DataFrame({"since": since, "until": dates[:, 0], "left": dates[:, 1]}).astype(str)
+    real["paid"] = np.where(rng.random(rows) < 0.3, 0.0, rng.random(rows) * 500)
+    real["due"] = np.where(rng.random(rows) < 0.4, 9_999.0, real["paid"] * rng.choice([1, 2], rows))
+    columns = {name: {"sdtype": "numerical"} for name in ("paid", "due")}
+    columns |= dict.fromkeys(["since", "until", "left"], Datetime(datetime_format="%Y-%m-%d"))
+    orders = [Inequality("paid", "due"), Range("since", "until", "left", strict_boundaries=False)]
+    fitted = fit_table(real, columns, 5.0, method=method, constraints=orders).sample(rows)
+    for name, value in {
+        "until": "2099-12-31",
+        "left": "2099-12-31",
+        "paid": 0,
+        "due": 9_999,
+    }.items():
+        shares = [(table[name] == value).mean() for table in (real, fitted)]
+        assert shares[1] == pytest.approx(shares[0], abs=0.04), name
 
 
 def test_constraints_hold_together():

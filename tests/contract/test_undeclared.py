@@ -1,6 +1,7 @@
 """Columns whose domain nobody declared (``tests/unit/discovery`` has the mechanism)."""
 
 import datetime
+import re
 import warnings
 
 import cloudpickle
@@ -63,6 +64,13 @@ class TestDiscovery:
         share = sum(charge.mu_squared for charge in spent)
         assert float(share / synthesizer.ledger.budget) == pytest.approx(0.2)
         assert " open " in synthesizer.privacy_report()
+
+    def test_a_plan_says_how_many_rows_a_category_needs_and_one_of_many_columns_needs_fewer(self):
+        """At epsilon 0.2 a sixth of 3,000 rows is enough, of the only open column of four."""
+        columns = {name: {"sdtype": "boolean"} for name in "abc"} | {"x": {"sdtype": "categorical"}}
+        few = PrivPGDSynthesizer(sdv_tables.metadata_of(columns), 0.2).plan(3_000).text
+        assert "['x'] are not declared" in " ".join(few.split())
+        assert 100 < int(re.search(r"count is at least\s+([\d,]+)\s+rows", few)[1]) < 500
 
     def test_what_is_declared_is_not_looked_for(self):
         synthesizer = PrivPGDSynthesizer(

@@ -115,6 +115,26 @@ def test_rows_are_in_order_wherever_the_ranges_leave_room(kind, held):
         assert Order(*pair, False).holds(codes, places)[there].all()
 
 
+@pytest.mark.parametrize("peak", [{"b": 9_999}, {"a": 0}, {"a": 0, "b": 9_999}, {"a": 500}])
+def test_a_value_that_many_rows_share_stays_and_no_other_row_gets_it(peak):
+    """Whatever the difference says, which is coarser, where both codes are in order."""
+    pair = []
+    for name in "ab":
+        shared = peak.get(name, 250)
+        cuts = sorted({*range(10, 10_000, 10), shared, shared + 1} - {0, 10_000})
+        often = [500.0 * (name in peak and cut == shared) + 1 for cut in (0, *cuts)]
+        facts = {"decimal_places": 0, "cut_points": cuts, "frequencies": often}
+        pair.append(numbers(name, 0, 9_999, 20, range_is_nullable=False, **facts))
+    difference = difference_of(*pair, strict=False, name="d", num_cells=8)
+    codes, places = rows_of(pair, difference)
+    was = {column.name: values_of(column, codes, places)[0] for column in pair}
+    put_differences([difference], codes, places)
+    apart = was["a"] + 1_000 < was["b"]
+    for name, value in peak.items():
+        found, _ = values_of(pair["ab".index(name)], codes, places)
+        assert ((found == value) == (was[name] == value))[apart].all()
+
+
 @pytest.mark.parametrize("kind", PAIRS)
 def test_cells_that_no_row_in_order_is_in_are_known(kind):
     """All that occurs is allowed; where cells are not too small to be hit, no more is."""

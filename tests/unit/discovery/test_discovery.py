@@ -33,7 +33,7 @@ class TestCategories:
         facts, ledger = found_in(columns, undeclared, epsilon=2.0)
         first, second = (charge for charge in ledger.charges if charge.threshold)
         assert first.threshold > 160
-        assert (first.num_queries, second.num_queries) == (3, 1)
+        assert first.num_queries == 3 > second.num_queries
         assert facts["x"]["range_values"] == ["common", "rare 1", "rare 2"]
         assert facts["y"]["range_values"] == ["a", "b"]
         assert first.delta + second.delta <= ledger.reserved + Fraction(1, 2**100)
@@ -41,7 +41,7 @@ class TestCategories:
     def test_what_no_column_left_open_is_not_spent(self):
         facts, ledger = found(["a", "b"] * (ROWS // 2), {"sdtype": "categorical"})
         assert facts["range_values"] == ["a", "b"]
-        assert float(ledger.mu_squared / ledger.budget) == pytest.approx(0.025)
+        assert float(ledger.mu_squared / ledger.budget) == pytest.approx(0.0125)
 
     def test_other_takes_another_name_where_that_is_a_value(self):
         facts, _ = found(["other"] * 9_000 + ["a"] * 9_000, {"sdtype": "categorical"})
@@ -49,7 +49,7 @@ class TestCategories:
 
     def test_of_equal_values_the_more_frequent_one_stays(self):
         facts, _ = found([True] * 9_000 + [1] * 4_000 + [0] * 7_000, {"sdtype": "categorical"})
-        assert facts == {"range_values": [True, 0]}
+        assert facts == {"range_values": [True, 0], "range_is_nullable": True}
         assert facts["range_values"][0] is True
 
     def test_names_alone_are_all_other(self):
