@@ -21,7 +21,7 @@ from sdv_privpgd.discovery.rough_ranges import (
     rough_numbers,
 )
 from sdv_privpgd.discovery.searching import Blocks, likeliest_end, searched, trimmed
-from sdv_privpgd.discovery.tails import with_light_ends
+from sdv_privpgd.discovery.tails import with_light_ends, without_tails_of_caps
 from sdv_privpgd.discovery.zoom import Picture
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 from sdv_privpgd.privacy.measurement import Measurement
@@ -142,6 +142,7 @@ def looked_into(
         searched_in = Blocks.alone(table) if isinstance(known, DateFacts) else blocks
         seen = float(table.counts.sum()) if rough.total is None else rough.total.value
         ends = trimmed(searched_in, max(seen, 1.0))
+        ends = without_tails_of_caps(blocks, numbers_at(column), ends)
     first = 0 if known.low is not None else ends[0]
     last = size - 1 if known.high is not None else ends[1]
     held = within(known, *range_of(column, (first, last)))

@@ -142,6 +142,25 @@ def _held(blocks: Blocks, cells: slice, seen: np.ndarray) -> np.ndarray:
     return found
 
 
+def without_tails_of_caps(
+    blocks: Blocks, starts: np.ndarray, ends: tuple[int, int]
+) -> tuple[int, int]:
+    """The ends of a range, less what lies beyond an outermost number that many rows share.
+
+    Such a number is a cap, or a code: no tail begins there, unless more rows are seen beyond it.
+    """
+    widths = np.append(np.diff(starts), 0.0)
+    first = widths.size - 1 - _cap(blocks.backwards(), widths[::-1], widths.size - 1 - ends[0])
+    return min(first, ends[1]), max(_cap(blocks, widths, ends[1]), ends[0])
+
+
+def _cap(blocks: Blocks, widths: np.ndarray, end: int) -> int:
+    last, rows = _last_clear(blocks.counts, float(np.sqrt(blocks.cell)))
+    after = int(blocks.of_cell[last]) + 1
+    is_cap = rows > 0 and last < end and widths[last] * _NARROW <= widths[last + 1 : end + 1].max()
+    return last if is_cap and not blocks.stand_out(after, blocks.sums.size, REST) else end
+
+
 def has_clear(noisy: NoisyTable) -> bool:
     """Whether some neighboring cells clearly hold rows."""
     return _last_clear(noisy.counts, float(np.sqrt(noisy.variance)))[1] > 0
