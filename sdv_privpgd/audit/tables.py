@@ -221,8 +221,8 @@ def _dates(facts: Mapping) -> list[Any]:
 
 
 def _written(facts: Mapping, day: Any) -> Any:
-    form = facts.get("datetime_format")
-    return day.strftime(form) if form else day.strftime("%Y-%m-%d")
+    usual = "%H:%M:%S" if str(facts.get("range_min"))[2:3] == ":" else "%Y-%m-%d"
+    return day.strftime(facts.get("datetime_format") or usual)
 
 
 def _single(columns: Mapping[str, Mapping]) -> Callable[[int, int], Any]:

@@ -133,9 +133,9 @@ def fit_table(
             an Ibis table. What is no frame of pandas is read in batches, more than once, and must
             stay as it is.
         columns: What is public of each column to model, in order: ``Numerical(0, 120)``,
-            ``Categorical(["A", "B"])``, ``Ordinal``, ``Datetime``, ``Boolean``, or a dictionary of
-            the same facts with its ``sdtype``. What is left out is found privately. A ``Key`` is
-            not modelled: it is made anew for each row.
+            ``Categorical(["A", "B"])``, ``Ordinal``, ``Datetime``, ``TimeOfDay``, ``Boolean``, or a
+            dictionary of the same facts with its ``sdtype``. What is left out is found privately. A
+            ``Key`` is not modelled: it is made anew for each row.
         epsilon: What the fit may spend. 1 is usual; below 0.2 only large tables have much to show.
         delta: Choose it well below 1 / (number of rows).
         adjacency: ``"replace_one"``, where the number of rows is public, or ``"add_remove"``.
