@@ -45,7 +45,7 @@ class Unfinished:
     looked: tuple[Answered, ...] = ()
 
     @classmethod
-    def of(cls, fit: Fit, names: tuple[bool, Any]) -> "Unfinished":
+    def of(cls, fit: Fit, names: tuple[bool, Any] = (True, None)) -> "Unfinished":
         """What is left of a fit that failed."""
         asked = fit.curator is not None
         return cls(

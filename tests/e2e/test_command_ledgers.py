@@ -9,7 +9,6 @@ import sys
 
 import pandas as pd
 import pytest
-import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
 from commands import DOMAIN, declared, fails_at, new_files, run
 
 from sdv_privpgd.cli import journal, models, writing
@@ -74,7 +73,7 @@ class TestTheRest:
         assert "What is spent is added to ledger.json, the ledger of" in capsys.readouterr().err
         assert entered(ledger) == pytest.approx(1, abs=0.01)
         books = models.fitted(stopped)
-        assert books.ledger_file == ("ledger.json", len(books.ledger.charges))
+        assert books.notes["ledger_file"] == ("ledger.json", len(books.ledger.charges))
 
     def test_is_not_spent_where_the_ledger_has_gone(self, stopped, csv, ledger, capsys):
         ledger.rename(csv.parent / "elsewhere.json")
@@ -157,7 +156,7 @@ class TestRefining:
         assert run("refine", alone, csv, *asked) == 0
         assert "is added to" not in capsys.readouterr().err
         assert entered(ledger) == pytest.approx(1)
-        assert models.fitted(alone).ledger_file is None
+        assert "ledger_file" not in models.fitted(alone).notes
 
 
 class TestWhatThisRunHasSpent:
@@ -290,10 +289,10 @@ class TestWrittenAhead:
             found.append(read_ledger(ledger.read_text()))
             return real(*args)
 
-        from sdv_privpgd.cli import finishing, reading, refining, releasing, synthesizing
+        from sdv_privpgd.cli import finishing, reading, releasing, synthesizing
 
         real = reading.open_table
-        for module in (finishing, refining, releasing, synthesizing):
+        for module in (finishing, releasing, synthesizing):
             monkeypatch.setattr(module, "open_table", opened)
         return found
 
