@@ -259,7 +259,13 @@ class RunningFit:
             settings=self.fit.settings,
             ledger=self.ledger,
             last=self.refined or (None if self.resumed is None else self.resumed.last),
+            notes=self._notes,
         )
+
+    @property
+    def _notes(self) -> Mapping[str, Any]:
+        earlier = self.refined or self.resumed
+        return {} if earlier is None else earlier.notes
 
     def run(self, progress: Progress = silent, *, stops: bool = False) -> FittedTable:
         """Asks for all that is left of the budget, and makes the model.
@@ -283,6 +289,7 @@ class RunningFit:
             warnings=composed(fitted, self.ledger),
             date=date.today().isoformat(),
             name="table" if self.refined is None else self.refined.name,
+            notes=self._notes,
         )
 
 
