@@ -59,6 +59,8 @@ _OPTIONS = (
         "synthesize with --ledger",
     ),
     (r"constraint (Inequality\(.*?\)) in PrivPGDSynthesizer", r"constraint \1 in --constraints"),
+    (r"columns\[('[^']*')\]", r"\1 in --metadata or --domain"),
+    (r"call reset_sampling", "say --again"),
     (r"num_rows", "--rows"),
     (r"(epsilon|delta|adjacency|seed|runs)(?= must )", r"--\1"),
     (r"(epsilon|delta)=([\d.e+-]*\d)", r"--\1 \2"),

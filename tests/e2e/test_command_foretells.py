@@ -24,10 +24,10 @@ def stop(*args, **kwargs):
 def test_types_and_repeated_ids_are_said_before_anything_is_spent(
     csv, tmp_path, monkeypatch, capsys
 ):
-    table = pd.read_csv(csv, dtype={"ward": str}).assign(patient="p")
+    table = pd.read_csv(csv, dtype={"ward": str}).assign(patient="p", mail="a@b.c")
     table.to_csv(csv, index=False)
     written = json.loads((tmp_path / "metadata.json").read_text())
-    written["columns"]["patient"] = {"sdtype": "id"}
+    written["columns"] |= {"patient": {"sdtype": "id"}, "mail": {"sdtype": "email"}}
     (tmp_path / "metadata.json").write_text(json.dumps(written))
     monkeypatch.setattr("sdv_privpgd.fitting.door.RunningFit.run", stop)
     assert declared(csv) == 130
@@ -37,6 +37,7 @@ def test_types_and_repeated_ids_are_said_before_anything_is_spent(
     assert ["ill", "boolean", "--metadata", "declared"] in lines
     assert ["patient", "id", "--metadata", "made", "up"] in lines
     assert "The ids ['patient'] are no keys of the table." in said.err
+    assert "Left out are mail: what its sdtype says is no number" in said.err
     assert "name it in --person-column and --rows-per-person" in said.err
     assert "Nothing was spent." in said.err
     assert declared(csv, "--quiet") == 130

@@ -180,6 +180,9 @@ class TestWhatThisRunHasSpent:
         assert "This run spent epsilon 1." in said
         assert "; the model stands at epsilon 2 of 2 at delta 1e-05." in said
         assert f"finish {fitted} --out FILE --ledger ledger.json" in said
+        assert (
+            run("sample", fitted, "--rows", 5, "--out", tmp_path / "more.csv") == 0
+        )  # of the last
 
     def test_is_nothing_where_finish_gets_another_table(self, stopped, csv, capsys):
         before = entered(csv.parent / "ledger.json")
@@ -218,10 +221,8 @@ class TestTwoRuns:
     def test_one_that_began_later_and_ended_first_is_counted(
         self, command, before, csv, ledger, tmp_path, monkeypatch, first, capsys
     ):
-        model, out = (
-            tmp_path / "model.pkl",
-            tmp_path / ("rows.zip" if command == "measure" else "r.csv"),
-        )
+        model = tmp_path / "model.pkl"
+        out = tmp_path / ("rows.zip" if command == "measure" else "r.csv")
         if command == "refine":
             assert declared(csv, "--epsilon", 0.1, "--model", model, "--quiet") == 0
             asked = ("refine", model, csv, "--epsilon", 1)

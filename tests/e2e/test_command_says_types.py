@@ -30,16 +30,8 @@ def table(tmp_path):
 
 def planned(table, domain, *more):
     (table.parent / "domain.json").write_text(json.dumps(domain))
-    asked = (
-        "--header",
-        "--epsilon",
-        1,
-        "--domain",
-        table.parent / "domain.json",
-        "--method",
-        "mst",
-    )
-    return run("plan", table, *asked, *more)
+    asked = ("--header", "--epsilon", 1, "--method", "mst")
+    return run("plan", table, *asked, "--domain", table.parent / "domain.json", *more)
 
 
 def types(out):
@@ -55,10 +47,8 @@ class TestDeclaredTypes:
         assert types(capsys.readouterr().out)["Kinder"][:2] == ["ordinal", "detected"]
         assert planned(table, domain, *more) == 0
         assert types(capsys.readouterr().out)["Kinder"] == ["numerical", "--domain", "declared"]
-        out, asked = (
-            table.parent / "out.csv",
-            ("--header", "--epsilon", 20, "--method", "mst", "--quiet"),
-        )
+        out = table.parent / "out.csv"
+        asked = ("--header", "--epsilon", 20, "--method", "mst", "--quiet")
         facts = ("--domain", table.parent / "domain.json")
         assert run("synthesize", table, *asked, *facts, *more, "--out", out) == 0
         rows = pd.read_csv(out)["Kinder"]
