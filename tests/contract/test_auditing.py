@@ -221,7 +221,7 @@ def test_a_fit_in_another_thread_has_its_own_noise():
 
 
 def test_an_error_in_the_settings_is_told_before_anything():
-    with pytest.raises(ValueError, match="runs must be a whole number"):
+    with pytest.raises(ValueError, match="runs must be an integer of at least 10"):
         small().audit(runs=0)
     with pytest.raises(ValueError, match="false_alarms must lie between 0 and 1"):
         small().audit(false_alarms=1.0)
