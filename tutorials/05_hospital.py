@@ -121,7 +121,7 @@ def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFram
     print(rows.head().to_string(index=False))
     rows.to_csv(folder / "05_synthetic.csv", index=False)
     synthesizer.report(folder / "05_report.html")
-    synthesizer.save(folder / "05_model.pkl")
+    synthesizer.fitted_table.save(folder / "05_model.pkl")  # which the shell reads
     spent = synthesizer.ledger.spent(DELTA)
     print(f"\nSpent: epsilon {spent:.4g} of differential privacy at delta {DELTA:g}")
 

@@ -13,7 +13,7 @@ from sdv_privpgd.audit.observing import Said, Steps, listening
 from sdv_privpgd.audit.recording import comparable
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.door import FittedTable, fit_opened
+from sdv_privpgd.fitting.door import FittedTable, running_fit
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.refining import composed
@@ -80,7 +80,7 @@ class TableFit:
         seen: dict[str, Any] = {}
         with listening() as said:
             private = opened(table.frame, description, settings.people.limit)
-            fitted = fit_opened(settings, description, through(private), said.steps)
+            fitted = running_fit(settings, description, through(private)).run(said.steps)
             fitted = replace(fitted, date="")
             seen["file"] = pickle.dumps(fitted)
             rows = fitted.sample(ROWS)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.cli import auditing, commands, finishing, release_arguments, synthesizing
+from sdv_privpgd.cli import auditing, commands, finishing, releasing, synthesizing
 from sdv_privpgd.cli.saying import PROGRAM
 
 if TYPE_CHECKING:
@@ -47,13 +47,8 @@ def parser() -> argparse.ArgumentParser:
         "--rows", type=int, help="synthetic rows; as many as the table has, or as it seems to have"
     )
     synthesize.add_argument("--report", type=Path, help="write the public page")
-    synthesize.add_argument("--model", type=Path, help="keep the fitted synthesizer")
-    synthesize.add_argument(
-        "--ledger", type=Path, help="JSON of what was spent on these people; read, and gone on with"
-    )
-    synthesize.add_argument(
-        "--max-epsilon", type=float, help="spend no more, together with what --ledger says"
-    )
+    synthesize.add_argument("--model", type=Path, help="keep the fitted table")
+    _books(synthesize)
     synthesize.add_argument("--dry-run", action="store_true", help="the same as plan")
     synthesize.add_argument("--quiet", action="store_true", help="no bars and no report")
     _table(synthesize)
@@ -62,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
     finish = _command(
         each, finishing.finish, "make rows of what an interrupted fit had paid for, for nothing"
     )
-    finish.add_argument("model", type=Path, help="its file, which will hold the fitted synthesizer")
+    finish.add_argument("model", type=Path, help="its file, which will hold the fitted table")
     finish.add_argument("--out", type=Path, required=True, help="CSV or Parquet")
     about = "the same table: the rest of the budget is spent first; may be repeated"
     finish.add_argument("--table", help=about, **_SEVERAL)
@@ -90,7 +85,7 @@ def parser() -> argparse.ArgumentParser:
     _table(plan)
     _force(plan)
 
-    sample = _command(each, commands.sample, "write more rows of a kept synthesizer, for nothing")
+    sample = _command(each, commands.sample, "write more rows of a model, for nothing")
     sample.add_argument("model", type=Path, help="moves on, so that the next rows are new ones")
     sample.add_argument("--rows", type=int, help="as many as the table had, or seemed to have")
     sample.add_argument("--out", type=Path, required=True, help="CSV or Parquet")
@@ -141,7 +136,9 @@ def parser() -> argparse.ArgumentParser:
     )
     _settings(audit, is_audit=True)
     audit.add_argument(
-        "--model", type=Path, help="a kept synthesizer: its settings, and all that it holds"
+        "--model",
+        type=Path,
+        help="a model: its settings, and all that it holds; no option of a fit is needed",
     )
     audit.add_argument(
         "--runs",
@@ -149,20 +146,63 @@ def parser() -> argparse.ArgumentParser:
         default=10_000,
         help="how often a few people are attacked in each of two worlds; 10,000 take seconds",
     )
-    # What is not said is the usual, or of the kept synthesizer.
+    # What is not said is the usual, or of the model.
     audit.set_defaults(**dict.fromkeys(auditing.USUAL))
     audit.add_argument("--out", type=Path, help="write the findings: JSON")
     audit.add_argument("--report", type=Path, help="write the page")
     _force(audit)
 
-    describe = _command(each, commands.describe, "what a kept synthesizer is and has spent")
+    describe = _command(each, commands.describe, "what a model is and has spent")
     describe.add_argument("model", type=Path)
     describe.add_argument("--report", type=Path, help="write the public page, too")
     _force(describe)
-    adding = release_arguments.Adding(
-        command=_command, table=_table, dialect=_dialect, force=_force, order=order
+
+    measure = _command(
+        each, releasing.measure, "noisy tables of one holder, to be combined with others'"
     )
-    release_arguments.add_commands(each, adding)
+    measure.add_argument(
+        "table", type=Path, nargs="+", help="CSV, Parquet or .xlsx; CSV compressed or not"
+    )
+    measure.add_argument("--holder", required=True, help="whose table it is: a name of its own")
+    measure.add_argument("--out", type=Path, required=True, help="the release, .zip")
+    _measured(measure)
+    _books(measure)
+    measure.add_argument(
+        "--no-stop",
+        action="store_true",
+        help="go on where the first noisy counts have none of the declared values of a column",
+    )
+    measure.add_argument("--quiet", action="store_true", help="no report")
+    _table(measure)
+    _force(measure)
+
+    combine = _command(
+        each, releasing.combine, "rows of one model of several holders' releases, for nothing"
+    )
+    combine.add_argument("releases", type=Path, nargs="+", help="what measure wrote, .zip")
+    _modelled(combine)
+
+    published = _command(
+        each, releasing.from_tables, "rows of tables that somebody has published; reads no row"
+    )
+    published.add_argument("tables", type=Path, nargs="+", help="a cell a row; .parquet or .csv")
+    published.add_argument("--publisher", required=True, help="whose tables these are")
+    _declared(published)
+    _modelled(published)
+
+    refine = _command(each, finishing.refine, "spend more on the table of a model, on one ledger")
+    refine.add_argument("model", type=Path, help="its file, which will hold the finer model")
+    refine.add_argument(
+        "table", type=Path, nargs="+", help="the table that was fitted, with the same rows"
+    )
+    refine.add_argument("--epsilon", type=float, required=True, help="what is added to its epsilon")
+    refine.add_argument("--out", type=Path, required=True, help="CSV or Parquet")
+    refine.add_argument("--rows", type=int, help="as many as the table had, or seemed to have")
+    refine.add_argument("--report", type=Path, help="write the public page")
+    _books(refine)
+    refine.add_argument("--quiet", action="store_true", help="no bars and no report")
+    _table(refine, is_kept=True)
+    _force(refine)
     return whole
 
 
@@ -175,7 +215,6 @@ def _command(each: Any, run: "Callable", about: str) -> argparse.ArgumentParser:
 
 def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> None:
     """Adds the options of a fit; of an audit those that follow from no table."""
-    command.add_argument("--metadata", type=Path, help="SDV's, JSON")
     if not is_audit:
         command.add_argument(
             "--types",
@@ -184,22 +223,25 @@ def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
             help="without metadata, types are detected from cells, or are what dtypes say: of a "
             "Parquet file its own, of text those of --dtype",
         )
-    command.add_argument("--epsilon", type=float, required=not is_audit, help="what may be spent")
-    command.add_argument("--delta", type=float, default=1e-5)
-    command.add_argument(
-        "--domain", type=Path, help="the public domain, JSON or YAML: column to facts"
-    )
-    command.add_argument(
-        "--public-metadata", action="store_true", help="ranges in the metadata are public"
-    )
+    _measured(command, is_audit=is_audit)
     command.add_argument(
         "--constraints", type=Path, help="SDV's, JSON: class names and parameters; never learned"
     )
+    command.add_argument("--discovery-share", type=float, default=0.2)
+    command.add_argument("--seed", type=int, default=0, help="of the engine, not of the noise")
+
+
+def _measured(command: argparse.ArgumentParser, *, is_audit: bool = False) -> None:
+    """Adds what a fit and a measurement are told: what is declared, spent and asked."""
+    _declared(command)
+    command.add_argument("--epsilon", type=float, required=not is_audit, help="what may be spent")
+    command.add_argument("--delta", type=float, default=1e-5)
     command.add_argument(
         "--method",
         default="privpgd",
-        help="privpgd (the usual), mst, aim, mwem, privsyn, privmrf, rap, rap++, gem, private_gsd, "
-        "independent, dp-merf, dp-diffusion or dp-ctgan; aim+particles is one with another engine",
+        help="privpgd (the usual), mst, aim, mwem, privsyn, privmrf, rap, independent, and where "
+        "rows are made rap++, gem, private_gsd, dp-merf, dp-diffusion or dp-ctgan; aim+particles "
+        "is one with another engine",
     )
     command.add_argument(
         "--target",
@@ -217,23 +259,11 @@ def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
         metavar="COLUMN",
         help="whose a row is: no more than --rows-per-person rows of a person are read",
     )
-    order(command)
     command.add_argument(
         "--weigh-people",
         action="store_true",
         help="each row of a person counts as 1 / the number of those that are read",
     )
-    command.add_argument("--discovery-share", type=float, default=0.2)
-    command.add_argument(
-        "--num-bins",
-        type=int,
-        help="cells of numbers and dates; as many as the noise can pay for, 4 to 32",
-    )
-    command.add_argument("--seed", type=int, default=0, help="of the engine, not of the noise")
-
-
-def order(command: argparse.ArgumentParser) -> None:
-    """Adds the options that put the rows of a person in order."""
     command.add_argument(
         "--sequence-index",
         metavar="COLUMN",
@@ -251,6 +281,47 @@ def order(command: argparse.ArgumentParser) -> None:
             metavar="COLUMN",
             help=f"a column {what}; may be repeated",
         )
+    command.add_argument(
+        "--num-bins",
+        type=int,
+        help="cells of numbers and dates; as many as the noise can pay for, 4 to 32, and 32 where "
+        "all is declared",
+    )
+
+
+def _declared(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--metadata", type=Path, help="SDV's, JSON")
+    command.add_argument(
+        "--domain", type=Path, help="the public domain, JSON or YAML: column to facts"
+    )
+    command.add_argument(
+        "--public-metadata", action="store_true", help="ranges in the metadata are public"
+    )
+
+
+def _books(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--ledger", type=Path, help="JSON of what was spent on these people; read, and gone on with"
+    )
+    command.add_argument(
+        "--max-epsilon", type=float, help="spend no more, together with what --ledger says"
+    )
+
+
+def _modelled(command: argparse.ArgumentParser) -> None:
+    """Adds the options of rows of tables that others have measured."""
+    command.add_argument("--out", type=Path, required=True, help="rows: CSV or Parquet")
+    command.add_argument("--rows", type=int, help="as many as the tables count")
+    command.add_argument("--report", type=Path, help="write the public page")
+    command.add_argument(
+        "--engine",
+        choices=["particles", "pgm", "gum", "rap", "gem", "private_gsd"],
+        default="particles",
+    )
+    command.add_argument("--seed", type=int, default=0, help="of the engine and the rows")
+    command.add_argument("--quiet", action="store_true", help="no report")
+    _dialect(command)
+    _force(command)
 
 
 def _table(command: argparse.ArgumentParser, *, is_kept: bool = False) -> None:

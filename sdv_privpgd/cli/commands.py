@@ -1,52 +1,53 @@
-"""The commands that need no fit: most take a fitted synthesizer."""
+"""The commands that need no fit: most take a model."""
 
 import json
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli.dialect import reading, told
-from sdv_privpgd.cli.documents import columns_of, described_in, metadata_of_types
+from sdv_privpgd.cli.documents import metadata_of, read_metadata
 from sdv_privpgd.cli.files import Kind, check_report, kind_written
 from sdv_privpgd.cli.journal import Journal, after, is_unwritten, ledger_of
 from sdv_privpgd.cli.keeping import how_to_finish
-from sdv_privpgd.cli.models import fitted, paid_for, require_file
+from sdv_privpgd.cli.models import Model, facts_of, fitted, paid_for, require_file
 from sdv_privpgd.cli.reading import known_types_in, read_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, report_in_options, say
-from sdv_privpgd.cli.synthesizing import facts_of, sampled, write_as_asked
+from sdv_privpgd.cli.synthesizing import sampled, write_as_asked
 from sdv_privpgd.cli.writing import Output, Outputs
+from sdv_privpgd.drafting.types import sdtype_of
+from sdv_privpgd.fitting.door import FittedTable, UnfinishedTable
 from sdv_privpgd.sources import texts
-
-if TYPE_CHECKING:
-    from sdv_privpgd.plugin.base import PrivateSynthesizer
 
 _NOT_PRIVATE = "NOT PRIVATE: {} compares with the real table. Do not pass it on."
 
 
 def describe(arguments: Namespace) -> None:
-    """Prints what a saved synthesizer is and what it has spent, and writes its page if asked to."""
+    """Prints what a model is and what it has spent, and writes its page if asked to."""
     if arguments.report is not None:
         check_report(arguments.report)
-    is_page = arguments.report is not None
-    synthesizer = fitted(arguments.model) if is_page else paid_for(arguments.model)
+    model = paid_for(arguments.model)
     with Outputs(inputs=[arguments.model], force=arguments.force) as outputs:
-        outputs.write(outputs.open("--report", arguments.report), synthesizer.report)
-    print(type(synthesizer).__name__)
-    for name, facts in columns_of(synthesizer.get_metadata()).items():
+        report = outputs.open("--report", arguments.report)
+        if report is not None:
+            outputs.write(report, fitted(arguments.model, model).report)
+    print(type(model).__name__)
+    for name, facts in facts_of(model).items():
         print(f"  {name}: {facts['sdtype']}")
     print()
-    print(report_in_options(synthesizer.privacy_report()))
-    if synthesizer.unfinished is not None:
-        print(f"\nA fit has stopped. {how_to_finish(synthesizer, arguments.model)}")
+    print(report_in_options(model.privacy_report()))
+    if isinstance(model, UnfinishedTable):
+        print(f"\nA fit has stopped. {how_to_finish(model, arguments.model)}")
 
 
 def sample(arguments: Namespace) -> None:
-    """Writes the next rows of a saved synthesizer, or with ``--again`` the first of its sequence.
+    """Writes the next rows of a model, or with ``--again`` the first of its sequence.
 
     The file moves on with the rows, so that no later command writes them once more.
     """
@@ -55,43 +56,37 @@ def sample(arguments: Namespace) -> None:
     inputs = [arguments.model] if arguments.again else []
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         # It is loaded when nobody else can move it on.
-        model = None if arguments.again else _moving_on(outputs, arguments.model)
+        place = None if arguments.again else _moving_on(outputs, arguments.model)
         out = outputs.open("--out", arguments.out)
-        synthesizer = fitted(arguments.model)
-        if is_unwritten(synthesizer):
-            _enter(outputs, arguments, synthesizer, model)
+        model = paid_for(arguments.model)
+        table = fitted(arguments.model, model)
+        if is_unwritten(model):
+            model = _entered(outputs, arguments, model, place)
         if arguments.again:
-            synthesizer.reset_sampling()
-        num_rows = arguments.rows
-        if num_rows is None:
-            num_rows = synthesizer.estimated_num_rows
-        if num_rows is None or num_rows < 0:
-            raise CommandError(f"--rows must be 0 or more, got {num_rows}.")
-        shows = synthesizer.verbose
-        synthesizer.verbose = shows and not arguments.quiet
-        rows = _rows(synthesizer, num_rows, _conditions(arguments, synthesizer))
-        synthesizer.verbose = shows  # of this command alone: the file stays as it was
-        outputs.write(out, partial(write_as_asked, arguments, synthesizer.dialect, rows))
-        outputs.write(model, synthesizer.save)
+            table.reset_sampling()
+        where = _conditions(arguments, table, model.notes.get("dialect", {}))
+        rows = sampled(table, arguments, table.num_rows, where)
+        outputs.write(out, partial(write_as_asked, arguments, model.notes, rows))
+        outputs.write(place, model.save)
 
 
-def _enter(
-    outputs: Outputs, arguments: Namespace, synthesizer: "PrivateSynthesizer", model: Output | None
-) -> None:
-    """Has the ledger's file say what a synthesizer has spent, before it gives rows."""
-    if model is None:
+def _entered(outputs: Outputs, arguments: Namespace, model: Model, place: Output | None) -> Model:
+    """Has the ledger's file say what a model has spent, before it gives rows."""
+    if place is None:
         raise CommandError(
             f"What {arguments.model} has spent does not stand in the ledger of its run: without "
             "--again it is entered there."
         )
-    path = ledger_of(synthesizer, arguments.model, arguments.ledger)
+    path = ledger_of(model, arguments.model, arguments.ledger)
     journal = Journal(outputs, path)
-    journal.catch_up(synthesizer, arguments.model)
-    journal.together = lambda: journal.earlier or after(None, synthesizer.ledger)
+    journal.catch_up(model, arguments.model)
+    journal.together = lambda: journal.earlier or after(None, model.ledger)
     journal.settle()
-    synthesizer.ledger_file = (str(path), len(synthesizer.ledger.charges))
-    model.is_paid = True  # so that it knows, whatever becomes of the rows
-    outputs.write(model, synthesizer.save)
+    told = str(path), len(model.ledger.charges)
+    entered = replace(model, notes={**model.notes, "ledger_file": told})
+    place.is_paid = True  # so that it knows, whatever becomes of the rows
+    outputs.write(place, entered.save)
+    return entered
 
 
 def _moving_on(outputs: Outputs, path: Path) -> Output | None:
@@ -108,20 +103,23 @@ def evaluate(arguments: Namespace) -> None:
     """Writes a page that compares rows with the real table, and says that it is not private."""
     check_report(arguments.out)
     tables = [tables_in(given) for given in (arguments.table, arguments.held_out) if given]
-    synthesizer = fitted(arguments.model)
+    model = fitted(arguments.model)
     inputs = [arguments.model, *(path for each in tables for path in each)]
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         out = outputs.open("--out", arguments.out)
         table, *held_out = (
             read_table(
-                each, reading(arguments, each[0], synthesizer.dialect), facts_of(synthesizer)
+                each,
+                reading(arguments, each[0], model.notes.get("dialect", {})),
+                facts_of(model),
             )
             for each in tables
         )
-        compare = partial(
-            _compare, synthesizer, table, arguments.label, held_out[0] if held_out else None
-        )
-        outputs.write(out, compare)
+        real = {"held_out": held_out[0] if held_out else None, "label": arguments.label}
+        try:
+            outputs.write(out, lambda part: model.evaluate(table, path=part, **real))
+        except (ImportError, ValueError) as error:  # ours, about names, dtypes and packages
+            raise CommandError(in_options(error)) from None
     if not arguments.quiet:  # the page itself says it in any case
         say(_NOT_PRIVATE.format(arguments.out))
 
@@ -140,13 +138,13 @@ def draft_domain(arguments: Namespace) -> None:
         metadata_out = outputs.open("--metadata-out", arguments.metadata_out)
         if tables:
             source: Any = known_types_in(tables, reading(arguments, tables[0]))
-            metadata = {} if metadata_out is None else _drafted_metadata(source)
             unknown = [name for name, dtype in source.items() if dtype is None]
         else:
-            source = metadata = described_in(arguments.metadata)
+            source = read_metadata(arguments.metadata)
             unknown = []
         try:
             domain = sdv_privpgd.draft_domain(source)
+            metadata = source if arguments.metadata else metadata_of(_sdtypes(source))
         except ValueError as error:  # of a dtype that has no sdtype
             raise CommandError(str(error)) from None
         outputs.write(out, lambda part: _written(domain, part))
@@ -161,14 +159,10 @@ def draft_domain(arguments: Namespace) -> None:
         )
 
 
-def _drafted_metadata(types: Mapping[str, Any]) -> dict:
-    """Metadata of columns, with a blank to fill in where a type is not known."""
-    known = {name: dtype for name, dtype in types.items() if dtype is not None}
-    metadata = metadata_of_types(known).to_dict()
-    (table,) = metadata["tables"].values()
-    columns = table.get("columns", {})
-    table["columns"] = {name: columns.get(name, {"sdtype": None}) for name in types}
-    return metadata
+def _sdtypes(dtypes: Mapping[str, Any]) -> dict[str, str | None]:
+    """What dtypes say of columns; ``None``, to be filled in, of one that is not known."""
+    names = {str(name): dtype for name, dtype in dtypes.items()}
+    return {name: kind and sdtype_of(name, kind) for name, kind in names.items()}
 
 
 def _written(domain: dict, part: Path) -> None:
@@ -180,46 +174,15 @@ def _written(domain: dict, part: Path) -> None:
         raise CommandError("--out in YAML needs PyYAML: pip install pyyaml.") from None
 
 
-def _compare(
-    synthesizer: "PrivateSynthesizer",
-    table: pd.DataFrame,
-    label: str | None,
-    held_out: pd.DataFrame | None,
-    part: Path,
-) -> None:
-    from sdv.errors import InvalidDataError
-
-    try:
-        synthesizer.evaluate(table, label=label, held_out=held_out, path=part)
-    except (InvalidDataError, ValueError) as error:  # ours, about names and dtypes
-        raise CommandError(in_options(error)) from None
-
-
-def _rows(
-    synthesizer: "PrivateSynthesizer", num_rows: int, wanted: Mapping[str, Any]
-) -> pd.DataFrame:
-    """Rows of the model, under conditions if there are any. Rows and errors are public."""
-    from sdv.sampling import Condition
-
-    if wanted and num_rows:
-        try:
-            rows = synthesizer.sample_from_conditions([Condition(dict(wanted), num_rows=num_rows)])
-        except ValueError as error:
-            raise CommandError(in_options(error)) from None
-    else:
-        rows = sampled(synthesizer, num_rows)
-    return rows if isinstance(rows, pd.DataFrame) else next(iter(rows.values()))
-
-
-def _conditions(arguments: Namespace, synthesizer: "PrivateSynthesizer") -> dict[str, Any]:
+def _conditions(
+    arguments: Namespace, model: FittedTable, dialect: Mapping[str, Any]
+) -> dict[str, Any]:
     """What all rows are to have. Numbers are written as in the model's table, or as is said."""
     asked: Sequence[tuple[str, str]] = arguments.condition
-    of_text = told(arguments, synthesizer.dialect, Kind(form="text"))
+    of_text = told(arguments, dialect, Kind(form="text"))
     signs = texts.Signs(of_text.get("decimal", "."), of_text.get("thousands"))
-    found = synthesizer.discovered_domain()
-    facts = {
-        name: {**known, **found.get(name, {})} for name, known in facts_of(synthesizer).items()
-    }
+    own = model.fitted.description
+    facts = {name: {**known, **own.in_words.get(name, {})} for name, known in own.words.items()}
     unknown = [name for name, _ in asked if name not in facts]
     if unknown:
         raise CommandError(

@@ -1,21 +1,23 @@
-"""Reads the documents that a user writes about a table: metadata and domain. Public."""
+"""Reads what a user writes about a table: metadata, a domain, constraints. Public."""
 
 import json
 import re
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sdv_privpgd._lazy import is_there
 from sdv_privpgd.base.damage import DamagedFileError, undamaged
-from sdv_privpgd.cli.saying import CommandError, reason, say
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from sdv.metadata import Metadata
+from sdv_privpgd.cli.saying import CommandError, reason
+from sdv_privpgd.constraints import kinds
 
 _TABLE = "table"
+
+_CONSTRAINTS = ("Inequality", "Range", "FixedIncrements", "OneHotEncoding", "FixedCombinations")
+
+_OF_SDV = ("table_name", "learning_strategy")
+"""Parameters in SDV's files that say nothing about rows."""
 
 _TYPE_OF_KEY = {
     "datetime_format": "datetime",
@@ -31,36 +33,26 @@ _TYPE_OF_KEY = {
 _ISO = re.compile(r"\d{4}-\d\d?(-|$)")
 
 
-def read_metadata(path: Path) -> "Metadata":
-    """Reads SDV's metadata of one table."""
-    from sdv.metadata import Metadata
-
-    facts = _read_tables(path)
-    try:
-        return Metadata.load_from_dict(facts)
-    except Exception as error:  # noqa: BLE001 - public as well, whatever SDV raises
-        text = " ".join(str(error).split())
-        raise CommandError(f"{path} is not SDV's metadata: {text}") from None
-
-
-def described_in(path: Path) -> dict[str, Any]:
+def read_metadata(path: Path) -> dict[str, Any]:
     """SDV's metadata of one table as a dictionary. SDV checks it where it is installed."""
     from sdv_privpgd.drafting.template import table_of
 
-    facts = read_metadata(path).to_dict() if is_there("sdv") else _read_tables(path)
-    try:
-        table_of(facts)
-    except (AttributeError, TypeError, ValueError) as error:
-        raise CommandError(f"{path} is not SDV's metadata: {error}") from None
-    return facts
-
-
-def _read_tables(path: Path) -> Any:
-    """The JSON of SDV's metadata, that of one table alone as the only one of several."""
     facts = read_json(path)
     if isinstance(facts, dict) and "tables" not in facts:
         facts = {"tables": {_TABLE: facts}}
     _require_sdtypes(path, facts)
+    if is_there("sdv"):
+        from sdv.metadata import Metadata
+
+        try:
+            facts = Metadata.load_from_dict(facts).to_dict()
+        except Exception as error:  # noqa: BLE001 - public as well, whatever SDV raises
+            text = " ".join(str(error).split())
+            raise CommandError(f"{path} is not SDV's metadata: {text}") from None
+    try:
+        table_of(facts)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise CommandError(f"{path} is not SDV's metadata: {error}") from None
     return facts
 
 
@@ -81,37 +73,18 @@ def _require_sdtypes(path: Path, facts: Any) -> None:
             )
 
 
-def detected_metadata(table: "pd.DataFrame") -> "Metadata":
-    """Metadata with the types that SDV detects. They become public."""
-    from sdv.metadata import Metadata
-
-    say(
-        "The types of the columns were detected from the table and are taken as public; "
-        "--metadata says them without looking, and so does --types dtypes."
-    )
-    try:
-        return Metadata.detect_from_dataframes({_TABLE: table})
-    except Exception as error:  # noqa: BLE001 - its text may hold a value of the table
-        kind = type(error).__name__
-        raise CommandError(
-            f"SDV cannot detect the columns' types ({kind}). Give them with --metadata."
-        ) from None
+def metadata_of(sdtypes: Mapping[str, str | None]) -> dict[str, Any]:
+    """SDV's metadata of a table with columns of these sdtypes."""
+    columns = {name: {"sdtype": sdtype} for name, sdtype in sdtypes.items()}
+    return {"tables": {_TABLE: {"columns": columns}}, "METADATA_SPEC_VERSION": "V1"}
 
 
-def columns_of(metadata: "Metadata") -> dict[str, dict]:
-    """SDV's facts on each column of one table."""
-    tables = list(metadata.tables.values())
-    if len(tables) != 1:
-        raise CommandError(f"The metadata must be of one table, not of {len(tables)}.")
-    return tables[0].columns
-
-
-def read_facts(path: Path | None) -> dict[str, dict] | None:
+def read_facts(path: Path | None) -> dict[str, dict]:
     """Reads the public domain, a mapping from columns to facts, from JSON or YAML."""
     from sdv_privpgd import read_domain
 
     if path is None:
-        return None
+        return {}
     try:
         return read_domain(path)
     except OSError as error:
@@ -120,41 +93,36 @@ def read_facts(path: Path | None) -> dict[str, dict] | None:
         raise CommandError(str(error)) from None
 
 
-def metadata_of_types(types: Mapping[str, Any]) -> "Metadata":
-    """Metadata that follows from the dtypes of columns, which no cell has decided."""
-    from sdv_privpgd import draft_metadata
+def read_constraints(path: Path | None) -> list[kinds.Constraint]:
+    """Reads constraints in SDV's form: a list of ``{"class_name": ..., "parameters": {...}}``."""
+    listed = [] if path is None else read_json(path)
+    if not isinstance(listed, list):
+        raise CommandError(f"--constraints {path} must hold a list of constraints.")
+    return [
+        _constraint(each, f"--constraints {path}, number {n}") for n, each in enumerate(listed, 1)
+    ]
 
+
+def _constraint(written: Any, where: str) -> kinds.Constraint:
+    if not isinstance(written, Mapping) or set(written) != {"class_name", "parameters"}:
+        raise CommandError(f'{where} must be {{"class_name": ..., "parameters": {{...}}}}.')
+    name, parameters = written["class_name"], written["parameters"]
+    if name not in _CONSTRAINTS:
+        raise CommandError(f"{where}: class_name must be one of {', '.join(_CONSTRAINTS)}.")
+    if not isinstance(parameters, Mapping):
+        raise CommandError(f"{where}: parameters must be a mapping of names to values.")
     try:
-        return draft_metadata(types, table_name=_TABLE)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
-
-
-def with_types_of(metadata: "Metadata", facts: Mapping[str, Mapping] | None) -> "Metadata":
-    """The same metadata, but that columns are of the types that what is declared of them says.
-
-    To detection, and to the dtype of text, dates such as 05.01.2024 are categories or ids, and to
-    detection numbers of which there are few different ones are categories.
-    """
-    columns, table = columns_of(metadata), next(iter(metadata.tables.values()))
-    for name, known in (facts or {}).items():
-        said = declared_type(known)
-        if name not in columns or said is None:
-            continue
-        is_ordered = said == "categorical" and columns[name]["sdtype"] == "ordinal"
-        if not has_format(known) and (columns[name]["sdtype"] == said or is_ordered):
-            continue
-        if table.primary_key == name:  # what is unique is taken for a key
-            table.remove_primary_key()
-        form = {"datetime_format": known["datetime_format"]} if has_format(known) else {}
-        columns[name] = {"sdtype": said, **form}
-    return metadata
+        return getattr(kinds, name)(**{k: v for k, v in parameters.items() if k not in _OF_SDV})
+    except (TypeError, ValueError) as error:
+        raise CommandError(f"{where}: {name}: {' '.join(str(error).split())}") from None
 
 
 def declared_type(facts: Any) -> str | None:
     """The type that facts on a column say it has; ``None`` if they say none, or several."""
     if not isinstance(facts, Mapping):
         return None
+    if facts.get("sdtype") is not None:
+        return facts["sdtype"]
     said = {
         kind
         for key, kind in _TYPE_OF_KEY.items()

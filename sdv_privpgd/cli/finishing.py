@@ -1,78 +1,100 @@
-"""The command that makes rows of what an interrupted fit had paid for."""
+"""The commands that go on with a model: they finish a fit that was interrupted, or refine one."""
 
 from argparse import Namespace
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from sdv_privpgd.cli.dialect import reading
 from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.journal import Journal, is_unwritten, ledger_of, rest
 from sdv_privpgd.cli.keeping import Purchase
-from sdv_privpgd.cli.models import require_file, unfinished
+from sdv_privpgd.cli.models import facts_of, finished, require_file, unfinished
 from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, own_errors
-from sdv_privpgd.cli.synthesizing import (
-    check_rows,
-    facts_of,
-    leave_to_report,
-    num_rows,
-    print_report,
-    write_results,
-)
+from sdv_privpgd.cli.synthesizing import check_rows, print_report, write_results
 from sdv_privpgd.cli.writing import Outputs
-from sdv_privpgd.sources.source import Source
+from sdv_privpgd.fitting.door import FittedTable, RunningFit, UnfinishedTable
+from sdv_privpgd.fitting.refining import begun_again
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 
-if TYPE_CHECKING:
-    from sdv_privpgd.plugin.base import PrivateSynthesizer
+Own = TypeVar("Own", FittedTable, UnfinishedTable)
 
 
 def finish(arguments: Namespace) -> None:
     """Finishes a fit that had paid before it was interrupted, and writes what it should have."""
+
+    def begun(model: UnfinishedTable, table: Any) -> RunningFit:
+        if table is None and not model.kept.has_tables:
+            raise CommandError(
+                "No rows can be made of what is kept: give the same table with --table, which "
+                "spends what is left of the budget."
+            )
+        return model.resumed(table)
+
+    left: Callable[[UnfinishedTable], PrivacyLedger] = lambda model: rest(model.kept.ledger)
+    _go_on(arguments, unfinished, left, begun, "The rest of epsilon")
+
+
+def refine(arguments: Namespace) -> None:
+    """Asks the table of a kept model again, with more budget on one ledger."""
+
+    def more(model: FittedTable) -> PrivacyLedger:
+        books = begun_again(model.fitted, arguments.epsilon).books.ledger
+        return replace(rest(books), epsilon=arguments.epsilon)  # it is what is added
+
+    _go_on(arguments, finished, more, lambda model, table: model.refining(table, arguments.epsilon))
+
+
+def _go_on(
+    arguments: Namespace,
+    load: Callable[[Any], Own],
+    ahead: Callable[[Own], PrivacyLedger],
+    begun: Callable[[Own, Any], RunningFit],
+    what: str = "--epsilon",
+) -> None:
+    """Goes on with a model, and writes the books, the model, rows and the page.
+
+    Args:
+        arguments: The options.
+        load: Loads the model. That is done when nobody else can go on with it.
+        ahead: The empty ledger of what may be spent on a table.
+        begun: The fit of a table, or without one.
+        what: The name of what is planned.
+    """
     kind_written(arguments.out)
     check_rows(arguments)
     tables = tables_in(arguments.table)
     require_file(arguments.model)
     with Outputs(inputs=[*tables, *arguments.table], force=arguments.force) as outputs:
-        model = outputs.required("the model", arguments.model, is_paid=True, grows=True)
-        synthesizer = unfinished(arguments.model)  # it is loaded when nobody else can finish it
-        synthesizer.verbose = not arguments.quiet
-        path, kept = arguments.ledger, synthesizer.unfinished
-        if tables or is_unwritten(synthesizer):
-            path = ledger_of(synthesizer, arguments.model, path)
+        place = outputs.required("the model", arguments.model, is_paid=True, grows=True)
+        model, path = load(arguments.model), arguments.ledger
+        if tables or is_unwritten(model):
+            path = ledger_of(model, arguments.model, path)
         journal = Journal(outputs, path)
-        journal.catch_up(synthesizer, arguments.model)
+        journal.catch_up(model, arguments.model)
         out = outputs.required("--out", arguments.out, is_paid=True)
         report = outputs.open("--report", arguments.report, is_paid=True)
-        assert kept is not None
-        planned, before = rest(kept.ledger) if tables else None, synthesizer.ledger
-        most = arguments.max_epsilon
-        with journal.ahead(planned, most, "The rest of epsilon", before=before):
+        with own_errors(ValueError):
+            planned = ahead(model) if tables else None
+        with journal.ahead(planned, arguments.max_epsilon, what, before=model.ledger):
             purchase = Purchase(
-                synthesizer=synthesizer,
-                begun=len(before.charges),
+                start=model.ledger,
+                earlier=model,
+                notes=model.notes,
                 journal=journal,
                 outputs=outputs,
-                model=model,
+                model=place,
                 out=out,
             )
             arguments.say_spent = purchase.say_spent
             with purchase.kept():
                 table = None
                 if tables:
-                    how = reading(arguments, tables[0], synthesizer.dialect)
-                    table = open_table(tables, how, facts_of(synthesizer))
-                leave_to_report(arguments)
-                _finish(synthesizer, table)
-                write_results(arguments, purchase, report, num_rows(arguments, synthesizer, None))
+                    how = reading(arguments, tables[0], model.notes.get("dialect", {}))
+                    table = open_table(tables, how, facts_of(model))
+                with own_errors(ValueError):
+                    running = begun(model, table)
+                purchase.run(running, is_quiet=arguments.quiet)
+                write_results(arguments, purchase, report)
     print_report(arguments, purchase)
-
-
-def _finish(synthesizer: "PrivateSynthesizer", table: Source | None) -> None:
-    kept = synthesizer.unfinished
-    assert kept is not None
-    if table is None and not kept.has_tables:
-        raise CommandError(
-            "No rows can be made of what is kept: give the same table with --table, which spends "
-            "what is left of the budget."
-        )
-    with own_errors():
-        synthesizer.finish(table)

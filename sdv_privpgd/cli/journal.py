@@ -9,19 +9,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sdv_privpgd.base.damage import DamagedFileError, undamaged
 from sdv_privpgd.cli.interrupts import undisturbed
+from sdv_privpgd.cli.models import Model
 from sdv_privpgd.cli.saying import CommandError, in_options, reason, say
 from sdv_privpgd.cli.writing import Outputs
 from sdv_privpgd.privacy import ledger_file
 from sdv_privpgd.privacy.accounting import check_epsilon, epsilon_of
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import PLANNED, read_ledger
-
-if TYPE_CHECKING:
-    from sdv_privpgd.plugin.base import PrivateSynthesizer
 
 
 class Journal:
@@ -132,24 +129,24 @@ class Journal:
             raise
         self.planned = None
 
-    def catch_up(self, synthesizer: "PrivateSynthesizer", model: Path) -> None:
-        """Counts in what a kept synthesizer has spent and the file lacks.
+    def catch_up(self, model: Model, place: Path) -> None:
+        """Counts in what a kept model has spent and the file lacks.
 
         Raises ``CommandError`` if the two do not protect the same unit.
         """
         if self.earlier is None:
             return
-        books, (_, _, *names) = synthesizer.ledger, synthesizer.ledger_file or ("", 0)
+        books, (_, _, *names) = model.ledger, model.notes.get("ledger_file", ("", 0))
         after(self.earlier, books)
         earlier = self.earlier
         for charge in earlier.charges:
             if charge.mechanism == PLANNED and charge.what in names:
                 earlier = _without(earlier, charge)
-        lacks = closed(replace(books, charges=_lacking(earlier, synthesizer, self.path)))
+        lacks = closed(replace(books, charges=_lacking(earlier, model, self.path)))
         self.earlier = after(earlier, lacks) if lacks.charges else earlier
         if lacks.charges:
             say(
-                f"--ledger {self.path} lacks epsilon {lacks.spent():.4g} that {model} had spent "
+                f"--ledger {self.path} lacks epsilon {lacks.spent():.4g} that {place} had spent "
                 "before: it is counted in."
             )
 
@@ -218,9 +215,7 @@ def said_only() -> Iterator[None]:
         say(str(failure))
 
 
-def ledger_of(
-    synthesizer: "PrivateSynthesizer", model: Path, given: Path | None = None
-) -> Path | None:
+def ledger_of(model: Model, place: Path, given: Path | None = None) -> Path | None:
     """The file of the ledger that a command goes on with before it spends more.
 
     It is the one that is given, and else that of the runs before: without it their ledger would
@@ -228,34 +223,32 @@ def ledger_of(
 
     Raises ``CommandError`` if that file is not there any more.
     """
-    if given is not None or synthesizer.ledger_file is None:
+    if given is not None or "ledger_file" not in model.notes:
         return given
-    name, *_ = synthesizer.ledger_file
-    for path in (Path(name), model.parent / name):
+    name, *_ = model.notes["ledger_file"]
+    for path in (Path(name), place.parent / name):
         if path.is_file():
-            say(f"What is spent is added to {path}, the ledger of the run that made {model}.")
+            say(f"What is spent is added to {path}, the ledger of the run that made {place}.")
             return path
     raise CommandError(
-        f"What {model} has spent stands in the ledger {name}, which is not there: say with "
+        f"What {place} has spent stands in the ledger {name}, which is not there: say with "
         "--ledger where it is. A new file gets all that the model has spent."
     )
 
 
-def is_unwritten(synthesizer: "PrivateSynthesizer") -> bool:
-    """Whether a synthesizer had a ledger's file that lacks some of its charges."""
-    told = synthesizer.ledger_file
-    return told is not None and told[1] < len(synthesizer.ledger.charges)
+def is_unwritten(model: Model) -> bool:
+    """Whether a model had a ledger's file that lacks some of its charges."""
+    told = model.notes.get("ledger_file")
+    return told is not None and told[1] < len(model.ledger.charges)
 
 
-def _lacking(
-    earlier: PrivacyLedger, synthesizer: "PrivateSynthesizer", path: Path | None
-) -> tuple[Charge, ...]:
-    """The charges of a synthesizer that a ledger does not have.
+def _lacking(earlier: PrivacyLedger, model: Model, path: Path | None) -> tuple[Charge, ...]:
+    """The charges of a model that a ledger does not have.
 
-    Two releases of one kind have equal charges. So no ledger has those of a synthesizer that was
-    not told of a file of this name: rather count twice than not at all.
+    Two releases of one kind have equal charges. So no ledger has those of a model that was not told
+    of a file of this name: rather count twice than not at all.
     """
-    charges, (name, number, *_) = synthesizer.ledger.charges, synthesizer.ledger_file or ("", 0)
+    charges, (name, number, *_) = model.ledger.charges, model.notes.get("ledger_file", ("", 0))
     if path is None or Path(name).name != path.name:
         number = 0
     there, lacking = Counter(earlier.charges), []

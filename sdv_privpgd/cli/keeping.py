@@ -2,21 +2,21 @@
 
 import pickle
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
+from sdv_privpgd.base.bar import shown
 from sdv_privpgd.cli.interrupts import undisturbed
 from sdv_privpgd.cli.journal import Journal, after, closed, said_only, spent_now
-from sdv_privpgd.cli.saying import PROGRAM, say
+from sdv_privpgd.cli.models import Model
+from sdv_privpgd.cli.saying import PROGRAM, in_options, own_errors, say
 from sdv_privpgd.cli.writing import Output, Outputs
 from sdv_privpgd.fitting.account import LOST
+from sdv_privpgd.fitting.door import FittedTable, RunningFit, UnfinishedTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-
-if TYPE_CHECKING:
-    from sdv_privpgd.plugin.base import PrivateSynthesizer
 
 
 @dataclass(kw_only=True)
@@ -24,20 +24,24 @@ class Purchase:
     """What a command buys, and where it is kept.
 
     Attributes:
-        synthesizer: Its books say what was spent.
-        begun: The number of its charges when the command began.
+        start: What had been spent on the model when the command began; empty where it has none.
+        notes: What is kept with the model.
+        earlier: The model that the command goes on with.
         journal: The file of the ledger, if there is one, with all charges before.
         outputs: The files of the command.
         out: The file of rows.
-        model: The file of the synthesizer.
+        model: The file of the model.
     """
 
-    synthesizer: "PrivateSynthesizer"
-    begun: int = 0
+    start: PrivacyLedger
+    notes: Mapping[str, Any]
+    earlier: Model | None = None
     journal: Journal
     outputs: Outputs
     out: Output
     model: Output | None
+    _running: RunningFit | None = field(default=None, init=False)
+    _fitted: FittedTable | None = field(default=None, init=False)
     _is_kept: bool = field(default=False, init=False)
     _is_said: bool = field(default=False, init=False)
 
@@ -45,13 +49,43 @@ class Purchase:
         self.journal.together = lambda: self.together if self._has_spent or self._is_kept else None
 
     @property
+    def ledger(self) -> PrivacyLedger:
+        """All that was spent on the model."""
+        return self.start if self._running is None else self._running.ledger
+
+    @property
     def together(self) -> PrivacyLedger:
         """The ledger with what was spent since the command began."""
-        books, earlier = self.synthesizer.ledger, self.journal.earlier
-        if not self.begun or earlier is None:
+        books, earlier = self.ledger, self.journal.earlier
+        if not self._begun or earlier is None:
             return after(earlier, books)
         # The earlier ones are in the file, and so is the budget that this fit may use.
-        return after(earlier, closed(replace(books, charges=books.charges[self.begun :])))
+        return after(earlier, closed(replace(books, charges=books.charges[self._begun :])))
+
+    @property
+    def fitted(self) -> FittedTable:
+        """The fitted table, once there is one."""
+        assert self._fitted is not None
+        return replace(self._fitted, notes=self.notes)
+
+    def run(
+        self,
+        running: RunningFit,
+        *,
+        is_quiet: bool,
+        stops: bool = False,
+        said: Collection[str] = (),
+    ) -> None:
+        """Runs a fit. Where no report will say what is worth a look, it is said here.
+
+        ``said`` are sentences that were said before.
+        """
+        self._running = running
+        with own_errors(), shown("Fitting", not is_quiet) as progress:
+            self._fitted = running.run(progress, stops=stops)
+        for sentence in self._fitted.warnings if is_quiet else ():
+            if sentence not in said:
+                say(in_options(sentence))
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -69,12 +103,12 @@ class Purchase:
         """Says what was spent, once."""
         if not self._is_said:
             self._is_said = True
-            say(spent_now(self.synthesizer.ledger, self.begun))
+            say(spent_now(self.ledger, self._begun))
 
     def keep_model(self) -> None:
-        """Writes the books, once, and the synthesizer, which knows of them.
+        """Writes the books, once, and the model, which knows of them.
 
-        Raises ``CommandError`` for books that cannot be written. The synthesizer is kept then, too.
+        Raises ``CommandError`` for books that cannot be written. The model is kept then, too.
         """
         if self._is_kept:
             return
@@ -84,36 +118,40 @@ class Purchase:
                 self.journal.settle()
         finally:
             self._note()
-            if self._is_of_use:
-                self.outputs.attempt(self.model, self.synthesizer.save)
+            if (own := self._own) is not None:
+                self.outputs.attempt(self.model, own.save)
+
+    @property
+    def _begun(self) -> int:
+        return len(self.start.charges)
 
     @property
     def _has_spent(self) -> bool:
-        return len(self.synthesizer.ledger.charges) > self.begun or self._is_finished
+        is_finished = bool(self._begun) and self._fitted is not None
+        return len(self.ledger.charges) > self._begun or is_finished
 
     @property
-    def _is_finished(self) -> bool:
-        return bool(self.begun) and self.synthesizer.unfinished is None
-
-    @property
-    def _is_of_use(self) -> bool:
-        return self.synthesizer.unfinished is not None or self.synthesizer.get_info()["is_fit"]
+    def _own(self) -> Model | None:
+        """What is to be kept: the fitted table, or else what was paid for, or what there was."""
+        paid = None if self._running is None else self._running.unfinished
+        own = self._fitted or paid or self.earlier
+        return None if own is None else replace(own, notes=self.notes)
 
     def _note(self) -> None:
-        """Lets the synthesizer know which file has its charges, or what was planned of them."""
+        """Lets the model know which file has its charges, or what was planned of them."""
         path, planned = self.journal.path, self.journal.planned
         if path is None:
             return
+        told = self.notes.get("ledger_file", (str(path), 0))
         if self.journal.failure is None:
-            self.synthesizer.ledger_file = (str(path), len(self.synthesizer.ledger.charges))
+            told = str(path), len(self.ledger.charges)
         elif planned is not None:
-            self.synthesizer.ledger_file = (str(path), self.begun, planned.what)
-        elif self.synthesizer.ledger_file is None:
-            self.synthesizer.ledger_file = (str(path), 0)
+            told = str(path), self._begun, planned.what
+        self.notes = {**self.notes, "ledger_file": told}
 
     def _tell(self, error: BaseException | None) -> None:
         """Says what was spent and where it is, after a failure."""
-        books = self.synthesizer.ledger
+        books = self.ledger
         if books.charges or isinstance(error, KeyboardInterrupt):
             self.say_spent()
         if not books.charges:
@@ -126,21 +164,21 @@ class Purchase:
         path = self._place_of_model()
         if path is not None:
             say(self._remedy(path))
-        elif self._has_spent and not self._is_of_use:
+        elif self._has_spent and self._own is None:
             say(LOST)
 
     def _place_of_model(self) -> Path | None:
-        if not self._is_of_use:
+        if (own := self._own) is None:
             return None
         if self.model is not None and (
-            self.model.is_placed or (self.begun and not self._has_spent)
+            self.model.is_placed or (self._begun and not self._has_spent)
         ):
             return self.model.path
-        return rescued(self.synthesizer.save, self.out.path, ".pkl")
+        return rescued(own.save, self.out.path, ".pkl")
 
     def _remedy(self, path: Path) -> str:
-        if self.synthesizer.unfinished is not None:
-            return how_to_finish(self.synthesizer, path)
+        if isinstance(own := self._own, UnfinishedTable):
+            return how_to_finish(own, path)
         model = shlex.quote(str(path))
         return (
             f"The fitted model is in {path}: {PROGRAM} sample {model} writes rows of it, and "
@@ -148,10 +186,10 @@ class Purchase:
         )
 
 
-def how_to_finish(synthesizer: "PrivateSynthesizer", path: Path) -> str:
+def how_to_finish(unfinished: UnfinishedTable, path: Path) -> str:
     """The command that goes on with a fit that stopped, which is kept in a file."""
-    kept, told, model = synthesizer.unfinished, synthesizer.ledger_file, shlex.quote(str(path))
-    assert kept is not None
+    kept, model = unfinished.kept, shlex.quote(str(path))
+    told = unfinished.notes.get("ledger_file")
     ledger = "" if told is None else f" --ledger {shlex.quote(told[0])}"
     if kept.has_tables:
         more = " With --table TABLE it first spends what is left of the budget."

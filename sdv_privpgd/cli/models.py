@@ -1,63 +1,67 @@
-"""Loads kept synthesizers."""
+"""Loads kept models."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from sdv_privpgd.base.damage import DamagedFileError, require_sealed, undamaged
-from sdv_privpgd.cli.saying import PROGRAM, CommandError, in_options
+from sdv_privpgd.base.damage import DamagedFileError
+from sdv_privpgd.cli.saying import PROGRAM, CommandError
+from sdv_privpgd.fitting.door import FittedTable, UnfinishedTable
+from sdv_privpgd.fitting.sampled import SavedModel
+from sdv_privpgd.sources.dialect import Facts
 
-if TYPE_CHECKING:
-    from sdv_privpgd.plugin.base import PrivateSynthesizer
+Model = FittedTable | UnfinishedTable
+"""What a fit has paid for, finished or not."""
 
 
-def fitted(path: Path) -> "PrivateSynthesizer":
-    """Loads a synthesizer that can make rows. Raises ``CommandError`` for any other file."""
-    synthesizer = paid_for(path)
-    if synthesizer.get_info()["is_fit"]:
-        return synthesizer
+def paid_for(path: Path) -> Model:
+    """Loads what a fit has paid for. Raises ``CommandError`` for any other file."""
+    require_file(path)
+    try:
+        model = SavedModel.load(path)
+    except DamagedFileError as error:
+        raise CommandError(str(error)) from None
+    if isinstance(model, FittedTable | UnfinishedTable):
+        return model
+    raise CommandError(f"{path} holds a {type(model).__name__}, and no fitted table.")
+
+
+def fitted(path: Path, model: Model | None = None) -> FittedTable:
+    """The fitted table in a file, that before its refinement if this was interrupted."""
+    found = paid_for(path) if model is None else model
+    table = found.last if isinstance(found, UnfinishedTable) else found
+    if table is None:
+        raise CommandError(
+            f"{path} holds a fit that was interrupted after it had paid: {PROGRAM} finish makes a "
+            "model of it."
+        )
+    return table
+
+
+def unfinished(path: Path) -> UnfinishedTable:
+    """Loads a fit that can be finished."""
+    found = paid_for(path)
+    if isinstance(found, UnfinishedTable):
+        return found
+    raise CommandError(f"{path} is finished: {PROGRAM} sample writes rows of it.")
+
+
+def finished(path: Path) -> FittedTable:
+    """Loads a fitted table of which all is finished, refinements too."""
+    found = paid_for(path)
+    if isinstance(found, FittedTable):
+        return found
     raise CommandError(
         f"{path} holds a fit that was interrupted after it had paid: {PROGRAM} finish makes a "
-        "model of it."
+        "model of it, which can be refined."
     )
 
 
-def paid_for(path: Path) -> "PrivateSynthesizer":
-    """Loads a synthesizer whose fit has paid for something, finished or not."""
-    synthesizer = _loaded(path)
-    if synthesizer.get_info()["is_fit"] or synthesizer.unfinished is not None:
-        return synthesizer
-    raise CommandError(f"{path} holds a synthesizer that was not fitted.")
-
-
-def unfinished(path: Path) -> "PrivateSynthesizer":
-    """Loads a synthesizer whose fit can be finished."""
-    synthesizer = _loaded(path)
-    if synthesizer.unfinished is not None:
-        return synthesizer
-    if synthesizer.get_info()["is_fit"]:
-        raise CommandError(f"{path} is finished: {PROGRAM} sample writes rows of it.")
-    raise CommandError(f"{path} holds no answers to finish a fit with.")
+def facts_of(model: Model) -> Facts:
+    """The public facts on each column of the model's table."""
+    own = model.fitted if isinstance(model, FittedTable) else model.kept
+    return {**model.notes.get("columns", {}), **own.description.words}
 
 
 def require_file(path: Path) -> None:
-    """Raises ``CommandError`` if there is no file of a synthesizer."""
+    """Raises ``CommandError`` if there is no file of a model."""
     if not path.is_file():
         raise CommandError(f"There is no file {path}.")
-
-
-def _loaded(path: Path) -> "PrivateSynthesizer":
-    from sdv.errors import VersionError
-    from sdv.utils import load_synthesizer
-
-    from sdv_privpgd.plugin.base import PrivateSynthesizer
-
-    require_file(path)
-    try:
-        with undamaged(path, "synthesizer", VersionError):
-            require_sealed(path)
-            synthesizer: Any = load_synthesizer(path)
-    except (VersionError, DamagedFileError) as error:
-        raise CommandError(in_options(error)) from None
-    if not isinstance(synthesizer, PrivateSynthesizer):
-        raise CommandError(f"{path} holds no synthesizer of this package.")
-    return synthesizer

@@ -2,13 +2,11 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from sdv_privpgd._lazy import need
-from sdv_privpgd.cli import interrupts, releasing
+from sdv_privpgd.cli import interrupts
 from sdv_privpgd.cli.arguments import parser
-from sdv_privpgd.cli.commands import draft_domain
-from sdv_privpgd.cli.saying import PROGRAM, CommandError, say, say_warning
+from sdv_privpgd.cli.saying import CommandError, say, say_warning
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,7 +16,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = say_warning
         try:
-            _require_sdv(parsed.run)
             parsed.run(parsed)
         except CommandError as error:
             say(str(error))
@@ -33,16 +30,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say(f"failed with {type(error).__name__}; its text is withheld.")
             return 1
     return 0
-
-
-def _require_sdv(command: Callable) -> None:
-    """Raises ``CommandError`` for a command that needs SDV where it is not installed."""
-    if command in (releasing.measure, releasing.combine, releasing.from_tables, draft_domain):
-        return
-    try:
-        need(f"{PROGRAM} {command.__name__}", "sdv")
-    except ImportError as error:
-        raise CommandError(str(error)) from None
 
 
 def _say_nothing_spent() -> None:

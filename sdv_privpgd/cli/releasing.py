@@ -6,22 +6,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli.dialect import reading
-from sdv_privpgd.cli.documents import described_in, read_facts
 from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.journal import Journal, after, spent
 from sdv_privpgd.cli.keeping import rescued
+from sdv_privpgd.cli.questions import declared, people_of
 from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, reason, report_in_options, say
 from sdv_privpgd.cli.synthesizing import (
     check_rows,
     own_errors,
-    people_of,
     planned_ledger,
     write_as_asked,
 )
 from sdv_privpgd.cli.writing import Outputs
+from sdv_privpgd.fitting.settings import People
 
 if TYPE_CHECKING:
     from sdv_privpgd.releases.measured import Measured
@@ -47,7 +46,9 @@ def measure(arguments: Namespace) -> None:
             "holder's cells may be others than in another's."
         )
     planned, measured = planned_ledger(arguments), None
-    columns = declared_columns(arguments)
+    found = declared(arguments)
+    people = people_of(arguments, found.table)
+    columns = found.for_fit(public_metadata=arguments.public_metadata)
     inputs = (*tables, *arguments.table, arguments.metadata, arguments.domain)
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         journal = Journal(outputs, arguments.ledger)
@@ -55,7 +56,7 @@ def measure(arguments: Namespace) -> None:
         try:
             with journal.ahead(planned, arguments.max_epsilon):
                 table = open_table(tables, reading(arguments, tables[0]), columns)
-                measuring = _prepared(arguments, columns, table)
+                measuring = _prepared(arguments, columns, people, table)
                 for sentence in measuring.fit.description.on_days:
                     say(in_options(sentence))
                 arguments.say_spent = lambda: say(spent(measuring.ledger))
@@ -93,7 +94,7 @@ def from_tables(arguments: Namespace) -> None:
     check_rows(arguments)
     if arguments.metadata is None:
         raise CommandError("--metadata is needed: it says what kinds of columns the tables have.")
-    columns = declared_columns(arguments)
+    columns = declared(arguments).for_fit(public_metadata=arguments.public_metadata)
     _model(
         arguments,
         [*arguments.tables, arguments.metadata, arguments.domain],
@@ -107,38 +108,9 @@ def from_tables(arguments: Namespace) -> None:
     )
 
 
-def declared_columns(arguments: Namespace) -> dict[str, dict[str, Any]]:
-    """What metadata and a domain file declare of each column that is modelled, with its sdtype.
-
-    Ranges in the metadata count only with ``--public-metadata``.
-    """
-    from sdv_privpgd.columns.vocabulary import modelled
-    from sdv_privpgd.drafting.template import table_of
-
-    known, keys = table_of(described_in(arguments.metadata))
-    domain = read_facts(arguments.domain) or {}
-    names = modelled(known, set(keys))
-    unknown = [name for name in domain if name not in known]
-    if unknown:
-        raise CommandError(f"--domain names {unknown!r}, which are no columns of the metadata.")
-    if left := [name for name in known if name not in names]:
-        say(
-            f"Left out are {listed(left)}: keys, ids, and what the metadata says is no number, "
-            "date or category. The rows will not have them."
-        )
-    always = ("sdtype", "datetime_format")
-    return {
-        name: {
-            key: fact
-            for key, fact in known[name].items()
-            if arguments.public_metadata or key in always
-        }
-        | domain.get(name, {})
-        for name in names
-    }
-
-
-def _prepared(arguments: Namespace, columns: Mapping[str, Mapping], table: "Source") -> "Measuring":
+def _prepared(
+    arguments: Namespace, columns: Mapping[str, Mapping], people: People, table: "Source"
+) -> "Measuring":
     """The measurement that the options describe. Its errors are public: no cell was read."""
     from sdv_privpgd.releases.measuring import prepared
 
@@ -150,7 +122,7 @@ def _prepared(arguments: Namespace, columns: Mapping[str, Mapping], table: "Sour
             arguments.delta,
             holder=arguments.holder,
             adjacency=arguments.adjacency,
-            people=people_of(arguments),
+            people=people,
             method=arguments.method,
             num_bins=arguments.num_bins,
             target=arguments.target,

@@ -49,7 +49,7 @@ _OPTIONS = (
     (r"num_bins(?! of ')", "--num-bins"),
     (r"range_is_nullable=True", "range_is_nullable: true in --domain"),
     (r"range_is_nullable=False", "range_is_nullable: false in --domain"),
-    (r"target (?=names )", "--target "),
+    (r"target(?= names )", "--target"),
     (r"takes no target", "takes no --target"),
     (r"pairs that matter \(target\)", "pairs that matter (--target)"),
     (r"answer\(\) gives", "In Python, answer() of the model gives"),
@@ -58,6 +58,9 @@ _OPTIONS = (
         r"or --ledger on the command line",
         "synthesize with --ledger",
     ),
+    (r"constraint (Inequality\(.*?\)) in PrivPGDSynthesizer", r"constraint \1 in --constraints"),
+    (r"columns\[('[^']*')\]", r"\1 in --metadata or --domain"),
+    (r"call reset_sampling", "say --again"),
     (r"num_rows", "--rows"),
     (r"(epsilon|delta|adjacency|seed|runs)(?= must )", r"--\1"),
     (r"(epsilon|delta)=([\d.e+-]*\d)", r"--\1 \2"),
@@ -110,20 +113,14 @@ def spoken() -> Iterator[None]:
 
 
 @contextmanager
-def own_errors() -> Iterator[None]:
-    """Passes on only our own errors, which speak of public facts."""
+def own_errors(*more: type[Exception]) -> Iterator[None]:
+    """Passes on only our own errors, which speak of public facts, and ``more``."""
     from sdv_privpgd import PrivacyBudgetError, PublicDomainError
 
     try:
         yield
-    except (PrivacyBudgetError, PublicDomainError, SourceError, *_of_sdv()) as error:
+    except (PrivacyBudgetError, PublicDomainError, SourceError, *more) as error:
         raise CommandError(in_options(error)) from None
-
-
-def _of_sdv() -> list[type[Exception]]:
-    """The errors that the plugin raises as SDV does; none before SDV was imported."""
-    errors = sys.modules.get("sdv.errors")
-    return [] if errors is None else [errors.InvalidDataError, errors.SynthesizerInputError]
 
 
 def reason(error: OSError) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import time
 from typing import Any, ClassVar
 
+from sdv_privpgd.base.arguments import check_flag
 from sdv_privpgd.columns.keys import keys_of
 from sdv_privpgd.columns.parsing import read_facts
 
@@ -211,6 +212,8 @@ class Key(_Declared):
         regex_format: The pattern that they are written in, a regular expression of characters,
             classes, groups, alternatives and bounded repeats; by default they are 0, 1, 2 and so
             on.
+        repeats: Whether several rows of the table may have the same, as visits of one patient. Keys
+            are made anew all the same, and it is said that a row is protected, not the patient.
 
     Raises:
         ValueError: For a pattern that cannot be counted up.
@@ -221,9 +224,11 @@ class Key(_Declared):
 
     sdtype = "id"
 
-    def __init__(self, regex_format: str | None = None) -> None:
+    def __init__(self, regex_format: str | None = None, *, repeats: bool = False) -> None:
         _ = keys_of("Key", regex_format)
-        words = {} if regex_format is None else {"regex_format": regex_format}
+        words: dict[str, Any] = {} if regex_format is None else {"regex_format": regex_format}
+        if check_flag("repeats", repeats):
+            words["repeats"] = True
         object.__setattr__(self, "words", words)
 
 

@@ -20,6 +20,13 @@ _ALL_KEYS = {key for keys in KEYS.values() for key in keys}
 """A blank one says nothing about any column: a draft of a column of unknown type has all."""
 
 
+def named_by_text(domain: Any) -> Any:
+    """A public domain under SDV's names, which are text; anything else unchanged."""
+    if not isinstance(domain, Mapping):
+        return domain
+    return {str(name): facts for name, facts in domain.items()}
+
+
 def modelled(columns: Mapping[str, Mapping], keys: Collection[str]) -> list[str]:
     """The names of the columns that are modelled, of which SDV's facts are given."""
     return [
@@ -58,7 +65,7 @@ def problems(
                 yield (
                     f"public_domain names {name!r}, which is not modelled: it is a key, or its "
                     f"sdtype {columns[name].get('sdtype')!r} is none of {list(KEYS)!r}. Remove it "
-                    "from public_domain, or correct the metadata."
+                    "from public_domain, or declare another sdtype."
                 )
         elif isinstance(facts, Mapping):
             yield from _misplaced(name, columns[name]["sdtype"], facts)
@@ -86,7 +93,7 @@ def _misplaced(name: str, sdtype: str, facts: Mapping) -> Iterator[str]:
         yield (
             f"public_domain[{name!r}] has the key{'s' * (len(wrong) > 1)} {named}, which "
             f"{'say' if len(wrong) > 1 else 'says'} nothing about {kind}. Use some of "
-            f"{list(KEYS[sdtype])!r}, or correct its sdtype in the metadata."
+            f"{list(KEYS[sdtype])!r}, or declare another sdtype."
         )
 
 

@@ -10,8 +10,8 @@ from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.parsing import read_words
 from sdv_privpgd.columns.scalars import plain
 from sdv_privpgd.columns.times_of_day import on_days
-from sdv_privpgd.columns.vocabulary import KEYS, blank, modelled, problems
-from sdv_privpgd.drafting.template import format_of, named_by_text, table_of
+from sdv_privpgd.columns.vocabulary import KEYS, blank, modelled, named_by_text, problems
+from sdv_privpgd.drafting.template import format_of, table_of
 
 if TYPE_CHECKING:
     from sdv.metadata import Metadata

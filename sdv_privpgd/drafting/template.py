@@ -86,13 +86,6 @@ def table_of(metadata: "Metadata | Mapping") -> tuple[dict[str, dict], list[str]
     return columns, [key for key in keys if isinstance(key, str)]
 
 
-def named_by_text(domain: Any) -> Any:
-    """A public domain under SDV's names, which are text; anything else unchanged."""
-    if not isinstance(domain, Mapping):
-        return domain
-    return {str(name): facts for name, facts in domain.items()}
-
-
 def _as_dict(metadata: Any) -> Mapping:
     to_dict = getattr(metadata, "to_dict", None)
     if to_dict is None:

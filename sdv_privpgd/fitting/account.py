@@ -4,10 +4,11 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
-from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.fitting.unfinished import Unfinished, booked, note_on
+from sdv_privpgd.fitting.door import RunningFit
+from sdv_privpgd.fitting.unfinished import Unfinished, note_on
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 
 LOST = (
@@ -35,36 +36,32 @@ class Account:
 
     @contextmanager
     def charged(
-        self,
-        fit: Fit,
-        names: tuple[bool, Any],
-        *,
-        goes_on: bool = False,
-        since: PrivacyLedger | None = None,
-    ) -> Iterator[Fit]:
-        """A fit, while one thread has the object to itself.
+        self, running: RunningFit, names: tuple[bool, Any], *, goes_on: bool = False
+    ) -> Iterator[None]:
+        """Lets a fit run while one thread has the object to itself.
 
         What it charges stays on the books. If it fails, its answers are kept, and all else is as
         it was. One that ``goes_on`` has been warned of before. ``names`` are what ``Unfinished``
-        keeps of the table's names, ``since`` the books of a whole fit that gets more budget.
+        keeps of the table's names.
         """
         with self.lock:
-            begun = fit.books.ledger if since is None else since
             if not goes_on and self.ledger is not None:
-                self._warn_of_refit(self.ledger.followed_by(begun))
+                self._warn_of_refit(self.ledger.followed_by(running.fit.books.ledger))
+            running.before = self.ledger
             try:
-                yield fit
+                yield
                 self.unfinished = None
             except BaseException as error:
-                paid_before = 0 if since is None else since.mu_squared
-                if fit.books.ledger.mu_squared > paid_before and fit.has_answers:
-                    self.unfinished = Unfinished.of(fit, names)
+                left = running.unfinished
+                if left is not None:
+                    self.unfinished = replace(left.kept, names=names)
                     note_on(error, self.unfinished.remedy())
-                elif fit.books.ledger.mu_squared > begun.mu_squared:
+                elif running.has_charged:
                     note_on(error, LOST)
                 raise
             finally:
-                self.ledger = booked(self.ledger, begun, fit.books.ledger)
+                if running.has_charged:
+                    self.ledger = running.ledger
 
     def _warn_of_refit(self, composed: PrivacyLedger) -> None:
         kept = " One failed after it had paid: finish() makes use of its answers instead."
@@ -72,7 +69,7 @@ class Account:
             f"This synthesizer was fitted before. Together the fits spend epsilon "
             f"{composed.epsilon:.4g} at delta {composed.delta:g} on the people in the table."
             f"{kept if self.unfinished is not None else ''}",
-            stacklevel=5,
+            stacklevel=6,
         )
 
     def __getstate__(self) -> dict[str, Any]:

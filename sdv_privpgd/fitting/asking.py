@@ -62,7 +62,7 @@ def asked(
     description = Description.of(
         kinds,
         {name: facts for name, facts in others.items() if name not in patterns},
-        keys=tuple(patterns),
+        keys=tuple(name for name in patterns if not others[name].get("repeats")),
         patterns=patterns,
         constraints=Constraints(tuple(constraints)),
         num_bins=settings.method.num_bins,
@@ -84,10 +84,11 @@ def _patterns(
     """
     found = {name: others[name] for name in kinds if kinds[name]["sdtype"] == "id"}
     for name, facts in found.items():
-        if facts.keys() - {"regex_format"} or name == person:
+        if facts.keys() - {"regex_format", "repeats"} or name == person:
             raise ValueError(
-                f"columns[{name!r}] is a key, got {facts!r}: it has a regex_format alone, and is "
-                "no column of People beside sequence_index, which numbers the persons."
+                f"columns[{name!r}] is a key, got {facts!r}: it has a regex_format alone, and "
+                "whether it repeats, and is no column of People beside sequence_index, which "
+                "numbers the persons."
             )
         _ = keys_of(name, facts.get("regex_format"))
     return {name: facts.get("regex_format") for name, facts in found.items()}

@@ -2,6 +2,7 @@
 
 from sdv_privpgd import pipeline
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import Settings
 
@@ -27,6 +28,18 @@ def check(settings: Settings, description: Description) -> None:
         raise ValueError(
             f"target names {unknown!r}, which are no modelled columns: choose from {names!r}."
         )
+
+
+def on_undeclared(settings: Settings, description: Description) -> list[str]:
+    """A sentence on columns whose domain is found privately, if there are any."""
+    unknown = without_domain(description.undeclared)
+    said = (
+        f"The ranges or categories of {unknown!r} are not declared: "
+        f"{settings.discovery_share:.3g} of the budget finds them privately. Declare them with "
+        "public_domain={column: {...}} to save it, or pass public_metadata=True if the metadata "
+        "has them from documentation and not from the data."
+    )
+    return [said] if unknown else []
 
 
 def check_match(settings: Settings, description: Description) -> None:

@@ -11,7 +11,14 @@ from sdv_privpgd.base.domain import FieldsAlone
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.dtypes import facts_of_dtype, is_whole, unordered
-from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, TruthFacts
+from sdv_privpgd.columns.facts import (
+    CategoryFacts,
+    ColumnFacts,
+    DateFacts,
+    NumberFacts,
+    TruthFacts,
+    without_domain,
+)
 from sdv_privpgd.columns.ids import repeated_ids
 from sdv_privpgd.columns.ordered import OrderedPair, chosen, differences_of, told_apart
 from sdv_privpgd.columns.parsing import checked, read_table
@@ -98,6 +105,13 @@ class Description(FieldsAlone):
     def modelled(self) -> list[str]:
         """The columns that are measured; the others are generated."""
         return list(self.facts)
+
+    @property
+    def value_sources(self) -> dict[str, str]:
+        """Where each column's values come from: declared, found privately, or made up."""
+        unknown = without_domain(self.undeclared)
+        sources = {name: "declared" if name in self.facts else "made up" for name in self.columns}
+        return sources | dict.fromkeys(unknown, "found privately")
 
     @cached_property
     def measured(self) -> dict[str, str]:

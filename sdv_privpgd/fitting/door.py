@@ -1,10 +1,10 @@
 """The door without SDV: a table and what is public of it go in, a fitted table comes out."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,24 +17,31 @@ from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.mismatch import CAN_GO_ON, DomainMismatchError
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.plan import planned
-from sdv_privpgd.fitting.refining import Refinable, composed, gone
+from sdv_privpgd.fitting.refining import (
+    asked_again,
+    begun_again,
+    composed,
+    gone,
+    opened_again,
+    own_ledger,
+)
 from sdv_privpgd.fitting.reporting import report_of
-from sdv_privpgd.fitting.sampled import SampledTable
+from sdv_privpgd.fitting.sampled import SampledTable, SavedModel
 from sdv_privpgd.fitting.settings import People, Settings
-from sdv_privpgd.fitting.unfinished import Unfinished, note_on
+from sdv_privpgd.fitting.unfinished import Unfinished, booked, note_on
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.methods.importance import Target
 from sdv_privpgd.methods.method import Method
-from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.privacy import privacy_report
-from sdv_privpgd.report.warnings import in_one, on_delta
+from sdv_privpgd.report.warnings import in_one
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class FittedTable(SampledTable, Refinable):
+class FittedTable(SampledTable):
     """A differentially private model of a table. All that it shows is public, pickles included.
 
     Attributes:
@@ -44,6 +51,7 @@ class FittedTable(SampledTable, Refinable):
         warnings: What is worth a look before the rows are used, a sentence each.
         date: When it was fitted.
         name: The table's name.
+        notes: What the command line keeps with it, such as where its ledger is. No cell decides it.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean
@@ -61,6 +69,7 @@ class FittedTable(SampledTable, Refinable):
     warnings: tuple[str, ...]
     date: str
     name: str = "table"
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
     def report(self, path: str | Path | None = None) -> Report:
         """What was spent and how well the rows fit the noisy answers, as text, page and numbers.
@@ -102,6 +111,186 @@ class FittedTable(SampledTable, Refinable):
     def privacy_report(self) -> str:
         """The text of ``report``: what was spent, on what and under which adjacency."""
         return privacy_report(self.ledger, notes=self.warnings)
+
+    def refine(self, table: Any, epsilon: float, *, progress: Progress = silent) -> "FittedTable":
+        """The same fit with more budget: the table is asked again, and all answers are fitted.
+
+        Privacy: one ledger. Its epsilon grows by ``epsilon`` at the same delta, and all that was
+        ever released of the table is within it: 0.5 and 0.5 more spend exactly what 1 does.
+        Answers to the same question are averaged by inverse variance, so that errors fall as if
+        all had been asked at once (``tests/benchmarks holders --refine``). Nothing is discovered
+        anew, and the new model starts from this one.
+
+        Args:
+            table: The table that was fitted, with the same rows, as ``fit`` takes it. For a table
+                that has grown, make a second release: ``fit_table(..., after=earlier.ledger)``.
+            epsilon: What is added.
+            progress: Told of the steps.
+
+        Warns if this fit was refined before: each of the results has a ledger that knows nothing of
+        the other. Refine the last one.
+
+        Raises:
+            ValueError: For a table of other columns or, where it is public, another number of rows;
+                for fits whose tables were not kept; and for an epsilon that is not positive.
+        """
+        running = self.refining(table, epsilon)
+        if vars(self).get("_is_refined"):
+            warnings.warn(
+                "This fit was refined before. Now two fits ask its table, and their ledgers know "
+                "nothing of each other: what both cost adds up. Refine the last one instead.",
+                stacklevel=2,
+            )
+        vars(self)["_is_refined"] = True
+        with _noted(running):
+            return running.run(progress)
+
+    def refining(self, table: Any, epsilon: float) -> "RunningFit":
+        """Returns what ``refine`` does, before a row is read. It raises for the same."""
+        return RunningFit(
+            fit=begun_again(self.fitted, epsilon),
+            private=opened_again(self.fitted, table),
+            before=self.ledger,
+            refined=self,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class UnfinishedTable(SavedModel):
+    """A fit that ended after it had paid: noisy answers that no model was made of. Public.
+
+    Attributes:
+        kept: The answers.
+        settings: What the fit might spend, and by which method.
+        ledger: What was spent, and what earlier releases did.
+        last: The fitted table that was to be refined, if one was.
+        notes: As a ``FittedTable`` has them.
+    """
+
+    kept: Unfinished
+    settings: Settings
+    ledger: PrivacyLedger
+    last: FittedTable | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def resumed(self, table: Any = None) -> "RunningFit":
+        """Returns the rest of the fit: without a table a model of the answers, for nothing.
+
+        With the table of that fit, what is left of the budget is spent first.
+
+        Raises:
+            ValueError: Without a table, if no table of counts was answered; and for another table,
+                as far as that is public.
+        """
+        kept = self.kept
+        kept.require(self.settings, kept.description, with_data=table is not None)
+        private = None if table is None else kept.opened(table, self.settings)
+        fit = Fit(
+            self.settings,
+            kept.description,
+            doubts=kept.doubts,
+            begun=kept.ledger,
+            answered=kept.looked,
+        )
+        return RunningFit(
+            fit=fit, private=private, before=self.ledger, known=kept.answers, resumed=self
+        )
+
+    def goes_on(self, table: Any) -> Callable[[], FittedTable]:
+        """Checks the table of the fit, and returns what goes on with it."""
+        running = self.resumed(table)
+
+        def run() -> FittedTable:
+            with _noted(running):
+                return running.run()
+
+        return run
+
+    def privacy_report(self) -> str:
+        """The text of what was spent, on what and under which adjacency."""
+        return privacy_report(self.ledger)
+
+
+@dataclass(kw_only=True, eq=False)
+class RunningFit:
+    """A fit that is about to run, or did: it holds the books, however it ends.
+
+    Attributes:
+        fit: The questions, and the books of this fit.
+        private: The table, which shows nothing; ``None`` makes a model of what is known.
+        before: All that was spent when it began, with earlier releases.
+        known: Answers that it goes on with.
+        refined: The fitted table that gets more budget.
+        resumed: What it goes on with.
+        begun: The books of this fit when it began, or went on.
+    """
+
+    fit: Fit
+    private: PrivateTable | EncodedTable | None
+    before: PrivacyLedger | None = None
+    known: Sequence[Measurement] = ()
+    refined: FittedTable | None = None
+    resumed: UnfinishedTable | None = None
+    begun: PrivacyLedger = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.begun = self.fit.books.ledger
+        if self.refined is not None:  # without what is added
+            self.begun = own_ledger(self.refined.fitted, self.refined.ledger)
+
+    @property
+    def ledger(self) -> PrivacyLedger:
+        """What was spent so far, with all before. Public."""
+        return booked(self.before, self.begun, self.fit.books.ledger) or self.fit.books.ledger
+
+    @property
+    def has_charged(self) -> bool:
+        """Whether something was spent since it began. Public."""
+        return len(self.fit.books.ledger.charges) > len(self.begun.charges)
+
+    @property
+    def unfinished(self) -> UnfinishedTable | None:
+        """What it has paid for until now; ``None`` where nothing of it is of use. Public."""
+        paid = self.begun.mu_squared if self.refined is not None else 0
+        if self.fit.books.ledger.mu_squared <= paid or not self.fit.has_answers:
+            return self.resumed
+        return UnfinishedTable(
+            kept=Unfinished.of(self.fit),
+            settings=self.fit.settings,
+            ledger=self.ledger,
+            last=self.refined or (None if self.resumed is None else self.resumed.last),
+            notes=self._notes,
+        )
+
+    @property
+    def _notes(self) -> Mapping[str, Any]:
+        earlier = self.refined or self.resumed
+        return {} if earlier is None else earlier.notes
+
+    def run(self, progress: Progress = silent, *, stops: bool = False) -> FittedTable:
+        """Asks for all that is left of the budget, and makes the model.
+
+        If it ``stops``, it raises ``DomainMismatchError``, as ``fit_table`` does.
+        """
+        fit = self.fit
+        if self.refined is not None:
+            assert isinstance(self.private, PrivateTable)
+            fitted = asked_again(fit, self.refined.fitted, self.private, progress)
+        else:
+            fit.settings.method.prepare(progress)
+            if isinstance(self.private, PrivateTable) and not fit.has_discovered:
+                fit.discover(self.private, progress)
+            fit.ask(self.private, progress, known=self.known, stops=stops)
+            fitted = fit.model(progress)
+        return FittedTable(
+            fitted=fitted,
+            settings=fit.settings,
+            ledger=self.ledger,
+            warnings=composed(fitted, self.ledger),
+            date=date.today().isoformat(),
+            name="table" if self.refined is None else self.refined.name,
+            notes=self._notes,
+        )
 
 
 def fit_table(
@@ -195,7 +384,7 @@ def fit_table(
         seed=seed,
         constraints=constraints,
     )
-    for sentence in on_delta(settings.delta):
+    for sentence in settings.absurd:
         warnings.warn(sentence, stacklevel=2)
     check_match(settings, description)
     if after is not None:
@@ -205,13 +394,13 @@ def fit_table(
                 f"{type(after).__name__}."
             )
         after.followed_by(settings.ledger())  # refuses, if it does, before a row is read
-    private = opened(table, description, settings.people.limit, settings.objections)
-    timeless = frozenset(name for name in description.modelled if private.has_days(name))
-    description = replace(description, timeless=timeless)
-    for sentence in description.on_days:
+    running = prepared(settings, description, table, after=after)
+    days = running.fit.description.on_days
+    for sentence in days:
         warnings.warn(sentence, stacklevel=2)
-    done = fit_opened(settings, description, private, progress, after=after, stops=True)
-    said = [sentence for sentence in done.warnings if sentence not in description.on_days]
+    with _noted(running):
+        done = running.run(progress, stops=True)
+    said = [sentence for sentence in done.warnings if sentence not in days]
     if said:  # what was said before the fit is not said again
         warnings.warn(in_one(said), stacklevel=2)
     return done
@@ -251,76 +440,49 @@ def plan_table(
     return planned(settings, description, num_rows)
 
 
-def fit_opened(
+def prepared(
+    settings: Settings,
+    description: Description,
+    table: Any,
+    *,
+    after: PrivacyLedger | None = None,
+) -> RunningFit:
+    """Returns what ``fit_table`` does, before a row is read: all is checked, nothing is spent.
+
+    Raises ``ValueError`` if the table is not as it is described, or has no rows if that is public.
+    """
+    private = opened(table, description, settings.people.limit, settings.objections)
+    timeless = frozenset(name for name in description.modelled if private.has_days(name))
+    return running_fit(settings, replace(description, timeless=timeless), private, after=after)
+
+
+def running_fit(
     settings: Settings,
     description: Description,
     private: PrivateTable,
-    progress: Progress = silent,
     *,
     after: PrivacyLedger | None = None,
-    stops: bool = False,
-) -> FittedTable:
-    """Fits a table that was opened as the description says, and warns of nothing.
-
-    What it spends is composed with the ledger that it comes ``after``. If it ``stops``, it raises
-    ``DomainMismatchError``, as ``fit_table`` does.
-    """
+) -> RunningFit:
+    """Returns the fit of a table that was opened as the description says."""
     dtypes = private.dtypes_kept(description.columns, description.modelled, description.keys)
     fit = Fit(settings, replace(description, dtypes=dtypes))
-    return _done(fit, private, progress, after, stops=stops)
+    return RunningFit(fit=fit, private=private, before=after)
 
 
-def _done(
-    fit: Fit,
-    private: PrivateTable,
-    progress: Progress,
-    after: PrivacyLedger | None,
-    known: Sequence[Measurement] = (),
-    *,
-    stops: bool = False,
-) -> FittedTable:
-    """What comes of a fit, or of one that stopped, which goes on with the answers it had."""
+@contextmanager
+def _noted(running: RunningFit) -> Iterator[None]:
+    """Has an error say what was spent, and one that stops a fit how it goes on.
+
+    It holds no table: an error may be kept, and printed, by anybody.
+    """
     try:
-        fitted = _fitted(fit, private, progress, known, stops=stops)
+        yield
     except DomainMismatchError as error:
-        error.ledger = _together(after, fit.books.ledger)
-        error.goes_on = partial(_gone_on, fit.settings, Unfinished.of(fit, (True, None)), after)
+        left = running.unfinished
+        assert left is not None
+        error.ledger, error.goes_on = running.ledger, left.goes_on
         note_on(error, CAN_GO_ON)
         raise
     except BaseException as error:
-        note_on(error, gone(fit.books.ledger, fit.settings))
+        note_on(error, gone(running.fit.books.ledger, running.fit.settings))
         raise
-    ledger = _together(after, fit.books.ledger)
-    return FittedTable(
-        fitted=fitted,
-        settings=fit.settings,
-        ledger=ledger,
-        warnings=composed(fitted, ledger),
-        date=date.today().isoformat(),
-    )
-
-
-def _together(after: PrivacyLedger | None, own: PrivacyLedger) -> PrivacyLedger:
-    return own if after is None else after.followed_by(own)
-
-
-def _fitted(
-    fit: Fit, table: PrivateTable, progress: Progress, known: Sequence[Measurement], *, stops: bool
-) -> Fitted:
-    """The steps of a fit in order."""
-    fit.settings.method.prepare(progress)
-    if not fit.has_discovered:
-        fit.discover(table, progress)
-    fit.ask(table, progress, known=known, stops=stops)
-    return fit.model(progress)
-
-
-def _gone_on(
-    settings: Settings, kept: Unfinished, after: PrivacyLedger | None, table: Any
-) -> Callable[[], FittedTable]:
-    """What goes on with a fit that stopped, and spends what is left. The table is checked first."""
-    private = kept.opened(table, settings)
-    fit = Fit(
-        settings, kept.description, doubts=kept.doubts, begun=kept.ledger, answered=kept.looked
-    )
-    return lambda: _done(fit, private, silent, after, kept.answers)

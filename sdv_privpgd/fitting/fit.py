@@ -258,7 +258,11 @@ class Fit:
         fitted = Fitted(
             description=self.description,
             schema=schema,
-            keys=KeyStream(patterns=self.description.patterns, dtypes=self.description.dtypes),
+            keys=KeyStream(
+                patterns=self.description.patterns,
+                dtypes=self.description.dtypes,
+                repeated=self.description.repeated_ids,
+            ),
             doubts=self.doubts,
             refusals=limits.refusals,
             settings=self.settings,

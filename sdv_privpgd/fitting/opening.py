@@ -32,7 +32,8 @@ def opened(
         kept = private.dtypes_kept(description.columns, description.modelled, description.keys)
         errors = on_patterns(description.patterns, kept)
     if objections is not None:
-        errors = errors or objections(private, description.patterns)
+        unique = {name: description.patterns.get(name) for name in description.keys}
+        errors = errors or objections(private, unique)
     if errors:
         raise ValueError(" ".join(errors))
     return private

@@ -1,87 +1,16 @@
 """More budget for the table of an earlier fit, and words on people who are in several releases."""
 
-import warnings
-from dataclasses import dataclass, replace
-from datetime import date
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.fitting.unfinished import booked, note_on
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.composition import raised
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
-
-Again = TypeVar("Again", bound="Refinable")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Refinable:
-    """A fitted table that more can be spent on. Public.
-
-    Attributes:
-        fitted: The model, and what is known of the columns.
-        settings: What the fit might spend, and by which method.
-        ledger: What it spent, and what earlier releases did.
-        warnings: What is worth a look before the rows are used, a sentence each.
-        date: When it was fitted.
-    """
-
-    fitted: Fitted
-    settings: Settings
-    ledger: PrivacyLedger
-    warnings: tuple[str, ...]
-    date: str
-
-    def refine(self: Again, table: Any, epsilon: float, *, progress: Progress = silent) -> Again:
-        """The same fit with more budget: the table is asked again, and all answers are fitted.
-
-        Privacy: one ledger. Its epsilon grows by ``epsilon`` at the same delta, and all that was
-        ever released of the table is within it: 0.5 and 0.5 more spend exactly what 1 does.
-        Answers to the same question are averaged by inverse variance, so that errors fall as if
-        all had been asked at once (``tests/benchmarks holders --refine``). Nothing is discovered
-        anew, and the new model starts from this one.
-
-        Args:
-            table: The table that was fitted, with the same rows, as ``fit`` takes it. For a table
-                that has grown, make a second release: ``fit_table(..., after=earlier.ledger)``.
-            epsilon: What is added.
-            progress: Told of the steps.
-
-        Warns if this fit was refined before: each of the results has a ledger that knows nothing of
-        the other. Refine the last one.
-
-        Raises:
-            ValueError: For a table of other columns or, where it is public, another number of rows;
-                for fits whose tables were not kept; and for an epsilon that is not positive.
-        """
-        fit, before = begun_again(self.fitted, epsilon), own_ledger(self.fitted, self.ledger)
-        private = opened_again(self.fitted, table)
-        if vars(self).get("_is_refined"):
-            warnings.warn(
-                "This fit was refined before. Now two fits ask its table, and their ledgers know "
-                "nothing of each other: what both cost adds up. Refine the last one instead.",
-                stacklevel=2,
-            )
-        vars(self)["_is_refined"] = True
-        try:
-            fitted = asked_again(fit, self.fitted, private, progress)
-        except BaseException as error:
-            note_on(error, gone(fit.books.ledger, fit.settings))
-            raise
-        ledger = booked(self.ledger, before, fit.books.ledger)
-        assert ledger is not None
-        return replace(
-            self,
-            fitted=fitted,
-            settings=fit.settings,
-            ledger=ledger,
-            warnings=composed(fitted, ledger),
-            date=date.today().isoformat(),
-        )
 
 
 def begun_again(fitted: Fitted, epsilon: float) -> Fit:

@@ -22,11 +22,38 @@ from sdv_privpgd.sampling.unmet import check_conditions, require_some
 if TYPE_CHECKING:
     from sdv_privpgd.report.evaluation import Evaluation
 
-Own = TypeVar("Own", bound="SampledTable")
+Own = TypeVar("Own", bound="SavedModel")
+
+
+class SavedModel:
+    """What is kept of a fit, in a file that is as public as the rows."""
+
+    def save(self, path: str | Path) -> None:
+        """Writes all of it to a file, which ``load`` reads. The file is as public as the rows."""
+        path = Path(path)
+        path.write_bytes(pickle.dumps(self))
+        seal(path)
+
+    @classmethod
+    def load(cls: type[Own], path: str | Path) -> Own:
+        """Returns what ``save`` wrote. Load no file of unknown origin: it may run any code.
+
+        Raises:
+            DamagedFileError: For a file that is another, or that has changed.
+        """
+        path = Path(path)
+        with undamaged(path, cls.__name__):
+            require_sealed(path)
+            found = pickle.loads(path.read_bytes())
+            if not isinstance(found, cls):
+                is_of_sdv = hasattr(type(found), "fitted_table")
+                remedy = ": save its fitted_table in its place" if is_of_sdv else ""
+                raise ValueError(f"it holds a {type(found).__name__}{remedy}.")
+        return found
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class SampledTable(Concluding):
+class SampledTable(Concluding, SavedModel):
     """A model of a table, of which rows can be drawn. Public.
 
     Attributes:
@@ -153,27 +180,6 @@ class SampledTable(Concluding):
             held_out=None if held_out is None else _columns_of(held_out, schema),
             path=path,
         )
-
-    def save(self, path: str | Path) -> None:
-        """Writes all of it to a file, which ``load`` reads. The file is as public as the rows."""
-        path = Path(path)
-        path.write_bytes(pickle.dumps(self))
-        seal(path)
-
-    @classmethod
-    def load(cls: type[Own], path: str | Path) -> Own:
-        """Returns what ``save`` wrote. Load no file of unknown origin: it may run any code.
-
-        Raises:
-            DamagedFileError: For a file that is another, or that has changed.
-        """
-        path = Path(path)
-        with undamaged(path, cls.__name__):
-            require_sealed(path)
-            found = pickle.loads(path.read_bytes())
-            if not isinstance(found, cls):
-                raise ValueError(f"it holds a {type(found).__name__}.")
-        return found
 
     def reset_sampling(self) -> None:
         """Starts the sequence of rows again."""

@@ -15,6 +15,7 @@ from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.units import MOST
+from sdv_privpgd.report.warnings import on_delta
 
 
 @dataclass(frozen=True)
@@ -185,6 +186,14 @@ class Settings:
         ]
 
     @property
+    def absurd(self) -> list[str]:
+        """Sentences on an epsilon or a delta that promises next to nothing, for any table."""
+        said = on_delta(self.delta)
+        if self.epsilon > 20:
+            said += [f"epsilon={self.epsilon:g} promises next to nothing; 0.1 to 10 is usual."]
+        return said
+
+    @property
     def own_delta(self) -> Fraction:
         """The part of delta that the method needs: that of samples, where it trains by them."""
         return Fraction(self.delta) * self.method.own_delta
@@ -217,6 +226,27 @@ class Settings:
                 f"{'; '.join(changed)}: the books of the fit that is to be gone on with say whom "
                 "it protects. Set it back, or fit anew."
             )
+
+
+def with_sequence(people: People, table: Mapping[str, Any]) -> People:
+    """Returns the same people, with what SDV's metadata of a table say of their column and order.
+
+    Raises ``ValueError`` if nobody says how many rows a person may have, or says something else.
+    """
+    own = {"sequence_key": "column", "sequence_index": "sequence_index"}
+    said = {name: table[key] for key, name in own.items() if table.get(key)}
+    if said and people == People():
+        raise ValueError(
+            "The metadata has a sequence_key or a sequence_index: a person is a sequence of rows, "
+            "which a guarantee for single rows does not protect. Say how many rows one person may "
+            "have: people=People(max_rows=...), with adjacency='add_remove'."
+        )
+    for name, value in said.items():
+        if getattr(people, name) not in (None, value):
+            raise ValueError(
+                f"people.{name} is {getattr(people, name)!r}, and the metadata says {value!r}."
+            )
+    return replace(people, **said)
 
 
 def with_bins(method: Method | str, num_bins: int | None, *, seed: int = 0) -> Method | str:

@@ -30,28 +30,27 @@ class Unfinished:
         doubts: What discovery has to say of columns' ranges; ``None`` if it had not ended.
         looked: What discovery had been answered until then; of one that had ended the number of
             rows, which says whether a table can be the same.
-        names: Whether a frame was fitted, and the names of its columns.
         ledger: The books of the fit. What they have left can still be spent.
         schema: What the codes mean that the answers are about; ``None`` before any was asked for.
         answers: In the order in which they were asked for.
+        names: Whether a frame was fitted, and the names of its columns, where SDV's class asks.
     """
 
     description: Description
     doubts: Mapping[str, str] | None
-    names: tuple[bool, Any]
     ledger: PrivacyLedger
     schema: Schema | None
     answers: tuple[Measurement, ...]
     looked: tuple[Answered, ...] = ()
+    names: tuple[bool, Any] = (True, None)
 
     @classmethod
-    def of(cls, fit: Fit, names: tuple[bool, Any]) -> "Unfinished":
+    def of(cls, fit: Fit) -> "Unfinished":
         """What is left of a fit that failed."""
         asked = fit.curator is not None
         return cls(
             description=fit.description,
             doubts=fit.doubts if fit.has_discovered else None,
-            names=names,
             ledger=fit.books.ledger,
             schema=fit.description.attributes if asked else None,
             answers=fit.curator.measurements if fit.curator is not None else (),

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.base.bar import shown
+from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.concluding import Concluding
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.inference.repeating import STAGE
 from sdv_privpgd.pipeline import Release
-from sdv_privpgd.plugin.bar import Bar
 from sdv_privpgd.plugin.state import FittedState
 
 
@@ -27,8 +27,8 @@ class AnsweredQuestions(FittedState, Concluding):
 
     @contextmanager
     def _shown_repeating(self, progress: Progress | None) -> Iterator[Progress]:
-        if progress is not None or not self.verbose:
-            yield silent if progress is None else progress
+        if progress is not None:
+            yield progress
             return
-        with Bar(STAGE) as bar:
+        with shown(STAGE, self.verbose) as bar:
             yield bar

@@ -3,7 +3,6 @@
 import datetime
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from sdv.metadata import Metadata
 from sdv.single_table.base import SYNTHESIZER_LOGGER
 
 from sdv_privpgd.base.arguments import check_integer
-from sdv_privpgd.fitting.settings import People
+from sdv_privpgd.fitting.settings import People, with_sequence
 from sdv_privpgd.sampling.conditions import ANYTHING, is_wanted
 
 _SDV_S_TRIES = 100
@@ -56,30 +55,17 @@ def public_copy(
         )
     facts = deepcopy(metadata.to_dict())
     for table in facts.get("tables", {}).values():
-        people = _of_sequence(table, people)
+        try:
+            people = with_sequence(people, table)
+        except ValueError as error:
+            raise SynthesizerInputError(str(error)) from None
+        for key in ("sequence_key", "sequence_index"):
+            table.pop(key, None)
         if not keep_ranges:
             for column in table["columns"].values():
                 for key in RANGE_KEYS:
                     column.pop(key, None)
     return Metadata.load_from_dict(facts), people
-
-
-def _of_sequence(table: dict[str, Any], people: People) -> People:
-    """The same people, with what the facts on a table said of their column and order until now."""
-    own = {"sequence_key": "column", "sequence_index": "sequence_index"}
-    said = {name: table.pop(key) for key, name in own.items() if table.get(key)}
-    if said and people == People():
-        raise SynthesizerInputError(
-            "The metadata has a sequence_key or a sequence_index: a person is a sequence of rows, "
-            "which a guarantee for single rows does not protect. Say how many rows one person may "
-            "have: people=People(max_rows=...), with adjacency='add_remove'."
-        )
-    for name, value in said.items():
-        if getattr(people, name) not in (None, value):
-            raise SynthesizerInputError(
-                f"people.{name} is {getattr(people, name)!r}, and the metadata says {value!r}."
-            )
-    return replace(people, **said)
 
 
 def column_names(table: pd.DataFrame) -> list[str]:

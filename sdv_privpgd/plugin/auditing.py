@@ -19,6 +19,7 @@ from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.door import FittedTable
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.names import method_of
@@ -195,10 +196,11 @@ class KeptFile:
         if fitted.starts:  # it was refined: its budget is more than that of a fit
             settings = replace(settings, epsilon=books.epsilon)
         fit = Fit(settings, description, doubts=fitted.doubts, begun=books)
-        names = (kept._gives_frames, kept._original_columns)
         with listening() as said:
-            known = fitted.release.measurements
-            own._run(fit, names, None, said.steps, known, starts=fitted.starts)
+            fit.ask(None, said.steps, known=fitted.release.measurements)
+            made = fit.model(said.steps, starts=fitted.starts)
+            table = FittedTable(fitted=made, settings=settings, ledger=books, warnings=(), date="")
+            own._take(table, (kept._gives_frames, kept._original_columns))
             _begin_again(own)
         if said.error is not None:
             raise ValueError(f"No model can be made of the answers that are kept: {said.error[1]}")

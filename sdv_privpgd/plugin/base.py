@@ -20,9 +20,8 @@ from sdv.metadata import Metadata
 from sdv_privpgd.base.arguments import check_flag, check_integer
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.schema import PublicDomainError
-from sdv_privpgd.columns.vocabulary import modelled
+from sdv_privpgd.columns.vocabulary import modelled, named_by_text
 from sdv_privpgd.constraints.limits import Constraints
-from sdv_privpgd.drafting.template import named_by_text
 from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import FittedTable
@@ -38,7 +37,6 @@ from sdv_privpgd.plugin.pages import ShownFit
 from sdv_privpgd.plugin.refining import RefinedFits
 from sdv_privpgd.plugin.rows import SampledRows
 from sdv_privpgd.plugin.transforming import AssignedTransformers
-from sdv_privpgd.report.warnings import on_delta
 
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
@@ -133,10 +131,7 @@ class PrivateSynthesizer(
         # A domain is asked for at fit: SDV builds synthesizers before it knows their domain.
         with suppress(PublicDomainError):
             _ = description.schema
-        absurd = on_delta(self.delta)
-        if self.epsilon > 20:
-            absurd += [f"epsilon={self.epsilon:g} promises next to nothing; 0.1 to 10 is usual."]
-        for sentence in absurd:
+        for sentence in self._settings().absurd:
             warnings.warn(sentence, stacklevel=3 if "__init__" in type(self).__dict__ else 2)
 
     def _check_settings(self) -> None:

@@ -2,10 +2,9 @@
 
 import datetime
 import warnings
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -17,25 +16,22 @@ from sdv.errors import (
     SynthesizerInputError,
 )
 
-from sdv_privpgd.base.damage import seal
-from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.columns.facts import without_domain
+from sdv_privpgd.base.bar import shown
+from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.columns.keys import on_patterns
-from sdv_privpgd.fitting.checks import check, check_match
+from sdv_privpgd.fitting.checks import check, check_match, on_undeclared
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.door import FittedTable
-from sdv_privpgd.fitting.fit import Fit, Fitted
+from sdv_privpgd.fitting.door import FittedTable, RunningFit
+from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.plan import planned
-from sdv_privpgd.fitting.refining import asked_again
+from sdv_privpgd.fitting.refining import own_ledger
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.unfinished import Unfinished
 from sdv_privpgd.plugin import generators
 from sdv_privpgd.plugin.arguments import log_event, original_names
-from sdv_privpgd.plugin.bar import Bar
 from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.warnings import in_one
 from sdv_privpgd.sources.opening import UnknownKindError
@@ -116,35 +112,17 @@ class FitsOfTables(FittedState):
         table = self._open(data, description)
         description = replace(description, dtypes=self._kept(table, description))
         self._require_rows(table)
-        unknown = without_domain(description.undeclared)
-        if unknown:
-            warnings.warn(
-                f"The ranges or categories of {unknown!r} are not declared: "
-                f"{self.discovery_share:.3g} of the budget finds them privately. Declare them "
-                "with public_domain={column: {...}} to save it, or pass public_metadata=True "
-                "if the metadata has them from documentation and not from the data.",
-                stacklevel=2,
-            )
+        for sentence in on_undeclared(settings, description):
+            warnings.warn(sentence, stacklevel=2)
         timeless = frozenset(name for name in description.modelled if table.has_days(name))
         description = replace(description, timeless=timeless)
         for sentence in description.on_days:
             warnings.warn(sentence, stacklevel=2)
         if not self.discovery_share:
             _ = description.schema
-        names = self._names_of(data)
-        with (
-            self._shown() as progress,
-            self._account.charged(Fit(settings, description), names) as fit,
-        ):
-            fit.settings.method.prepare(progress)
-            fit.discover(table, progress)
-            self._run(fit, names, table, progress, stops=True)
+        running = RunningFit(fit=Fit(settings, description), private=table)
+        self._run(running, self._names_of(data), stops=True)
         self._speak_up(description.on_days)
-
-    def save(self, filepath) -> None:
-        """Saves it as SDV does, and ends the file with its digest, which tells a damaged one."""
-        super().save(filepath)
-        seal(Path(filepath))
 
     @property
     def planned_ledger(self) -> PrivacyLedger:
@@ -194,11 +172,8 @@ class FitsOfTables(FittedState):
                 begun=kept.ledger,
                 answered=kept.looked,
             )
-            with self._shown() as progress, self._account.charged(fit, kept.names, goes_on=True):
-                fit.settings.method.prepare(progress)
-                if not fit.has_discovered and table is not None:
-                    fit.discover(table, progress)
-                self._run(fit, kept.names, table, progress, kept.answers)
+            running = RunningFit(fit=fit, private=table, known=kept.answers)
+            self._run(running, kept.names, goes_on=True)
             self._speak_up()
 
     def plan(self, num_rows: int) -> Report:
@@ -243,9 +218,7 @@ class FitsOfTables(FittedState):
         table = EncodedTable(processed_data[self._table_name])
         self._require_rows(table)
         fit = Fit(settings, description, doubts={} if fitted is None else fitted.doubts)
-        with self._shown() as progress, self._account.charged(fit, names):
-            fit.settings.method.prepare(progress)
-            self._run(fit, names, table, progress)
+        self._run(RunningFit(fit=fit, private=table), names)
         self._speak_up()
 
     def _questions(self) -> tuple[Settings, Description]:
@@ -276,46 +249,34 @@ class FitsOfTables(FittedState):
         except ValueError as error:
             raise InvalidDataError([str(error)]) from None
 
-    @contextmanager
-    def _shown(self) -> Iterator[Progress]:
+    def _shown(self) -> AbstractContextManager[Progress]:
         """One bar for a whole fit, if it is to be seen."""
-        if not self.verbose:
-            yield silent
-            return
-        with Bar(type(self).__name__.removesuffix("Synthesizer")) as bar:
-            yield bar
+        return shown(type(self).__name__.removesuffix("Synthesizer"), self.verbose)
 
     def _run(
         self,
-        fit: Fit,
+        running: RunningFit,
         names: tuple[bool, pd.Index],
-        table: PrivateTable | EncodedTable | None,
-        progress: Progress,
-        known: Sequence[Measurement] = (),
         *,
+        goes_on: bool = False,
         stops: bool = False,
-        refines: Fitted | None = None,
-        starts: Sequence[int] = (),
     ) -> None:
-        """Asks about a table, or without one goes on with what is known, and makes the model."""
+        """Asks about a table, or without one goes on with what is known, and takes the model."""
         log_event(self, "Fit", {"TOTAL NUMBER OF COLUMNS": len(self._described)})
-        self._ready_generators(fit.description)
-        if refines is None or not isinstance(table, PrivateTable):
-            fit.ask(table, progress, known=known, stops=stops)
-            made = fit.model(progress, starts=starts)
-        else:
-            made = asked_again(fit, refines, table, progress)
-        fitted = replace(made, told=self._told())
-        ledger = fit.books.ledger
-        table_of_fit = FittedTable(
-            fitted=fitted,
-            settings=fit.settings,
-            ledger=ledger,
-            warnings=fitted.warnings(ledger),
-            date="",  # that of SDV
+        self._ready_generators(running.fit.description)
+        with self._shown() as progress, self._account.charged(running, names, goes_on=goes_on):
+            self._take(running.run(progress, stops=stops), names)
+
+    def _take(self, table: FittedTable, names: tuple[bool, pd.Index]) -> None:
+        """Takes a fitted table as that of the last fit."""
+        fitted = replace(table.fitted, told=self._told())
+        ledger = own_ledger(fitted, table.ledger)
+        self._ready_generators(fitted.description)
+        # What can fail has not failed: from here on the model is this fit's. SDV has a date.
+        self._fitted_table = replace(
+            table, fitted=fitted, ledger=ledger, warnings=fitted.warnings(ledger), date=""
         )
-        # What can fail has not failed: from here on the model is this fit's.
-        self._fitted_table, self._dtypes = table_of_fit, fit.description.dtypes
+        self._dtypes = fitted.description.dtypes
         self._gives_frames, self._original_columns = names
         self._fitted = True
         self._random_state_set = False

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.methods.importance import Target
 from sdv_privpgd.plugin.arguments import column_names
 from sdv_privpgd.plugin.state import FittedState
@@ -92,10 +91,7 @@ class ShownFit(FittedState):
 
     def value_sources(self) -> dict[str, str]:
         """Where each column's values come from: declared, found privately, or made up. Public."""
-        description = self._description()
-        modelled, unknown = description.modelled, without_domain(description.undeclared)
-        sources = {name: "declared" if name in modelled else "made up" for name in self._described}
-        return sources | dict.fromkeys(unknown, "found privately")
+        return self._description().value_sources
 
     @property
     def warnings_(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from sdv.errors import InvalidDataError
 
+from sdv_privpgd.fitting.door import RunningFit
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.refining import begun_again, require_same_rows
 from sdv_privpgd.plugin.fits import FitsOfTables
@@ -62,11 +63,7 @@ class RefinedFits(FitsOfTables):
             assert fitted is not None
             fit = begun_again(fitted, epsilon)
             table = self._opened_again(fitted, fit.books.ledger, data)
-            assert fitted.release is not None
-            before, names = fitted.release.ledger, (self._gives_frames, self._original_columns)
-            with (
-                self._shown() as progress,
-                self._account.charged(fit, names, goes_on=True, since=before),
-            ):
-                self._run(fit, names, table, progress, refines=fitted)
+            running = RunningFit(fit=fit, private=table, refined=self._fitted_table)
+            names = (self._gives_frames, self._original_columns)
+            self._run(running, names, goes_on=True)
             self._speak_up()

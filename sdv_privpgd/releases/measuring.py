@@ -161,7 +161,7 @@ class Measuring:
             self.fit.ask(self.private, progress, known=known, stops=stops)
         except DomainMismatchError as error:
             error.ledger = self.ledger
-            kept = Unfinished.of(self.fit, (True, None))
+            kept = Unfinished.of(self.fit)
             # It holds no table: an error may be kept, and printed, by anybody.
             error.goes_on = partial(_gone_on, self.holder, self.columns, self.fit.settings, kept)
             note_on(error, CAN_GO_ON)

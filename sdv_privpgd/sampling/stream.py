@@ -2,9 +2,9 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
@@ -81,11 +81,13 @@ class KeyStream:
     Attributes:
         patterns: What each column of keys is written in; ``None`` for whole numbers.
         dtypes: Those of the table that no cell chose.
+        repeated: Columns whose patterns begin again where they end.
         taken: How many keys of each column were taken.
     """
 
     patterns: Mapping[str, str | None] = field(default_factory=dict)
     dtypes: Mapping[str, Any] = field(default_factory=dict)
+    repeated: Collection[str] = ()
     taken: int = 0
     _left: Mapping[str, Iterator[Any]] | None = field(default=None, repr=False, compare=False)
 
@@ -104,7 +106,11 @@ class KeyStream:
         """
         with MOVING:
             left = self._left or {
-                name: islice(keys_of(name, pattern), self.taken, None)
+                name: islice(
+                    (cycle if name in self.repeated else iter)(keys_of(name, pattern)),
+                    self.taken,
+                    None,
+                )
                 for name, pattern in self.patterns.items()
             }
             self._left = None  # until as many are there

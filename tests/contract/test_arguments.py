@@ -37,7 +37,7 @@ def test_numpy_s_numbers_and_truths_are_taken_and_kept_as_python_s():
 
 
 def test_no_rows_of_a_person_are_refused():
-    with pytest.raises(ValueError, match="max_rows must be a whole number"):
+    with pytest.raises(ValueError, match="max_rows must be an integer of at least 1"):
         People(max_rows=np.int64(0))
 
 

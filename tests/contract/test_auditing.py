@@ -89,12 +89,10 @@ def test_constraints_are_audited_with_the_fit():
 class Told(MSTSynthesizer):
     """Keeps a number of the table, as somebody's subclass might."""
 
-    def _run(self, fit, names, table, *rest, **more):
-        super()._run(fit, names, table, *rest, **more)
-        if table is not None:
-            self.oldest = str(
-                table._source.columns["came"].max() if len(table._source.columns["came"]) else 0
-            )
+    def _run(self, running, names, **more):
+        super()._run(running, names, **more)
+        came = running.private._source.columns["came"]
+        self.oldest = str(came.max() if len(came) else 0)
 
 
 class Warns(MSTSynthesizer):
@@ -223,7 +221,7 @@ def test_a_fit_in_another_thread_has_its_own_noise():
 
 
 def test_an_error_in_the_settings_is_told_before_anything():
-    with pytest.raises(ValueError, match="runs must be a whole number"):
+    with pytest.raises(ValueError, match="runs must be an integer of at least 10"):
         small().audit(runs=0)
     with pytest.raises(ValueError, match="false_alarms must lie between 0 and 1"):
         small().audit(false_alarms=1.0)

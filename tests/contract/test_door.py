@@ -73,6 +73,13 @@ def test_it_spends_what_was_asked_for_and_says_so(fitted, tmp_path):
     assert "age" in page
 
 
+def test_ids_that_repeat_begin_again_where_their_pattern_ends():
+    columns = {"name": Key("[AB]", repeats=True), "age": Numerical(0, 99)}
+    with pytest.warns(UserWarning, match=r"The ids \['name'\] are no keys"):
+        fitted = fit_table(visits(), columns, 1.0, method="independent")
+    assert fitted.sample(5)["name"].tolist() == ["A", "B", "A", "B", "A"]
+
+
 def test_what_was_found_can_be_declared(fitted):
     again = fit_table(
         visits(),

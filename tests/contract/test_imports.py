@@ -177,12 +177,13 @@ def test_what_an_extra_brings_is_named_where_it_is_lacking(use, said):
     assert done.stderr.endswith("which is not installed: pip install 'sdv-privpgd[sdv]'.\n")
 
 
-def test_the_command_line_measures_without_sdv_and_says_what_needs_it(tmp_path):
+def test_the_command_line_runs_without_sdv_and_says_what_needs_it(tmp_path):
     (tmp_path / "table.csv").write_text("age,ill\n" + "30,yes\n40,no\n" * 200)
     kinds = {"age": {"sdtype": "numerical"}, "ill": {"sdtype": "categorical"}}
     (tmp_path / "metadata.json").write_text(json.dumps({"columns": kinds}))
     domain = {"age": {"range_min": 0, "range_max": 99}, "ill": {"range_values": ["yes", "no"]}}
     (tmp_path / "domain.json").write_text(json.dumps(domain))
+    (tmp_path / "types.json").write_text(json.dumps(domain | {"ill": kinds["ill"]}))
     done = run(
         WITHOUT
         + f"""
@@ -194,14 +195,25 @@ assert main(["measure", "table.csv", "--header", "--holder", "a", "--epsilon", "
              "--out", "a.zip"]) == 0
 assert main(["combine", "a.zip", "--engine", "pgm", "--out", "rows.csv"]) == 0
 assert main(["draft-domain", "--metadata", "metadata.json", "--out", "draft.json"]) == 0
-assert main(["synthesize", "nowhere.csv", "--epsilon", "1", "--out", "no.csv"]) == 1
+fit = ["table.csv", "--epsilon", "1", "--method", "mst"]
+assert main(["plan", *fit, "--domain", "types.json"]) == 0
+assert main(["synthesize", *fit, *declared, "--out", "declared.csv"]) == 0
+typed = ["--domain", "types.json", "--ledger", "l.json", "--model", "m.pkl"]
+assert main(["synthesize", *fit, *typed, "--out", "typed.csv", "--report", "page.html"]) == 0
+assert main(["sample", "m.pkl", "--rows", "9", "--condition", "ill=no", "--out", "9.csv"]) == 0
+assert main(["refine", "m.pkl", "table.csv", "--epsilon", "1", "--out", "finer.csv"]) == 0
+assert main(["describe", "m.pkl"]) == 0
+assert main(["audit", "--model", "m.pkl", "--runs", "20"]) == 0
+assert main(["synthesize", *fit, "--header", "--out", "no.csv"]) == 1
 """
     )
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "rows.csv").read_text().startswith("age,ill\n")
+    for name in ("rows", "declared", "typed", "9", "finer"):
+        assert (tmp_path / f"{name}.csv").read_text().startswith("age,ill\n"), name
     assert done.stderr.endswith(
-        "sdv-privpgd: sdv-privpgd synthesize needs sdv, which is not installed: "
-        "pip install 'sdv-privpgd[sdv]'.\n"
+        "Detecting types needs sdv, which is not installed: pip install 'sdv-privpgd[sdv]'. Or say "
+        "the types: with --metadata, with --types dtypes, or with an sdtype of each column in "
+        "--domain.\n"
     )
 
 

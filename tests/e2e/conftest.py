@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
 from commands import DOMAIN, METADATA, SECRET
 
 

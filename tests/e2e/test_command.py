@@ -10,9 +10,9 @@ import time
 
 import pandas as pd
 import pytest
-import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
 from commands import SECRET, declared, new_files, run
-from sdv.utils import load_synthesizer
+
+from sdv_privpgd import FittedTable
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
@@ -44,7 +44,7 @@ def test_a_file_in_a_file_out(csv, suffix, capsys, tmp_path):
     assert "<html" in page.read_text()
     assert run("describe", model) == 0
     described = capsys.readouterr().out
-    assert "Synthesizer" in described
+    assert "FittedTable" in described
     assert "age: numerical" in described
     assert SECRET not in described
     assert not list(tmp_path.glob("*.part*"))
@@ -63,7 +63,7 @@ def test_the_number_of_rows_is_the_noisy_one_where_it_is_private(csv, tmp_path):
     model = tmp_path / "model.pkl"
     assert declared(csv, "--adjacency", "add_remove", "--model", model, "--quiet") == 0
     rows = pd.read_csv(tmp_path / "out.csv")
-    assert len(rows) == load_synthesizer(model).estimated_num_rows
+    assert len(rows) == FittedTable.load(model).num_rows
     assert abs(len(rows) - 2_000) < 500
     assert run("sample", model, "--again", "--out", tmp_path / "more.csv") == 0
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "more.csv"), rows)
@@ -130,9 +130,9 @@ _PLACES = {
     "reading": "sdv_privpgd.sources.parsers.TextFile.parts",
     "before a row is asked about": "sdv_privpgd.fitting.fit.discover",
     "in the engine": "sdv_privpgd.synthesize.pgm.PrivatePGM.fit",
-    "writing the model": "sdv_privpgd.plugin.base.PrivateSynthesizer.save",
+    "writing the model": "sdv_privpgd.fitting.sampled.SavedModel.save",
     "writing rows": "sdv_privpgd.cli.synthesizing.write_as_asked",
-    "writing the page": "sdv_privpgd.plugin.base.PrivateSynthesizer.report",
+    "writing the page": "sdv_privpgd.fitting.door.FittedTable.report",
 }
 
 

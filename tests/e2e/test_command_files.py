@@ -30,7 +30,7 @@ def folder(csv, tmp_path):
 @pytest.fixture
 def no_frame(monkeypatch):
     """Reading the private table into a frame fails."""
-    monkeypatch.setattr("sdv_privpgd.cli.synthesizing.read_table", lambda *args: 1 / 0)
+    monkeypatch.setattr("sdv_privpgd.cli.questions.read_table", lambda *args: 1 / 0)
     monkeypatch.setattr("pandas.read_parquet", lambda *args: 1 / 0)
 
 

@@ -4,7 +4,6 @@ import json
 
 import pandas as pd
 import pytest
-import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
 from commands import SECRET, declared, new_files, run
 
 
@@ -25,12 +24,12 @@ def stop(*args, **kwargs):
 def test_types_and_repeated_ids_are_said_before_anything_is_spent(
     csv, tmp_path, monkeypatch, capsys
 ):
-    table = pd.read_csv(csv, dtype={"ward": str}).assign(patient="p")
+    table = pd.read_csv(csv, dtype={"ward": str}).assign(patient="p", mail="a@b.c")
     table.to_csv(csv, index=False)
     written = json.loads((tmp_path / "metadata.json").read_text())
-    written["columns"]["patient"] = {"sdtype": "id"}
+    written["columns"] |= {"patient": {"sdtype": "id"}, "mail": {"sdtype": "email"}}
     (tmp_path / "metadata.json").write_text(json.dumps(written))
-    monkeypatch.setattr("sdv_privpgd.plugin.base.PrivateSynthesizer.fit", stop)
+    monkeypatch.setattr("sdv_privpgd.fitting.door.RunningFit.run", stop)
     assert declared(csv) == 130
     said = capsys.readouterr()
     lines = [line.split() for line in said.out.splitlines()]
@@ -38,6 +37,7 @@ def test_types_and_repeated_ids_are_said_before_anything_is_spent(
     assert ["ill", "boolean", "--metadata", "declared"] in lines
     assert ["patient", "id", "--metadata", "made", "up"] in lines
     assert "The ids ['patient'] are no keys of the table." in said.err
+    assert "Left out are mail: what its sdtype says is no number" in said.err
     assert "name it in --person-column and --rows-per-person" in said.err
     assert "Nothing was spent." in said.err
     assert declared(csv, "--quiet") == 130
@@ -52,7 +52,7 @@ def test_names_of_ids_and_dates_are_said_before_anything_is_spent(tmp_path, monk
     asked = (tmp_path / "table.csv", "--epsilon", 1, "--metadata", tmp_path / "metadata.json")
     assert run("plan", *asked) == 0
     planned = " ".join(capsys.readouterr().out.split())
-    monkeypatch.setattr("sdv_privpgd.plugin.base.PrivateSynthesizer.fit", stop)
+    monkeypatch.setattr("sdv_privpgd.fitting.door.RunningFit.run", stop)
     told = []
     for quiet in ((), ("--quiet",)):  # no report is printed, but what is to be mended is said
         assert run("synthesize", *asked, "--out", tmp_path / "out.csv", *quiet) == 130
@@ -195,6 +195,6 @@ def test_a_plan_is_written_as_a_page_and_overwrites_nothing(csv, tmp_path, capsy
 def test_a_target_that_is_no_column_is_refused_first(csv, capsys, target):
     assert declared(csv, "--target", target) == 1
     said = capsys.readouterr().err
-    assert f"--target names [{target!r}], which are no columns: choose from [" in said
+    assert f"--target names [{target!r}], which are no modelled columns: choose from [" in said
     assert "'ward'" in said
     assert not new_files(csv)

@@ -9,7 +9,6 @@ import sys
 
 import pandas as pd
 import pytest
-import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
 from commands import DOMAIN, declared, fails_at, new_files, run
 
 from sdv_privpgd.cli import journal, models, writing
@@ -74,7 +73,7 @@ class TestTheRest:
         assert "What is spent is added to ledger.json, the ledger of" in capsys.readouterr().err
         assert entered(ledger) == pytest.approx(1, abs=0.01)
         books = models.fitted(stopped)
-        assert books.ledger_file == ("ledger.json", len(books.ledger.charges))
+        assert books.notes["ledger_file"] == ("ledger.json", len(books.ledger.charges))
 
     def test_is_not_spent_where_the_ledger_has_gone(self, stopped, csv, ledger, capsys):
         ledger.rename(csv.parent / "elsewhere.json")
@@ -157,7 +156,7 @@ class TestRefining:
         assert run("refine", alone, csv, *asked) == 0
         assert "is added to" not in capsys.readouterr().err
         assert entered(ledger) == pytest.approx(1)
-        assert models.fitted(alone).ledger_file is None
+        assert "ledger_file" not in models.fitted(alone).notes
 
 
 class TestWhatThisRunHasSpent:
@@ -181,6 +180,9 @@ class TestWhatThisRunHasSpent:
         assert "This run spent epsilon 1." in said
         assert "; the model stands at epsilon 2 of 2 at delta 1e-05." in said
         assert f"finish {fitted} --out FILE --ledger ledger.json" in said
+        assert (
+            run("sample", fitted, "--rows", 5, "--out", tmp_path / "more.csv") == 0
+        )  # of the last
 
     def test_is_nothing_where_finish_gets_another_table(self, stopped, csv, capsys):
         before = entered(csv.parent / "ledger.json")
@@ -219,10 +221,8 @@ class TestTwoRuns:
     def test_one_that_began_later_and_ended_first_is_counted(
         self, command, before, csv, ledger, tmp_path, monkeypatch, first, capsys
     ):
-        model, out = (
-            tmp_path / "model.pkl",
-            tmp_path / ("rows.zip" if command == "measure" else "r.csv"),
-        )
+        model = tmp_path / "model.pkl"
+        out = tmp_path / ("rows.zip" if command == "measure" else "r.csv")
         if command == "refine":
             assert declared(csv, "--epsilon", 0.1, "--model", model, "--quiet") == 0
             asked = ("refine", model, csv, "--epsilon", 1)
@@ -290,10 +290,10 @@ class TestWrittenAhead:
             found.append(read_ledger(ledger.read_text()))
             return real(*args)
 
-        from sdv_privpgd.cli import finishing, reading, refining, releasing, synthesizing
+        from sdv_privpgd.cli import finishing, reading, releasing, synthesizing
 
         real = reading.open_table
-        for module in (finishing, refining, releasing, synthesizing):
+        for module in (finishing, releasing, synthesizing):
             monkeypatch.setattr(module, "open_table", opened)
         return found
 

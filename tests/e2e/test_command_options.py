@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import declared, run
-from sdv.utils import load_synthesizer
 
 
 def test_a_delta_that_is_too_large_for_any_table_is_said_once_and_first(csv, capsys):
@@ -109,7 +108,6 @@ def test_quiet_sampling_is_of_one_command(weights, capsys):
     for more, shows in ((["--quiet"], False), ([], True)):
         assert run("sample", weights, "--out", weights.parent / "m.csv", "--force", *more) == 0
         assert ("Sampling rows" in capsys.readouterr().err) is shows
-    assert load_synthesizer(weights).verbose
 
 
 class TestDatesByDtype:

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
 from commands import declared, run
 
 from sdv_privpgd.cli import models
@@ -31,16 +30,8 @@ def table(tmp_path):
 
 def planned(table, domain, *more):
     (table.parent / "domain.json").write_text(json.dumps(domain))
-    asked = (
-        "--header",
-        "--epsilon",
-        1,
-        "--domain",
-        table.parent / "domain.json",
-        "--method",
-        "mst",
-    )
-    return run("plan", table, *asked, *more)
+    asked = ("--header", "--epsilon", 1, "--method", "mst")
+    return run("plan", table, *asked, "--domain", table.parent / "domain.json", *more)
 
 
 def types(out):
@@ -56,10 +47,8 @@ class TestDeclaredTypes:
         assert types(capsys.readouterr().out)["Kinder"][:2] == ["ordinal", "detected"]
         assert planned(table, domain, *more) == 0
         assert types(capsys.readouterr().out)["Kinder"] == ["numerical", "--domain", "declared"]
-        out, asked = (
-            table.parent / "out.csv",
-            ("--header", "--epsilon", 20, "--method", "mst", "--quiet"),
-        )
+        out = table.parent / "out.csv"
+        asked = ("--header", "--epsilon", 20, "--method", "mst", "--quiet")
         facts = ("--domain", table.parent / "domain.json")
         assert run("synthesize", table, *asked, *facts, *more, "--out", out) == 0
         rows = pd.read_csv(out)["Kinder"]
@@ -90,7 +79,7 @@ class TestDeclaredTypes:
         assert planned(table, {"code": {"range_min": 0}}, "--metadata", metadata) == 1
         said = capsys.readouterr().err
         assert "which says nothing about a categorical column" in said
-        assert "or correct its sdtype in the metadata" in said
+        assert "or declare another sdtype" in said
 
     def test_what_contradicts_itself_is_one_line_of_each_column_in_order(self, table, capsys):
         domain = {
@@ -101,7 +90,7 @@ class TestDeclaredTypes:
         first, second, third = capsys.readouterr().err.splitlines()[1:]
         assert "'stufe' in --domain has the keys 'range_max', 'range_min', which say" in first
         assert "about an ordinal column." in first
-        assert first.endswith("or say its sdtype with --metadata.")
+        assert first.endswith("or declare another sdtype.")
         assert "range_max of 'code' must be" in second
         assert "decimal_places of 'code' must be" in third
 
@@ -142,7 +131,7 @@ class TestWords:
         for number, bins in ((None, ()), (3, ("--num-bins", 3, "--force"))):
             seeded = (*bins, "--method", "mst+particles", "--seed", 5, "--model", model, "--quiet")
             assert declared(csv, *seeded) == 0
-            method = models.fitted(model).fitted_table.settings.method
+            method = models.fitted(model).settings.method
             assert (method.num_bins, method.engine.seed) == (number, 5)
         ages = ("--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "domain.json")
         asked = ("--epsilon", 1, "--rows", 99, *ages, "--method", "independent")
@@ -160,7 +149,7 @@ class TestInterrupts:
         def interrupt(*args):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("sdv_privpgd.cli.synthesizing.read_metadata", interrupt)
+        monkeypatch.setattr("sdv_privpgd.cli.questions.read_metadata", interrupt)
         assert declared(csv) == 130
         assert capsys.readouterr().err.splitlines() == [
             "sdv-privpgd: Nothing was spent.",

@@ -313,9 +313,9 @@ def test_the_comparison_notices_a_leak(fixed_answers, caplog, capsys, monkeypatc
     """The same comparison must fail when one private number is kept."""
     run = PrivPGDSynthesizer._run
 
-    def leaking(self, fit, names, table, *rest, **more):
-        run(self, fit, names, table, *rest, **more)
-        self.oldest = int(table._source.columns["age"].max())
+    def leaking(self, running, names, **more):
+        run(self, running, names, **more)
+        self.oldest = int(running.private._source.columns["age"].max())
 
     monkeypatch.setattr(PrivPGDSynthesizer, "_run", leaking)
     synthesizer = PrivPGDSynthesizer(**settings())

@@ -7,10 +7,8 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
-from sdv.metadata import Metadata
 
-from sdv_privpgd import Boolean, Categorical, Measured, MSTSynthesizer, measure, read_domain
+from sdv_privpgd import Boolean, Categorical, Measured, fit_table, measure, read_domain
 from sdv_privpgd.base.damage import DamagedFileError
 from sdv_privpgd.cli.documents import read_json
 from sdv_privpgd.cli.journal import Journal
@@ -36,12 +34,7 @@ def files(tmp_path_factory):
     released = measure(table(), columns, 1.0, holder="North")
     released.save(folder / "release.zip")
     (folder / "ledger.json").write_text(released.ledger.to_json() + "\n")
-    facts = {"ward": {"sdtype": "categorical"}, "ill": {"sdtype": "boolean"}}
-    metadata = Metadata.load_from_dict({"tables": {"people": {"columns": facts}}})
-    domain = {"ward": {"range_values": ["A", "B"]}}
-    synthesizer = MSTSynthesizer(metadata, 1.0, public_domain=domain)
-    synthesizer.fit(table())
-    synthesizer.save(folder / "model.pkl")
+    fit_table(table(), columns, 1.0, method="mst").save(folder / "model.pkl")
     return folder
 
 

@@ -6,8 +6,8 @@ import sdv_tables
 from sdv.sampling import Condition
 
 from sdv_privpgd import MSTSynthesizer, PrivPGDSynthesizer
+from sdv_privpgd.base.bar import Bar
 from sdv_privpgd.methods import AIM, MST, Adaptive, PrivateGSD, RelaxedProjection
-from sdv_privpgd.plugin.bar import Bar
 
 
 def test_a_stage_moves_the_bar_step_by_step_and_the_next_begins_anew():

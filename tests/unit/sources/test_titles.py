@@ -8,8 +8,8 @@ import zipfile
 import pandas as pd
 import pytest
 from commands import run
-from sdv.utils import load_synthesizer
 
+from sdv_privpgd import FittedTable
 from sdv_privpgd.cli.reading import open_table, read_table
 from sdv_privpgd.cli.saying import CommandError
 from sdv_privpgd.sources import csv
@@ -141,7 +141,7 @@ def test_the_model_keeps_the_lines_for_its_table(tmp_path, monkeypatch, capsys):
     told = ("--types", "dtypes", "--dtype", "age=int64", "--dtype", "ward=str", "--epsilon", "5")
     more = ("--method", "independent", "--model", "model.pkl", "--out", "out.csv")
     assert run("synthesize", path, "--skip-rows", "1", *told, *more) == 0, capsys.readouterr().err
-    assert load_synthesizer("model.pkl").dialect == {"skip_rows": 1}
+    assert FittedTable.load("model.pkl").notes["dialect"] == {"skip_rows": 1}
     assert list(pd.read_csv("out.csv")) == ["age", "ward"]  # rows have no title
     assert run("evaluate", "model.pkl", path, "--out", "page.html") == 0, capsys.readouterr().err
     clean = written(tmp_path, HEADER + "".join(ROWS), "clean.csv")

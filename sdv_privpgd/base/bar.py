@@ -2,9 +2,11 @@
 
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 
-from sdv_privpgd.base.progress import Item
+from sdv_privpgd._lazy import is_there
+from sdv_privpgd.base.progress import Item, Progress, silent
 
 _TOLD = {
     "compile": "compiling, once, about 20 seconds",
@@ -21,6 +23,16 @@ _TOLD = {
     "fit": "fitting the model",
 }
 """What the stages are called before people."""
+
+
+@contextmanager
+def shown(title: str, is_shown: bool) -> Iterator[Progress]:
+    """Shows a bar, if it is to be seen and tqdm is installed."""
+    if not is_shown or not is_there("tqdm"):
+        yield silent
+        return
+    with Bar(title) as bar:
+        yield bar
 
 
 class Bar:

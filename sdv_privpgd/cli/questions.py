@@ -1,0 +1,288 @@
+"""What the options ask of a table: its declared columns, and the settings of a fit. Public."""
+
+from argparse import Namespace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sdv_privpgd._lazy import need
+from sdv_privpgd.base.words import listed
+from sdv_privpgd.cli.dialect import reading
+from sdv_privpgd.cli.documents import (
+    declared_type,
+    has_format,
+    read_constraints,
+    read_facts,
+    read_metadata,
+)
+from sdv_privpgd.cli.files import kind_read
+from sdv_privpgd.cli.reading import known_types_in, read_table, types_in
+from sdv_privpgd.cli.saying import CommandError, in_options, say
+from sdv_privpgd.columns.ids import on_repeated_ids
+from sdv_privpgd.columns.naming import on_names
+from sdv_privpgd.columns.vocabulary import KEYS, modelled
+from sdv_privpgd.drafting.checking import refused
+from sdv_privpgd.drafting.template import table_of
+from sdv_privpgd.drafting.types import sdtype_of
+from sdv_privpgd.fitting.asking import asked
+from sdv_privpgd.fitting.checks import check_match, on_undeclared
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.settings import People, Settings, with_bins, with_sequence
+from sdv_privpgd.sources.dialect import Facts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """What is public of each column of a table.
+
+    Attributes:
+        columns: SDV's facts on each, by the metadata or by types that were found.
+        keys: Those of which no two rows have the same.
+        domain: What goes before the metadata.
+        source: What says the types.
+        said: Columns of which the domain does.
+        table: SDV's other facts on the table.
+    """
+
+    columns: Mapping[str, Mapping]
+    keys: Sequence[str]
+    domain: Mapping[str, Mapping]
+    source: str = "--metadata"
+    said: Collection[str] = ()
+    table: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The columns and the keys as SDV has them."""
+        return {"columns": self.columns, "alternate_keys": list(self.keys)}
+
+    def for_fit(self, *, public_metadata: bool, people: People | None = None) -> dict[str, dict]:
+        """What ``fit_table`` is told of each column; for other ``people`` than none, of ids, too.
+
+        Ranges in the metadata count only if they are public.
+        """
+        names, person = modelled(self.columns, self.keys), people and people.column
+        found, left = {}, []
+        for name, known in self.columns.items():
+            sdtype = str(known.get("sdtype"))
+            if name in names and name != person:
+                usual = KEYS[sdtype] if public_metadata else ("datetime_format",)
+                facts = {key: known[key] for key in usual if key in known}
+                found[name] = {"sdtype": sdtype, **facts, **self.domain.get(name, {})}
+            elif people is None or not (sdtype == "id" or name in (person, *self.keys)):
+                left.append(name)
+            elif name != person or people.sequence_index is None:  # else persons are numbered
+                pattern = {"regex_format": own} if (own := known.get("regex_format")) else {}
+                found[name] = {"sdtype": "id", **pattern, "repeats": name not in self.keys}
+        if left:
+            say(
+                f"Left out are {listed(left)}: {'keys, ids, and ' if people is None else ''}what "
+                "its sdtype says is no number, date or category, such as personal data. The rows "
+                "will not have them."
+            )
+        return found
+
+
+def declared(arguments: Namespace, tables: Sequence[Path] = ()) -> Declared:
+    """What metadata, or types that a table has, and a domain file say of its columns.
+
+    All that is wrong with the domain is said, in order; ``CommandError`` is raised for the last.
+    """
+    domain = read_facts(arguments.domain)
+    if arguments.metadata is None:
+        found = _typed(arguments, tables, domain)
+    else:
+        facts = read_metadata(arguments.metadata)
+        (table,) = facts["tables"].values()
+        columns, keys = table_of(facts)
+        found = Declared(columns=columns, keys=keys, domain=domain, table=table)
+    wrong = [in_options(sentence) for sentence in refused(found.metadata, found.domain)]
+    for sentence in wrong[:-1]:
+        say(sentence)
+    if wrong:
+        raise CommandError(wrong[-1])
+    return found
+
+
+def _typed(arguments: Namespace, tables: Sequence[Path], domain: Mapping[str, dict]) -> Declared:
+    """The types of a table that has no metadata. Detection reads all of it.
+
+    Columns are of the types that what is declared of them says: to detection, and to the dtype of
+    text, dates such as 05.01.2024 are categories or ids, and to detection numbers of which there
+    are few different ones are categories.
+    """
+    how, keys = replace(reading(arguments, tables[0]), declared=tuple(domain)), []
+    source = "dtype" if arguments.types == "dtypes" else "detected"
+    said = {name: kind for name, facts in domain.items() if (kind := declared_type(facts))}
+    columns: dict[str, dict] = {}
+    if arguments.types == "dtypes":
+        try:
+            columns = {
+                str(name): {"sdtype": sdtype_of(str(name), dtype)}
+                for name, dtype in types_in(tables, how).items()
+            }
+        except ValueError as error:
+            raise CommandError(str(error)) from None
+        if kind_read(tables[0]).form != "parquet":
+            _say_iso([name for name, dtype in how.dtypes.items() if dtype.kind == "M"], domain)
+    elif said and set(names := list(map(str, known_types_in(tables, how)))) <= set(said):
+        columns = {name: {"sdtype": said[name]} for name in names}
+    else:
+        columns, keys = _detected(tables, how)
+    for name in columns.keys() & said.keys():
+        own, is_told = columns[name]["sdtype"], has_format(domain[name])
+        is_ordered = own == "ordinal" and "sdtype" not in domain[name]
+        if is_told or (own != said[name] and not (is_ordered and said[name] == "categorical")):
+            form = {"datetime_format": domain[name]["datetime_format"]} if is_told else {}
+            columns[name] = {"sdtype": said[name], **form}
+            keys = [key for key in keys if key != name]  # what is unique is taken for a key
+    plain = {
+        name: {key: fact for key, fact in facts.items() if key != "sdtype"}
+        for name, facts in domain.items()
+    }
+    return Declared(columns=columns, keys=keys, domain=plain, source=source, said=said)
+
+
+def _detected(tables: Sequence[Path], how: Any) -> tuple[dict[str, dict], list[str]]:
+    """The types that SDV detects, and keys. They become public."""
+    try:
+        need("Detecting types", "sdv")
+    except ImportError as error:
+        raise CommandError(
+            f"{error} Or say the types: with --metadata, with --types dtypes, or with an sdtype of "
+            "each column in --domain."
+        ) from None
+    from sdv.metadata import Metadata
+
+    table = read_table(tables, how, None)
+    say(
+        "The types of the columns were detected from the table and are taken as public; "
+        "--metadata says them without looking, and so does --types dtypes."
+    )
+    try:
+        return table_of(Metadata.detect_from_dataframes({"table": table}))
+    except Exception as error:  # noqa: BLE001 - its text may hold a value of the table
+        kind = type(error).__name__
+        raise CommandError(
+            f"SDV cannot detect the columns' types ({kind}). Give them with --metadata."
+        ) from None
+
+
+def _say_iso(names: Sequence[str], domain: Mapping[str, Mapping]) -> None:
+    """Says which columns are read as dates in one form alone, because nobody says another."""
+    unsaid = [name for name in names if not has_format(domain.get(name))]
+    if unsaid:
+        say(
+            f"The dates of {unsaid!r} are read in ISO 8601, such as 2024-01-31, and all others "
+            "count as missing: a datetime_format in --domain says another form."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Questions:
+    """What a fit is asked for by the options.
+
+    Attributes:
+        declared: What is public of the columns.
+        told: The arguments of ``fit_table``.
+    """
+
+    declared: Declared
+    told: Mapping[str, Any]
+
+    @cached_property
+    def parts(self) -> tuple[Settings, Description]:
+        """The settings and the description. Raises ``CommandError`` for what no fit can ask."""
+        try:
+            settings, description = asked(**self.told)
+            check_match(settings, description)
+        except ValueError as error:  # public: no table is near
+            raise CommandError(in_options(error)) from None
+        return settings, description
+
+    @property
+    def others(self) -> Facts:
+        """The sdtype of each column that the table has."""
+        return {
+            name: {"sdtype": each.get("sdtype")} for name, each in self.declared.columns.items()
+        }
+
+    @property
+    def facts(self) -> Facts:
+        """The public facts on each column that the table has."""
+        return {**self.others, **self.parts[1].words}
+
+    def table(self) -> str:
+        """A table of the columns: their types, who says so, and what is known of their values."""
+        own, (_, description) = self.declared, self.parts
+        rows = [("column", "type", "type from", "values")]
+        for name, source in description.value_sources.items():
+            says = "--domain" if name in own.said else own.source
+            rows.append((name, description.columns[name]["sdtype"], says, source))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        )
+
+    def say_before(self) -> None:
+        """Says what the declarations and the settings alone make worth a look."""
+        settings, description = self.parts
+        people = settings.people
+        ids = [each for each in description.repeated_ids if each != people.column]
+        for sentence in [
+            *on_undeclared(settings, description),
+            *on_repeated_ids(ids, people.max_rows),
+            *on_names(description.facts),
+        ]:
+            say(in_options(sentence))
+
+
+def questions(arguments: Namespace, tables: Sequence[Path] = ()) -> Questions:
+    """What the options ask. Raises ``CommandError`` for what is wrong with them."""
+    found = declared(arguments, tables)
+    try:
+        people = people_of(arguments, found.table)
+        method = with_bins(arguments.method, arguments.num_bins, seed=arguments.seed)
+    except ValueError as error:
+        raise CommandError(in_options(error)) from None
+    if people.column is not None and people.column not in found.columns:
+        raise CommandError(
+            f"--person-column {people.column!r} is no column: choose from {list(found.columns)!r}."
+        )
+    told = {
+        "columns": found.for_fit(public_metadata=arguments.public_metadata, people=people),
+        "epsilon": arguments.epsilon,
+        "delta": arguments.delta,
+        "adjacency": arguments.adjacency,
+        "people": people,
+        "discovery_share": arguments.discovery_share,
+        "method": method,
+        "target": arguments.target,
+        "seed": arguments.seed,
+        "constraints": read_constraints(arguments.constraints),
+    }
+    asks = Questions(declared=found, told=told)
+    _ = asks.parts  # raises
+    return asks
+
+
+def people_of(arguments: Namespace, table: Mapping[str, Any]) -> People:
+    """Whose the rows are, by the options and SDV's facts on the table.
+
+    Raises ``CommandError`` for what contradicts itself.
+    """
+    try:
+        said = People(
+            arguments.person_column,
+            arguments.rows_per_person,
+            weighed=arguments.weigh_people,
+            sequence_index=arguments.sequence_index,
+            previous=arguments.previous,
+            context_columns=arguments.context_column,
+        )
+        return with_sequence(said, table)
+    except ValueError as error:
+        raise CommandError(in_options(error)) from None
