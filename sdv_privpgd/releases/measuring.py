@@ -17,7 +17,6 @@ from sdv_privpgd.columns.cutting import USUAL_BINS, tick_of
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.schema import PublicDomainError
-from sdv_privpgd.discovery.bounds import inside
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
@@ -248,7 +247,7 @@ def _public_cuts(facts: NumberFacts, number: int) -> Sequence[float]:
     else:
         return ()
     about_zero = {0.0, after_zero} if low < 0 else {after_zero} if low == 0 else set()
-    return inside(sorted({*cuts, *about_zero}), facts)
+    return [cut for cut in sorted({*cuts, *about_zero}) if low < cut <= high]
 
 
 def questions(
