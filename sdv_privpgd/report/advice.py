@@ -162,12 +162,12 @@ def to_check(column: Column) -> str:
     if column.sdtype == "numerical":
         return (
             "Check how its numbers are written, if the column is text: text with a decimal comma, "
-            "separators of thousands or units is not read."
+            "separators of thousands or units is not read. An infinite number counts as missing."
         )
     if column.sdtype == "datetime" and column.datetime_format is None:
         return (
             "If its dates are text, declare their datetime_format: without one only text like "
-            "'2024-01-31' is read."
+            "'2024-01-31' is read. If they are times of the day, declare TimeOfDay()."
         )
     if column.sdtype == "datetime":
         return f"Check whether its dates are written as {column.datetime_format!r}."
