@@ -103,10 +103,11 @@ def _may_be_unread(column: Column) -> bool:
 
 
 def has_values_alone(column: Column) -> bool:
-    """Whether the table's type lets a column hold numbers, truths or dates, and no other word."""
+    """Whether its type lets a column hold finite numbers, truths or dates, and no other word."""
     dtype = column.dtype
     return isinstance(dtype, np.dtype | pd.api.extensions.ExtensionDtype) and (
-        pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_datetime64_any_dtype(dtype)
+        (pd.api.types.is_numeric_dtype(dtype) and dtype.kind != "f")
+        or pd.api.types.is_datetime64_any_dtype(dtype)
     )
 
 
