@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sdv_privpgd.columns.bins import Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.discovery.bounds import inside, numbers_at, range_of, starts_of, within
@@ -142,7 +143,8 @@ def looked_into(
         searched_in = Blocks.alone(table) if isinstance(known, DateFacts) else blocks
         seen = float(table.counts.sum()) if rough.total is None else rough.total.value
         ends = trimmed(searched_in, max(seen, 1.0))
-        ends = without_tails_of_caps(blocks, numbers_at(column), ends)
+        if isinstance(column.cells, Ticks):  # no range of reals ends at a single one
+            ends = without_tails_of_caps(blocks, numbers_at(column), ends)
     first = 0 if known.low is not None else ends[0]
     last = size - 1 if known.high is not None else ends[1]
     held = within(known, *range_of(column, (first, last)))

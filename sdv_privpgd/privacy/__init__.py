@@ -18,7 +18,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/units.py``             8  what a row of a person weighs
     ``privacy/weighing.py``         72  rows of a person that count as one
     ``privacy/value_counts.py``     78  values, and their counting
-    ``privacy/embedding.py``        88  sums of random features of codes
+    ``privacy/embedding.py``        86  sums of random features of codes
     ``privacy/ledger.py``          229  the books
     ``privacy/composition.py``      22  more budget, and people of several tables
     ``privacy/measurement.py``      11  a noisy answer
@@ -26,11 +26,11 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/looking.py``          60  what a first look counts
     ``privacy/streams.py``          70  codes in a file, and where rows are
     ``privacy/boundary.py``        187  the table's way in
-    ``columns/encoders.py``        207  cells to codes, and back
+    ``columns/encoders.py``        220  cells to codes, and back
     ``columns/encoding.py``         33  columns to codes
     ``columns/readings.py``         58  cells of which little is known to codes
-    ``columns/scalars.py``         153  numbers, truths and text of cells
-    ``columns/dates.py``           131  dates of cells
+    ``columns/scalars.py``         156  numbers, truths and text of cells
+    ``columns/dates.py``           184  dates of cells
     ``sources/source.py``           72  what rows come from
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          123  no more than so many rows of a person

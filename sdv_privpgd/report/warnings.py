@@ -262,7 +262,7 @@ def _on_parsing(seen: ColumnShares) -> str:
         or pd.api.types.is_datetime64_any_dtype(column.dtype)
     )
     has_words = isinstance(cells, Categories) and column.sdtype != "boolean"
-    if seen.has_other or (is_typed and not has_words):
+    if seen.has_other or (is_typed and not has_words and column.dtype.kind != "f"):
         return ""
     if column.sdtype == "numerical":
         return (
@@ -273,7 +273,7 @@ def _on_parsing(seen: ColumnShares) -> str:
         written = "declare their datetime_format; without one only text like '2024-01-31' is read"
         if column.datetime_format is not None:
             written = f"check whether they are written as {column.datetime_format!r}"
-        return f"Or they are dates as text: {written}."
+        return f"Or they are dates as text: {written}; times of the day are TimeOfDay()."
     if not isinstance(cells, Categories) or not has_words:
         return "Or they are written otherwise: only true and false, 1 and 0 are read."
     if declared is None or getattr(declared, "values", None) in (None, ()):
@@ -397,7 +397,7 @@ def _dates_as_numbers(seen: ColumnShares) -> Finding | None:
         return None
     values, shares = code_values(column), np.maximum(seen.shares[: seen.size], 0.0)
     are_dates = (values.lows >= WRITTEN_DATES[0]) & (values.highs <= WRITTEN_DATES[1])
-    return Finding(float(shares[are_dates].sum() / max(float(shares.sum()), seen.error)))
+    return Finding(float(shares[are_dates].sum() / max(float(shares.sum()), seen.error, SOME)))
 
 
 def _rare(seen: ColumnShares) -> Finding | None:

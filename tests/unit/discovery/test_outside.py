@@ -60,7 +60,7 @@ def dates():
     ("values", "facts", "low", "high"),
     [
         (ages(), AGE, -1, 999),
-        (ages() * 1.7, WEIGHT, -1.0, float("inf")),
+        (ages() * 1.7, WEIGHT, -1.0, 1e300),
         (ages() + 0.25, MONEY, -99.99, 1e300),
         (dates(), BORN, "01.01.1900", "31.12.2099"),
     ],
