@@ -35,7 +35,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          123  no more than so many rows of a person
 
-These are 2,716 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,783 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,442 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
