@@ -1,1 +1,1 @@
-"""What every other package may use: domains, checks of arguments, progress, and words for pages."""
+"""What every other package may use: domains, checks, progress, words, and damaged files."""

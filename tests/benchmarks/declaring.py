@@ -29,6 +29,7 @@ from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
     epsilon=1.0,
     share=0.2,
     rows=int,
+    bins=int,
     seeds=1,
     num_particles=int,
     by_column=False,
@@ -84,7 +85,10 @@ def _run(arm, real, metadata, domain, given, seed):
                 given.epsilon,
                 public_domain=None if arm == "undeclared" else domain,
                 discovery_share=0.0 if arm == "width" else given.share,
-                method=PrivPGD(engine=ParticleGradientDescent(num_particles=given.num_particles)),
+                method=PrivPGD(
+                    num_bins=given.bins,
+                    engine=ParticleGradientDescent(num_particles=given.num_particles),
+                ),
                 seed=seed,
             )
         synthesizer.fit({"table": real})

@@ -7,7 +7,7 @@ MOST = {
     "package lines": 57_080,
     "package lines of code": 37_540,
     "package files": 379,
-    "test lines": 49_345,
+    "test lines": 49_364,
     "constants": 458,
     "floors": 15,
     "circles": 0,

@@ -83,6 +83,16 @@ def test_seconds_of_one_day_are_found_among_all_years():
     assert 0.4 < (rows[inside].dt.hour >= 12).mean() < 0.6
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_found_range_ends_at_a_cap_and_not_where_rows_follow_one(sign):
+    values = sign * np.where(RNG.random(20_000) < 0.3, 9_999, RNG.integers(0, 500, 20_000))
+    facts, _ = found(values, {"sdtype": "numerical", "decimal_places": 0})
+    assert facts["range_max" if sign > 0 else "range_min"] == 9_999 * sign
+    values[:2_000] = sign * RNG.integers(10_000, 15_000, 2_000)
+    facts, _ = found(values, {"sdtype": "numerical", "decimal_places": 0})
+    assert abs(facts["range_max" if sign > 0 else "range_min"]) >= 14_500
+
+
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 def test_closer_looks_are_paid_from_the_same_budget(adjacency):
     values = RNG.normal(77.6, 0.06, 5_000).round(5)

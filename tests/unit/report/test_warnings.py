@@ -90,6 +90,10 @@ HEALTHY = {
         [90, *[1] * 11],
     ),
     "some others": (WARD, [5, 3, 2, 4]),
+    "counts beyond all dates": (
+        {**AGE, "range_min": 20_190_101, "range_max": 99_999_999},
+        [1] * 12,
+    ),
     "few cities are rare": (CITY, [5, 5, 5, 5, 5, 0.01, 0.01, 0.01]),
     "two values, one rare": ({**WARD, "range_values": ["A", "B"]}, [99.5, 0.5]),
     "truths": ({"sdtype": "boolean"}, [9, 1]),
@@ -144,6 +148,11 @@ PLANTED = {
     "clipped below": (AGE, [2, *bell(11)], "pile up .*range_min=18 in"),
     "one value": (CITY, [0, 1, 0, 0, 0, 0, 0, 0], r"^Nearly all rows have one .* \(city 1 in "),
     "one cell": (AGE, [*[0] * 5, 1, *[0] * 6], r"^Nearly all rows have one .* \(38 – 41 in "),
+    "dates as numbers": (
+        {**AGE, "range_min": 20_190_101, "range_max": 20_211_231},
+        [1] * 12,
+        r"^Numbers may be dates.*: 'x'",
+    ),
     "rare": (CITY, [3, 2, 2, *[0.001] * 5], r"'x' \(5 of 8: city 3, city 4, city 5 and 2 others"),
 }
 
