@@ -276,8 +276,8 @@ def _on_parsing(seen: ColumnShares) -> str:
             written = f"check whether they are written as {column.datetime_format!r}"
         return f"Or they are dates as text: {written}."
     if not isinstance(cells, Categories) or not has_words:
-        read = " and ".join(map(str, cells.values)) if declared and declared.values else ""
-        return f"Or they are written otherwise: only {read or 'true and false, 1 and 0'} are read."
+        read = getattr(declared, "values", None) or ("true", "false, 1", "0")
+        return f"Or they are written otherwise: only {' and '.join(map(str, read))} are read."
     if declared is None or getattr(declared, "values", None) in (None, ()):
         has_dates = any(isinstance(value, datetime.date) for value in cells.values)
         mend = "give them the sdtype datetime" if has_dates else "declare their range_values"
