@@ -158,9 +158,9 @@ def decimal_places(series: pd.Series, most: int, written: NumberFormat | None = 
     places = np.where(missing, most + 2, most + 1)
     for tried in range(most + 1):
         scaled = numbers[left] * 10.0**tried
-        written = np.isclose(scaled, np.rint(scaled), rtol=1e-14, atol=0)
-        places[np.flatnonzero(left)[written]] = tried
-        left[np.flatnonzero(left)[written]] = False
+        fits = np.isclose(scaled, np.rint(scaled), rtol=1e-14, atol=0)
+        places[np.flatnonzero(left)[fits]] = tried
+        left[np.flatnonzero(left)[fits]] = False
     return places
 
 
