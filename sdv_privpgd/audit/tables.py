@@ -178,7 +178,7 @@ def pool_of(facts: Mapping) -> list[Any]:
     """Values of a column, from the lower end to the upper."""
     kind = facts["sdtype"]
     if kind == "boolean":
-        return [True, False]
+        return [facts.get("true_value", True), facts.get("false_value", False)]
     if kind in ("categorical", "ordinal"):
         return list(facts.get("range_values") or (_FREQUENT if kind == "categorical" else (1, 2)))
     if kind == "datetime":
@@ -196,9 +196,7 @@ def pool_of(facts: Mapping) -> list[Any]:
 def _ends(facts: Mapping) -> tuple[Any, Any]:
     """The lower and the upper end of a column."""
     pool = pool_of(facts)
-    if facts["sdtype"] == "boolean":
-        return False, True
-    return pool[0], pool[-1]
+    return (pool[-1], pool[0]) if facts["sdtype"] == "boolean" else (pool[0], pool[-1])
 
 
 def _numbers(facts: Mapping) -> tuple[float, float]:

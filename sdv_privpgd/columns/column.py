@@ -8,6 +8,7 @@ import numpy as np
 
 from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.merging import Merging
+from sdv_privpgd.columns.number_formats import NumberFormat
 
 EXACT_IN_FLOAT = 2**53
 """Whole numbers up to this size are float64 numbers."""
@@ -27,6 +28,7 @@ class Column:
         decimal_places: A tick of a numerical column is 10**-decimal_places.
         increment: If it is set, a tick of a numerical column is this whole number instead: all
             values are multiples of it. They are integers if ``decimal_places`` is 0, else floats.
+        number_format: How a numerical column's text is written; ``None`` if its values are numbers.
         unit: A tick of a datetime column is one of NumPy's units, counted from 1970.
         datetime_format: How a datetime column's strings are written; ``None`` for timestamps.
         utc: Whether dates carry a time zone; it is UTC unless the dtype names another.
@@ -41,6 +43,7 @@ class Column:
     nullable: bool = True
     decimal_places: int | None = None
     increment: int | None = None
+    number_format: NumberFormat | None = None
     unit: str | None = None
     datetime_format: str | None = None
     utc: bool = False

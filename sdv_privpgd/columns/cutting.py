@@ -11,7 +11,8 @@ import numpy as np
 
 from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.dates import survive_writing, to_ticks
+from sdv_privpgd.columns.date_formats import survive_writing
+from sdv_privpgd.columns.dates import to_ticks
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
     ColumnFacts,
@@ -72,7 +73,7 @@ def can_write(column: Column) -> bool:
 
 def _made(facts: ColumnFacts, num_bins: int) -> dict[str, Any]:
     if isinstance(facts, TruthFacts):
-        return {"cells": Categories((False, True))}
+        return {"cells": Categories(facts.values or (False, True))}
     if isinstance(facts, CategoryFacts):
         return _categories(facts)
     codes = num_bins if facts.num_bins is None else facts.num_bins
@@ -106,7 +107,9 @@ def _merged_categories(facts: CategoryFacts, number: int) -> Merging | None:
 
 def _numbers(facts: NumberFacts, num_bins: int) -> dict[str, Any]:
     (low, high), tick = facts.ends, tick_of(facts)
-    written = {"dtype": Decimal} if _are_decimals(facts) else {}
+    written: dict[str, Any] = {"number_format": facts.number_format}
+    if _are_decimals(facts) and facts.number_format is None:
+        written["dtype"] = Decimal
     exact = [exactly(cut) for cut in facts.cuts or ()]
     if tick is None:
         cuts = [float(cut) for cut in exact]

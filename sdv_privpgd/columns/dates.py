@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.columns.scalars import cells, filled, plain, quiet, whole
-from sdv_privpgd.columns.units import directives, unit_of_format
+from sdv_privpgd.columns.scalars import cells, filled, plain, whole
+from sdv_privpgd.columns.units import directives
 
 _DAY_OF = 86_400 * 10**9
 
@@ -27,17 +27,6 @@ CLOCKS = "%H:%M:%S", "%H:%M"
 
 _EPOCH, _IN_2000 = datetime(1970, 1, 1), date(2000, 1, 1)
 _FAR = [np.datetime64(day, "us") for day in ("0001-01-01", "9999-12-31")]
-
-_SPANS = {
-    "yxDF": ("1969-01-01", "2068-12-31T23:59:59.999999"),
-    "mbBjUW": ("2000-01-01", "2000-12-31T23:59:59.999999"),
-    "d": ("2000-01-01", "2000-01-31T23:59:59.999999"),
-    "Hp": ("2000-01-01", "2000-01-01T23:59:59.999999"),
-    "I": ("2000-01-01", "2000-01-01T11:59:59.999999"),
-    "M": ("2000-01-01", "2000-01-01T00:59:59.999999"),
-    "S": ("2000-01-01", "2000-01-01T00:00:59.999999"),
-}
-"""What formats write that say no whole year, by the directives of their coarsest part."""
 
 _DAY = "[0-9]{4}-(0[1-9]|1[0-2])-[0-9]{2}|[0-9]{4}(0[1-9]|1[0-2])[0-9]{2}"
 _TIME = "([01][0-9]|2[0-3])(:?[0-5][0-9](:?[0-5][0-9]([.,][0-9]+)?)?)?"
@@ -56,7 +45,7 @@ def instants(series: pd.Series, datetime_format: str | None) -> tuple[np.ndarray
     day are read as well. Of a date that is no text counts what such a format writes of it, or one
     with two digits of a year, which are those of 1969 to 2068.
     """
-    is_whole, year = _years_of(datetime_format)
+    is_whole, year = years_of(datetime_format)
     if is_whole and series.dtype.kind == "M" and not isinstance(series.dtype, pd.ArrowDtype):
         naive = series.dt.tz_convert(None) if series.dt.tz is not None else series
         moments = naive.to_numpy()
@@ -132,34 +121,6 @@ def has_zone(datetime_format: str) -> bool:
     return re.search("%[zZ]", datetime_format) is not None
 
 
-def span_of_format(datetime_format: str | None) -> tuple[int, int] | tuple[None, None]:
-    """The first and the last instant of a format that does not say the whole year, if it is one.
-
-    Raises:
-        ValueError: For a format that leaves out a part between others, or says weekdays alone.
-    """
-    if datetime_format is None or _years_of(datetime_format)[0]:
-        return None, None
-    unit, said = unit_of_format(datetime_format), directives(datetime_format)
-    span = next((span for letters, span in _SPANS.items() if not said.isdisjoint(letters)), ())
-    ends = np.array(span, dtype=f"datetime64[{unit}]")
-    if not span or not survive_writing(ends.astype(np.int64), unit, datetime_format):
-        raise ValueError(
-            f"datetime_format={datetime_format!r} leaves out a part of the date, so that what it "
-            "writes cannot be read again. Name each part, or declare a column of categories."
-        )
-    low, high = ends.astype("datetime64[ns]").astype(np.int64).tolist()
-    return low, high
-
-
-def survive_writing(ticks: np.ndarray, unit: str, datetime_format: str) -> bool:
-    """Says whether public dates, counted in units from 1970, are the same when read again."""
-    with quiet():
-        texts = write_dates(ticks, unit, datetime_format, has_zone(datetime_format))
-        read, _ = instants(pd.Series(texts, dtype=object), datetime_format)
-    return np.array_equal(to_ticks(read, unit), ticks)
-
-
 def precisions(series: pd.Series) -> np.ndarray:
     """The precision of each date, int64: 0 for days, 1 for seconds, 2 for finer, 3 for missing.
 
@@ -180,7 +141,7 @@ def _timestamps(ticks: np.ndarray, unit: str, utc: bool, far: bool) -> pd.Dateti
     return index.tz_localize("UTC") if utc else index
 
 
-def _years_of(datetime_format: str | None) -> tuple[bool, str]:
+def years_of(datetime_format: str | None) -> tuple[bool, str]:
     """Whether a format says the whole year, and the year that is added to what says none."""
     said = directives(datetime_format or "%Y")
     return not said.isdisjoint("YGcs"), " 2000" if said.isdisjoint("YyGcxsDF") else ""

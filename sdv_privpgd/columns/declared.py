@@ -56,9 +56,14 @@ class Numerical(_Declared):
         increment: A whole number that all values are multiples of.
         cut_points: Numbers at which the cells begin, all but the first: where published tables
             are cut, or a codebook is.
+        number_format: How text in the table writes 1234.5, such as ``'$1,234.50'``, ``'1.234,5 %'``
+            or ``'1234 kg'``; or -1234.5, such as ``'(1,234.50)'``. Numbers are read and written
+            like this, and ``decimal_places`` follow from it. Cells that are numbers are read, too.
 
     >>> Numerical(0, 120, decimal_places=0)
     {'range_min': 0, 'range_max': 120, 'decimal_places': 0}
+    >>> Numerical(-10_000, 10_000, number_format="($1,234.50)")
+    {'range_min': -10000, 'range_max': 10000, 'number_format': '($1,234.50)'}
     """
 
     sdtype = "numerical"
@@ -73,6 +78,7 @@ class Numerical(_Declared):
         num_bins: int | None = None,
         increment: int | None = None,
         cut_points: Sequence[float] | None = None,
+        number_format: str | None = None,
     ) -> None:
         super().__init__(
             range_min=range_min,
@@ -82,6 +88,7 @@ class Numerical(_Declared):
             num_bins=num_bins,
             increment=increment,
             cut_points=None if cut_points is None else list(cut_points),
+            number_format=number_format,
         )
 
 
@@ -236,14 +243,21 @@ class Boolean(_Declared):
     """A column of true and false.
 
     Args:
+        true: What stands for true, such as ``'yes'``, written exactly so; by default true, 1 and
+            the word do.
+        false: What stands for false.
         nullable: Whether values may be missing; by default they may. Beware of
             ``False``: a cell that is neither then counts as false, and nothing tells you.
 
     >>> Boolean(nullable=False)
     {'range_is_nullable': False}
+    >>> Boolean("yes", "no")
+    {'true_value': 'yes', 'false_value': 'no'}
     """
 
     sdtype = "boolean"
 
-    def __init__(self, *, nullable: bool | None = None) -> None:
-        super().__init__(range_is_nullable=nullable)
+    def __init__(
+        self, true: Any = None, false: Any = None, *, nullable: bool | None = None
+    ) -> None:
+        super().__init__(true_value=true, false_value=false, range_is_nullable=nullable)

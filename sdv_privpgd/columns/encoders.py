@@ -35,6 +35,7 @@ from sdv_privpgd.columns.dtypes import (
     categories_in,
     holds_missing,
     inner_of,
+    is_decimal,
     is_moment,
     unit_of,
 )
@@ -145,16 +146,30 @@ class ColumnEncoder(abc.ABC):
         """The user's values, in a dtype that holds missing ones if ``holds_missing`` is set."""
 
 
-class RealEncoder(ColumnEncoder):
+class _NumberEncoder(ColumnEncoder):
+    """Translates a numerical column."""
+
+    def _real(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        return real_numbers(series, self.column.number_format)
+
+    def _as_text(self, numbers: pd.Series) -> pd.Series:
+        """The numbers in the declared format, unless the column's dtype says that they are none."""
+        written, dtype = self.column.number_format, self._wanted_dtype()
+        if written is None or getattr(dtype, "kind", "O") in "biuf" or is_decimal(dtype):
+            return numbers
+        return pd.Series([written.write(each) for each in numbers.tolist()], dtype=object)
+
+
+class RealEncoder(_NumberEncoder):
     """Translates a numerical column whose numbers have no declared precision."""
 
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-        return real_numbers(series)
+        return self._real(series)
 
     def _is_declared(self, series: pd.Series) -> np.ndarray:
         cells = self.column.cells
         assert isinstance(cells, Interval)
-        numbers, missing = real_numbers(series)
+        numbers, missing = self._real(series)
         return ~missing & (numbers >= cells.low) & (numbers <= cells.high)
 
     def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:
@@ -163,10 +178,10 @@ class RealEncoder(ColumnEncoder):
         return self._finished(self._write(numbers, holds_missing), missing)
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:  # noqa: ARG002
-        return pd.Series(values)
+        return self._as_text(pd.Series(values))
 
 
-class DecimalEncoder(ColumnEncoder):
+class DecimalEncoder(_NumberEncoder):
     """Translates a numerical column of integers, of declared decimal places or of an increment."""
 
     @property
@@ -185,24 +200,24 @@ class DecimalEncoder(ColumnEncoder):
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
         cells, increment = self._cells, self.column.increment or 1
         if self.column.decimal_places == 0:
-            numbers, missing = whole_numbers(series)
+            numbers, missing = whole_numbers(series, self.column.number_format)
             return (numbers + increment // 2) // increment, missing
-        numbers, missing = real_numbers(series)
+        numbers, missing = self._real(series)
         scale = self._scale
         inside = np.clip(numbers, cells.first / scale, cells.last / scale)
         return np.rint(inside * scale).astype(np.int64), missing
 
     def _is_declared(self, series: pd.Series) -> np.ndarray:
         cells = self._cells
-        numbers, missing = real_numbers(series)
+        numbers, missing = self._real(series)
         ticks = numbers * self._scale
         inside = (np.rint(ticks) >= cells.first) & (np.rint(ticks) <= cells.last)
         # The nearest float64 of a decimal is a few units of the last place off a whole tick.
         return ~missing & inside & np.isclose(ticks, np.rint(ticks), rtol=1e-14, atol=1e-9)
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
-        numbers = pd.Series(self.column.numbers(values))
-        if self.column.decimal_places == 0 and holds_missing:
+        numbers = self._as_text(pd.Series(self.column.numbers(values)))
+        if numbers.dtype.kind == "i" and holds_missing:
             ends = self.column.numbers(np.array([self._cells.first, self._cells.last]))
             return numbers.astype(_with_missing(max(-ends[0], ends[1])))
         return numbers
@@ -277,7 +292,7 @@ class CategoryEncoder(ColumnEncoder):
 
     def _found(self, series: pd.Series, other: int) -> tuple[np.ndarray, np.ndarray]:
         """The index of each cell's value, ``other`` for values that were not declared."""
-        if self.column.sdtype == "boolean":
+        if self.column.sdtype == "boolean" and self._values == (False, True):
             return truths(series)
         known = {value: index for index, value in enumerate(self._values)}
         return indices(series, known, other)

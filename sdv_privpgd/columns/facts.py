@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, TypeVar
 
 from sdv_privpgd.columns.dates import has_zone
+from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import Number
 from sdv_privpgd.columns.units import unit_of_bounds, unit_of_format
 
@@ -77,6 +78,7 @@ class NumberFacts(_RangedFacts):
     Attributes:
         decimal_places: The number of decimal places.
         increment: A whole number that all numbers are multiples of.
+        number_format: How they are written; ``None`` if they are no text, or as Python writes them.
     """
 
     low: Number | None = None
@@ -84,6 +86,7 @@ class NumberFacts(_RangedFacts):
     cuts: tuple[Number, ...] | None = None
     decimal_places: int | None = None
     increment: int | None = None
+    number_format: NumberFormat | None = None
 
     sdtype: ClassVar[str] = "numerical"
 
@@ -174,7 +177,13 @@ class CategoryFacts(_Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class TruthFacts(_Facts):
-    """What is known of a column of true and false: whether values may be missing."""
+    """What is known of a column of true and false.
+
+    Attributes:
+        values: What stands for false and for true, if it is not these themselves.
+    """
+
+    values: tuple | None = None
 
     sdtype: ClassVar[str] = "boolean"
     lacks_domain: ClassVar[bool] = False

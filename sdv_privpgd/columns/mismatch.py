@@ -12,7 +12,14 @@ from typing import Any
 import pandas as pd
 
 from sdv_privpgd.columns.dates import BEYOND
-from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, Ranged
+from sdv_privpgd.columns.facts import (
+    CategoryFacts,
+    ColumnFacts,
+    DateFacts,
+    NumberFacts,
+    Ranged,
+    TruthFacts,
+)
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 
 
@@ -96,7 +103,7 @@ def _is_text_of_arrow(dtype: Any) -> bool:
 
 def _of_categories(name: str, dtype: Any, holds: str, facts: ColumnFacts) -> str | None:
     """A sentence if no declared category can be found among what the dtype holds."""
-    if not isinstance(facts, CategoryFacts) or not facts.values:
+    if not (isinstance(facts, CategoryFacts | TruthFacts) and facts.values):
         return None
     texts = [isinstance(value, str) for value in facts.values]
     if any(texts) if holds == "text" else not all(texts):

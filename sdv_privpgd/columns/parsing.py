@@ -20,7 +20,8 @@ import pandas as pd
 from sdv_privpgd.base.arguments import check_flag, check_integer
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.cutting import can_write, column_of, tick_of
-from sdv_privpgd.columns.dates import BEYOND, CLOCKS, LATEST, instants, span_of_format, write_dates
+from sdv_privpgd.columns.date_formats import span_of_format
+from sdv_privpgd.columns.dates import BEYOND, CLOCKS, LATEST, instants, write_dates
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
     ColumnFacts,
@@ -30,6 +31,7 @@ from sdv_privpgd.columns.facts import (
     TruthFacts,
     exactly,
 )
+from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE, Number, category, plain, quiet
 from sdv_privpgd.columns.vocabulary import blank, modelled, needed, problems
 
@@ -96,9 +98,7 @@ def read_words(name: str, words: Mapping) -> tuple[ColumnFacts, list[str]]:
         for key in lost
     ]
     nullable = own.read("range_is_nullable", check_flag)
-    if words["sdtype"] == "boolean":
-        return TruthFacts(nullable=nullable), own.wrong
-    kinds = {"numerical": own.numbers, "datetime": own.dates}
+    kinds = {"numerical": own.numbers, "datetime": own.dates, "boolean": own.truths}
     return replace(kinds.get(words["sdtype"], own.categories)(), nullable=nullable), own.wrong
 
 
@@ -158,12 +158,21 @@ class _Words:
             self.wrong.append(str(error))
             return None
 
+    def truths(self) -> TruthFacts:
+        pair = [self.words.get(key) for key in ("false_value", "true_value")]
+        if pair == [None, None]:
+            return TruthFacts()
+        return TruthFacts(values=self.found(_truth_values, self.name, *pair))
+
     def numbers(self) -> NumberFacts:
+        places = self.read("decimal_places", partial(check_integer, least=0))
+        written = self.read("number_format", partial(_number_format, places))
         facts = NumberFacts(
             low=self.read("range_min", _number),
             high=self.read("range_max", _number),
-            decimal_places=self.read("decimal_places", partial(check_integer, least=0)),
+            decimal_places=written.places if written and places is None else places,
             increment=self.read("increment", _increment),
+            number_format=written,
             num_bins=self.read("num_bins", check_integer),
         )
         self.found(self._check_order, facts)
@@ -264,6 +273,34 @@ def _increment(what: str, value: Any) -> int:
     if increment.denominator > 1 or increment < 1:
         raise ValueError(f"{what} must be a whole number of at least 1, got {value!r}.")
     return int(increment)
+
+
+def _number_format(places: int | None, what: str, value: Any) -> NumberFormat:
+    try:
+        written = NumberFormat(value)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{what} must be how the table writes 1234.5 or -1234.5, such as '$1,234.50', "
+            f"'1.234,5 %', '(1,234.50)' or '1234 kg', got {value!r}."
+        ) from None
+    if places is not None and places > written.places:
+        raise ValueError(
+            f"{what} writes {written.places} decimal places, which are fewer than "
+            f"decimal_places={places}: got {value!r}. Write 1234.5 with more zeros, or leave "
+            "decimal_places out."
+        )
+    return written
+
+
+def _truth_values(name: str, false: Any, true: Any) -> tuple:
+    values = category(false), category(true)
+    if None in values or values[0] == values[1]:
+        raise ValueError(
+            f"true_value and false_value of {name!r} must be two different texts or numbers, got "
+            f"{true!r} and {false!r}. Declare both, or neither where true and false stand for "
+            "themselves."
+        )
+    return values
 
 
 def _format(what: str, value: Any) -> str:

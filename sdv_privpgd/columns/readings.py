@@ -13,6 +13,7 @@ from sdv_privpgd.columns.bins import SignedPowers, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import precisions
 from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import decimal_places, real_numbers
 
 MOST_PLACES = 6
@@ -34,6 +35,7 @@ class Reading:
         cells: Of the first grid, numbers or days since 1970. Missing is the code after the last.
         groups: The group of each of them. Missing is a group of its own, the last one.
         datetime_format: How dates are written, where that is declared.
+        number_format: How numbers are.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Reading:
     cells: SignedPowers | Ticks
     groups: tuple[int, ...]
     datetime_format: str | None = None
+    number_format: NumberFormat | None = None
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -62,7 +65,12 @@ class Reading:
             if "coarse" in self.asks:
                 yield np.append(self.groups, max(self.groups) + 1)[fine]
         if "precision" in self.asks:
-            yield precisions(series) if self._are_dates else decimal_places(series, MOST_PLACES)
+            written = self.number_format
+            yield (
+                precisions(series)
+                if self._are_dates
+                else decimal_places(series, MOST_PLACES, written)
+            )
 
     @property
     def _are_dates(self) -> bool:
@@ -80,17 +88,16 @@ class Reading:
         return encoder_for(column).encode(series)[0]
 
     def _powers(self, series: pd.Series) -> np.ndarray:
-        numbers, missing = real_numbers(series)
+        numbers, missing = real_numbers(series, self.number_format)
         codes, _ = self.cells.locate(numbers)
         return np.where(missing, len(self.cells), codes)
+
+    def finite_numbers(self, series: pd.Series) -> np.ndarray:
+        """The numbers of a private column, one a cell, and NaN where there is none."""
+        numbers, missing = real_numbers(series, self.number_format)
+        return np.where(missing, np.nan, numbers)
 
 
 def attribute_of(kind: str, name: str) -> str:
     """The attribute of one kind of codes of a column, in a first look. Public."""
     return f"{kind} {name}"
-
-
-def finite_numbers(series: pd.Series) -> np.ndarray:
-    """The numbers of a private column, one a cell, and NaN where there is none."""
-    numbers, missing = real_numbers(series)
-    return np.where(missing, np.nan, numbers)

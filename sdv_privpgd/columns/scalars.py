@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.values import Value
 
 Number = int | float | Decimal | Fraction
@@ -147,19 +148,19 @@ def indices(
     return codes, codes < 0
 
 
-def decimal_places(series: pd.Series, most: int) -> np.ndarray:
+def decimal_places(series: pd.Series, most: int, written: NumberFormat | None = None) -> np.ndarray:
     """The fewest decimal places that write each number, int64.
 
     It is ``most`` + 1 for numbers that need more, and ``most`` + 2 for missing ones.
     """
-    numbers, missing = real_numbers(series)
+    numbers, missing = real_numbers(series, written)
     left = ~missing
     places = np.where(missing, most + 2, most + 1)
     for tried in range(most + 1):
         scaled = numbers[left] * 10.0**tried
-        written = np.isclose(scaled, np.rint(scaled), rtol=1e-14, atol=0)
-        places[np.flatnonzero(left)[written]] = tried
-        left[np.flatnonzero(left)[written]] = False
+        fits = np.isclose(scaled, np.rint(scaled), rtol=1e-14, atol=0)
+        places[np.flatnonzero(left)[fits]] = tried
+        left[np.flatnonzero(left)[fits]] = False
     return places
 
 
@@ -175,7 +176,9 @@ def truths(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     return codes, codes < 0
 
 
-def whole_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+def whole_numbers(
+    series: pd.Series, written: NumberFormat | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """The nearest whole numbers, int64, ties to even, clipped to ``LARGEST_WHOLE``."""
     kind = series.dtype.kind
     if kind in "bi":
@@ -187,15 +190,20 @@ def whole_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     if kind == "f":
         numbers, missing = real_numbers(series)
         return np.clip(np.rint(numbers), -LARGEST_WHOLE, LARGEST_WHOLE).astype(np.int64), missing
-    return filled([whole(_number(cell)) for cell in cells(series)], np.int64)
+    return filled([whole(_number(cell, written)) for cell in cells(series)], np.int64)
 
 
-def real_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers, float64, clipped to what that holds. Infinite ones count as missing."""
+def real_numbers(
+    series: pd.Series, written: NumberFormat | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers, float64, clipped to what that holds. Infinite ones count as missing.
+
+    Text is read in the format that they are ``written`` in, or as Python writes numbers.
+    """
     if series.dtype.kind in "biuf":
         numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
         return numbers, ~np.isfinite(numbers)
-    numbers = [_number(cell) for cell in cells(series)]
+    numbers = [_number(cell, written) for cell in cells(series)]
     found, missing = filled([None if each is None else real(each) for each in numbers], np.float64)
     return np.nan_to_num(found), missing
 
@@ -235,13 +243,14 @@ def whole(number: Number | None) -> int | None:
     return -LARGEST_WHOLE if number <= -LARGEST_WHOLE else round(number)
 
 
-def _number(cell: Any) -> Number | None:
+def _number(cell: Any, written: NumberFormat | None) -> Number | None:
     """The finite number of a cell, also of one of text."""
     value = plain(cell)
     if isinstance(value, str):
+        text = value if written is None else written.plain(value)
         for read in (int, float):
             with contextlib.suppress(ValueError):
-                value = read(value)
+                value = read(text)
                 break
     is_endless = isinstance(value, Decimal) and not value.is_finite()
     if is_endless or (isinstance(value, float) and not math.isfinite(value)):

@@ -6,11 +6,11 @@ from typing import Any
 _RANGE = ("range_min", "range_max")
 _CELLS = (*_RANGE, "range_is_nullable", "num_bins", "cut_points", "frequencies")
 KEYS = {
-    "numerical": (*_CELLS, "decimal_places", "increment"),
+    "numerical": (*_CELLS, "decimal_places", "increment", "number_format"),
     "datetime": (*_CELLS, "datetime_format"),
     "categorical": ("range_values", "other_value", "range_is_nullable", "frequencies"),
     "ordinal": ("range_values", "other_value", "range_is_nullable", "frequencies"),
-    "boolean": ("range_is_nullable",),
+    "boolean": ("range_is_nullable", "true_value", "false_value"),
 }
 """The sdtypes that are modelled, and the keys that describe each of them."""
 

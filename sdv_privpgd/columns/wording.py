@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sdv_privpgd.columns.dates import write_dates
-from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
+from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, TruthFacts
 
 
 def words_of(facts: ColumnFacts | None) -> dict[str, Any]:
@@ -18,7 +18,12 @@ def words_of(facts: ColumnFacts | None) -> dict[str, Any]:
     beside these categories alone. Of ``None`` there are no words.
     """
     if isinstance(facts, NumberFacts):
-        own = {"decimal_places": facts.decimal_places, "increment": facts.increment}
+        written = facts.number_format
+        own = {
+            "decimal_places": facts.decimal_places,
+            "increment": facts.increment,
+            "number_format": None if written is None else written.example,
+        }
         return _known({**own, **_range(facts, lambda numbers: numbers)})
     if isinstance(facts, DateFacts):
         written = partial(_dates, facts)
@@ -33,7 +38,12 @@ def words_of(facts: ColumnFacts | None) -> dict[str, Any]:
                 "frequencies": _listed(facts.frequencies),
             }
         )
-    return {} if facts is None else _known({"range_is_nullable": facts.nullable})
+    if isinstance(facts, TruthFacts):
+        false, true = facts.values or (None, None)
+        return _known(
+            {"range_is_nullable": facts.nullable, "true_value": true, "false_value": false}
+        )
+    return {}
 
 
 def _range(facts: NumberFacts | DateFacts, written: Callable) -> dict[str, Any]:

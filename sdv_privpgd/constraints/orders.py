@@ -14,7 +14,7 @@ import numpy as np
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
-from sdv_privpgd.columns.dates import survive_writing
+from sdv_privpgd.columns.date_formats import survive_writing
 from sdv_privpgd.columns.differences import UNITS
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 

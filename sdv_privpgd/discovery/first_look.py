@@ -126,5 +126,6 @@ def _reading_of(look: Look) -> Reading:
         asks=look.asks,
         cells=grid.cells,
         groups=grid.groups,
-        datetime_format=look.known.datetime_format if isinstance(look.known, DateFacts) else None,
+        datetime_format=getattr(look.known, "datetime_format", None),
+        number_format=getattr(look.known, "number_format", None),
     )

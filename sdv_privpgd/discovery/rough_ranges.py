@@ -9,7 +9,8 @@ import numpy as np
 
 from sdv_privpgd.columns.bins import EDGES_OF_YEARS, Ticks
 from sdv_privpgd.columns.cutting import column_of
-from sdv_privpgd.columns.dates import EARLIEST, LATEST, has_zone, survive_writing, to_ticks
+from sdv_privpgd.columns.date_formats import survive_writing
+from sdv_privpgd.columns.dates import EARLIEST, LATEST, has_zone, to_ticks
 from sdv_privpgd.columns.facts import DateFacts, NumberFacts
 from sdv_privpgd.columns.readings import MOST_PLACES, UNITS
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from sdv_privpgd.base.domain import FieldsAlone
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
+from sdv_privpgd.columns.date_formats import on_days
 from sdv_privpgd.columns.dtypes import facts_of_dtype, is_whole, unordered
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
@@ -24,7 +25,6 @@ from sdv_privpgd.columns.ordered import OrderedPair, chosen, differences_of, tol
 from sdv_privpgd.columns.parsing import checked, read_table
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
-from sdv_privpgd.columns.times_of_day import on_days
 from sdv_privpgd.columns.visits import Ordered, Visits
 from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.constraints.limits import Constraints, Limits

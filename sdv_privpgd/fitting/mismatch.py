@@ -178,7 +178,7 @@ class DomainCheck:
 
 def _says_values(sdtype: str, declared: ColumnFacts | None) -> bool:
     """Whether it is declared which values a column has."""
-    if declared is None:
+    if declared is None or sdtype == "boolean":
         return sdtype == "boolean"
     return not declared.lacks_domain and getattr(declared, "values", True) not in (None, ())
 

@@ -133,8 +133,8 @@ def _outcome(column: Column, kind: str, event: Any) -> Term:
     if event is not None:
         part = part_of(column, event)
         return Term(part.words, column.name, part.weights * not_missing(column))
-    if column.sdtype == "boolean":
-        part = part_of(column, True)
+    if column.sdtype == "boolean" and isinstance(column.cells, Categories):
+        part = part_of(column, column.cells.values[1])
         return Term(part.words, column.name, part.weights)
     numbers = numbers_of_codes(column)
     if kind == "logistic" or numbers is None:

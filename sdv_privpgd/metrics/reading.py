@@ -12,6 +12,7 @@ import pandas as pd
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import instants
+from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import plain, real_numbers, truths
 
 READ, UNREAD, EMPTY = 0, 1, 2
@@ -25,6 +26,7 @@ class Described:
     name: str
     sdtype: str
     datetime_format: str | None = None
+    number_format: NumberFormat | None = None
     order: tuple = ()
 
     @classmethod
@@ -35,6 +37,7 @@ class Described:
             name=column.name,
             sdtype=column.sdtype,
             datetime_format=column.datetime_format,
+            number_format=column.number_format,
             order=values if column.sdtype == "ordinal" else (),
         )
 
@@ -60,7 +63,7 @@ def read_numbers(column: Described, series: pd.Series) -> tuple[np.ndarray, np.n
     if column.sdtype == "datetime":
         numbers, unread = instants(distinct, column.datetime_format)
     else:
-        numbers, unread = real_numbers(distinct)
+        numbers, unread = real_numbers(distinct, column.number_format)
     state = np.where(unread, UNREAD, READ)[places]
     state[empty] = EMPTY
     return numbers[places], state

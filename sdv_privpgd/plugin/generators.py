@@ -39,7 +39,7 @@ def public_frame(
     for name in names:
         if name in transformers:
             # Plainly written: SDV has no word for some dtypes.
-            plain = encoder_for(replace(transformers[name].column, dtype=None))
+            plain = encoder_for(replace(transformers[name].column, dtype=None, number_format=None))
             columns[name] = plain.decode(np.array([0, plain.column.num_values - 1]), np.zeros(2))
         else:
             columns[name] = pd.Series([f"{name}-0", f"{name}-1"], dtype=object)

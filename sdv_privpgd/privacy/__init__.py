@@ -26,17 +26,18 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/looking.py``          60  what a first look counts
     ``privacy/streams.py``          70  codes in a file, and where rows are
     ``privacy/boundary.py``        187  the table's way in
-    ``columns/encoders.py``        220  cells to codes, and back
+    ``columns/encoders.py``        229  cells to codes, and back
     ``columns/encoding.py``         33  columns to codes
-    ``columns/readings.py``         58  cells of which little is known to codes
-    ``columns/scalars.py``         156  numbers, truths and text of cells
-    ``columns/dates.py``           184  dates of cells
+    ``columns/readings.py``         65  cells of which little is known to codes
+    ``columns/scalars.py``         162  numbers, truths and text of cells
+    ``columns/number_formats.py``   53  numbers as they are written
+    ``columns/dates.py``           157  dates of cells
     ``sources/source.py``           72  what rows come from
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          123  no more than so many rows of a person
 
-These are 2,783 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,442 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,831 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,443 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
     ``sources/opening.py``          77  the source of what a user has
@@ -45,7 +46,7 @@ before, and count none but for the cluster:
     ``sources/arrow.py``            109  batches of Arrow
     ``sources/tables.py``           100  tables of other libraries
     ``sources/csv.py``             123  files of text
-    ``sources/texts.py``           141  what a text means
+    ``sources/texts.py``           142  what a text means
     ``sources/parsers.py``         144  the parser of texts
     ``sources/dialect.py``         134  how texts are written
     ``sources/kinds.py``            24  kinds of files

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_privpgd.columns.readings import Reading, attribute_of, finite_numbers
+from sdv_privpgd.columns.readings import Reading, attribute_of
 from sdv_privpgd.columns.scalars import key_counts, quiet
 from sdv_privpgd.privacy.value_counts import Kind, NumberCounts, by_kind
 from sdv_privpgd.sources.source import Columns
@@ -65,8 +65,8 @@ class Looking:
         with quiet():
             for name, found in total.values.items():
                 found.update(by_kind(key_counts(item[name])))
-            for name, found in total.numbers.items():
-                found.add(finite_numbers(item[name]))
+            for each in self._asking("numbers"):
+                total.numbers[each.name].add(each.finite_numbers(item[each.name]))
             for each in self.readings:
                 for kind, codes in zip(each.sizes, each.codes(item[each.name]), strict=True):
                     table = total.tables[attribute_of(kind, each.name)]

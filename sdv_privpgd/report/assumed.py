@@ -141,8 +141,10 @@ def facts_in_words(facts: Mapping[str, Any]) -> str:
         parts.append("may be missing" if facts["range_is_nullable"] else "never missing")
     if facts.get("cut_points") is not None:
         parts.append(f"where values lie, in {len(facts['cut_points']) + 1:,} steps")
-    if facts.get("datetime_format") is not None:
-        parts.append(f"written {facts['datetime_format']}")
+    if facts.get("true_value") is not None:
+        parts.append(f"true is {facts['true_value']!r}, false {facts['false_value']!r}")
+    formats = map(facts.get, ("datetime_format", "number_format"))
+    parts += [f"written {written}" for written in formats if written is not None]
     return "; ".join(parts) or "nothing"
 
 

@@ -21,7 +21,7 @@ from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics import l1_by_pair, scores
 from sdv_privpgd.metrics.outside import outside
-from sdv_privpgd.metrics.reading import Described
+from sdv_privpgd.metrics.reading import READ, Described, read_numbers
 from sdv_privpgd.metrics.values import CommonCells, as_codes, common_cells
 from sdv_privpgd.report.comparison import (
     BANNER,
@@ -126,6 +126,7 @@ def evaluate(
             name=name,
             sdtype=described[name]["sdtype"],
             datetime_format=described[name].get("datetime_format"),
+            number_format=getattr(known[name], "number_format", None),
         )
         for name in lacking
     ]
@@ -253,6 +254,14 @@ def _columns(table: pd.DataFrame | Mapping, names: Sequence[str]) -> dict[str, p
     return {name: columns[name] for name in names}
 
 
+def _plain(column: Described, series: pd.Series) -> pd.Series:
+    """A column as SDMetrics reads it, which knows no format of numbers."""
+    if column.number_format is None:
+        return series.reset_index(drop=True)
+    numbers, state = read_numbers(column, series)
+    return pd.Series(numbers).where(state == READ)
+
+
 def _quality(
     columns: Sequence[Described],
     real: Mapping[str, pd.Series],
@@ -268,7 +277,7 @@ def _quality(
         if column.datetime_format is not None:
             described[column.name]["datetime_format"] = column.datetime_format
     real_rows, synthetic_rows = (
-        {"": pd.DataFrame({name: series.reset_index(drop=True) for name, series in each.items()})}
+        {"": pd.DataFrame({column.name: _plain(column, each[column.name]) for column in columns})}
         for each in (real, synthetic)
     )
     report = QualityReport()

@@ -267,7 +267,8 @@ def _on_parsing(seen: ColumnShares) -> str:
     if column.sdtype == "numerical":
         return (
             "Or they are not read as numbers: text with a decimal comma, separators of thousands "
-            "or units is not read, and infinite numbers count as missing."
+            "or units is read in a declared number_format alone, and infinite numbers count as "
+            "missing."
         )
     if column.sdtype == "datetime":
         written = "declare their datetime_format; without one only text like '2024-01-31' is read"
@@ -275,7 +276,8 @@ def _on_parsing(seen: ColumnShares) -> str:
             written = f"check whether they are written as {column.datetime_format!r}"
         return f"Or they are dates as text: {written}; times of the day are TimeOfDay()."
     if not isinstance(cells, Categories) or not has_words:
-        return "Or they are written otherwise: only true and false, 1 and 0 are read."
+        read = getattr(declared, "values", None) or ("true", "false, 1", "0")
+        return f"Or they are written otherwise: only {' and '.join(map(str, read))} are read."
     if declared is None or getattr(declared, "values", None) in (None, ()):
         has_dates = any(isinstance(value, datetime.date) for value in cells.values)
         mend = "give them the sdtype datetime" if has_dates else "declare their range_values"

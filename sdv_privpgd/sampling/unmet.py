@@ -79,9 +79,7 @@ def _written(value: Any) -> str:
 
 def _held(column: Column) -> str:
     """The values that the column can hold, in words."""
-    if column.sdtype == "boolean":
-        held = "True and False"
-    elif isinstance(column.cells, Categories):
+    if isinstance(column.cells, Categories):
         values = [repr(value) for value in column.cells.values]
         more = len(values) - _SHOWN
         held = ", ".join(values[:_SHOWN]) + (f" and {more} others" if more > 0 else "")

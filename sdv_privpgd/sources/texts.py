@@ -67,7 +67,7 @@ class Signs:
 
 def is_number(facts: Mapping) -> bool:
     """Whether a column holds numbers, so that a parser may read it at once."""
-    return facts.get("sdtype") == "numerical"
+    return facts.get("sdtype") == "numerical" and facts.get("number_format") is None
 
 
 def numbers(column: pd.Series, signs: Signs) -> pd.Series:
@@ -125,9 +125,9 @@ def meanings(column: pd.Series, facts: Mapping, signs: Signs) -> pd.Series:
 def meaning(facts: Mapping, signs: Signs) -> Callable[[str], Any]:
     """The function that reads one text of a column of other than numbers."""
     sdtype, declared = facts.get("sdtype"), declared_values(facts)
-    if sdtype == "boolean":
+    if sdtype == "boolean" and not declared:
         return _truth
-    if sdtype not in ("categorical", "ordinal"):
+    if sdtype not in ("categorical", "ordinal", "boolean"):
         return lambda text: text
     if declared:
         return lambda text: _declared(text, declared, signs)
@@ -160,10 +160,11 @@ def missing_words(facts: Mapping, more: Sequence[str] = ()) -> list[str]:
 
 
 def declared_values(facts: Mapping) -> list:
-    """The declared categories of a column, with the one for all others if there is one."""
+    """The declared categories of a column: with the one for all others, or of true and false."""
     values = facts.get("range_values")
     listed = list(values) if isinstance(values, list | tuple | range) else []
-    return listed + [value for value in (facts.get("other_value"),) if value is not None]
+    named = map(facts.get, ("other_value", "true_value", "false_value"))
+    return listed + [value for value in named if value is not None]
 
 
 def convert(column: pd.Series, dtype: Any) -> pd.Series:

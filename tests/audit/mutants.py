@@ -113,6 +113,7 @@ TESTS = {
     "readings": (TALLIES, PEOPLE, *units("ranges", "outside", folder="discovery")),
     "scalars": CELLS,
     "dates": CELLS,
+    "number_formats": units("number_formats", folder="columns"),
     "source": (TALLIES, "tests/unit/test_progress.py"),
     "frames": (*units("titles", folder="sources"), "tests/unit/test_progress.py"),
     "people": (ANY_PEOPLE, PEOPLE),

@@ -291,7 +291,7 @@ IMPOSSIBLE = {
     "a range": ({"age": Between(200, 300)}, r"Between\(low=200, high=300\) lies outside"),
     "a date": ({"seen": "2031-01-01"}, "holds 2020-01-01 to 2020-12-31"),
     "missing": ({"grade": None}, "a missing value lies .* is never missing"),
-    "a truth": ({"smoker": "perhaps"}, "holds True and False"),
+    "a truth": ({"smoker": "perhaps"}, "holds False, True"),
     "two": ({"ward": "Z", "age": 500}, "'age', .*'ward'"),
 }
 

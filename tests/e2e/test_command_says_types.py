@@ -87,7 +87,7 @@ class TestDeclaredTypes:
             "code": {"decimal_places": -1, "range_max": "x"},
         }
         assert planned(table, domain) == 1
-        first, second, third = capsys.readouterr().err.splitlines()[1:]
+        first, third, second = capsys.readouterr().err.splitlines()[1:]
         assert "'stufe' in --domain has the keys 'range_max', 'range_min', which say" in first
         assert "about an ordinal column." in first
         assert first.endswith("or declare another sdtype.")
@@ -113,7 +113,10 @@ class TestWords:
         table.to_csv(tmp_path / "table.csv", index=False)
         kinds = {"wage": {"sdtype": "numerical"}, "patient": {"sdtype": "id"}}
         (tmp_path / "metadata.json").write_text(json.dumps({"columns": kinds}))
+        wide = {"range_min": 0, "range_max": 10**6, "cut_points": [10]}
+        (tmp_path / "domain.json").write_text(json.dumps({"wage": wide}))
         asked = ("--epsilon", 1, "--metadata", tmp_path / "metadata.json", "--method", "mst")
+        asked += ("--domain", tmp_path / "domain.json")
         model = tmp_path / "model.pkl"
         assert run("plan", tmp_path / "table.csv", *asked) == 0
         kept = ("--model", model, "--out", tmp_path / "out.csv")

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.columns.dates import EARLIEST, LATEST
 from sdv_privpgd.columns.facts import CategoryFacts, DateFacts, NumberFacts, TruthFacts
+from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.drafting.files import plain_domain
 
 NULLABLE = st.sampled_from([None, True, False])
+WRITTEN = NumberFormat("-1.234,5000 €")
 BINS = st.one_of(st.none(), st.integers(1, 64))
 FORMATS = {
     "%Y": "Y", "%m.%Y": "M", "%d.%m.%Y": "D", "%Y-%m-%dT%H:%M:%S": "s", "%Y%m%d %H:%M %z": "m",
@@ -57,6 +59,7 @@ def number_facts(draw, decimals=False):
         **draw(ranges(values)),
         decimal_places=places,
         increment=increment,
+        number_format=None if places is None else draw(st.sampled_from([None, WRITTEN])),
         nullable=draw(NULLABLE),
         num_bins=draw(BINS),
     )
@@ -111,7 +114,7 @@ IN_FILES = st.one_of(
     number_facts(),
     date_facts(),
     category_facts(st.one_of(st.text(), NUMBERS)),
-    st.builds(TruthFacts, nullable=NULLABLE),
+    st.builds(TruthFacts, nullable=NULLABLE, values=st.sampled_from([None, ("no", "yes"), (2, 1)])),
 )
 OTHERS = st.one_of(
     number_facts(decimals=True),

@@ -4,10 +4,10 @@ import pytest
 from house import circles, floors, lines_of_code, measured
 
 MOST = {
-    "package lines": 57_080,
-    "package lines of code": 37_540,
-    "package files": 379,
-    "test lines": 49_364,
+    "package lines": 57_289,
+    "package lines of code": 37_687,
+    "package files": 380,
+    "test lines": 49_521,
     "constants": 458,
     "floors": 15,
     "circles": 0,

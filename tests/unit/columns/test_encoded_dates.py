@@ -130,12 +130,6 @@ def test_a_clock_shows_the_hour_of_its_zone_and_skips_none_at_the_ends():
     assert found == ["2020-10-25 02:30:00+01:00", "2020-03-29 03:00:00+02:00"]
 
 
-def test_dates_survive_writing_if_the_format_says_all_of_them():
-    ticks = np.array([0, 40])
-    assert dates_.survive_writing(ticks, "D", "%d.%m.%Y")
-    assert not dates_.survive_writing(ticks, "D", "%m.%Y")
-
-
 def test_no_day_before_1970_is_rounded_up():
     days = dates("1969-12-30", "1970-01-02")
     assert codes(days, "1969-12-31T23:59", "1970-01-01T00:00") == [1, 2]

@@ -3,15 +3,16 @@
 import datetime
 import warnings
 
+import numpy as np
 import pandas as pd
 import pyarrow
 import pytest
 import sdv_tables
 
 from sdv_privpgd import Datetime, MSTSynthesizer, fit_table, measure
+from sdv_privpgd.columns.date_formats import on_days, survive_writing
 from sdv_privpgd.columns.facts import DateFacts
 from sdv_privpgd.columns.parsing import read_facts, read_words
-from sdv_privpgd.columns.times_of_day import on_days
 
 DAYS = {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2024-12-31"}
 
@@ -87,3 +88,9 @@ def test_a_fit_warns_of_them_once(with_sdv):
             ).warnings
     assert sum(str(each.message).count("counted in days") for each in caught) == 1
     assert sum("counted in days" in each for each in told) == 1
+
+
+def test_dates_survive_writing_if_the_format_says_all_of_them():
+    ticks = np.array([0, 40])
+    assert survive_writing(ticks, "D", "%d.%m.%Y")
+    assert not survive_writing(ticks, "D", "%m.%Y")

@@ -1,0 +1,76 @@
+"""What dates can say, by their declared format or range. Public.
+
+It follows from declarations alone, so it is said before anything is spent.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.columns.dates import has_zone, instants, to_ticks, write_dates, years_of
+from sdv_privpgd.columns.facts import ColumnFacts, DateFacts
+from sdv_privpgd.columns.scalars import quiet
+from sdv_privpgd.columns.units import directives, unit_of_format
+
+_SPANS = {
+    "yxDF": ("1969-01-01", "2068-12-31T23:59:59.999999"),
+    "mbBjUW": ("2000-01-01", "2000-12-31T23:59:59.999999"),
+    "d": ("2000-01-01", "2000-01-31T23:59:59.999999"),
+    "Hp": ("2000-01-01", "2000-01-01T23:59:59.999999"),
+    "I": ("2000-01-01", "2000-01-01T11:59:59.999999"),
+    "M": ("2000-01-01", "2000-01-01T00:59:59.999999"),
+    "S": ("2000-01-01", "2000-01-01T00:00:59.999999"),
+}
+"""What formats write that say no whole year, by the directives of their coarsest part."""
+
+
+def span_of_format(datetime_format: str | None) -> tuple[int, int] | tuple[None, None]:
+    """The first and the last instant of a format that does not say the whole year, if it is one.
+
+    Raises:
+        ValueError: For a format that leaves out a part between others, or says weekdays alone.
+    """
+    if datetime_format is None or years_of(datetime_format)[0]:
+        return None, None
+    unit, said = unit_of_format(datetime_format), directives(datetime_format)
+    span = next((span for letters, span in _SPANS.items() if not said.isdisjoint(letters)), ())
+    ends = np.array(span, dtype=f"datetime64[{unit}]")
+    if not span or not survive_writing(ends.astype(np.int64), unit, datetime_format):
+        raise ValueError(
+            f"datetime_format={datetime_format!r} leaves out a part of the date, so that what it "
+            "writes cannot be read again. Name each part, or declare a column of categories."
+        )
+    low, high = ends.astype("datetime64[ns]").astype(np.int64).tolist()
+    return low, high
+
+
+def survive_writing(ticks: np.ndarray, unit: str, datetime_format: str) -> bool:
+    """Says whether public dates, counted in units from 1970, are the same when read again."""
+    with quiet():
+        texts = write_dates(ticks, unit, datetime_format, has_zone(datetime_format))
+        read, _ = instants(pd.Series(texts, dtype=object), datetime_format)
+    return np.array_equal(to_ticks(read, unit), ticks)
+
+
+def on_days(facts: Mapping[str, ColumnFacts]) -> list[str]:
+    """A sentence on columns of dates that are counted in days because their ends are days.
+
+    Nothing is said where a format is declared, which says what is written, where both ends are
+    Python's ``date``, which has no time, nor of what an earlier fit found (``frequencies``).
+    """
+    named = [
+        name
+        for name, each in facts.items()
+        if isinstance(each, DateFacts)
+        and not (each.lacks_domain or each.of_days or each.datetime_format or each.frequencies)
+        and each.unit == "D"
+    ]
+    if not named:
+        return []
+    return [
+        f"The dates of {named!r} are counted in days, as their declared ends are: times of the day "
+        "would be lost. If they have some, declare an end with one, such as '2024-12-31 23:59:59'; "
+        "if not, ends that are datetime.date say so, or, where dates are text, their "
+        "datetime_format."
+    ]

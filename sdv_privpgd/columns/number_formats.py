@@ -1,0 +1,76 @@
+"""How numbers are written as text. Public; what it reads is one cell, without regard to others."""
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+
+_EXAMPLE = re.compile(
+    "(?P<before>[^0-9]*)1(?P<group>[., '’\u00a0\u2009\u202f]?)234((?P<point>[.,])(?P<ends>50*))?"
+    "(?P<after>[^0-9]*)"
+)
+_ALIKE = str.maketrans("\u00a0\u2009\u202f’\u2212", "   '-")
+_SIGNS = {"": "", "+": "", "-": "-", "()": "-"}
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """A format by its example: 1234.5, or -1234.5 to show how negative numbers are written.
+
+    Text is read with or without what stands before and after the digits, and with any usual sign: a
+    hyphen, a true minus or parentheses. All spaces are the same, and both apostrophes. Raises
+    ``ValueError`` for an example of another number.
+    """
+
+    example: str
+
+    def __post_init__(self) -> None:
+        _ = self._parts
+
+    @property
+    def places(self) -> int:
+        """The number of decimal places that are written."""
+        return len(self._parts["ends"])
+
+    def plain(self, text: str) -> str:
+        """A number as Python writes it. Any other text gives a text that is no number."""
+        found = self._pattern.fullmatch(text.translate(_ALIKE).strip())
+        if found is None:
+            return ""
+        one, two, whole, decimals, three, four = found.groups("")
+        number = whole.replace(self._parts["group"].translate(_ALIKE), "")
+        return f"{_SIGNS.get(one + two + three + four, 'no ')}{number}.{decimals}".removesuffix(".")
+
+    def write(self, number: float) -> str:
+        """A number in the format, rounded to its decimal places."""
+        digits = f"{Decimal(str(number)).copy_abs():,.{self.places}f}"
+        marks = str.maketrans({",": self._parts["group"], ".": self._parts["point"]})
+        before, after = self._around
+        if number < 0 and digits.strip("0,."):
+            shown = self._parts["before"], self._parts["after"]
+            before, after = (f"-{before}", after) if shown == self._around else shown
+        return before + digits.translate(marks) + after
+
+    @cached_property
+    def _parts(self) -> dict[str, str]:
+        found = _EXAMPLE.fullmatch(self.example)
+        if found is None or found["group"] == found["point"]:
+            raise ValueError
+        return found.groupdict("")
+
+    @cached_property
+    def _around(self) -> tuple[str, str]:
+        """What stands before and after the digits of a number that is not negative."""
+        before, after = self._parts["before"], self._parts["after"]
+        return re.sub("[-\u2212(]", "", before), re.sub("^[-\u2212]|[)]", "", after)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern:
+        before, after = (re.escape(each.translate(_ALIKE).strip()) for each in self._around)
+        group = re.escape(self._parts["group"].translate(_ALIKE))
+        whole = f"[0-9]{{1,3}}(?:{group}[0-9]{{3}})+|[0-9]+" if group else "[0-9]+"
+        point = re.escape(self._parts["point"] or (",", ".")[group != re.escape(".")])
+        return re.compile(
+            f"([-+(]?) ?(?:{before})? ?([-+(]?) ?({whole}|)(?:{point}([0-9]*))?"
+            f"([-)]?) ?(?:{after})? ?([-)]?)"
+        )
