@@ -215,13 +215,13 @@ class TestCells:
         assert failed_of(alone_checks(*own)) == ["cells"]
 
     def test_a_first_look_at_numbers_on_a_scale_of_their_own(self, own, plant):
-        real = looking.finite_numbers
+        real = Reading.finite_numbers
 
-        def scaled(series):
-            numbers = real(series)
+        def scaled(reading, series):
+            numbers = real(reading, series)
             return numbers - np.nanmean(numbers) if np.isfinite(numbers).any() else numbers
 
-        plant(looking, "finite_numbers", scaled)
+        plant(Reading, "finite_numbers", scaled)
         assert failed_of(alone_checks(*own)) == ["cells"]
 
     def test_an_audit_looks_at_cells(self, plant):
