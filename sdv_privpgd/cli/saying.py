@@ -31,8 +31,10 @@ _OPTIONS = (
     (r"public_domain", "--domain"),
     (r"public_metadata", "--public-metadata"),
     (
-        r"text with a decimal comma, separators of thousands or units is not read",
-        "a comma before decimals needs --decimal, and separators of thousands need --thousands",
+        r"text with a decimal comma, separators of thousands or units is read in a declared "
+        "number_format alone",
+        "a comma before decimals needs --decimal, separators of thousands need --thousands, and "
+        "units a number_format in --domain",
     ),
     (r"people=People\(column, max_rows=\.\.\.\)", "--person-column and --rows-per-person"),
     (r"people=People\(max_rows=\.\.\.\)", "--rows-per-person"),

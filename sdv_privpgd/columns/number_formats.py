@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 
+from sdv_privpgd.base.domain import FieldsAlone
+
 _EXAMPLE = re.compile(
     "(?P<before>[^0-9]*)1(?P<group>[., '’\u00a0\u2009\u202f]?)234((?P<point>[.,])(?P<ends>50*))?"
     "(?P<after>[^0-9]*)"
@@ -14,7 +16,7 @@ _SIGNS = {"": "", "+": "", "-": "-", "()": "-"}
 
 
 @dataclass(frozen=True)
-class NumberFormat:
+class NumberFormat(FieldsAlone):
     """A format by its example: 1234.5, or -1234.5 to show how negative numbers are written.
 
     Text is read with or without what stands before and after the digits, and with any usual sign: a

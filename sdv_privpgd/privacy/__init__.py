@@ -30,13 +30,13 @@ An auditor reads these files, in this order, with their lines of code:
     ``columns/encoding.py``         33  columns to codes
     ``columns/readings.py``         65  cells of which little is known to codes
     ``columns/scalars.py``         162  numbers, truths and text of cells
-    ``columns/number_formats.py``   53  numbers as they are written
+    ``columns/number_formats.py``   54  numbers as they are written
     ``columns/dates.py``           157  dates of cells
     ``sources/source.py``           72  what rows come from
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          123  no more than so many rows of a person
 
-These are 2,831 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,832 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,443 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 

@@ -87,12 +87,12 @@ class TestDeclaredTypes:
             "code": {"decimal_places": -1, "range_max": "x"},
         }
         assert planned(table, domain) == 1
-        first, third, second = capsys.readouterr().err.splitlines()[1:]
+        first, second, third = capsys.readouterr().err.splitlines()[1:]
         assert "'stufe' in --domain has the keys 'range_max', 'range_min', which say" in first
         assert "about an ordinal column." in first
         assert first.endswith("or declare another sdtype.")
-        assert "range_max of 'code' must be" in second
-        assert "decimal_places of 'code' must be" in third
+        assert "decimal_places of 'code' must be" in second
+        assert "range_max of 'code' must be" in third
 
     def test_a_draft_that_was_not_filled_in_says_nothing(self, table, capsys):
         draft, out = table.parent / "draft.json", table.parent / "out.csv"

@@ -22,6 +22,8 @@ COLUMNS = {
     "ill": Boolean(),
     "weight": Numerical(),
     "town": Categorical(),
+    "fee": Numerical(0, 500, number_format="$1,234.50"),
+    "agreed": Boolean("J", "N"),
     "patient": Key("P[0-9]{4}"),
 }
 
@@ -48,6 +50,8 @@ def table(num_rows, seed):
             "ill": rng.random(num_rows) < 0.5,
             "weight": np.exp(rng.normal(3, 2, num_rows)),
             "town": rng.choice([f"town {i}" for i in range(50)], num_rows).astype(object),
+            "fee": [f"${fee:.2f}" for fee in rng.normal(300, 200, num_rows)],
+            "agreed": rng.choice(["J", "N", "nein"], num_rows).astype(object),
             "patient": rng.integers(0, 50 * (seed + 1), num_rows),
         }
     )

@@ -1,9 +1,13 @@
 """Numbers in groups of three digits, and zeros in front."""
 
+from types import SimpleNamespace
+
 import pytest
+from encoding import numerical
 
 from sdv_privpgd.cli.reading import read_table
 from sdv_privpgd.cli.saying import in_options
+from sdv_privpgd.report import warnings
 from sdv_privpgd.sources.dialect import Reading
 from sdv_privpgd.sources.source import SourceError
 
@@ -74,10 +78,7 @@ def test_zeros_in_front_stay(tmp_path, sdtype):
 
 
 def test_advice_on_numbers_names_the_options():
-    advice = (
-        "Check how its numbers are written: text with a decimal comma, separators of thousands or "
-        "units is not read."
-    )
-    told = in_options(advice)
+    seen = SimpleNamespace(column=numerical(0, 9).column, declared=None, has_other=False)
+    told = in_options(warnings._on_parsing(seen))  # pyright: ignore[reportArgumentType]
     assert "--decimal" in told
     assert "--thousands" in told
