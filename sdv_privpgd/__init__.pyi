@@ -15,8 +15,10 @@ from .drafting.files import write_domain as write_domain
 from .drafting.template import draft_domain as draft_domain
 from .drafting.types import draft_metadata as draft_metadata
 from .fitting.door import FittedTable as FittedTable
+from .fitting.door import check as check
 from .fitting.door import fit_table as fit_table
 from .fitting.door import plan_table as plan_table
+from .fitting.fates import ColumnsLostError as ColumnsLostError
 from .fitting.mismatch import DomainMismatchError as DomainMismatchError
 from .fitting.settings import People as People
 from .inference.imputation import rubin as rubin

@@ -5,16 +5,18 @@ As the encoders do it reads cell by cell, and learns nothing: a cell decides its
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns.bins import SignedPowers, Ticks
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.dates import precisions
+from sdv_privpgd.columns.dates import instants, precisions
 from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.number_formats import NumberFormat
-from sdv_privpgd.columns.scalars import decimal_places, real_numbers
+from sdv_privpgd.columns.scalars import are_there, decimal_places, indices, real_numbers, truths
 
 MOST_PLACES = 6
 """Decimal places that are told apart; numbers with more have no precision."""
@@ -96,6 +98,42 @@ class Reading:
         """The numbers of a private column, one a cell, and NaN where there is none."""
         numbers, missing = real_numbers(series, self.number_format)
         return np.where(missing, np.nan, numbers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Readable:
+    """Whether the cells of a column are as it is declared. Public.
+
+    Its codes are 0 for cells that are, 1 for missing ones, and 2 for what is there and no declared
+    value. Where values or a range are not declared, all of the declared type are declared ones;
+    and so are those beyond a range.
+
+    Attributes:
+        name: The column's name.
+        facts: What is declared of it.
+    """
+
+    name: str
+    facts: ColumnFacts
+    sizes: ClassVar[dict[str, int]] = {"read": 3}
+
+    def codes(self, series: pd.Series) -> Iterator[np.ndarray]:
+        """The codes of a private column's cells."""
+        if isinstance(series.dtype, pd.SparseDtype):
+            series = series.sparse.to_dense()
+        yield np.where(self._missing(series), np.where(are_there(series), 2, 1), 0)
+
+    def _missing(self, series: pd.Series) -> np.ndarray:
+        facts = self.facts
+        if isinstance(facts, NumberFacts):
+            return real_numbers(series, facts.number_format)[1]
+        if isinstance(facts, DateFacts):
+            return instants(series, facts.datetime_format)[1]
+        if isinstance(facts, TruthFacts) and facts.values is None:
+            return truths(series)[1]
+        takes_all = facts.values is None or getattr(facts, "other", None) is not None
+        known = dict.fromkeys(facts.values or (), 0)
+        return indices(series, known, 0 if takes_all else -1)[1]
 
 
 def attribute_of(kind: str, name: str) -> str:

@@ -216,6 +216,26 @@ def cells(series: pd.Series) -> list:
     return list(series.to_numpy(dtype=object))
 
 
+def are_there(series: pd.Series) -> np.ndarray:
+    """Which cells hold something, bool: not None, NaN, NaT, NA, nor text of spaces alone."""
+    if series.dtype.kind in "biufM":
+        return series.notna().to_numpy(dtype=bool)
+    return np.array([_is_there(cell) for cell in cells(series)], dtype=bool)
+
+
+def _is_there(cell: Any) -> bool:
+    value = plain(cell)
+    if isinstance(value, str):
+        return bool(value.strip())
+    if value is not None:
+        return True
+    kind = type(cell)
+    if issubclass(kind, np.datetime64):
+        return not np.isnat(cell)
+    is_nan = issubclass(kind, float | np.floating) or kind is Decimal  # the others are plain
+    return not (is_nan or cell is None or cell is pd.NA or cell is pd.NaT)
+
+
 def distinct(series: pd.Series) -> tuple[list, np.ndarray | slice]:
     """Cells that are to be read, and the place of each cell among them.
 

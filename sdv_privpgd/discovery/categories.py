@@ -96,8 +96,13 @@ def found_categories(
     if not others:
         return found, first
     what = "rarer categories of undeclared columns"
-    more = asker.discover(mu_squared - first, delta, what=what, names=others)
+    more = asker.discover(second_part(mu_squared), delta, what=what, names=others)
     return found | {name: [*found[name], *more[name]] for name in others}, mu_squared
+
+
+def second_part(mu_squared: Fraction) -> Fraction:
+    """Returns what the second question has of the budget for categories."""
+    return mu_squared * (1 - _FIRST_SHARE)
 
 
 def has_others(

@@ -11,7 +11,8 @@ All of it is asked of the curator, so the ledger has it; what is made of the noi
 post-processing. The table is passed on unseen.
 """
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -27,17 +28,25 @@ from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, Num
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.discovery.bounds import inside
-from sdv_privpgd.discovery.categories import Values, categories, found_categories, frequencies
+from sdv_privpgd.discovery.categories import (
+    Values,
+    categories,
+    found_categories,
+    frequencies,
+    second_part,
+)
 from sdv_privpgd.discovery.first_look import FirstLook
 from sdv_privpgd.discovery.looks import SINGLE, Look, look_into
 from sdv_privpgd.discovery.outside import Beyond, Fenced, fenced, fenced_whole, part_for_short
 from sdv_privpgd.discovery.ranges import Rough, looked_into
 from sdv_privpgd.discovery.transcript import Asker, Transcript
 from sdv_privpgd.estimate.noisy_tables import Total, estimate_total
+from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery
+from sdv_privpgd.privacy.thresholding import threshold_for
 
 _DELTA_SHARE = Fraction(1, 30)
 """Part of delta that is kept for each question with a threshold; three cost less than 1 % of
@@ -100,6 +109,7 @@ def discover(
     for_categories: Fraction = Fraction(0),
     short: Mapping[str, ColumnFacts] = MappingProxyType({}),
     transcript: Transcript | None = None,
+    require: Callable[[Values], None] | None = None,
     progress: Progress = silent,
 ) -> Discovery:
     """What takes the place of a declaration, or goes with it. Public.
@@ -118,19 +128,20 @@ def discover(
         short: What is declared of columns of numbers and dates that are not looked into. It is
             counted how many rows lie beyond their ranges.
         transcript: Gets the answers, and has those of a discovery that ended early.
+        require: Is told of the categories that were found, once they are, and may raise.
         progress: Told of the measurements.
     """
     if not undeclared and not short:
         return Discovery({}, {})
     looks, known = _looks(undeclared), Transcript() if transcript is None else transcript
     budget = books.ledger.budget * share
-    # A strategy may have a part of what is reserved, which is not to be used up here.
-    delta = books.ledger.reserved / max(_thresholds(looks), 1)
-    delta = min(delta, Fraction(books.ledger.delta) * _DELTA_SHARE)
+    delta = _delta_each(looks, books.ledger)
     measured = {name: look for name, look in looks.items() if "categories" not in look.asks}
     first, spare = budget * _FIRST_SHARE, books.ledger.budget * for_categories
-    rest = (budget - first) * (1 - Fraction(len(measured), max(len(looks), 1))) + spare
-    rough, found, own, cost = _first(table, looks, books, first, rest, delta, known, progress)
+    rest = _rest_for_categories(looks, budget, spare)
+    rough, found, own, cost = _first(
+        table, looks, books, first, rest, delta, known, require, progress
+    )
     left = budget - own - max(cost - spare, 0)  # the tables have what is left of the spare part
     facts: dict[str, ColumnFacts] = {
         name: categories(_categories(looks[name]), values) for name, values in found.items()
@@ -177,6 +188,59 @@ def discover(
     )
 
 
+def least_rows(
+    undeclared: Mapping[str, ColumnFacts],
+    ledger: PrivacyLedger,
+    share: Fraction,
+    for_categories: Fraction,
+) -> dict[str, int]:
+    """Returns how many rows must share a category, or lie in a range, for it to be found. Public.
+
+    It follows from the noise and the threshold of the first look alone. Columns of which a range or
+    categories are declared are left out.
+
+    Args:
+        undeclared: As ``discover`` takes it.
+        ledger: The empty books of the fit.
+        share: As ``discover`` takes it.
+        for_categories: As ``discover`` takes it.
+    """
+    looks = {name: look for name, look in _looks(undeclared).items() if look.known.lacks_domain}
+    every, budget = _looks(undeclared), ledger.budget * share
+    first, look = budget * _FIRST_SHARE, FirstLook(looks=every, aware=frozenset())
+    counted, units = ledger.rows_counted, ledger.units
+    square = MarginalQuery(("",)).l2_sensitivity_squared(ledger.adjacency) * counted**2
+    names, own = look.part("categories", first, ledger.adjacency)
+    found: dict[str, int] = {}
+    if names:
+        own += _rest_for_categories(every, budget, ledger.budget * for_categories)
+        stddev = stddev_for(square * units**2 * len(names), second_part(own))
+        shape = len(names), ledger.rows_per_person, ledger.adjacency, counted * units
+        least = threshold_for(stddev, _delta_each(every, ledger), *shape)
+        found = dict.fromkeys(names, math.ceil(least / units))
+    parts = [look.part(kind, first, ledger.adjacency) for kind in ("coarse", "grid")]
+    number = sum(len(asked) for asked, _ in parts)
+    if number:
+        stddev = stddev_for(square * number, sum((part for _, part in parts), Fraction(0)))
+        found |= dict.fromkeys(parts[0][0], math.ceil(_UNSEEN * stddev))
+    return {name: found[name] for name in looks if name in found}
+
+
+def _delta_each(looks: Mapping[str, Look], ledger: PrivacyLedger) -> Fraction:
+    """What each question with a threshold has of delta.
+
+    A strategy may have a part of what is reserved, which is not to be used up here.
+    """
+    each = ledger.reserved / max(_thresholds(looks), 1)
+    return min(each, Fraction(ledger.delta) * _DELTA_SHARE)
+
+
+def _rest_for_categories(looks: Mapping[str, Look], budget: Fraction, spare: Fraction) -> Fraction:
+    """What categories have of the budget beside their part of the first look."""
+    share = Fraction(sum("categories" in look.asks for look in looks.values()), max(len(looks), 1))
+    return budget * (1 - _FIRST_SHARE) * share + spare
+
+
 def _looks(undeclared: Mapping[str, ColumnFacts]) -> dict[str, Look]:
     return {name: look_into(name, known) for name, known in undeclared.items()}
 
@@ -200,6 +264,7 @@ def _first(
     more: Fraction,
     delta: Fraction,
     known: Transcript,
+    require: Callable[[Values], None] | None,
     progress: Progress,
 ) -> tuple[dict[str, Rough], Values, Fraction, Fraction]:
     """What the first look found of numbers and dates, all categories, and what these two cost.
@@ -213,6 +278,8 @@ def _first(
     rows = look.rows(asker, part)
     names, own = look.part("categories", part, asker.adjacency)
     found, cost = found_categories(asker, names, own + more, delta, rows)
+    if require is not None and found:
+        require(found)
     numbers = look.numbers(asker, part, delta)
     answers = {
         **look.measured(asker, part, ("coarse", "grid"), SIZES, progress),

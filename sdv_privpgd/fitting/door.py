@@ -1,18 +1,20 @@
 """The door without SDV: a table and what is public of it go in, a fitted table comes out."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+from sdv_privpgd.base.arguments import check_names
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.checks import check_match
 from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.fates import ColumnsLostError, check_report, fates, require_kept
 from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.mismatch import CAN_GO_ON, DomainMismatchError
 from sdv_privpgd.fitting.opening import opened
@@ -222,6 +224,7 @@ class RunningFit:
         known: Answers that it goes on with.
         refined: The fitted table that gets more budget.
         resumed: What it goes on with.
+        allow_lost: The columns for which it does not stop.
         begun: The books of this fit when it began, or went on.
     """
 
@@ -231,6 +234,7 @@ class RunningFit:
     known: Sequence[Measurement] = ()
     refined: FittedTable | None = None
     resumed: UnfinishedTable | None = None
+    allow_lost: Collection[str] = ()
     begun: PrivacyLedger = field(init=False)
 
     def __post_init__(self) -> None:
@@ -270,17 +274,22 @@ class RunningFit:
     def run(self, progress: Progress = silent, *, stops: bool = False) -> FittedTable:
         """Asks for all that is left of the budget, and makes the model.
 
-        If it ``stops``, it raises ``DomainMismatchError``, as ``fit_table`` does.
+        If it ``stops``, it raises ``ColumnsLostError`` before anything is spent, and
+        ``DomainMismatchError``, as ``fit_table`` does.
         """
         fit = self.fit
+        stops_at = set(fit.description.modelled) - set(self.allow_lost) if stops else set()
+        if stops and self.private is not None:
+            rows = self.private.known_rows(fit.settings.adjacency)
+            require_kept(fates(fit.settings, fit.description, rows), self.allow_lost)
         if self.refined is not None:
             assert isinstance(self.private, PrivateTable)
             fitted = asked_again(fit, self.refined.fitted, self.private, progress)
         else:
             fit.settings.method.prepare(progress)
             if isinstance(self.private, PrivateTable) and not fit.has_discovered:
-                fit.discover(self.private, progress)
-            fit.ask(self.private, progress, known=self.known, stops=stops)
+                fit.discover(self.private, progress, stops_at=stops_at)
+            fit.ask(self.private, progress, known=self.known, stops_at=stops_at)
             fitted = fit.model(progress)
         return FittedTable(
             fitted=fitted,
@@ -306,6 +315,7 @@ def fit_table(
     target: Target = None,
     seed: int = 0,
     constraints: Sequence[Constraint] = (),
+    allow_lost: Collection[str] = (),
     after: PrivacyLedger | None = None,
     progress: Progress = silent,
 ) -> FittedTable:
@@ -345,6 +355,7 @@ def fit_table(
             ``FixedIncrements``, ``OneHotEncoding``, ``FixedCombinations`` and
             ``ProgrammableConstraint`` of ``sdv_privpgd.constraints``. They are public, and the
             table is not checked against them.
+        allow_lost: Columns for which the fit does not stop, whatever it would lose of them.
         after: The ledger of an earlier release of a table with some of the same people, such as
             last year's. The ledger that is returned holds both, and the report says what people in
             both, and in this one alone, are promised.
@@ -356,10 +367,13 @@ def fit_table(
         MatchError: A ``ValueError``, before anything is spent, for a method that cannot model
             what it would ask of such columns.
         PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
+        ColumnsLostError: A ``ValueError``, before anything is spent, for columns that noise would
+            hide in so few rows. ``check`` says the same.
         SourceError: If rows cannot be read. A note says what was spent.
-        DomainMismatchError: After the first noisy counts, if nearly no values of a column are
-            the declared ones, or if nearly all rows lie beyond its declared range. The error's
-            ``finish(table)`` goes on all the same.
+        DomainMismatchError: After the first question, if more than a tenth of the cells of a column
+            are there and no declared values; after others, if no categories are found, or nearly
+            all rows lie beyond a declared range. The error's ``finish(table)`` goes on all the
+            same.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Categorical, Numerical, fit_table
@@ -394,7 +408,7 @@ def fit_table(
                 f"{type(after).__name__}."
             )
         after.followed_by(settings.ledger())  # refuses, if it does, before a row is read
-    running = prepared(settings, description, table, after=after)
+    running = prepared(settings, description, table, after=after, allow_lost=allow_lost)
     days = running.fit.description.on_days
     for sentence in days:
         warnings.warn(sentence, stacklevel=2)
@@ -440,12 +454,48 @@ def plan_table(
     return planned(settings, description, num_rows)
 
 
+def check(
+    table: Any, columns: Mapping[str, Mapping], epsilon: float, delta: float = 1e-5, **told: Any
+) -> Report:
+    """Returns what ``fit_table`` would make of each column of a table. Public.
+
+    No cell is read and nothing is spent: names, dtypes, declarations, the budget and, where it is
+    public, the number of rows say it. ``print`` shows the text; ``to_dict()`` has the columns that
+    would be lost, for which ``fit_table`` stops.
+
+    Args:
+        table: As ``fit_table`` takes it.
+        columns: As ``fit_table`` takes them.
+        epsilon: What the fit may spend.
+        delta: At this delta.
+        told: Other arguments of ``fit_table``, such as ``method``, but for ``after``.
+
+    Raises:
+        ValueError: For declarations and settings that cannot be meant.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Categorical, check
+    >>> table = pd.DataFrame({"ward": ["A", "B"] * 75, "drug": ["C", "D"] * 75})
+    >>> columns = {"ward": Categorical(["A", "B"]), "drug": Categorical()}
+    >>> check(table, columns, epsilon=0.1).to_dict()["lost"]
+    ['drug']
+    """
+    settings, description = asked(columns, epsilon, delta, **told)
+    check_match(settings, description)
+    try:
+        private = opened(table, description, settings.people.limit, settings.objections)
+    except ValueError as error:
+        return check_report(settings, description, None, [str(error)])
+    return check_report(settings, description, private.known_rows(settings.adjacency))
+
+
 def prepared(
     settings: Settings,
     description: Description,
     table: Any,
     *,
     after: PrivacyLedger | None = None,
+    allow_lost: Collection[str] = (),
 ) -> RunningFit:
     """Returns what ``fit_table`` does, before a row is read: all is checked, nothing is spent.
 
@@ -453,7 +503,21 @@ def prepared(
     """
     private = opened(table, description, settings.people.limit, settings.objections)
     timeless = frozenset(name for name in description.modelled if private.has_days(name))
-    return running_fit(settings, replace(description, timeless=timeless), private, after=after)
+    running = running_fit(settings, replace(description, timeless=timeless), private, after=after)
+    running.allow_lost = checked_lost(allow_lost, description)
+    return running
+
+
+def checked_lost(allow_lost: Collection[str], description: Description) -> tuple[str, ...]:
+    """Returns the columns that may be lost. Raises ``ValueError`` for names of no column."""
+    names = check_names("allow_lost", allow_lost)
+    unknown = [name for name in names if name not in description.columns]
+    if unknown:
+        raise ValueError(
+            f"allow_lost names {unknown!r}, which are no columns: choose from "
+            f"{list(description.columns)!r}."
+        )
+    return tuple(names)
 
 
 def running_fit(
@@ -477,6 +541,8 @@ def _noted(running: RunningFit) -> Iterator[None]:
     """
     try:
         yield
+    except ColumnsLostError:  # before anything is spent
+        raise
     except DomainMismatchError as error:
         left = running.unfinished
         assert left is not None

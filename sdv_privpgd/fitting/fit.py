@@ -4,7 +4,7 @@ The steps are those of ``Fit``, in order. ``discover`` and ``ask`` are handed th
 an object that shows nothing and gives curators. All else is public.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -23,7 +23,7 @@ from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.making import SamplerMaker, method_for
-from sdv_privpgd.fitting.mismatch import DomainCheck, WatchedBooks
+from sdv_privpgd.fitting.mismatch import DomainCheck, WatchedBooks, ask_first, require_categories
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.methods.method import Method
@@ -164,24 +164,36 @@ class Fit:
         self._beyond: Sequence[Beyond] = ()
         self._inside: frozenset[str] = frozenset()
 
-    def discover(self, table: PrivateTable, progress: Progress = silent) -> None:
-        """Finds privately what is not declared, and the shapes of differences."""
+    def discover(
+        self,
+        table: PrivateTable,
+        progress: Progress = silent,
+        *,
+        stops_at: Collection[str] = (),
+    ) -> None:
+        """Finds privately what is not declared, and the shapes of differences.
+
+        It raises ``DomainMismatchError`` where the columns that it ``stops_at`` have cells that
+        are not as declared, or no categories.
+        """
         description, budget = self.description, self.books.ledger.budget
-        known = self.transcript
+        known, rows = self.transcript, table.known_rows(self.settings.adjacency)
+        ask_first(table, description.facts, self.books, known, stops_at=stops_at)
         apart = part_for_shapes(len(description.pairs), len(description.modelled))
         share = Fraction(self.settings.discovery_share)
-        looked = share * (1 - apart)
+        looked, more = self.shares
         found = discover(
             table,
             description.undeclared,
             self.books,
-            looked * description.share_looked_into,
-            for_categories=looked * description.more_for_categories,
+            looked,
+            for_categories=more,
             short=description.short_ranges if share else {},
             transcript=known,
+            require=lambda values: require_categories(values, rows, stops_at, self.books.ledger),
             progress=progress,
         )
-        facts = self._with_codes(found, table.known_rows(self.settings.adjacency))
+        facts = self._with_codes(found, rows)
         description = replace(description, discovered=facts)
         fine, part = description.shapeless.differences, budget * share * apart
         shapes = find_shapes(table, fine, self.books, part, transcript=known, progress=progress)
@@ -189,6 +201,14 @@ class Fit:
         self.doubts, self._beyond, self._inside = found.doubts, found.beyond, found.inside
         self.has_discovered = True
         self._method.require(self.description.attributes.domain())
+
+    @property
+    def shares(self) -> tuple[Fraction, Fraction]:
+        """The parts of the budget for discovery, and beside that for categories. Public."""
+        description = self.description
+        apart = part_for_shapes(len(description.pairs), len(description.modelled))
+        whole = Fraction(self.settings.discovery_share) * (1 - apart)
+        return whole * description.share_looked_into, whole * description.more_for_categories
 
     @property
     def has_answers(self) -> bool:
@@ -210,13 +230,13 @@ class Fit:
         *,
         known: Sequence[Measurement] = (),
         again: bool = False,
-        stops: bool = False,
+        stops_at: Collection[str] = (),
     ) -> None:
         """Asks for all that is left of the budget; without a table nothing beyond what is known.
 
-        What is known is not asked once more, unless it is to be asked ``again``. If it ``stops``,
-        it raises ``DomainMismatchError`` where the first answers say that a declaration is
-        not of the table.
+        What is known is not asked once more, unless it is to be asked ``again``. It raises
+        ``DomainMismatchError`` where the first answers say that what is declared of a column that
+        it ``stops_at`` is not of the table.
         """
         schema = self.description.attributes
         if not schema.columns:
@@ -225,13 +245,14 @@ class Fit:
             self.curator = without_table(schema, self.books, known)
         else:
             self.curator = table.curator(schema, self.books, known=known, progress=progress)
-            if stops:
+            if stops_at:
                 description = self.description
                 self.books.check = DomainCheck(
                     self.curator,
                     schema,
                     description.facts,
-                    beyond=self._beyond,
+                    beyond=[each for each in self._beyond if each.name in stops_at],
+                    stops_at=stops_at,
                     counted=frozenset(description.undeclared) | self._inside,
                 )
             try:

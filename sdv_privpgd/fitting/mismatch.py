@@ -1,8 +1,10 @@
 """Stops a fit whose first noisy counts say that what is declared of a column is not in the table.
 
-A misspelled codebook makes all cells ``other`` or missing, and a wrong unit or year moves them to
-an end of the declared range. The first noisy counts of the column, which are paid for either way,
-show it. What is left of the budget then stays unspent.
+The first question of a fit is how many cells of each column are there and no declared values: a
+misspelled codebook, dates in another format, numbers with words. It takes a hundredth of mu^2, so
+that a corrected fit can still be paid. A wrong unit or year moves cells to an end of the declared
+range, and a value for all others takes in what is misspelled. The first noisy counts of the column,
+which are paid for either way, show that. What is left of the budget then stays unspent.
 
 The rules of ``report/warnings.py`` that stop say so. Where the last cell of a range holds several
 values, nobody can tell whether rows there belong there: the fit ends, and warns.
@@ -17,20 +19,36 @@ from typing import Any
 
 import numpy as np
 
+from sdv_privpgd.base.words import listed, share
 from sdv_privpgd.columns.facts import ColumnFacts
+from sdv_privpgd.columns.readings import Readable, attribute_of
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
+from sdv_privpgd.discovery.categories import Values
 from sdv_privpgd.discovery.outside import Beyond
+from sdv_privpgd.discovery.transcript import Transcript
+from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyLedger
+from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.report.warnings import (
     COLUMN_RULES,
+    MANY,
+    MOST,
+    SURE,
     Answers,
     ColumnShares,
     PublicFacts,
     findings,
     in_one,
+    on_reading,
     sentences,
 )
+
+UNREAD = "cells that are no declared values"
+"""What the ledger says of the first question."""
+
+_FIRST_PART = Fraction(1, 100)
+"""The part of the budget that the first question takes. At epsilon 1 a stop costs about 0.07."""
 
 _WORTH_KEEPING = Fraction(1, 10)
 """The part of the budget that must be left. With less of it the fit ends, and then it warns."""
@@ -117,6 +135,91 @@ class WatchedBooks(Books):
         super().charge(charge)
 
 
+def ask_first(
+    table: PrivateTable,
+    declared: Mapping[str, ColumnFacts],
+    books: Books,
+    transcript: Transcript,
+    *,
+    stops_at: Collection[str] = (),
+) -> None:
+    """Asks how many cells of each column are there and no declared values.
+
+    Privacy: a hundredth of the ledger's budget.
+
+    Args:
+        table: The private columns.
+        declared: What is declared of each modelled column.
+        books: Of the fit.
+        transcript: Gets the answers, or has them.
+        stops_at: The columns that stop a fit.
+
+    Raises:
+        DomainMismatchError: If these are surely more than a tenth of all rows in one of them.
+    """
+    readings = [Readable(name=name, facts=facts) for name, facts in declared.items()]
+    if not readings:
+        return
+    asker = transcript.asking(lambda: table.first_look(readings, books), books)
+    queries = [MarginalQuery((attribute_of("read", name),)) for name in declared]
+    answers = asker.measure(queries, books.ledger.budget * _FIRST_PART, what=UNREAD)
+    rows = table.known_rows(books.ledger.adjacency)
+    total = np.mean([answer.answer.sum() for answer in answers]) if rows is None else rows
+    remedies: dict[str, list[str]] = {}
+    for (name, facts), answer in zip(declared.items(), answers, strict=True):
+        part = answer.answer[2] / max(total, 1.0)
+        if name in stops_at and part - SURE * answer.stddev / max(total, 1.0) > MANY:
+            why = on_reading(facts.sdtype, getattr(facts, "datetime_format", None), facts)
+            remedies.setdefault(why, []).append(f"{name!r} ({share(float(part))})")
+    if remedies:
+        said = [
+            f"Cells are there and are no declared values: {listed(names)}. They may be {why}"
+            for why, names in remedies.items()
+        ]
+        raise stopped("its first question", said, books.ledger)
+
+
+def require_categories(
+    found: Values, rows: float | None, stops_at: Collection[str], ledger: PrivacyLedger
+) -> None:
+    """Raises ``DomainMismatchError`` for columns with values, of which none is shared by many rows.
+
+    Args:
+        found: The noisy counts of values, and at last of missing ones.
+        rows: The number of rows, if it is public.
+        stops_at: The columns that stop a fit.
+        ledger: The books, whose last charge paid for these counts.
+    """
+    last = ledger.charges[-1]
+    error, most = SURE * last.stddev / ledger.units, last.threshold or 0
+    names = [
+        name
+        for name, values in found.items()
+        if name in stops_at
+        and rows is not None
+        and all(value is None for value, _ in values)
+        and rows - values[-1][1] - error > MOST * rows
+    ]
+    if names:
+        said = (
+            f"No value was found that {math.ceil(most / ledger.units):,} rows share: "
+            f"{listed([*map(repr, names)])}. If each row has another value, it is an id: give it "
+            "the sdtype id; if it says whose a row is, name it: people=People(column, "
+            "max_rows=...). Dates need the sdtype datetime, and numbers the sdtype numerical. "
+            "Otherwise declare their range_values."
+        )
+        raise stopped("its look for categories", [said], ledger)
+
+
+def stopped(after: str, said: Sequence[str], ledger: PrivacyLedger) -> DomainMismatchError:
+    """Returns the error of a fit that stops after a question. Public, as the books are."""
+    spent = ledger.spent() if ledger.charges else 0.0
+    return DomainMismatchError(
+        f"The fit stopped after {after}. {' '.join(said)} Epsilon {spent:.3g} of "
+        f"{ledger.epsilon:g} is spent; no more was."
+    )
+
+
 @dataclass
 class DomainCheck:
     """Looks at the first noisy counts of each column of which values are declared. Public.
@@ -128,6 +231,7 @@ class DomainCheck:
         curator: Whose answers it looks at.
         schema: The columns.
         declared: What is declared of them.
+        stops_at: The columns that stop a fit.
         beyond: What was counted beyond the ranges of columns.
         counted: The columns of which it was counted clearly how many rows lie beyond their range.
         left: The columns of which it is not yet sure that declared values are there.
@@ -136,6 +240,7 @@ class DomainCheck:
     curator: Curator
     schema: Schema
     declared: Mapping[str, ColumnFacts]
+    stops_at: Collection[str]
     beyond: Sequence[Beyond] = ()
     counted: Collection[str] = ()
     left: set[str] = field(init=False)
@@ -144,7 +249,8 @@ class DomainCheck:
         self.left = {
             column.name
             for column in self.schema.columns
-            if _says_values(column.sdtype, self.declared.get(column.name))
+            if column.name in self.stops_at
+            and _says_values(column.sdtype, self.declared.get(column.name))
         }
 
     def __call__(self) -> None:
@@ -169,11 +275,7 @@ class DomainCheck:
         found = findings(doubtful, [rule for rule in COLUMN_RULES if rule.stops])
         said = [*outside.values(), *sentences(found)]
         if said:
-            spent = ledger.spent() if ledger.charges else 0.0
-            raise DomainMismatchError(
-                f"The fit stopped after its first noisy counts. {' '.join(said)} Epsilon "
-                f"{spent:.3g} of {ledger.epsilon:g} is spent; no more was."
-            )
+            raise stopped("its first noisy counts", said, ledger)
 
 
 def _says_values(sdtype: str, declared: ColumnFacts | None) -> bool:

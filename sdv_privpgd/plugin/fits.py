@@ -21,7 +21,8 @@ from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.columns.keys import on_patterns
 from sdv_privpgd.fitting.checks import check, check_match, on_undeclared
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.door import FittedTable, RunningFit
+from sdv_privpgd.fitting.door import FittedTable, RunningFit, checked_lost
+from sdv_privpgd.fitting.fates import check_report
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.refining import own_ledger
@@ -82,7 +83,7 @@ class FitsOfTables(FittedState):
         """The dtypes that rows come back in, because no cell chose them. Public."""
         return table.dtypes_kept(self._described, description.modelled, description.keys)
 
-    def fit(self, data, *, weights=None) -> None:
+    def fit(self, data, *, weights=None, allow_lost: Collection[str] = ()) -> None:
         """Fits the synthesizer to a DataFrame, or to SDV's ``{'table': DataFrame}``.
 
         Rows that do not fit into memory are read in batches: ``data`` may be a path, a pattern or a
@@ -91,6 +92,7 @@ class FitsOfTables(FittedState):
 
         Spends ``epsilon`` at ``delta``, anew at each call; a second call warns with the composed
         total. Cells outside the declared domain are clipped, or count as missing, silently.
+        For columns that ``allow_lost`` names it does not stop, whatever it would lose of them.
 
         Raises:
             PublicDomainError: Before a row is read, where a modelled column has no domain and
@@ -98,9 +100,12 @@ class FitsOfTables(FittedState):
             InvalidDataError: If column names do not match the metadata, for timedeltas and other
                 dtypes without an sdtype, or for a table without rows where their number is public.
             PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
-            DomainMismatchError: After the first noisy counts, if nearly no values of a column are
-                the declared ones, or if nearly all rows lie beyond its declared range. What they
-                cost is spent; ``finish(data)`` goes on all the same.
+            ColumnsLostError: Before anything is spent, for columns that would be made up, though
+                their sdtypes identify nobody, or that noise would hide. ``check(data)`` says them.
+            DomainMismatchError: After the first question, if more than a tenth of the cells of a
+                column are there and no declared values; after others, if no categories are found,
+                or nearly all rows lie beyond a declared range. What they cost is spent;
+                ``finish(data)`` goes on all the same.
             SourceError: If rows cannot be read any more. What was spent is spent.
         """
         if weights is not None:
@@ -120,9 +125,26 @@ class FitsOfTables(FittedState):
             warnings.warn(sentence, stacklevel=2)
         if not self.discovery_share:
             _ = description.schema
-        running = RunningFit(fit=Fit(settings, description), private=table)
+        running = RunningFit(
+            fit=Fit(settings, description),
+            private=table,
+            allow_lost=checked_lost(allow_lost, description),
+        )
         self._run(running, self._names_of(data), stops=True)
         self._speak_up(description.on_days)
+
+    def check(self, data) -> Report:
+        """Returns what ``fit`` would make of each column of a table. Public.
+
+        No cell is read and nothing is spent. ``to_dict()`` has the columns that would be lost, for
+        which ``fit`` stops.
+        """
+        settings, description = self._questions()
+        try:
+            rows = self._open(data, description).known_rows(settings.adjacency)
+        except InvalidDataError as error:
+            return check_report(settings, description, None, [str(error)])
+        return check_report(settings, description, rows)
 
     @property
     def planned_ledger(self) -> PrivacyLedger:

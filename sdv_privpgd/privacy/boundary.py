@@ -19,7 +19,7 @@ from sdv_privpgd.columns.dtypes import chosen, is_of_days, key_dtype, on_unread
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.mismatch import mismatches
-from sdv_privpgd.columns.readings import Reading
+from sdv_privpgd.columns.readings import Readable, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Ordered
 from sdv_privpgd.columns.vocabulary import MODELLED
@@ -194,7 +194,7 @@ class PrivateTable:
 
     @sealed
     def first_look(
-        self, readings: Sequence[Reading], books: Books, progress: Progress = silent
+        self, readings: Sequence[Reading | Readable], books: Books, progress: Progress = silent
     ) -> Curator:
         """Who answers for what is read of columns of which little is known.
 

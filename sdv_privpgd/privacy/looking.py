@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_privpgd.columns.readings import Reading, attribute_of
+from sdv_privpgd.columns.readings import Readable, Reading, attribute_of
 from sdv_privpgd.columns.scalars import key_counts, quiet
 from sdv_privpgd.privacy.value_counts import Kind, NumberCounts, by_kind
 from sdv_privpgd.sources.source import Columns
@@ -44,7 +44,7 @@ class Seen:
 class Looking:
     """The tally of a first look: what its readings ask for. It holds public facts alone."""
 
-    def __init__(self, readings: Sequence[Reading]) -> None:
+    def __init__(self, readings: Sequence[Reading | Readable]) -> None:
         self.readings = tuple(readings)
         self.sizes = {
             attribute_of(kind, each.name): size
@@ -82,4 +82,4 @@ class Looking:
             total.numbers[name].merge(found)
 
     def _asking(self, kind: str) -> list[Reading]:
-        return [each for each in self.readings if kind in each.asks]
+        return [each for each in self.readings if isinstance(each, Reading) and kind in each.asks]

@@ -156,8 +156,9 @@ class Measuring:
 
         If it ``stops``, it raises ``DomainMismatchError``, as ``measure`` does.
         """
+        stops_at = self.fit.description.modelled if stops else ()
         try:
-            self.fit.ask(self.private, progress, known=known, stops=stops)
+            self.fit.ask(self.private, progress, known=known, stops_at=stops_at)
         except DomainMismatchError as error:
             error.ledger = self.ledger
             kept = Unfinished.of(self.fit)

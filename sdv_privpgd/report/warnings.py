@@ -256,7 +256,7 @@ def _unparsed(seen: ColumnShares) -> Finding | None:
 
 def _on_parsing(seen: ColumnShares) -> str:
     """What may keep values from having a code; empty where all that are not missing have one."""
-    column, cells, declared = seen.column, seen.column.cells, seen.declared
+    column, cells = seen.column, seen.column.cells
     is_typed = isinstance(column.dtype, np.dtype | pd.api.extensions.ExtensionDtype) and (
         pd.api.types.is_numeric_dtype(column.dtype)
         or pd.api.types.is_datetime64_any_dtype(column.dtype)
@@ -264,27 +264,31 @@ def _on_parsing(seen: ColumnShares) -> str:
     has_words = isinstance(cells, Categories) and column.sdtype != "boolean"
     if seen.has_other or (is_typed and not has_words and column.dtype.kind != "f"):
         return ""
-    if column.sdtype == "numerical":
-        return (
-            "Or they are not read as numbers: text with a decimal comma, separators of thousands "
-            "or units is read in a declared number_format alone, and infinite numbers count as "
-            "missing."
-        )
-    if column.sdtype == "datetime":
-        written = "declare their datetime_format; without one only text like '2024-01-31' is read"
-        if column.datetime_format is not None:
-            written = f"check whether they are written as {column.datetime_format!r}"
-        return f"Or they are dates as text: {written}; times of the day are TimeOfDay()."
-    if not isinstance(cells, Categories) or not has_words:
-        read = getattr(declared, "values", None) or ("true", "false, 1", "0")
-        return f"Or they are written otherwise: only {' and '.join(map(str, read))} are read."
-    if declared is None or getattr(declared, "values", None) in (None, ()):
+    if has_words and isinstance(cells, Categories) and not getattr(seen.declared, "values", None):
         has_dates = any(isinstance(value, datetime.date) for value in cells.values)
         mend = "give them the sdtype datetime" if has_dates else "declare their range_values"
         return f"Or they are values that too few rows share to be found: {mend}."
+    return f"Or they are {on_reading(column.sdtype, column.datetime_format, seen.declared)}"
+
+
+def on_reading(sdtype: str, datetime_format: str | None, declared: ColumnFacts | None) -> str:
+    """Returns why values that are there may not be read, and what mends it, after "they are"."""
+    if sdtype == "numerical":
+        return (
+            "not read as numbers: text with a decimal comma, separators of thousands or units is "
+            "read in a declared number_format alone, and infinite numbers count as missing."
+        )
+    if sdtype == "datetime":
+        written = "declare their datetime_format; without one only text like '2024-01-31' is read"
+        if datetime_format is not None:
+            written = f"check whether they are written as {datetime_format!r}"
+        return f"dates as text: {written}; times of the day are TimeOfDay()."
+    if sdtype == "boolean":
+        read = getattr(declared, "values", None) or ("true", "false, 1", "0")
+        return f"written otherwise: only {' and '.join(map(str, read))} are read."
     return (
-        "Or they are not in the codebook: check capitals, spaces, and numbers against text; "
-        "other_value takes in all that is not declared."
+        "not in the codebook: check capitals, spaces, and numbers against text; other_value takes "
+        "in all that is not declared."
     )
 
 

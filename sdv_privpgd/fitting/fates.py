@@ -1,0 +1,181 @@
+"""What becomes of each column, told before anything is spent. Public: no cell is read.
+
+Names, sdtypes, declarations and dtypes decide it, and where it is public the number of rows: noise
+and thresholds follow from the budget, so that it is known beforehand which columns they would hide.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+
+from sdv_privpgd.base.words import in_rows, listed
+from sdv_privpgd.columns.ids import on_repeated_ids
+from sdv_privpgd.columns.naming import on_names
+from sdv_privpgd.columns.schema import PublicDomainError
+from sdv_privpgd.discovery.plan import least_rows
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.report.page import Items, Page, Report, Section, Table, Text
+from sdv_privpgd.report.privacy import WIDTH
+from sdv_privpgd.report.warnings import on_delta
+
+IDENTIFYING = frozenset(
+    [
+        *("name", "first_name", "last_name", "user_name", "email", "phone_number", "ssn"),
+        *("address", "street_address", "secondary_address", "passport_full", "license_plate"),
+        *("credit_card_number", "iban", "bban", "swift8", "swift11", "vin", "password", "url"),
+        *("ipv4_address", "ipv6_address", "mac_address", "user_agent_string", "hostname", "uri"),
+    ]
+)
+"""SDV's sdtypes of what says who somebody is. It is made up, as it must be, and no fit stops."""
+
+_OFTEN = 2
+"""A column is lost if a category, or the values of a range, would have to be in one of so many rows
+to be found. Then most categories are not, and of a range only a peak."""
+
+
+class ColumnsLostError(PublicDomainError):
+    """Raised before a fit spends anything, for columns that it would make up or could not find.
+
+    Attributes:
+        columns: Their names.
+
+    >>> issubclass(ColumnsLostError, ValueError)
+    True
+    """
+
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fate:
+    """What becomes of a column. Public.
+
+    Attributes:
+        sdtype: Its type.
+        values: Where its values come from.
+        becomes: What the rows have of it.
+        lost: Why its values are lost, and what mends it; empty where they are not. What several
+            columns share is said once, with their names in the place of ``{}``.
+    """
+
+    sdtype: str
+    values: str
+    becomes: str
+    lost: str = ""
+
+
+def fates(settings: Settings, description: Description, num_rows: int | None) -> dict[str, Fate]:
+    """Returns what becomes of each column in a fit to so many rows, if their number is public."""
+    fit = Fit(settings, description)
+    least: Mapping[str, int] = {}
+    if num_rows is not None and description.discovers:
+        least = least_rows(description.undeclared, fit.books.ledger, *fit.shares)
+    found, sources = {}, description.value_sources
+    for name, facts in description.columns.items():
+        sdtype, lost, becomes = str(facts.get("sdtype")), "", "modelled"
+        if name not in description.facts:
+            is_key = name in description.keys or name in description.patterns or sdtype == "id"
+            becomes = "numbered anew" if is_key else "made up"
+            if not is_key and sdtype not in IDENTIFYING:
+                lost = (
+                    "{} would be made up, whatever the table holds, as their sdtypes are no "
+                    "modelled ones. If they are no personal data, give them the sdtype "
+                    "categorical, numerical or datetime."
+                )
+        elif num_rows is not None and _OFTEN * least.get(name, 0) > num_rows:
+            becomes = "hidden by noise"
+            mend = "range_values" if sdtype in ("categorical", "ordinal") else "ranges"
+            lost = (
+                f"{{}} would be hidden: at this epsilon noise hides what fewer than "
+                f"{least[name]:,} rows share, and the table has {in_rows(num_rows)}. Declare their "
+                f"{mend}, choose a larger epsilon, or fewer columns."
+            )
+        found[name] = Fate(sdtype=sdtype, values=sources[name], becomes=becomes, lost=lost)
+    return found
+
+
+def on_lost(told: Mapping[str, Fate], allowed: Collection[str] = ()) -> list[str]:
+    """Returns a sentence for each reason why columns would be lost that are not allowed to be."""
+    reasons: dict[str, list[str]] = {}
+    for name, fate in told.items():
+        if fate.lost and name not in allowed:
+            reasons.setdefault(fate.lost, []).append(repr(name))
+    return [reason.format(listed(names)) for reason, names in reasons.items()]
+
+
+def require_kept(told: Mapping[str, Fate], allowed: Collection[str] = ()) -> None:
+    """Raises ``ColumnsLostError`` if columns would be lost that are not allowed to be."""
+    said = on_lost(told, allowed)
+    if not said:
+        return
+    names = tuple(name for name, fate in told.items() if fate.lost and name not in allowed)
+    error = ColumnsLostError(
+        f"Nothing was spent. {' '.join(said)} To fit all the same: allow_lost={list(names)!r}."
+    )
+    error.columns = names
+    raise error
+
+
+def check_report(
+    settings: Settings,
+    description: Description,
+    num_rows: int | None,
+    refused: Sequence[str] = (),
+) -> Report:
+    """Returns what becomes of each column as text, page and numbers. Public.
+
+    Args:
+        settings: Of the fit.
+        description: Of the table.
+        num_rows: The number of rows, where it is public.
+        refused: Sentences on what keeps a fit from reading the table.
+    """
+    told = fates(settings, description, num_rows)
+    ledger: PrivacyLedger = settings.ledger()
+    lost = [*refused, *on_lost(told)]
+    notes = [
+        *on_repeated_ids(
+            [each for each in description.repeated_ids if each != settings.people.column],
+            settings.people.max_rows,
+        ),
+        *on_names(description.facts),
+        *description.on_days,
+        *(on_delta(settings.delta) if num_rows is None else on_delta(settings.delta, num_rows)),
+    ]
+    rows = "rows, whose number is private," if num_rows is None else in_rows(num_rows)
+    title = f"What becomes of the columns of {rows} at epsilon {ledger.epsilon:g}"
+    header = ("column", "type", "values", "in the rows")
+    table = [(name, each.sdtype, each.values, each.becomes) for name, each in told.items()]
+    outcome = "A fit stops before it spends anything:" if lost else "No column is lost."
+    widths = [max(map(len, column)) for column in zip(header, *table, strict=True)]
+    lines = [f"{title}. No cell was read.", ""]
+    for row in (header, *table):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        lines.append("  ".join(cells).rstrip())
+    for sentence in (outcome, *lost, *notes):
+        lines += ["", *wrap(sentence, WIDTH)]
+    return Report(
+        text="\n".join(lines),
+        page=Page(
+            title=title,
+            lead=[Text("No cell was read, and nothing is spent."), Text(outcome), Items(lost)],
+            sections=[
+                Section("Columns", [Table(title, header, table, texts=4), *map(Text, notes)])
+            ],
+        ),
+        facts={
+            "report": "check",
+            "public": True,
+            "num_rows": num_rows,
+            "columns": {
+                name: {"sdtype": each.sdtype, "values": each.values, "becomes": each.becomes}
+                for name, each in told.items()
+            },
+            "lost": [name for name, each in told.items() if each.lost],
+            "stops": lost,
+            "warnings": notes,
+        },
+    )
