@@ -12,7 +12,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.bins import SignedPowers, Ticks
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.dates import instants, precisions
+from sdv_privpgd.columns.dates import BEYOND, instants, precisions, to_ticks
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.number_formats import NumberFormat
@@ -104,9 +104,9 @@ class Reading:
 class Readable:
     """Whether the cells of a column are as it is declared. Public.
 
-    Its codes are 0 for cells that are, 1 for missing ones, and 2 for what is there and no declared
-    value. Where values or a range are not declared, all of the declared type are declared ones;
-    and so are those beyond a range.
+    Its codes are 0 for cells that are, 1 for missing ones, 2 for what is there and no declared
+    value, 3 and 4 for what lies below and above a declared range. Where no values are declared, all
+    that are of the declared type are as they should be.
 
     Attributes:
         name: The column's name.
@@ -115,25 +115,42 @@ class Readable:
 
     name: str
     facts: ColumnFacts
-    sizes: ClassVar[dict[str, int]] = {"read": 3}
+    sizes: ClassVar[dict[str, int]] = {"read": 5}
 
     def codes(self, series: pd.Series) -> Iterator[np.ndarray]:
         """The codes of a private column's cells."""
         if isinstance(series.dtype, pd.SparseDtype):
             series = series.sparse.to_dense()
-        yield np.where(self._missing(series), np.where(are_there(series), 2, 1), 0)
+        missing, below, above = self._read(series)
+        yield np.select([missing & are_there(series), missing, below, above], [2, 1, 3, 4], 0)
 
-    def _missing(self, series: pd.Series) -> np.ndarray:
+    def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Which cells have no declared value, and which lie below and above a declared range."""
         facts = self.facts
         if isinstance(facts, NumberFacts):
-            return real_numbers(series, facts.number_format)[1]
-        if isinstance(facts, DateFacts):
-            return instants(series, facts.datetime_format)[1]
-        if isinstance(facts, TruthFacts) and facts.values is None:
-            return truths(series)[1]
-        takes_all = facts.values is None or getattr(facts, "other", None) is not None
-        known = dict.fromkeys(facts.values or (), 0)
-        return indices(series, known, 0 if takes_all else -1)[1]
+            values, missing = real_numbers(series, facts.number_format)
+            low, high = (None if each is None else float(each) for each in (facts.low, facts.high))
+        elif isinstance(facts, DateFacts):
+            moments, missing = instants(series, facts.datetime_format)
+            unit = "ns" if facts.low is None or facts.high is None else facts.unit
+            values = to_ticks(np.clip(moments, *BEYOND), unit)
+            low, high = (
+                None if each is None else to_ticks(np.array(each), unit)
+                for each in (facts.low, facts.high)
+            )
+        else:
+            if isinstance(facts, TruthFacts) and facts.values is None:
+                values, missing = truths(series)
+            else:  # of those that nobody declared all have the same index
+                known = dict.fromkeys(facts.values or (), 0)
+                values, missing = indices(series, known, -1 if facts.values else 0)
+            low = high = None
+        nowhere = np.zeros(len(values), dtype=bool)
+        return (
+            missing,
+            nowhere if low is None else values < low,
+            nowhere if high is None else values > high,
+        )
 
 
 def attribute_of(kind: str, name: str) -> str:

@@ -205,8 +205,10 @@ def least_rows(
         share: As ``discover`` takes it.
         for_categories: As ``discover`` takes it.
     """
-    looks = {name: look for name, look in _looks(undeclared).items() if look.known.lacks_domain}
     every, budget = _looks(undeclared), ledger.budget * share
+    looks = [name for name, look in every.items() if look.known.lacks_domain]
+    if not looks:
+        return {}
     first, look = budget * _FIRST_SHARE, FirstLook(looks=every, aware=frozenset())
     counted, units = ledger.rows_counted, ledger.units
     square = MarginalQuery(("",)).l2_sensitivity_squared(ledger.adjacency) * counted**2

@@ -289,7 +289,7 @@ class RunningFit:
             fit.settings.method.prepare(progress)
             if isinstance(self.private, PrivateTable) and not fit.has_discovered:
                 fit.discover(self.private, progress, stops_at=stops_at)
-            fit.ask(self.private, progress, known=self.known, stops_at=stops_at)
+            fit.ask(self.private, progress, known=self.known)
             fitted = fit.model(progress)
         return FittedTable(
             fitted=fitted,

@@ -15,7 +15,6 @@ from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.mismatch import on_ends
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.discovery.outside import Beyond
 from sdv_privpgd.discovery.plan import SPREAD, Discovery, discover, reserved_delta, rows_unseen
 from sdv_privpgd.discovery.shaping import find_shapes, part_for_shapes
 from sdv_privpgd.discovery.transcript import Answered, Transcript
@@ -23,14 +22,14 @@ from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.making import SamplerMaker, method_for
-from sdv_privpgd.fitting.mismatch import DomainCheck, WatchedBooks, ask_first, require_categories
+from sdv_privpgd.fitting.mismatch import ask_first, require_categories
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable, without_table
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.report.warnings import PublicFacts, warnings_of
@@ -159,10 +158,8 @@ class Fit:
             undeclared = {} if self.has_discovered else description.undeclared
             begun = settings.ledger(reserved_delta(undeclared, settings.delta) + settings.own_delta)
         settings.require(begun)
-        self.books = WatchedBooks(begun)
+        self.books = Books(begun)
         self.transcript = Transcript(answered)
-        self._beyond: Sequence[Beyond] = ()
-        self._inside: frozenset[str] = frozenset()
 
     def discover(
         self,
@@ -178,7 +175,7 @@ class Fit:
         """
         description, budget = self.description, self.books.ledger.budget
         known, rows = self.transcript, table.known_rows(self.settings.adjacency)
-        ask_first(table, description.facts, self.books, known, stops_at=stops_at)
+        self.ask_first(table, stops_at=stops_at)
         apart = part_for_shapes(len(description.pairs), len(description.modelled))
         share = Fraction(self.settings.discovery_share)
         looked, more = self.shares
@@ -198,9 +195,17 @@ class Fit:
         fine, part = description.shapeless.differences, budget * share * apart
         shapes = find_shapes(table, fine, self.books, part, transcript=known, progress=progress)
         self.description = replace(description, shapes=shapes)
-        self.doubts, self._beyond, self._inside = found.doubts, found.beyond, found.inside
+        self.doubts = found.doubts
         self.has_discovered = True
         self._method.require(self.description.attributes.domain())
+
+    def ask_first(self, table: PrivateTable, *, stops_at: Collection[str] = ()) -> None:
+        """Asks how many cells of each column are not as declared.
+
+        It raises ``DomainMismatchError`` where those of a column that it ``stops_at`` are too many.
+        """
+        declared = self.description.facts
+        ask_first(table, declared, self.books, self.transcript, stops_at=stops_at)
 
     @property
     def shares(self) -> tuple[Fraction, Fraction]:
@@ -230,13 +235,10 @@ class Fit:
         *,
         known: Sequence[Measurement] = (),
         again: bool = False,
-        stops_at: Collection[str] = (),
     ) -> None:
         """Asks for all that is left of the budget; without a table nothing beyond what is known.
 
-        What is known is not asked once more, unless it is to be asked ``again``. It raises
-        ``DomainMismatchError`` where the first answers say that what is declared of a column that
-        it ``stops_at`` is not of the table.
+        What is known is not asked once more, unless it is to be asked ``again``.
         """
         schema = self.description.attributes
         if not schema.columns:
@@ -245,20 +247,7 @@ class Fit:
             self.curator = without_table(schema, self.books, known)
         else:
             self.curator = table.curator(schema, self.books, known=known, progress=progress)
-            if stops_at:
-                description = self.description
-                self.books.check = DomainCheck(
-                    self.curator,
-                    schema,
-                    description.facts,
-                    beyond=[each for each in self._beyond if each.name in stops_at],
-                    stops_at=stops_at,
-                    counted=frozenset(description.undeclared) | self._inside,
-                )
-            try:
-                pipeline.ask(self.curator, self._method, again=again, progress=progress)
-            finally:
-                self.books.check = None
+            pipeline.ask(self.curator, self._method, again=again, progress=progress)
 
     def model(
         self,

@@ -1,58 +1,36 @@
-"""Stops a fit whose first noisy counts say that what is declared of a column is not in the table.
+"""Stops a fit whose first question says that what is declared of a column is not in the table.
 
-The first question of a fit is how many cells of each column are there and no declared values: a
-misspelled codebook, dates in another format, numbers with words. It takes a hundredth of mu^2, so
-that a corrected fit can still be paid. A wrong unit or year moves cells to an end of the declared
-range, and a value for all others takes in what is misspelled. The first noisy counts of the column,
-which are paid for either way, show that. What is left of the budget then stays unspent.
-
-The rules of ``report/warnings.py`` that stop say so. Where the last cell of a range holds several
-values, nobody can tell whether rows there belong there: the fit ends, and warns.
+The question is how many cells of each column are there and no declared values, or lie outside a
+declared range: a misspelled codebook, dates in another format, numbers with words, a wrong unit or
+year. It takes a hundredth of mu^2, so that a corrected fit can still be paid. What is left of the
+budget stays unspent.
 """
 
 import math
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sdv_privpgd.base.words import listed, share
-from sdv_privpgd.columns.facts import ColumnFacts
+from sdv_privpgd.columns.facts import ColumnFacts, DateFacts
 from sdv_privpgd.columns.readings import Readable, attribute_of
-from sdv_privpgd.columns.schema import PublicDomainError, Schema
+from sdv_privpgd.columns.schema import PublicDomainError
+from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.discovery.categories import Values
-from sdv_privpgd.discovery.outside import Beyond
 from sdv_privpgd.discovery.transcript import Transcript
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyLedger
-from sdv_privpgd.privacy.queries import MarginalQuery
-from sdv_privpgd.report.warnings import (
-    COLUMN_RULES,
-    MANY,
-    MOST,
-    SURE,
-    Answers,
-    ColumnShares,
-    PublicFacts,
-    findings,
-    in_one,
-    on_reading,
-    sentences,
-)
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
+from sdv_privpgd.report.warnings import MANY, MOST, NEARLY_ALL, SURE, in_one, on_reading
 
 UNREAD = "cells that are no declared values"
 """What the ledger says of the first question."""
 
 _FIRST_PART = Fraction(1, 100)
 """The part of the budget that the first question takes. At epsilon 1 a stop costs about 0.07."""
-
-_WORTH_KEEPING = Fraction(1, 10)
-"""The part of the budget that must be left. With less of it the fit ends, and then it warns."""
-
 
 CAN_GO_ON = (
     "What was paid for is kept in this error: its finish(table), with the same table, goes on all "
@@ -116,25 +94,6 @@ class DomainMismatchError(PublicDomainError):
         return fitted
 
 
-class WatchedBooks(Books):
-    """Books with a look at what was answered before each new charge.
-
-    Attributes:
-        check: What looks. What it raises leaves the books as they are.
-    """
-
-    __slots__ = ("check",)
-
-    def __init__(self, ledger: PrivacyLedger) -> None:
-        super().__init__(ledger)
-        self.check: DomainCheck | None = None
-
-    def charge(self, charge: Charge) -> None:
-        if self.check is not None:
-            self.check()
-        super().charge(charge)
-
-
 def ask_first(
     table: PrivateTable,
     declared: Mapping[str, ColumnFacts],
@@ -143,7 +102,7 @@ def ask_first(
     *,
     stops_at: Collection[str] = (),
 ) -> None:
-    """Asks how many cells of each column are there and no declared values.
+    """Asks how many cells of each column are no declared values, or outside a declared range.
 
     Privacy: a hundredth of the ledger's budget.
 
@@ -155,28 +114,72 @@ def ask_first(
         stops_at: The columns that stop a fit.
 
     Raises:
-        DomainMismatchError: If these are surely more than a tenth of all rows in one of them.
+        DomainMismatchError: If a tenth of the rows or more surely have no declared value, or nearly
+            all lie outside the range. Where a value stands for all others, nearly all must be such.
     """
     readings = [Readable(name=name, facts=facts) for name, facts in declared.items()]
     if not readings:
         return
     asker = transcript.asking(lambda: table.first_look(readings, books), books)
     queries = [MarginalQuery((attribute_of("read", name),)) for name in declared]
-    answers = asker.measure(queries, books.ledger.budget * _FIRST_PART, what=UNREAD)
+    part = books.ledger.budget * _FIRST_PART
     rows = table.known_rows(books.ledger.adjacency)
-    total = np.mean([answer.answer.sum() for answer in answers]) if rows is None else rows
-    remedies: dict[str, list[str]] = {}
+    if rows is not None:  # so that another table is told apart by whoever goes on
+        asker.measure([CountQuery()], part, what="number of rows")
+    answers = asker.measure(queries, part, what=UNREAD)
+    total = max(
+        float(np.mean([each.answer.sum() for each in answers])) if rows is None else rows, 1
+    )
+    kinds: dict[str, list[str]] = {}
     for (name, facts), answer in zip(declared.items(), answers, strict=True):
-        part = answer.answer[2] / max(total, 1.0)
-        if name in stops_at and part - SURE * answer.stddev / max(total, 1.0) > MANY:
-            why = on_reading(facts.sdtype, getattr(facts, "datetime_format", None), facts)
-            remedies.setdefault(why, []).append(f"{name!r} ({share(float(part))})")
-    if remedies:
-        said = [
-            f"Cells are there and are no declared values: {listed(names)}. They may be {why}"
-            for why, names in remedies.items()
-        ]
+        seen = _Seen(facts, answer.answer[2:] / total, SURE * answer.stddev / total)
+        if name in stops_at and (why := seen.misfit()) is not None:
+            text, part = why
+            kinds.setdefault(text, []).append(f"{name!r} ({share(part)})")
+    if kinds:
+        said = [text.format(listed(names)) for text, names in kinds.items()]
         raise stopped("its first question", said, books.ledger)
+
+
+class _Seen(NamedTuple):
+    """What was counted of a column: parts of the rows that are no declared values, and their error.
+
+    The parts are of cells without a declared value, below its range, and above it.
+    """
+
+    facts: ColumnFacts
+    parts: np.ndarray
+    error: float
+
+    def misfit(self) -> tuple[str, float] | None:
+        """A text with ``{}`` for names and the part of the rows that it is about, if it stops."""
+        unread, *outside = map(float, self.parts)
+        if getattr(self.facts, "other", None) is not None:
+            if not self._are_nearly_all(unread):
+                return None
+            text = "Nearly all values are none that is declared, and count as other_value: {}. "
+            return f"{text}They may be {on_reading(self.facts)}", unread
+        if unread - self.error > MANY:
+            text = "Cells are there and are no declared values: {}. They may be "
+            return f"{text}{on_reading(self.facts)}", unread
+        if not self._are_nearly_all(sum(outside)):
+            return None
+        words, keys = words_of(self.facts), ("range_min", "range_max")
+        ends = [
+            f"{key}={words[key]!r}"
+            for key, part in zip(keys, outside, strict=True)
+            if words.get(key) is not None and part > self.error
+        ]
+        wrong = "the year" if isinstance(self.facts, DateFacts) else "the unit"
+        return (
+            f"Nearly all rows lie outside the declared {' and '.join(ends)}: {{}}. Check {wrong}, "
+            "or declare a wider range; if these are codes for missing, make them missing before a "
+            "fit.",
+            sum(outside),
+        )
+
+    def _are_nearly_all(self, part: float) -> bool:
+        return part > NEARLY_ALL and part - self.error > MOST
 
 
 def require_categories(
@@ -218,75 +221,3 @@ def stopped(after: str, said: Sequence[str], ledger: PrivacyLedger) -> DomainMis
         f"The fit stopped after {after}. {' '.join(said)} Epsilon {spent:.3g} of "
         f"{ledger.epsilon:g} is spent; no more was."
     )
-
-
-@dataclass
-class DomainCheck:
-    """Looks at the first noisy counts of each column of which values are declared. Public.
-
-    Called before each question, it raises ``DomainMismatchError`` if none of the declared values
-    seems to be there: post-processing of noisy answers.
-
-    Attributes:
-        curator: Whose answers it looks at.
-        schema: The columns.
-        declared: What is declared of them.
-        stops_at: The columns that stop a fit.
-        beyond: What was counted beyond the ranges of columns.
-        counted: The columns of which it was counted clearly how many rows lie beyond their range.
-        left: The columns of which it is not yet sure that declared values are there.
-    """
-
-    curator: Curator
-    schema: Schema
-    declared: Mapping[str, ColumnFacts]
-    stops_at: Collection[str]
-    beyond: Sequence[Beyond] = ()
-    counted: Collection[str] = ()
-    left: set[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.left = {
-            column.name
-            for column in self.schema.columns
-            if column.name in self.stops_at
-            and _says_values(column.sdtype, self.declared.get(column.name))
-        }
-
-    def __call__(self) -> None:
-        """Looks at what was answered so far."""
-        ledger, answers = self.curator.ledger, self.curator.measurements
-        is_dear = ledger.remaining < ledger.budget * _WORTH_KEEPING
-        if is_dear or not (self.left or self.beyond) or not answers:
-            return
-        facts = PublicFacts(
-            schema=self.schema,
-            release=Answers(self.curator.domain, answers),
-            ledger=ledger,
-            declared=self.declared,
-            counted=self.counted,
-        )
-        told = {each.name: each.misfit(facts.total) for each in self.beyond}
-        outside = {name: sentence for name, sentence in told.items() if sentence is not None}
-        self.beyond = ()
-        new = {name: facts.columns[name] for name in sorted(self.left & facts.columns.keys())}
-        self.left -= {name for name, seen in new.items() if _has_values(seen)}
-        doubtful = {name: new[name] for name in new if name in self.left and name not in outside}
-        found = findings(doubtful, [rule for rule in COLUMN_RULES if rule.stops])
-        said = [*outside.values(), *sentences(found)]
-        if said:
-            raise stopped("its first noisy counts", said, ledger)
-
-
-def _says_values(sdtype: str, declared: ColumnFacts | None) -> bool:
-    """Whether it is declared which values a column has."""
-    if declared is None or sdtype == "boolean":
-        return sdtype == "boolean"
-    return not declared.lacks_domain and getattr(declared, "values", True) not in (None, ())
-
-
-def _has_values(seen: ColumnShares) -> bool:
-    """Whether some rows surely have a declared value that is no end of its range."""
-    ends = [end.code for end in seen.ends() if end.is_single]
-    shares = np.delete(seen.shares[: seen.size - seen.has_other], ends)
-    return bool(shares.sum() > seen.error * math.sqrt(shares.size))

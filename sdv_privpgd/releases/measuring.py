@@ -88,10 +88,10 @@ def measure(
         ValueError: For settings and declarations that cannot be meant, for columns that are
             missing, and for a table without rows if their number is public, before a row is read.
         PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
-        DomainMismatchError: After the first noisy counts, if nearly no values of a column are
-            the declared ones, or if nearly all rows are at one end of its range. The error's
-            ``finish(table)`` goes on all the same: some holder may lack what others have. Where the
-            last cell of a range holds several values, ``warnings`` of the release says so instead.
+        DomainMismatchError: After the first question, if more than a tenth of the cells of a column
+            are there and no declared values, or if nearly all rows lie beyond its declared range.
+            The error's ``finish(table)`` goes on all the same: some holder may lack what others
+            have.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Categorical, Numerical, combine, measure
@@ -156,9 +156,10 @@ class Measuring:
 
         If it ``stops``, it raises ``DomainMismatchError``, as ``measure`` does.
         """
-        stops_at = self.fit.description.modelled if stops else ()
         try:
-            self.fit.ask(self.private, progress, known=known, stops_at=stops_at)
+            if stops:
+                self.fit.ask_first(self.private, stops_at=self.fit.description.modelled)
+            self.fit.ask(self.private, progress, known=known)
         except DomainMismatchError as error:
             error.ledger = self.ledger
             kept = Unfinished.of(self.fit)

@@ -22,7 +22,7 @@ from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.words import listed, share
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
+from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.usual_codes import USUAL_DATES, USUAL_NUMBERS
@@ -110,7 +110,6 @@ class Rule(NamedTuple):
     measure: Callable[[Any], Finding | None]
     threshold: float
     text: str
-    stops: bool = False
 
 
 class Answers(NamedTuple):
@@ -268,23 +267,24 @@ def _on_parsing(seen: ColumnShares) -> str:
         has_dates = any(isinstance(value, datetime.date) for value in cells.values)
         mend = "give them the sdtype datetime" if has_dates else "declare their range_values"
         return f"Or they are values that too few rows share to be found: {mend}."
-    return f"Or they are {on_reading(column.sdtype, column.datetime_format, seen.declared)}"
+    assert seen.declared is not None
+    return f"Or they are {on_reading(seen.declared)}"
 
 
-def on_reading(sdtype: str, datetime_format: str | None, declared: ColumnFacts | None) -> str:
+def on_reading(declared: ColumnFacts) -> str:
     """Returns why values that are there may not be read, and what mends it, after "they are"."""
-    if sdtype == "numerical":
+    if isinstance(declared, NumberFacts):
         return (
             "not read as numbers: text with a decimal comma, separators of thousands or units is "
             "read in a declared number_format alone, and infinite numbers count as missing."
         )
-    if sdtype == "datetime":
+    if isinstance(declared, DateFacts):
         written = "declare their datetime_format; without one only text like '2024-01-31' is read"
-        if datetime_format is not None:
-            written = f"check whether they are written as {datetime_format!r}"
+        if declared.datetime_format is not None:
+            written = f"check whether they are written as {declared.datetime_format!r}"
         return f"dates as text: {written}; times of the day are TimeOfDay()."
-    if sdtype == "boolean":
-        read = getattr(declared, "values", None) or ("true", "false, 1", "0")
+    if isinstance(declared, TruthFacts):
+        read = declared.values or ("true", "false, 1", "0")
         return f"written otherwise: only {' and '.join(map(str, read))} are read."
     return (
         "not in the codebook: check capitals, spaces, and numbers against text; other_value takes "
@@ -523,16 +523,15 @@ _OTHERS = (
 
 # fmt: off
 COLUMN_RULES = (
-    Rule(Rank.LOST, _missing_unsaid, NEARLY_ALL, "Nearly all values are missing: {}.", stops=True),
     Rule(Rank.LOST, _missing, NEARLY_ALL, "Nearly all values are missing: {}."),
     Rule(Rank.LOST, _other, NEARLY_ALL,
          "Nearly all values are not among those that are declared or were found: {}. Check the "
          "codebook against how they are written (capitals, spaces, numbers or text). Dates need "
          "the sdtype datetime. If each row has another value, it is an id: give it the sdtype id; "
-         "if it says whose a row is, name it: people=People(column, max_rows=...).", stops=True),
+         "if it says whose a row is, name it: people=People(column, max_rows=...)."),
     Rule(Rank.LOST, _at_one_end, ALMOST_ALL,
          "Nearly all rows lie at one end of the declared range, as those beyond it are moved "
-         "there: {}. Check the unit, or the year of dates, or declare a wider range.", stops=True),
+         "there: {}. Check the unit, or the year of dates, or declare a wider range."),
     Rule(Rank.DOUBTFUL, _of_discovery, 0, ""),
     Rule(Rank.DOUBTFUL, _code, SOME,
          "Values far from all others may be codes for missing: {}. If so, make them missing "

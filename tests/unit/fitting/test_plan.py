@@ -116,8 +116,9 @@ def test_of_columns_alone_the_forecast_is_exact():
     settings = settings_of(method=Independent())
     expected = foretold(settings, described(categories(SIZES)), 2_000)
     table = table_of(SIZES, 2_000)
-    fit = Fit(settings, described(categories(SIZES)))
-    fit.ask(PrivateTable(dict(table)))
+    fit, private = Fit(settings, described(categories(SIZES))), PrivateTable(dict(table))
+    fit.discover(private)
+    fit.ask(private)
     # s^2 + 1/12 is the variance of rounded noise; the number of rows is known.
     columns = {
         answer.query.clique[0]: CONFIDENT

@@ -1,0 +1,184 @@
+"""What becomes of columns is said before anything is spent; a fit stops where one is lost."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+
+from sdv_privpgd import (
+    Boolean,
+    Categorical,
+    ColumnsLostError,
+    Datetime,
+    DomainMismatchError,
+    Key,
+    Numerical,
+    PrivPGDSynthesizer,
+    check,
+    fit_table,
+)
+from sdv_privpgd.fitting.mismatch import UNREAD
+
+RNG = np.random.default_rng(0)
+ROWS = 4_000
+TABLE = pd.DataFrame(
+    {
+        "age": RNG.integers(18, 90, ROWS),
+        "ward": RNG.choice(["A", "B", "C"], ROWS),
+        "ill": RNG.random(ROWS) < 0.3,
+        "id": np.arange(ROWS),
+    }
+)
+OPEN = {"age": Numerical(), "ward": Categorical(), "ill": Boolean(), "id": Key()}
+
+
+def fit(table, columns, epsilon=1.0, **settings):
+    return fit_table(table, columns, epsilon, method="mst", **settings)
+
+
+def test_each_column_has_a_fate():
+    told = check(TABLE, OPEN, 1.0)
+    found = {name: (each["values"], each["becomes"]) for name, each in columns_of(told).items()}
+    assert found == {
+        "age": ("found privately", "modelled"),
+        "ward": ("found privately", "modelled"),
+        "ill": ("declared", "modelled"),
+        "id": ("made up", "numbered anew"),
+    }
+    assert told.to_dict()["lost"] == []
+    assert "No column is lost." in str(told)
+
+
+def columns_of(report):
+    return report.to_dict()["columns"]
+
+
+def test_what_noise_hides_in_few_rows_is_lost_and_nothing_is_spent():
+    few = TABLE.head(150)
+    assert check(few, OPEN, 0.2).to_dict()["lost"] == ["age", "ward"]
+    with pytest.raises(ColumnsLostError, match=r"'age' .*ranges.*'ward' .*range_values") as error:
+        fit(few, OPEN, 0.2)
+    assert error.value.columns == ("age", "ward")
+    assert "allow_lost=['age', 'ward']" in str(error.value)
+    assert "Nothing was spent" in str(error.value)
+    with pytest.warns(UserWarning, match="Worth a look"):
+        assert len(fit(few, OPEN, 0.2, allow_lost=["age", "ward"]).sample(5)) == 5
+
+
+def test_what_is_declared_is_not_lost_in_few_rows():
+    known = {"age": Numerical(18, 90, decimal_places=0), "ward": Categorical(["A", "B", "C"])}
+    assert check(TABLE.head(150), known, 0.2).to_dict()["lost"] == []
+
+
+def test_a_private_number_of_rows_says_nothing():
+    told = check(TABLE.head(150), OPEN, 0.2, adjacency="add_remove").to_dict()
+    assert (told["lost"], told["num_rows"]) == ([], None)
+
+
+def test_what_cannot_be_read_is_said():
+    spans = TABLE.assign(stay=pd.to_timedelta(TABLE["age"], "D"))
+    told = check(spans, {**OPEN, "stay": Numerical()}, 1.0)
+    assert "timedelta" in " ".join(told.to_dict()["stops"])
+
+
+@pytest.mark.parametrize("cells", [["x"] * ROWS, [None] * ROWS, [object()] * ROWS])
+def test_a_check_reads_no_cell(cells):
+    other = TABLE.assign(ward=cells)
+    assert str(check(other, OPEN, 1.0)) == str(check(TABLE, OPEN, 1.0))
+
+
+def test_names_that_are_no_columns_are_refused():
+    with pytest.raises(ValueError, match=r"allow_lost names \['wrad'\]"):
+        fit(TABLE, OPEN, allow_lost=["wrad"])
+
+
+METADATA = sdv_tables.metadata_of(
+    {"ward": {"sdtype": "categorical"}, "city": {"sdtype": "city"}, "mail": {"sdtype": "email"}}
+)
+CITIES = TABLE[["ward"]].assign(city="Ulm", mail="a@example.org")
+
+
+def synthesizer(**domain):
+    return PrivPGDSynthesizer(
+        METADATA, 1.0, method="mst", public_domain={"ward": {"range_values": ["A", "B", "C"]}}
+    )
+
+
+def test_places_are_not_made_up_in_silence_and_what_identifies_is():
+    own = synthesizer()
+    assert own.check(CITIES).to_dict()["lost"] == ["city"]
+    with pytest.raises(ColumnsLostError, match=r"'city' would be made up.*allow_lost=\['city'\]"):
+        own.fit(CITIES)
+    assert not own.ledger.charges
+    own.fit(CITIES, allow_lost=["city"])
+    assert own.sample(3)["mail"].nunique() == 3
+
+
+GERMAN = pd.date_range("2020-01-01", periods=ROWS, freq="h").strftime("%d.%m.%Y")
+
+
+@pytest.mark.parametrize(
+    ("cells", "declared", "remedy"),
+    [
+        (GERMAN, Datetime(), "datetime_format"),
+        (["12 %"] * ROWS, Numerical(), "number_format"),
+        (np.where(TABLE["ill"], "oui", "non"), Boolean(), "true and false"),
+        (TABLE["ward"].str.lower(), Categorical(["A", "B", "C"]), "capitals"),
+        (TABLE["ward"].str.lower(), Categorical(["A", "B", "C"], nullable=True), "capitals"),
+        (TABLE["ward"].str.lower(), Categorical(["A", "B"], other="other"), "codebook"),
+        (TABLE["age"] * 365, Numerical(0, 120), "unit"),
+        (GERMAN, Datetime("01.01.2010", "31.12.2010", datetime_format="%d.%m.%Y"), "year"),
+        (np.where(TABLE["age"] < 40, "d", TABLE["ward"]), Categorical(["A", "B", "C"]), "codebook"),
+    ],
+)
+def test_cells_that_are_not_as_declared_stop_a_fit_for_little(cells, declared, remedy):
+    table = TABLE.assign(odd=np.asarray(cells, dtype=object))
+    with pytest.raises(DomainMismatchError, match=f"first question.*'odd'.*{remedy}") as error:
+        fit(table, {**OPEN, "odd": declared})
+    assert error.value.ledger.spent() < 0.1
+    assert error.value.ledger.charges[-1].what == UNREAD
+
+
+def test_a_column_may_be_unread_if_that_is_said_or_the_fit_is_finished():
+    table, columns = TABLE.assign(odd="oui"), {**OPEN, "odd": Boolean()}
+    with pytest.warns(UserWarning, match="'odd'"):
+        allowed = fit(table, columns, allow_lost=["odd"])
+    assert allowed.sample(9)["odd"].isna().all()
+    with pytest.raises(DomainMismatchError) as error:
+        fit(table, columns)
+    paid = error.value.ledger.charges
+    with pytest.warns(UserWarning, match="'odd'"):
+        finished = error.value.finish(table)
+    assert finished.ledger.charges[: len(paid)] == paid
+    assert finished.ledger.spent() == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("cells", "declared"),
+    [
+        ([None] * ROWS, Boolean()),
+        ([" "] * ROWS, Numerical(0, 9)),
+        (np.where(RNG.random(ROWS) < 0.03, "?", TABLE["ward"]), Categorical(["A", "B", "C"])),
+        (TABLE["ward"], Categorical(["A"], other="other")),
+        (np.where(TABLE["ill"], 50, 999), Numerical(0, 99)),
+    ],
+    ids=["missing", "blank", "few", "other", "outside"],
+)
+def test_a_fit_goes_on_where_declarations_may_be_meant(cells, declared):
+    table = TABLE.assign(odd=np.asarray(cells, dtype=object))
+    columns = {"odd": declared, "ward": Categorical(["A", "B", "C"])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert len(fit(table, columns).sample(5)) == 5
+
+
+def test_text_of_which_no_two_rows_have_the_same_stops_after_the_look():
+    table = TABLE.assign(note=[f"note {each}" for each in range(ROWS)])
+    columns = {**OPEN, "note": Categorical()}
+    with pytest.raises(DomainMismatchError, match=r"look for categories.*'note'") as error:
+        fit(table, columns)
+    assert error.value.ledger.spent() < 0.5
+    with pytest.warns(UserWarning, match="'note'"):
+        assert (fit(table, columns, allow_lost=["note"]).sample(9)["note"] == "other").all()
