@@ -45,7 +45,7 @@ def table(num_rows=3_000):
 def observed(private, columns=COLUMNS, **settings):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        fitted = fit_table(private, columns, 20.0, **settings)
+        fitted = fit_table(private, columns, 20.0, allow_lost=list(columns), **settings)
     return {
         "model": pickle.dumps(fitted),
         "rows": fitted.sample(200).to_csv(),

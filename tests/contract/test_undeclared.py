@@ -12,6 +12,7 @@ import sdv_tables
 from sdv.sampling import Condition
 
 from sdv_privpgd import Categorical, MSTSynthesizer, PrivPGDSynthesizer, fit_table, write_domain
+from sdv_privpgd.fitting.mismatch import UNREAD
 
 
 class TestDiscovery:
@@ -49,7 +50,9 @@ class TestDiscovery:
         assert rows["age"].between(18, 64).all()
         assert set(rows["ward"].dropna()) <= {"A", "B", "other"}
         assert 0.99 * 5.0 < synthesizer.ledger.spent() <= 5.0
-        named = [charge.what for charge in synthesizer.ledger.charges]
+        charges = synthesizer.ledger.charges
+        begun = [charge.what for charge in charges].index(UNREAD) + 1
+        named = [charge.what for charge in charges[begun:]]
         discovered = [
             "number of rows",
             "categories of undeclared columns",
@@ -60,7 +63,7 @@ class TestDiscovery:
         ]
         looked_again = "rarer categories of undeclared columns"  # where the noise says so
         assert [each for each in named if each != looked_again][: len(discovered)] == discovered
-        spent = synthesizer.ledger.charges[: len(discovered) + named.count(looked_again)]
+        spent = charges[begun:][: len(discovered) + named.count(looked_again)]
         share = sum(charge.mu_squared for charge in spent)
         assert float(share / synthesizer.ledger.budget) == pytest.approx(0.2)
         assert " open " in synthesizer.privacy_report()
@@ -74,11 +77,14 @@ class TestDiscovery:
 
     def test_what_is_declared_is_not_looked_for(self):
         synthesizer = PrivPGDSynthesizer(
-            self.METADATA, 5.0, public_domain={"ward": {"range_values": ["A"]}}, **sdv_tables.SMALL
+            self.METADATA,
+            5.0,
+            public_domain={"ward": {"range_values": ["A", "B", "C"]}},
+            **sdv_tables.SMALL,
         )
         with pytest.warns(UserWarning, match=r"\['age'\] are not declared"):
             synthesizer.fit(self.table())
-        assert set(synthesizer.sample(300)["ward"].dropna()) == {"A"}
+        assert set(synthesizer.sample(300)["ward"].dropna()) >= {"A", "B"}
         assert not any("categories" in charge.what for charge in synthesizer.ledger.charges)
 
     def test_a_declared_range_gets_a_shape_for_its_part_of_the_share(self):
@@ -91,7 +97,7 @@ class TestDiscovery:
         ages = synthesizer.sample(500)["age"]
         assert 35 < ages.median() < 45
         assert (ages <= 64).mean() > 0.99
-        looked = [charge for charge in synthesizer.ledger.charges if "ward" not in charge.what][:3]
+        looked = [charge for charge in synthesizer.ledger.charges if "ward" not in charge.what][2:5]
         share = float(sum(charge.mu_squared for charge in looked) / synthesizer.ledger.budget)
         assert share == pytest.approx(0.1)
 

@@ -68,7 +68,7 @@ def test_a_fit_has_one_bar_with_a_line_of_its_own(method, domain, monkeypatch, c
     monkeypatch.setattr(Bar, "__init__", counted)
     monkeypatch.setattr(Bar, "_show", watched)
     synthesizer = METHODS[method](
-        metadata=sdv_tables.metadata(), epsilon=1.0, public_domain=domain, verbose=True
+        metadata=sdv_tables.metadata(), epsilon=10.0, public_domain=domain, verbose=True
     )
     synthesizer.fit(sdv_tables.table(200))
     assert len(bars) == 1
