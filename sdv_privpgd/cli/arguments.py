@@ -260,6 +260,12 @@ def _measured(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
         help="whose a row is: no more than --rows-per-person rows of a person are read",
     )
     command.add_argument(
+        "--rows-are-people",
+        action="store_true",
+        help="each row is another person's; else, and without --person-column, a row is protected "
+        "and no person",
+    )
+    command.add_argument(
         "--weigh-people",
         action="store_true",
         help="each row of a person counts as 1 / the number of those that are read",

@@ -25,8 +25,8 @@ USUAL = {
 """What the options of a fit are if nobody says otherwise."""
 
 _OF_FIT = (
-    "metadata", "domain", "constraints", "epsilon", "target", "person_column", "weigh_people",
-    "sequence_index", "num_bins", *USUAL,
+    "metadata", "domain", "constraints", "epsilon", "target", "person_column", "rows_are_people",
+    "weigh_people", "sequence_index", "num_bins", *USUAL,
 )  # fmt: skip
 
 

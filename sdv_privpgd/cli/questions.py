@@ -234,8 +234,8 @@ class Questions:
         ids = [each for each in description.repeated_ids if each != people.column]
         for sentence in [
             *on_undeclared(settings, description),
-            *on_repeated_ids(ids, people.max_rows),
-            *on_names(description.facts),
+            *on_repeated_ids(ids, says_whose=people.is_said),
+            *on_names(description.facts, says_whose=people.is_said),
         ]:
             say(in_options(sentence))
 
@@ -278,6 +278,7 @@ def people_of(arguments: Namespace, table: Mapping[str, Any]) -> People:
         said = People(
             arguments.person_column,
             arguments.rows_per_person,
+            rows_are_people=arguments.rows_are_people,
             weighed=arguments.weigh_people,
             sequence_index=arguments.sequence_index,
             previous=arguments.previous,

@@ -37,6 +37,7 @@ _OPTIONS = (
         "units a number_format in --domain",
     ),
     (r"people=People\(column, max_rows=\.\.\.\)", "--person-column and --rows-per-person"),
+    (r"people=People\(rows_are_people=True\)|rows_are_people=True", "--rows-are-people"),
     (r"people=People\(max_rows=\.\.\.\)", "--rows-per-person"),
     (r"people\.column=('[^']*')", r"--person-column \1"),
     (r"people\.column|column=\.\.\.", "--person-column"),

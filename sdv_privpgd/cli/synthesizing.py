@@ -141,7 +141,7 @@ def plan(arguments: Namespace) -> None:
     if arguments.domain is not None:
         in_plan, found = expected.to_dict()["warnings"], asks.declared
         for sentence in check_domain(
-            found.metadata, found.domain, max_rows=arguments.rows_per_person
+            found.metadata, found.domain, says_whose=settings.people.is_said
         ):
             if sentence not in in_plan:
                 say(in_options(sentence))
@@ -199,6 +199,7 @@ def planned_ledger(arguments: Namespace) -> PrivacyLedger:
             arguments.rows_per_person,
             people=arguments.person_column,
             weighed=arguments.weigh_people,
+            rows_are_people=arguments.rows_are_people,
         )
     except ValueError as error:
         raise CommandError(in_options(error)) from None

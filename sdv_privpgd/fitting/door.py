@@ -329,7 +329,8 @@ def fit_table(
         delta: Choose it well below 1 / (number of rows).
         adjacency: ``"replace_one"``, where the number of rows is public, or ``"add_remove"``.
         people: Whose the rows are: ``People("patient", max_rows=4)`` reads no more than so many
-            rows of a person, and protects all of them. By default each person has one row.
+            rows of a person, and protects all of them; ``People(rows_are_people=True)`` says that
+            each row is another person's. Without either, one row is protected and no person.
         discovery_share: Part of the budget, at most, for what is not declared.
         method: What is asked, and what makes rows of the answers: ``"privpgd"``, ``"independent"``,
             ``"mst"``, ``"aim"``, ``"mwem"``, ``"privsyn"``, ``"privmrf"``, ``"rap"``, ``"rap++"``,
@@ -395,12 +396,12 @@ def fit_table(
             )
         after.followed_by(settings.ledger())  # refuses, if it does, before a row is read
     running = prepared(settings, description, table, after=after)
-    days = running.fit.description.on_days
-    for sentence in days:
+    before = running.fit.told_before
+    for sentence in before:
         warnings.warn(sentence, stacklevel=2)
     with _noted(running):
         done = running.run(progress, stops=True)
-    said = [sentence for sentence in done.warnings if sentence not in days]
+    said = [sentence for sentence in done.warnings if sentence not in before]
     if said:  # what was said before the fit is not said again
         warnings.warn(in_one(said), stacklevel=2)
     return done

@@ -14,6 +14,7 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.mismatch import on_ends
+from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.outside import Beyond
 from sdv_privpgd.discovery.plan import SPREAD, Discovery, discover, reserved_delta, rows_unseen
@@ -122,7 +123,7 @@ class Fitted:
                 *(f"Not enforced: {reason}" for reason in self.refusals),
                 *description.on_days,
                 *on_ends(description.declared.stated, description.known),
-                *on_repeated_ids(ids, ledger.rows_per_person),
+                *on_repeated_ids(ids, says_whose=ledger.says_whose),
             ),
         )
         return warnings_of(facts)
@@ -189,6 +190,13 @@ class Fit:
         self.doubts, self._beyond, self._inside = found.doubts, found.beyond, found.inside
         self.has_discovered = True
         self._method.require(self.description.attributes.domain())
+
+    @property
+    def told_before(self) -> list[str]:
+        """Sentences on what is worth a look by names and declarations alone."""
+        description = self.description
+        named = on_names(description.facts, says_whose=self.settings.people.is_said)
+        return [*named, *description.on_days]
 
     @property
     def has_answers(self) -> bool:

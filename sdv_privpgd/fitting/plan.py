@@ -98,10 +98,10 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     notes = [
         *on_repeated_ids(
             [each for each in description.repeated_ids if each != settings.people.column],
-            settings.people.max_rows,
+            says_whose=settings.people.is_said,
         ),
         *([_OF_PEOPLE] if settings.people.weighed else []),
-        *on_names(description.facts),
+        *on_names(description.facts, says_whose=settings.people.is_said),
         *description.on_days,
         *on_delta(settings.delta, num_rows),
         *_on_categories(description.uncategorized, fit.books.ledger),

@@ -28,6 +28,8 @@ class People:
             ``adjacency="add_remove"`` and is not modelled. ``None`` takes it for granted that
             nobody has more rows.
         max_rows: The largest number of rows that one person may have.
+        rows_are_people: Whether each row is another person's. Who does not say so and names no
+            column protects a row, and reports say what a person with several would have.
         weighed: Whether each row of a person counts as 1 / the number of those that are read, in
             place of 1, so that shares are of people, and the noise is that of one row for any
             ``max_rows``.
@@ -47,6 +49,7 @@ class People:
     column: str | None = None
     max_rows: int = 1
     _: KW_ONLY
+    rows_are_people: bool = False
     weighed: bool = False
     sequence_index: str | None = None
     previous: Sequence[str] | str = ()
@@ -55,6 +58,7 @@ class People:
     def __post_init__(self) -> None:
         checked: Mapping[str, Any] = {
             "max_rows": check_integer("max_rows", self.max_rows),
+            "rows_are_people": check_flag("rows_are_people", self.rows_are_people),
             "weighed": check_flag("weighed", self.weighed),
             "previous": check_names("previous", self.previous),
             "context_columns": check_names("context_columns", self.context_columns),
@@ -68,6 +72,11 @@ class People:
         for name in ("column", "sequence_index"):
             if not isinstance(getattr(self, name), str | None):
                 yield f"{name} must be the name of a column, got {getattr(self, name)!r}."
+        if self.rows_are_people and (self.column is not None or self.max_rows > 1):
+            yield (
+                "rows_are_people=True says that nobody has two rows: leave it out, or else column "
+                "and max_rows."
+            )
         if self.weighed and self.column is None:
             yield (
                 "weighed=True needs column=..., which says whose a row is: without it nobody knows "
@@ -111,6 +120,11 @@ class People:
         ``None`` where all rows are read.
         """
         return None if self.column is None else (self.column, self.max_rows, self.weighed)
+
+    @property
+    def is_said(self) -> bool:
+        """Whether somebody has said whose the rows are."""
+        return self.column is not None or self.max_rows > 1 or self.rows_are_people
 
     @property
     def visits(self) -> Visits | None:
@@ -208,6 +222,7 @@ class Settings:
             reserved=reserved,
             people=self.people.column,
             weighed=self.people.weighed,
+            rows_are_people=self.people.rows_are_people,
         )
 
     def require(self, books: PrivacyLedger) -> None:

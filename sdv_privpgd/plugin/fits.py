@@ -116,13 +116,14 @@ class FitsOfTables(FittedState):
             warnings.warn(sentence, stacklevel=2)
         timeless = frozenset(name for name in description.modelled if table.has_days(name))
         description = replace(description, timeless=timeless)
-        for sentence in description.on_days:
+        fit = Fit(settings, description)
+        for sentence in fit.told_before:
             warnings.warn(sentence, stacklevel=2)
         if not self.discovery_share:
             _ = description.schema
-        running = RunningFit(fit=Fit(settings, description), private=table)
+        running = RunningFit(fit=fit, private=table)
         self._run(running, self._names_of(data), stops=True)
-        self._speak_up(description.on_days)
+        self._speak_up(fit.told_before)
 
     @property
     def planned_ledger(self) -> PrivacyLedger:

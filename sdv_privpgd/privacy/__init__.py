@@ -19,7 +19,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/weighing.py``         72  rows of a person that count as one
     ``privacy/value_counts.py``     78  values, and their counting
     ``privacy/embedding.py``        86  sums of random features of codes
-    ``privacy/ledger.py``          229  the books
+    ``privacy/ledger.py``          239  the books
     ``privacy/composition.py``      22  more budget, and people of several tables
     ``privacy/measurement.py``      11  a noisy answer
     ``privacy/curator.py``         326  charging, counting and noise in one act
@@ -36,7 +36,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          123  no more than so many rows of a person
 
-These are 2,832 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,842 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,443 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 

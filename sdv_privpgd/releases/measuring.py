@@ -116,7 +116,7 @@ def measure(
         method=method,
         target=target,
     )
-    for sentence in [*on_delta(measuring.ledger.delta), *measuring.fit.description.on_days]:
+    for sentence in [*on_delta(measuring.ledger.delta), *measuring.fit.told_before]:
         warnings.warn(sentence, stacklevel=2)
     measured = measuring.run(progress)
     if measured.warnings:
