@@ -7,10 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-import pandas as pd
-
 from sdv_privpgd.cli import auditing, commands, finishing, releasing, synthesizing
+from sdv_privpgd.cli.dialect import Typed
 from sdv_privpgd.cli.saying import PROGRAM
 
 if TYPE_CHECKING:
@@ -225,6 +223,14 @@ def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
         )
     _measured(command, is_audit=is_audit)
     command.add_argument(
+        "--make-up",
+        type=_names,
+        default=(),
+        metavar="A,B,...",
+        help="columns that are not read, and have values that are made up: whole numbers, or the "
+        "metadata's regex_format",
+    )
+    command.add_argument(
         "--constraints", type=Path, help="SDV's, JSON: class names and parameters; never learned"
     )
     command.add_argument("--discovery-share", type=float, default=0.2)
@@ -234,6 +240,11 @@ def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
 def _measured(command: argparse.ArgumentParser, *, is_audit: bool = False) -> None:
     """Adds what a fit and a measurement are told: what is declared, spent and asked."""
     _declared(command)
+    for option, about in (
+        ("--columns", "the columns to model; all others are left out"),
+        ("--drop", "columns to leave out"),
+    ):
+        command.add_argument(option, type=_names, default=(), metavar="A,B,...", help=about)
     command.add_argument("--epsilon", type=float, required=not is_audit, help="what may be spent")
     command.add_argument("--delta", type=float, default=1e-5)
     command.add_argument(
@@ -373,10 +384,11 @@ def _table(command: argparse.ArgumentParser, *, is_kept: bool = False) -> None:
         "--dtype",
         action="append",
         default=[],
-        type=_dtype,
+        type=_typed,
         metavar="COLUMN=TYPE",
-        help="pandas' type of a column, such as str, Int64, float, boolean, category or "
-        "datetime64[ns] (dates in text: ISO 8601, or --domain has their datetime_format); may be "
+        help="what a column is, before what is detected: category, id, date:%%d.%%m.%%Y, time, "
+        "percent, bool:J/N or number:1.234,5 (written as 1234.5 is); or pandas' type of its cells, "
+        "such as str, Int64, float, boolean or datetime64[ns] (dates in text: ISO 8601); may be "
         "repeated",
     )
 
@@ -438,14 +450,8 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _dtype(text: str) -> tuple[str, Any]:
-    name, equals, word = text.rpartition("=")
+def _typed(text: str) -> Typed:
     try:
-        dtype = pd.api.types.pandas_dtype(word) if equals else None
-    except TypeError:
-        dtype = None
-    if dtype is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not COLUMN=TYPE with a type of pandas")
-    if dtype.kind in "mcVS":
-        raise argparse.ArgumentTypeError(f"{word} is no type that SDV has a word for")
-    return name, np.dtype(object) if dtype.kind == "U" else dtype
+        return Typed.of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

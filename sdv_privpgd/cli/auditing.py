@@ -25,8 +25,8 @@ USUAL = {
 """What the options of a fit are if nobody says otherwise."""
 
 _OF_FIT = (
-    "metadata", "domain", "constraints", "epsilon", "target", "person_column", "rows_are_people",
-    "weigh_people", "sequence_index", "num_bins", *USUAL,
+    "metadata", "domain", "columns", "drop", "make_up", "constraints", "epsilon", "target",
+    "person_column", "rows_are_people", "weigh_people", "sequence_index", "num_bins", *USUAL,
 )  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def _report(arguments: Namespace) -> "Report":
         audited = partial(audit_fit, **questions(arguments).told, **runs)
     else:
         for name in _OF_FIT:
-            if getattr(arguments, name) not in (None, [], False):
+            if getattr(arguments, name) not in (None, [], (), False):
                 raise CommandError(
                     f"--{name.replace('_', '-')} is not needed: {arguments.model} has its own."
                 )

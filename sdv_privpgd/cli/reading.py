@@ -3,7 +3,7 @@
 Privacy: messages may name columns and say whether a file can be parsed, and no more.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from glob import has_magic
 from pathlib import Path
 from typing import Any, cast
@@ -86,14 +86,14 @@ def read_table(paths: Path | Sequence[Path], how: Reading, facts: Facts | None) 
 
 
 @spoken()
-def types_in(paths: Sequence[Path], how: Reading) -> dict[str, Any]:
-    """The dtype of each column. Public, because no cell is read.
+def types_in(paths: Sequence[Path], how: Reading, typed: Collection[str] = ()) -> dict[str, Any]:
+    """The dtype of each column; those ``typed`` otherwise may have none. Public: no cell is read.
 
     A Parquet file has a schema with dtypes. Text and workbooks have names only, and the user names
     the dtypes.
     """
-    types = known_types_in(paths, how)
-    unknown = [name for name, dtype in types.items() if dtype is None]
+    types = {str(name): dtype for name, dtype in known_types_in(paths, how).items()}
+    unknown = [name for name, dtype in types.items() if dtype is None and name not in typed]
     if unknown:
         raise CommandError(
             f"{paths[0]} names columns and says nothing of their types, and what cells look like "
