@@ -246,7 +246,11 @@ def _measured(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
     ):
         command.add_argument(option, type=_names, default=(), metavar="A,B,...", help=about)
     command.add_argument("--epsilon", type=float, required=not is_audit, help="what may be spent")
-    command.add_argument("--delta", type=float, default=1e-5)
+    command.add_argument(
+        "--delta",
+        type=float,
+        help="a tenth of 1 / (number of rows), and no more than 1e-5; needed with add_remove",
+    )
     command.add_argument(
         "--method",
         default="privpgd",

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 USUAL = {
-    "delta": 1e-5,
     "adjacency": "replace_one",
     "rows_per_person": 1,
     "discovery_share": 0.2,
@@ -25,7 +24,7 @@ USUAL = {
 """What the options of a fit are if nobody says otherwise."""
 
 _OF_FIT = (
-    "metadata", "domain", "columns", "drop", "make_up", "constraints", "epsilon", "target",
+    "metadata", "domain", "columns", "drop", "make_up", "constraints", "epsilon", "delta", "target",
     "person_column", "rows_are_people", "weigh_people", "sequence_index", "num_bins", *USUAL,
 )  # fmt: skip
 

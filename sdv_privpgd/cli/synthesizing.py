@@ -19,6 +19,7 @@ from sdv_privpgd.cli.writing import Output, Outputs, write_rows
 from sdv_privpgd.fitting.door import FittedTable, prepared
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.plan import planned
+from sdv_privpgd.fitting.settings import usual_delta
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.warnings import on_delta
@@ -69,6 +70,11 @@ def synthesize(arguments: Namespace) -> None:
                 asks.say_before()
                 with own_errors(ValueError):
                     running = prepared(settings, description, table)
+                with own_errors():  # the number of rows may have said another delta
+                    purchase.start = running.fit.settings.ledger()
+                    journal.plan(running.fit.books.ledger, arguments.max_epsilon)
+                if arguments.delta is None and not arguments.quiet:
+                    say(f"--delta is {purchase.start.delta:g}, as nobody has said another one.")
                 days = running.fit.description.on_days
                 for sentence in days:
                     say(in_options(sentence))
@@ -192,9 +198,10 @@ def check_rows(arguments: Namespace) -> None:
 def planned_ledger(arguments: Namespace) -> PrivacyLedger:
     """The empty ledger of the fit. A delta that is too large for any table is said at once."""
     try:
+        delta = arguments.delta
         ledger = PrivacyLedger.open(
             arguments.epsilon,
-            arguments.delta,
+            usual_delta(arguments.adjacency) if delta is None else delta,
             Adjacency.parse(arguments.adjacency),
             arguments.rows_per_person,
             people=arguments.person_column,

@@ -297,7 +297,7 @@ def fit_table(
     table: Any,
     columns: Mapping[str, Mapping],
     epsilon: float,
-    delta: float = 1e-5,
+    delta: float | None = None,
     *,
     adjacency: str = "replace_one",
     people: People | None = None,
@@ -326,7 +326,8 @@ def fit_table(
             dictionary of the same facts with its ``sdtype``. What is left out is found privately. A
             ``Key`` is not modelled: it is made anew for each row.
         epsilon: What the fit may spend. 1 is usual; below 0.2 only large tables have much to show.
-        delta: Choose it well below 1 / (number of rows).
+        delta: Choose it well below 1 / (number of rows). By default it is a tenth of that, and no
+            more than 1e-5; where the number of rows is private it has to be given.
         adjacency: ``"replace_one"``, where the number of rows is public, or ``"add_remove"``.
         people: Whose the rows are: ``People("patient", max_rows=4)`` reads no more than so many
             rows of a person, and protects all of them; ``People(rows_are_people=True)`` says that
@@ -410,7 +411,7 @@ def fit_table(
 def plan_table(
     columns: Mapping[str, Mapping],
     epsilon: float,
-    delta: float = 1e-5,
+    delta: float | None = None,
     *,
     num_rows: int,
     **told: Any,
@@ -453,6 +454,7 @@ def prepared(
     Raises ``ValueError`` if the table is not as it is described, or has no rows if that is public.
     """
     private = opened(table, description, settings.people.limit, settings.objections)
+    settings = settings.for_rows(private.known_rows(settings.adjacency))
     timeless = frozenset(name for name in description.modelled if private.has_days(name))
     return running_fit(settings, replace(description, timeless=timeless), private, after=after)
 

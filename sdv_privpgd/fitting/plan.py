@@ -86,6 +86,7 @@ _OF_PEOPLE = (
 def planned(settings: Settings, description: Description, num_rows: int) -> Report:
     """What a fit to so many rows would ask, and how large its errors are to be expected."""
     num_rows = check_integer("num_rows", num_rows, least=0)
+    settings = settings.for_rows(num_rows)
     missing = pd.Series([None] * num_rows, dtype=object)
     columns = dict.fromkeys([*description.columns, *description.measured], missing)
     # Rare categories, so that both questions about those that nobody declared are planned.

@@ -147,6 +147,7 @@ class Settings:
     Attributes:
         epsilon: What the fit may spend, at ``delta``.
         delta: Choose it well below 1 / (number of rows).
+        delta_is_usual: Whether nobody chose it, so that it follows from a public number of rows.
         adjacency: Which tables are neighbors: ``replace_one`` or ``add_remove``.
         people: Whose the rows are.
         discovery_share: Part of the budget for what is not declared.
@@ -157,6 +158,7 @@ class Settings:
     epsilon: float
     method: Method
     delta: float = 1e-5
+    delta_is_usual: bool = False
     adjacency: Adjacency = Adjacency.REPLACE_ONE
     people: People = field(default_factory=People)
     discovery_share: float = 0.2
@@ -207,6 +209,12 @@ class Settings:
             said += [f"epsilon={self.epsilon:g} promises next to nothing; 0.1 to 10 is usual."]
         return said
 
+    def for_rows(self, number: int | None) -> "Settings":
+        """The same, where nobody chose a delta with that of a table of so many rows, if public."""
+        if not self.delta_is_usual or not number:
+            return self
+        return replace(self, delta=min(usual_delta(self.adjacency), 1 / (10 * number)))
+
     @property
     def own_delta(self) -> Fraction:
         """The part of delta that the method needs: that of samples, where it trains by them."""
@@ -241,6 +249,20 @@ class Settings:
                 f"{'; '.join(changed)}: the books of the fit that is to be gone on with say whom "
                 "it protects. Set it back, or fit anew."
             )
+
+
+def usual_delta(adjacency: Adjacency | str) -> float:
+    """The delta of a fit where nobody chose one, before the number of rows is known.
+
+    Raises ``ValueError`` where that number is private, for no delta can follow from it then.
+    """
+    if Adjacency.parse(adjacency) is Adjacency.ADD_REMOVE:
+        raise ValueError(
+            "delta must be given under adjacency='add_remove': the number of rows is private, and "
+            "no default can follow from it. Choose one far below 1 / (a number of rows that you "
+            "would say without looking): 1e-6 is for up to 100,000."
+        )
+    return Settings.delta
 
 
 def with_sequence(people: People, table: Mapping[str, Any]) -> People:

@@ -112,6 +112,7 @@ class FitsOfTables(FittedState):
         table = self._open(data, description)
         description = replace(description, dtypes=self._kept(table, description))
         self._require_rows(table)
+        settings = settings.for_rows(table.known_rows(settings.adjacency))
         for sentence in on_undeclared(settings, description):
             warnings.warn(sentence, stacklevel=2)
         timeless = frozenset(name for name in description.modelled if table.has_days(name))
@@ -165,7 +166,8 @@ class FitsOfTables(FittedState):
             table = None if data is None else self._open(data, description)
             self._require_rows(table)
             self._require_same_rows(kept, table)
-            settings = replace(settings, epsilon=kept.ledger.epsilon)  # a refinement has more
+            # A refinement has more, and the number of rows has said the delta.
+            settings = replace(settings, epsilon=kept.ledger.epsilon, delta=kept.ledger.delta)
             fit = Fit(
                 settings,
                 description,
@@ -218,6 +220,7 @@ class FitsOfTables(FittedState):
         names = (self._gives_frames, self._original_columns)
         table = EncodedTable(processed_data[self._table_name])
         self._require_rows(table)
+        settings = settings.for_rows(table.known_rows(settings.adjacency))
         fit = Fit(settings, description, doubts={} if fitted is None else fitted.doubts)
         self._run(RunningFit(fit=fit, private=table), names)
         self._speak_up()

@@ -7,7 +7,16 @@ import pandas as pd
 import pytest
 from commands import run
 
-PEOPLE = ("--adjacency", "add_remove", "--person-column", "who", "--rows-per-person", 3)
+PEOPLE = (
+    "--adjacency",
+    "add_remove",
+    "--delta",
+    1e-5,
+    "--person-column",
+    "who",
+    "--rows-per-person",
+    3,
+)
 
 
 @pytest.fixture

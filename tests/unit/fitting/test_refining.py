@@ -39,7 +39,7 @@ def fitted(epsilon=0.5, **settings):
 @pytest.mark.parametrize("strategy", [AllKWay(degree=2), "independent"], ids=str)
 def test_in_two_steps_the_noise_is_that_of_one(strategy, adjacency):
     """The law: the inverse variances of two answers add up to that of one for both budgets."""
-    settings = {"method": strategy, "adjacency": adjacency}
+    settings = {"method": strategy, "adjacency": adjacency, "delta": 1e-5}
     once = fitted(1.0, **settings).fitted.release
     twice = fitted(0.5, **settings).refine(table(), 0.5).fitted.release
     one, two = (noisy_tables(each.domain, each.measurements) for each in (once, twice))
@@ -123,7 +123,7 @@ def test_what_cannot_be_refined_is_told_and_costs_nothing(change, told):
 
 
 def test_under_add_remove_a_table_of_another_length_is_no_reason_to_speak():
-    first = fitted(adjacency="add_remove")
+    first = fitted(adjacency="add_remove", delta=1e-5)
     assert first.refine(table(800), 0.5).ledger.epsilon == 1.0
 
 
@@ -155,7 +155,7 @@ def test_a_second_release_of_a_grown_table_composes_and_says_so():
 def test_another_unit_cannot_follow():
     first = fitted(1.0)
     with pytest.raises(ValueError, match="compose only under one adjacency"):
-        fit_table(table(), COLUMNS, 1.0, adjacency="add_remove", after=first.ledger)
+        fit_table(table(), COLUMNS, 1.0, adjacency="add_remove", delta=1e-5, after=first.ledger)
 
 
 def test_a_budget_is_raised_to_the_sum_and_no_further():
