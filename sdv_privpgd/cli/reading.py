@@ -14,7 +14,7 @@ from sdv_privpgd.cli.files import kind_read
 from sdv_privpgd.cli.parsers import parsed_parquet, parsed_schema, parsed_sheet
 from sdv_privpgd.cli.saying import CommandError, say, spoken
 from sdv_privpgd.sources import texts
-from sdv_privpgd.sources.csv import CsvSource, names_in
+from sdv_privpgd.sources.csv import CsvSource, names_in, orders_in
 from sdv_privpgd.sources.dialect import Facts, Reading
 from sdv_privpgd.sources.files import files_of, open_files
 from sdv_privpgd.sources.frames import FrameSource
@@ -161,22 +161,23 @@ def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:
     A column with a text such as 0123 is one of texts: as numbers they would lose the zero.
     """
     files = [TextFile.at(path, how) for path in paths]
-    names = names_in(files, how, None)
+    orders = orders_in(files, how, None)
+    names = orders[0]
     how.check_dtypes(names)
     how.check_decimal(files[0].sep, names, None)
     options: dict[str, Any] = {
         "header": 0 if how.has_header else None,
-        "names": names,
         "na_values": {name: texts.missing_words({}, how.na) for name in names},
         "float_precision": "round_trip",
     }
-    written = _stacked([file.parsed(dtype=str, **options) for file in files])
+    each = list(zip(files, orders, strict=True))
+    written = _stacked([file.parsed(dtype=str, names=own, **options) for file, own in each])
     as_text = {
         name: str
         for name in names
         if how.stays_text(name) or texts.written_with_zeros(cast(pd.Series, written[name]))
     }
-    parts = [file.parsed(dtype=as_text, **options) for file in files]
+    parts = [file.parsed(dtype=as_text, names=own, **options) for file, own in each]
     for name in names:
         if len({part[name].dtype == object for part in parts}) > 1:  # numbers in some files alone
             for part in parts:

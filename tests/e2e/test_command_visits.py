@@ -69,7 +69,7 @@ def test_a_holder_measures_visits_in_order(folder, capsys):
     ],
 )
 def test_what_cannot_be_meant_is_said_in_options(folder, more, said, capsys):
-    order = ("--previous", "ward") if said.startswith("--previous") else ORDER[6:8]
+    order = ("--previous", "ward") if said.startswith("--previous") else ORDER[8:10]
     out = ("--out", folder / "out.csv", "--method", "mst")
     assert asked(folder, "synthesize", *more, *order, *out) == 1
     assert said in capsys.readouterr().err
