@@ -361,12 +361,11 @@ def _table(command: argparse.ArgumentParser, *, is_kept: bool = False) -> None:
     )
     command.add_argument("--sheet", help="of a workbook with several")
     usual = "what synthesize was told; else " if is_kept else ""
-    command.add_argument(
-        "--skip-rows",
-        type=_lines,
-        metavar="N",
-        help=f"lines above the names (or the first row) in each file, such as a title; {usual}none",
-    )
+    for option, about in (
+        ("--skip-rows", "above the names (or the first row) in each file, such as a title"),
+        ("--skip-footer", "below the rows in each file, such as a sum; blank ones do not count"),
+    ):
+        command.add_argument(option, type=_lines, metavar="N", help=f"lines {about}; {usual}none")
     command.add_argument(
         "--names",
         type=_names,

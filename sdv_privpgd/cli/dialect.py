@@ -17,7 +17,7 @@ from sdv_privpgd.sources.dialect import Reading
 
 _WORDS = "category, id, date:%d.%m.%Y, time, percent, bool:J/N or number:1.234,5"
 _OF_NUMBERS = {"decimal", "thousands"}
-_OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na", "skip_rows")
+_OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na", "skip_rows", "skip_footer")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +99,7 @@ def reading(
         dtypes={each.name: each.dtype for each in arguments.dtype if each.dtype is not None},
         na=tuple(of_text.get("na", ())),
         skip_rows=of_text.get("skip_rows", 0),
+        skip_footer=of_text.get("skip_footer", 0),
     )
 
 
@@ -117,7 +118,7 @@ def told(arguments: Namespace, kept: Mapping[str, Any], kind: Kind) -> dict[str,
     if kind.sep != ",":
         before.pop("sep", None)
     if kind.form == "parquet":
-        before.pop("skip_rows", None)
+        before = {name: value for name, value in before.items() if not name.startswith("skip_")}
     if own.keys() & _OF_NUMBERS:
         before = {name: value for name, value in before.items() if name not in _OF_NUMBERS}
     return {**before, **own}

@@ -121,8 +121,10 @@ def _form(paths: Sequence[Path], how: Reading) -> str:
         )
     if form == "parquet" and how.na:
         raise CommandError("A Parquet file has missing cells of its own: --na is for text.")
-    if form == "parquet" and how.skip_rows:
-        raise CommandError("A Parquet file has no lines above its names: leave out --skip-rows.")
+    if form == "parquet" and (how.skip_rows or how.skip_footer):
+        raise CommandError(
+            "A Parquet file has no lines around its rows: leave out --skip-rows and --skip-footer."
+        )
     return form
 
 

@@ -39,6 +39,7 @@ class Reading:
         na: Words that mean a missing cell, besides the usual ones, in all columns that do not
             declare them as categories.
         skip_rows: Lines above the first record, such as a title, of each file or sheet.
+        skip_footer: Lines below the last row, such as a sum, of each; blank ones do not count.
     """
 
     sep: str | None = None
@@ -52,14 +53,16 @@ class Reading:
     dtypes: Mapping[str, Any] = field(default_factory=dict)
     na: tuple[str, ...] = ()
     skip_rows: int = 0
+    skip_footer: int = 0
 
     def __post_init__(self) -> None:
-        lines = self.skip_rows
-        if not isinstance(lines, Integral) or isinstance(lines, bool) or lines < 0:
-            raise SourceError(
-                "CsvFiles(skip_rows=...) must be a number of lines, 0 or more, such as 1 for a "
-                f"title: got {lines!r}."
-            )
+        for name, what in (("skip_rows", "a title"), ("skip_footer", "a line of sums")):
+            lines = getattr(self, name)
+            if not isinstance(lines, Integral) or isinstance(lines, bool) or lines < 0:
+                raise SourceError(
+                    f"CsvFiles({name}=...) must be a number of lines, 0 or more, such as 1 for "
+                    f"{what}: got {lines!r}."
+                )
         if self.thousands is not None and self.thousands == self.signs.decimal:
             raise SourceError(
                 f"Thousands and decimals are both marked by {self.thousands!r}. Name the sign with "
