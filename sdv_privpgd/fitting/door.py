@@ -71,6 +71,17 @@ class FittedTable(SampledTable):
     name: str = "table"
     notes: Mapping[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        """What matters of it in a line: what it is of, what it spent, whether to read on."""
+        rows = "" if self.num_rows is None else f", {self.num_rows:,} rows"
+        unit = self.ledger.unit + ("" if self.ledger.says_whose else ", not one person")
+        noted = len(self.warnings)
+        return (
+            f"FittedTable({len(self.fitted.schema.columns)} columns{rows}, by "
+            f"{' + '.join(self.settings.method.parts)}; epsilon {self.ledger.spent():.4g} at delta "
+            f"{self.ledger.delta:g} for {unit}; {noted} warning{'s' * (noted != 1)})"
+        )
+
     def report(self, path: str | Path | None = None) -> Report:
         """What was spent and how well the rows fit the noisy answers, as text, page and numbers.
 

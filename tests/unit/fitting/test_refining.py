@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import sdv_tables
 
-from sdv_privpgd import Boolean, Categorical, PrivPGDSynthesizer, fit_table
+from sdv_privpgd import Boolean, Categorical, People, PrivPGDSynthesizer, fit_table
 from sdv_privpgd.audit.kept_file import file_checks
 from sdv_privpgd.audit.subjects import KeptTable
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
@@ -291,4 +291,31 @@ def test_a_second_refinement_of_one_fit_is_warned_of():
 
 
 def test_a_fit_is_shown_in_a_line():
-    assert repr(fitted()) == "FittedTable(3 columns)"
+    shown = repr(fitted())
+    assert shown.startswith("FittedTable(3 columns, 900 rows, by ")
+    assert "epsilon 0.5 at delta 1e-05 for one row, not one person; " in shown
+    people = fitted(people=People(rows_are_people=True))
+    assert "for the row of one person; " in repr(people)
+    synthesizer = PrivPGDSynthesizer(
+        sdv_tables.metadata_of({"ill": {"sdtype": "boolean"}}), 1.0, method="mst"
+    )
+    assert repr(synthesizer) == (
+        "PrivPGDSynthesizer(1 columns, epsilon 1, replace_one, not fitted)"
+    )
+    synthesizer.fit(table()[["ill"]])
+    assert repr(synthesizer).startswith("PrivPGDSynthesizer(FittedTable(1 columns, 900 rows, ")
+
+
+def test_answers_are_shown_in_a_line_without_arrays():
+    done = fitted()
+    for asked in ("count", "share"):
+        shown = repr(done.answer(asked, where={"ward": "A"}))
+        assert shown.startswith(f"Answer('{asked.capitalize()} where")
+        assert ", 95 %: " in shown
+    counts = repr(done.answer("table", of="ward"))
+    assert "standard deviation of the noise" in counts
+    line = repr(done.regression("ill", "ward"))
+    assert line.startswith("Regression('")
+    for shown in (counts, line):
+        assert "\n" not in shown
+        assert "dtype" not in shown
