@@ -163,7 +163,9 @@ def parser() -> argparse.ArgumentParser:
     )
     draft.add_argument("table", type=Path, nargs="*", help="its names and types are taken")
     draft.add_argument("--metadata", type=Path, help="SDV's, JSON; takes the place of the table")
-    draft.add_argument("--out", type=Path, required=True, help=".json or .yaml, for --domain")
+    draft.add_argument(
+        "--out", type=Path, required=True, help=".json, .yaml, .csv or .xlsx, for --domain"
+    )
     draft.add_argument("--metadata-out", type=Path, help="write metadata, too: JSON, --metadata")
     _table(draft)
     _force(draft)
@@ -398,7 +400,7 @@ def _declared(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("what is public of the table")
     group.add_argument("--metadata", type=Path, help="SDV's, JSON")
     group.add_argument(
-        "--domain", type=Path, help="the public domain, JSON or YAML: column to facts"
+        "--domain", type=Path, help="the public domain: JSON or YAML, or a codebook (.csv, .xlsx)"
     )
     group.add_argument(
         "--public-metadata", action="store_true", help="ranges in the metadata are public"

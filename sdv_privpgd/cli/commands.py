@@ -21,6 +21,7 @@ from sdv_privpgd.cli.reading import known_types_in, read_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, report_in_options, say
 from sdv_privpgd.cli.synthesizing import sampled, write_as_asked
 from sdv_privpgd.cli.writing import Output, Outputs
+from sdv_privpgd.drafting.files import FILES, SHEETS
 from sdv_privpgd.drafting.types import sdtype_of
 from sdv_privpgd.fitting.door import FittedTable, UnfinishedTable
 from sdv_privpgd.sources import texts
@@ -130,8 +131,8 @@ def draft_domain(arguments: Namespace) -> None:
 
     if bool(arguments.table) == (arguments.metadata is not None):
         raise CommandError("A draft is made of a table's names and types, or of --metadata.")
-    if arguments.out.suffix.lower() not in (".json", ".yaml", ".yml"):
-        raise CommandError(f"--out {arguments.out} must end in .json, .yaml or .yml.")
+    if arguments.out.suffix.lower() not in FILES:
+        raise CommandError(f"--out {arguments.out} must end in one of {', '.join(FILES)}.")
     tables = tables_in(arguments.table)
     said = {each.name: each.facts(arguments.decimal or ".") for each in arguments.dtype}
     typed = {name: own for name, own in said.items() if own}
@@ -158,7 +159,8 @@ def draft_domain(arguments: Namespace) -> None:
         outputs.write(out, lambda part: _written(domain, part))
         text = json.dumps(metadata, indent=2) + "\n"
         outputs.write(metadata_out, lambda part: part.write_text(text, encoding="utf-8"))
-    say(f"Fill in what is null in {arguments.out}, from documentation and not from the table.")
+    blank = "blank" if arguments.out.suffix.lower() in SHEETS else "null"
+    say(f"Fill in what is {blank} in {arguments.out}, from documentation and not from the table.")
     if unknown:
         say(
             f"Their names do not say what {listed([*map(repr, unknown)], 6)} hold: fill in the "
@@ -184,8 +186,8 @@ def _written(domain: dict, part: Path) -> None:
 
     try:
         sdv_privpgd.write_domain(domain, part)
-    except ImportError:
-        raise CommandError("--out in YAML needs PyYAML: pip install pyyaml.") from None
+    except ImportError as error:
+        raise CommandError(str(error)) from None
 
 
 def _conditions(

@@ -17,7 +17,7 @@ from sdv_privpgd.sources.dialect import Reading
 
 _WORDS = "category, id, date:%d.%m.%Y, time, percent, bool:J/N or number:1.234,5"
 _OF_NUMBERS = {"decimal", "thousands"}
-_OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na", "skip_rows", "skip_footer")
+_OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na", "na_of", "skip_rows", "skip_footer")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +98,7 @@ def reading(
         names=arguments.names,
         dtypes={each.name: each.dtype for each in arguments.dtype if each.dtype is not None},
         na=tuple(of_text.get("na", ())),
+        na_of=of_text.get("na_of", {}),
         skip_rows=of_text.get("skip_rows", 0),
         skip_footer=of_text.get("skip_footer", 0),
     )

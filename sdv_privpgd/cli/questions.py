@@ -99,6 +99,10 @@ def declared(arguments: Namespace, tables: Sequence[Path] = ()) -> Declared:
     All that is wrong with the domain is said, in order; ``CommandError`` is raised for the last.
     """
     domain, said = read_facts(arguments.domain), {}
+    codes = {
+        name: own for name, facts in domain.items() if (own := facts.pop("missing_codes", None))
+    }
+    arguments.na_of = {name: tuple(map(str, own)) for name, own in codes.items()}
     for each in getattr(arguments, "dtype", ()):
         if words := each.facts(arguments.decimal or "."):
             own = {key: fact for key, fact in domain.get(each.name, {}).items() if fact is not None}
@@ -118,7 +122,7 @@ def declared(arguments: Namespace, tables: Sequence[Path] = ()) -> Declared:
     read = {
         name: facts
         for name, facts in found.domain.items()
-        if name not in (*dropped, *made_up) and (facts or name not in said)
+        if name not in (*dropped, *made_up) and (facts or name not in found.said)
     }
     found = replace(found, domain=read, dropped=dropped, made_up=made_up)
     wrong = [in_options(sentence) for sentence in refused(found.metadata, found.domain)]

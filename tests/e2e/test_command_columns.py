@@ -165,3 +165,42 @@ def test_words_that_are_no_types_are_refused(text, capsys):
 def test_words_are_facts(text, facts):
     assert Typed.of("a=b=category").name == "a=b"
     assert Typed.of(text).facts(",") == facts
+
+
+@pytest.mark.parametrize("ending", [".csv", ".xlsx"])
+def test_a_codebook_is_drafted_filled_in_and_read(ending, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    ages = rng.integers(20, 60, NUMBER)
+    ages[: NUMBER // 4], table = 999, tmp_path / "table.csv"
+    frame = pd.DataFrame({"age": ages, "sex": rng.integers(1, 3, NUMBER), "who": range(NUMBER)})
+    frame.to_csv(table, index=False)
+    codebook, out = tmp_path / f"codebook{ending}", tmp_path / "out.csv"
+    assert run("draft-domain", table, "--header", "--out", codebook) == 0
+    assert "Fill in what is blank in" in capsys.readouterr().err
+    read, written = {".csv": ("read_csv", "to_csv"), ".xlsx": ("read_excel", "to_excel")}[ending]
+    sheet = getattr(pd, read)(codebook, dtype=object).set_index("column")
+    sheet.loc["age", ["type", "min", "max", "missing codes"]] = "integer", 0, 110, 999
+    sheet.loc["sex", ["type", "values"]] = "category", "1 = m; 2 = f"
+    sheet.loc["who", "type"] = "id"
+    getattr(sheet, written)(codebook)
+    assert run("synthesize", table, *QUICK[:-1], "--domain", codebook, "--out", out) == 0
+    assert "detected" not in capsys.readouterr().err
+    rows = pd.read_csv(out)
+    assert list(rows) == ["age", "sex", "who"]
+    assert abs(rows["age"].isna().mean() - 0.25) < 0.1
+    assert rows["age"].max() < 75
+    assert set(rows["sex"].dropna()) == {1, 2}
+    assert run("draft-domain", table, "--header", "--out", tmp_path / "domain.ods") == 1
+    assert "must end in one of .json, .yaml, .yml, .csv, .xlsx" in capsys.readouterr().err
+
+
+def test_a_codebook_goes_with_metadata_of_the_same_types_and_with_no_parquet(tmp_path, capsys):
+    frame = pd.DataFrame({"age": [20, 30] * 50})
+    frame.to_parquet(tmp_path / "table.parquet")
+    (tmp_path / "book.csv").write_text("column,type,min,max,missing codes\nage,integer,0,99,-1\n")
+    (tmp_path / "metadata.json").write_text('{"columns": {"age": {"sdtype": "numerical"}}}')
+    facts = ("--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "book.csv")
+    assert run("plan", *facts, "--epsilon", 1, "--rows", 100) == 0
+    capsys.readouterr()
+    assert run("plan", tmp_path / "table.parquet", *facts, "--epsilon", 1) == 1
+    assert "--na and missing_codes are for text" in capsys.readouterr().err
