@@ -102,7 +102,7 @@ def filled_in(codebook: pd.DataFrame) -> pd.DataFrame:
     """A codebook without the rows that a draft has left blank but for their name and unit."""
     facts = [place for key, place in _headers(codebook).items() if key != "name"]
     blank = codebook.iloc[:, facts].map(_is_blank).all(axis=1)
-    return codebook[~blank].reset_index(drop=True)
+    return pd.DataFrame(codebook[~blank]).reset_index(drop=True)
 
 
 def codebook_of(domain: Mapping[str, Mapping]) -> pd.DataFrame:

@@ -171,7 +171,9 @@ def _unified(field: Any, schema: Any) -> Any:
 
 def _plain(kind: Any) -> Any:
     """A type without the dictionary that its values are in."""
-    return getattr(kind, "value_type", kind) if str(kind).startswith("dictionary") else kind
+    import pyarrow
+
+    return kind.value_type if pyarrow.types.is_dictionary(kind) else kind
 
 
 def _called(paths: Sequence[Path]) -> str:
