@@ -16,6 +16,7 @@ COLUMNS = {
 
 ORDER = {
     "adjacency": "add_remove",
+    "delta": 1e-5,
     "people": People(
         "patient", max_rows=3, sequence_index="admitted", previous=["ward"], context_columns=["sex"]
     ),

@@ -15,7 +15,7 @@ visits, which rows that know nothing of each other cannot answer. The table is s
 The same from the shell, with metadata and a domain:
 
     sdv-privpgd synthesize visits.csv --metadata metadata.json --domain domain.json --epsilon 1 \\
-        --adjacency add_remove --person-column patient --rows-per-person 3 \\
+        --delta 1e-6 --adjacency add_remove --person-column patient --rows-per-person 3 \\
         --sequence-index admitted --previous drug --context-column sex --out synthetic.csv
 
 Run it:  pip install -e '.[tutorials]'  and  python tutorials/09_visits.py

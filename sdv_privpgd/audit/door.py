@@ -42,7 +42,7 @@ _FEWEST = 10
 def audit_fit(
     columns: Mapping[str, Mapping],
     epsilon: float,
-    delta: float = 1e-5,
+    delta: float | None = None,
     *,
     runs: int = 10_000,
     path: str | Path | None = None,

@@ -134,7 +134,8 @@ def _release_faults(release: Release, settings: Settings) -> list[str]:
         faults.append("The budget of the fit is larger than its epsilon and delta allow.")
     own = settings.ledger()
     said, kept = (
-        (each.adjacency, each.rows_per_person, each.weighed, each.people, each.epsilon, each.delta)
+        (each.adjacency, each.rows_per_person, each.weighed, each.people, each.rows_are_people)
+        + (each.epsilon, each.delta)
         for each in (own, books)
     )
     if said != kept:

@@ -9,7 +9,7 @@ from sdv_privpgd.audit.checks import Check, failed
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.page import Facts, Items, Page, Report, Section, Table, Text
-from sdv_privpgd.report.privacy import WIDTH
+from sdv_privpgd.report.privacy import WIDTH, first_line, whose_row
 
 _WHAT = {
     "the same answers, other tables": "A fit to a made-up table was recorded and repeated on "
@@ -72,8 +72,8 @@ def audit_report(
     chance = sum(check.false_alarms for check in checks)
     facts = _facts(name, ledger, settings, columns, checks, runs)
     return Report(
-        text=_text(facts, checks, wrong, chance),
-        page=_page(facts, checks, wrong, chance),
+        text=_text(facts, checks, wrong, chance, whose_row(ledger)),
+        page=_page(facts, checks, wrong, chance, first_line(ledger)),
         facts={
             "report": "audit",
             "public": True,
@@ -151,9 +151,20 @@ def _lead(facts: Mapping[str, str]) -> str:
 
 
 def _text(
-    facts: Mapping[str, str], checks: Sequence[Check], wrong: Sequence[str], chance: float
+    facts: Mapping[str, str],
+    checks: Sequence[Check],
+    wrong: Sequence[str],
+    chance: float,
+    whose: str,
 ) -> str:
-    lines = [*wrap(_verdict(checks, wrong), WIDTH), "", *wrap(_lead(facts), WIDTH), ""]
+    lines = [
+        *wrap(whose, WIDTH),
+        *[""][: len(whose)],
+        *wrap(_verdict(checks, wrong), WIDTH),
+        "",
+        *wrap(_lead(facts), WIDTH),
+        "",
+    ]
     lines += [f"{name}: {fact}" for name, fact in facts.items()]
     layer = None
     for check in checks:
@@ -173,13 +184,18 @@ def _text(
 
 
 def _page(
-    facts: Mapping[str, str], checks: Sequence[Check], wrong: Sequence[str], chance: float
+    facts: Mapping[str, str],
+    checks: Sequence[Check],
+    wrong: Sequence[str],
+    chance: float,
+    whose: Sequence[Text],
 ) -> Page:
     layers = list(dict.fromkeys(check.layer for check in checks))
     faults = [f"{check.name}: {check.found}" for check in checks if check.passed is False]
     return Page(
         title=f"Audit of {facts['audited']}",
         lead=[
+            *whose,
             Facts(
                 [
                     ("verdict", "FAILED" if wrong else "passed"),

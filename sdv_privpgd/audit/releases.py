@@ -24,7 +24,7 @@ from sdv_privpgd.report.page import Report
 def audit_measure(
     columns: Mapping[str, Mapping],
     epsilon: float,
-    delta: float = 1e-5,
+    delta: float | None = None,
     *,
     runs: int = 10_000,
     path: str | Path | None = None,

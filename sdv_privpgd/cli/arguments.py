@@ -7,10 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-import pandas as pd
-
 from sdv_privpgd.cli import auditing, commands, finishing, releasing, synthesizing
+from sdv_privpgd.cli.dialect import Typed
 from sdv_privpgd.cli.saying import PROGRAM
 
 if TYPE_CHECKING:
@@ -30,6 +28,19 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{PROGRAM}: {message}\nSee {self.prog} --help.\n")
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help that ends with what an option is if nobody says otherwise."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        usual = action.default
+        is_told = isinstance(usual, str | int | float) and not isinstance(usual, bool)
+        return (
+            f"{action.help} (default: {usual})"
+            if is_told and usual != argparse.SUPPRESS
+            else action.help
+        )
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser. Its result has a function ``run``, which takes the result."""
     whole = _Parser(
@@ -38,9 +49,16 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--version", action="version", version=f"{PROGRAM} {version(PROGRAM)}")
     each = whole.add_subparsers(required=True, metavar="COMMAND")
 
-    synthesize = _command(each, synthesizing.synthesize, "fit a table and write synthetic rows")
-    about = "CSV (compressed or not), Parquet or .xlsx; a folder or pattern of such, or several"
-    synthesize.add_argument("table", type=Path, nargs="+", help=about)
+    synthesize = _command(
+        each,
+        synthesizing.synthesize,
+        "fit a table and write synthetic rows",
+        "visits.csv --header --epsilon 1 --rows-are-people --out synthetic.csv",
+    )
+    about_table = (
+        "CSV (compressed or not), Parquet or .xlsx; a folder or pattern of such, or several"
+    )
+    synthesize.add_argument("table", type=Path, nargs="+", help=about_table)
     synthesize.add_argument("--out", type=Path, help="CSV or Parquet; needed but for --dry-run")
     _settings(synthesize)
     synthesize.add_argument(
@@ -55,7 +73,10 @@ def parser() -> argparse.ArgumentParser:
     _force(synthesize)
 
     finish = _command(
-        each, finishing.finish, "make rows of what an interrupted fit had paid for, for nothing"
+        each,
+        finishing.finish,
+        "make rows of what an interrupted fit had paid for, for nothing",
+        "model.pkl --out synthetic.csv",
     )
     finish.add_argument("model", type=Path, help="its file, which will hold the fitted table")
     finish.add_argument("--out", type=Path, required=True, help="CSV or Parquet")
@@ -75,7 +96,24 @@ def parser() -> argparse.ArgumentParser:
     _table(finish, is_kept=True)
     _force(finish)
 
-    plan = _command(each, synthesizing.plan, "what a fit would ask, and the noise; spends nothing")
+    check = _command(
+        each,
+        synthesizing.check,
+        "what becomes of each column; reads no cell but to detect types, and spends nothing",
+        "visits.csv --header --epsilon 1",
+    )
+    check.add_argument("table", type=Path, nargs="+", help=about_table)
+    _settings(check)
+    check.add_argument("--report", type=Path, help="write it as a page")
+    _table(check)
+    _force(check)
+
+    plan = _command(
+        each,
+        synthesizing.plan,
+        "what a fit would ask, and the noise; spends nothing",
+        "visits.csv --header --epsilon 1",
+    )
     plan.add_argument(
         "table", type=Path, nargs="*", help="read only to detect types, or to count rows"
     )
@@ -85,7 +123,12 @@ def parser() -> argparse.ArgumentParser:
     _table(plan)
     _force(plan)
 
-    sample = _command(each, commands.sample, "write more rows of a model, for nothing")
+    sample = _command(
+        each,
+        commands.sample,
+        "write more rows of a model, for nothing",
+        "model.pkl --rows 500 --condition ward=B --out more.csv",
+    )
     sample.add_argument("model", type=Path, help="moves on, so that the next rows are new ones")
     sample.add_argument("--rows", type=int, help="as many as the table had, or seemed to have")
     sample.add_argument("--out", type=Path, required=True, help="CSV or Parquet")
@@ -110,7 +153,12 @@ def parser() -> argparse.ArgumentParser:
     _dialect(sample, is_kept=True)
     _force(sample)
 
-    evaluate = _command(each, commands.evaluate, "compare with the real table; NOT PRIVATE")
+    evaluate = _command(
+        each,
+        commands.evaluate,
+        "compare with the real table; NOT PRIVATE",
+        "model.pkl visits.csv --out comparison.html",
+    )
     evaluate.add_argument("model", type=Path)
     evaluate.add_argument("table", type=Path, nargs="+", help="the real table")
     evaluate.add_argument("--out", type=Path, required=True, help="a page that is not private")
@@ -121,10 +169,17 @@ def parser() -> argparse.ArgumentParser:
     _table(evaluate, is_kept=True)
     _force(evaluate)
 
-    draft = _command(each, commands.draft_domain, "a public domain to fill in; no value is read")
+    draft = _command(
+        each,
+        commands.draft_domain,
+        "a public domain to fill in; no value is read",
+        "visits.csv --header --out domain.json --metadata-out metadata.json",
+    )
     draft.add_argument("table", type=Path, nargs="*", help="its names and types are taken")
     draft.add_argument("--metadata", type=Path, help="SDV's, JSON; takes the place of the table")
-    draft.add_argument("--out", type=Path, required=True, help=".json or .yaml, for --domain")
+    draft.add_argument(
+        "--out", type=Path, required=True, help=".json, .yaml, .csv or .xlsx, for --domain"
+    )
     draft.add_argument("--metadata-out", type=Path, help="write metadata, too: JSON, --metadata")
     _table(draft)
     _force(draft)
@@ -133,6 +188,7 @@ def parser() -> argparse.ArgumentParser:
         each,
         auditing.audit,
         "what an attacker could find out, tried on made-up tables; reads no row, spends nothing",
+        "--metadata metadata.json --domain domain.json --epsilon 1",
     )
     _settings(audit, is_audit=True)
     audit.add_argument(
@@ -152,13 +208,22 @@ def parser() -> argparse.ArgumentParser:
     audit.add_argument("--report", type=Path, help="write the page")
     _force(audit)
 
-    describe = _command(each, commands.describe, "what a model is and has spent")
+    describe = _command(
+        each,
+        commands.describe,
+        "what a model is and has spent",
+        "model.pkl",
+    )
     describe.add_argument("model", type=Path)
     describe.add_argument("--report", type=Path, help="write the public page, too")
     _force(describe)
 
     measure = _command(
-        each, releasing.measure, "noisy tables of one holder, to be combined with others'"
+        each,
+        releasing.measure,
+        "noisy tables of one holder, to be combined with others'",
+        "north.csv --holder North --epsilon 1 --metadata metadata.json --domain domain.json --out "
+        "north.zip",
     )
     measure.add_argument(
         "table", type=Path, nargs="+", help="CSV, Parquet or .xlsx; CSV compressed or not"
@@ -177,20 +242,31 @@ def parser() -> argparse.ArgumentParser:
     _force(measure)
 
     combine = _command(
-        each, releasing.combine, "rows of one model of several holders' releases, for nothing"
+        each,
+        releasing.combine,
+        "rows of one model of several holders' releases, for nothing",
+        "north.zip south.zip --out rows.csv",
     )
     combine.add_argument("releases", type=Path, nargs="+", help="what measure wrote, .zip")
     _modelled(combine)
 
     published = _command(
-        each, releasing.from_tables, "rows of tables that somebody has published; reads no row"
+        each,
+        releasing.from_tables,
+        "rows of tables that somebody has published; reads no row",
+        'census.parquet --publisher "the census" --metadata metadata.json --out rows.csv',
     )
     published.add_argument("tables", type=Path, nargs="+", help="a cell a row; .parquet or .csv")
     published.add_argument("--publisher", required=True, help="whose tables these are")
     _declared(published)
     _modelled(published)
 
-    refine = _command(each, finishing.refine, "spend more on the table of a model, on one ledger")
+    refine = _command(
+        each,
+        finishing.refine,
+        "spend more on the table of a model, on one ledger",
+        "model.pkl visits.csv --epsilon 0.5 --out finer.csv",
+    )
     refine.add_argument("model", type=Path, help="its file, which will hold the finer model")
     refine.add_argument(
         "table", type=Path, nargs="+", help="the table that was fitted, with the same rows"
@@ -206,65 +282,118 @@ def parser() -> argparse.ArgumentParser:
     return whole
 
 
-def _command(each: Any, run: "Callable", about: str) -> argparse.ArgumentParser:
+def _command(each: Any, run: "Callable", about: str, example: str) -> argparse.ArgumentParser:
     name = run.__name__.replace("_", "-")
-    command = each.add_parser(name, help=about, description=about, allow_abbrev=False)
+    command = each.add_parser(
+        name,
+        help=about,
+        description=f"{about[0].upper()}{about[1:]}.",
+        epilog=f"example:\n  {PROGRAM} {name} {example}",
+        formatter_class=_Help,
+        allow_abbrev=False,
+    )
     command.set_defaults(run=run)
     return command
 
 
 def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> None:
     """Adds the options of a fit; of an audit those that follow from no table."""
+    group = command.add_argument_group("what is modelled, and how")
     if not is_audit:
-        command.add_argument(
+        group.add_argument(
             "--types",
             choices=["detect", "dtypes"],
             default="detect",
             help="without metadata, types are detected from cells, or are what dtypes say: of a "
             "Parquet file its own, of text those of --dtype",
         )
-    _measured(command, is_audit=is_audit)
-    command.add_argument(
+    _measured(command, group, is_audit=is_audit)
+    group.add_argument(
+        "--make-up",
+        type=_names,
+        default=(),
+        metavar="A,B,...",
+        help="columns that are not read, and have values that are made up: whole numbers, or the "
+        "metadata's regex_format",
+    )
+    if not is_audit:
+        group.add_argument(
+            "--allow-lost",
+            type=_names,
+            default=(),
+            metavar="A,B,...",
+            help="columns for which a fit does not stop, whatever it would lose of them",
+        )
+    group.add_argument(
         "--constraints", type=Path, help="SDV's, JSON: class names and parameters; never learned"
     )
-    command.add_argument("--discovery-share", type=float, default=0.2)
-    command.add_argument("--seed", type=int, default=0, help="of the engine, not of the noise")
+    group.add_argument(
+        "--discovery-share",
+        type=float,
+        default=0.2,
+        help="the part of the budget that finds what is not declared",
+    )
+    group.add_argument("--seed", type=int, default=0, help="of the engine, not of the noise")
 
 
-def _measured(command: argparse.ArgumentParser, *, is_audit: bool = False) -> None:
+def _measured(
+    command: argparse.ArgumentParser, modelled: Any = None, *, is_audit: bool = False
+) -> None:
     """Adds what a fit and a measurement are told: what is declared, spent and asked."""
     _declared(command)
-    command.add_argument("--epsilon", type=float, required=not is_audit, help="what may be spent")
-    command.add_argument("--delta", type=float, default=1e-5)
-    command.add_argument(
+    how = modelled or command.add_argument_group("what is modelled, and how")
+    budget = command.add_argument_group("what may be spent")
+    people = command.add_argument_group("whose the rows are")
+    for option, about in (
+        ("--columns", "the columns to model; all others are left out"),
+        ("--drop", "columns to leave out"),
+    ):
+        how.add_argument(option, type=_names, default=(), metavar="A,B,...", help=about)
+    budget.add_argument("--epsilon", type=float, required=not is_audit, help="what may be spent")
+    budget.add_argument(
+        "--delta",
+        type=float,
+        help="a tenth of 1 / (number of rows), and no more than 1e-5; needed with add_remove",
+    )
+    how.add_argument(
         "--method",
         default="privpgd",
         help="privpgd (the usual), mst, aim, mwem, privsyn, privmrf, rap, independent, and where "
         "rows are made rap++, gem, private_gsd, dp-merf, dp-diffusion or dp-ctgan; aim+particles "
         "is one with another engine",
     )
-    command.add_argument(
+    how.add_argument(
         "--target",
         action="append",
         default=[],
         metavar="COLUMN",
         help="a column that the rows are to predict, which is public; may be repeated",
     )
-    command.add_argument(
-        "--adjacency", choices=["replace_one", "add_remove"], default="replace_one"
+    budget.add_argument(
+        "--adjacency",
+        choices=["replace_one", "add_remove"],
+        default="replace_one",
+        help="a row may be another one, and the number of rows is public; or it may be there or "
+        "not, and their number is private",
     )
-    command.add_argument("--rows-per-person", type=int, default=1)
-    command.add_argument(
+    people.add_argument("--rows-per-person", type=int, default=1, help="the most of one person")
+    people.add_argument(
         "--person-column",
         metavar="COLUMN",
         help="whose a row is: no more than --rows-per-person rows of a person are read",
     )
-    command.add_argument(
+    people.add_argument(
+        "--rows-are-people",
+        action="store_true",
+        help="each row is another person's; else, and without --person-column, a row is protected "
+        "and no person",
+    )
+    people.add_argument(
         "--weigh-people",
         action="store_true",
         help="each row of a person counts as 1 / the number of those that are read",
     )
-    command.add_argument(
+    people.add_argument(
         "--sequence-index",
         metavar="COLUMN",
         help="dates or numbers by which the rows of a person are in order; each row is told of the "
@@ -274,14 +403,14 @@ def _measured(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
         ("--previous", "of which a row is told what the row before had"),
         ("--context-column", "in which all rows of a person have the same"),
     ):
-        command.add_argument(
+        people.add_argument(
             option,
             action="append",
             default=[],
             metavar="COLUMN",
             help=f"a column {what}; may be repeated",
         )
-    command.add_argument(
+    how.add_argument(
         "--num-bins",
         type=int,
         help="cells of numbers and dates; as many as the noise can pay for, 4 to 32, and 32 where "
@@ -290,20 +419,22 @@ def _measured(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
 
 
 def _declared(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--metadata", type=Path, help="SDV's, JSON")
-    command.add_argument(
-        "--domain", type=Path, help="the public domain, JSON or YAML: column to facts"
+    group = command.add_argument_group("what is public of the table")
+    group.add_argument("--metadata", type=Path, help="SDV's, JSON")
+    group.add_argument(
+        "--domain", type=Path, help="the public domain: JSON or YAML, or a codebook (.csv, .xlsx)"
     )
-    command.add_argument(
+    group.add_argument(
         "--public-metadata", action="store_true", help="ranges in the metadata are public"
     )
 
 
 def _books(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
+    group = command.add_argument_group("the books of several runs")
+    group.add_argument(
         "--ledger", type=Path, help="JSON of what was spent on these people; read, and gone on with"
     )
-    command.add_argument(
+    group.add_argument(
         "--max-epsilon", type=float, help="spend no more, together with what --ledger says"
     )
 
@@ -326,11 +457,11 @@ def _modelled(command: argparse.ArgumentParser) -> None:
 
 def _table(command: argparse.ArgumentParser, *, is_kept: bool = False) -> None:
     """Adds the options for reading a table; of some the model's file may know what to take."""
-    _dialect(command, is_kept=is_kept)
-    command.add_argument(
+    group = _dialect(command, is_kept=is_kept)
+    group.add_argument(
         "--thousands", type=_character, help="in numbers of text, such as . in 1.234,56"
     )
-    command.add_argument(
+    group.add_argument(
         "--na",
         action="append",
         default=[],
@@ -338,21 +469,20 @@ def _table(command: argparse.ArgumentParser, *, is_kept: bool = False) -> None:
         help="means missing, besides empty cells, NA, null and the like: -, n/a, -99; may be "
         "repeated",
     )
-    command.add_argument("--sheet", help="of a workbook with several")
+    group.add_argument("--sheet", help="of a workbook with several")
     usual = "what synthesize was told; else " if is_kept else ""
-    command.add_argument(
-        "--skip-rows",
-        type=_lines,
-        metavar="N",
-        help=f"lines above the names (or the first row) in each file, such as a title; {usual}none",
-    )
-    command.add_argument(
+    for option, about in (
+        ("--skip-rows", "above the names (or the first row) in each file, such as a title"),
+        ("--skip-footer", "below the rows in each file, such as a sum; blank ones do not count"),
+    ):
+        group.add_argument(option, type=_lines, metavar="N", help=f"lines {about}; {usual}none")
+    group.add_argument(
         "--names",
         type=_names,
         metavar="A,B,...",
         help="names of the columns; the first record is a row, unless --header",
     )
-    header = command.add_mutually_exclusive_group()
+    header = group.add_mutually_exclusive_group()
     header.add_argument(
         "--header",
         action="store_const",
@@ -363,32 +493,35 @@ def _table(command: argparse.ArgumentParser, *, is_kept: bool = False) -> None:
     header.add_argument(
         "--no-header", dest="header", action="store_const", const=False, help="it is a row"
     )
-    command.add_argument(
+    group.add_argument(
         "--dtype",
         action="append",
         default=[],
-        type=_dtype,
+        type=_typed,
         metavar="COLUMN=TYPE",
-        help="pandas' type of a column, such as str, Int64, float, boolean, category or "
-        "datetime64[ns] (dates in text: ISO 8601, or --domain has their datetime_format); may be "
+        help="what a column is, before what is detected: category, id, date:%%d.%%m.%%Y, time, "
+        "percent, bool:J/N or number:1.234,5 (written as 1234.5 is); or pandas' type of its cells, "
+        "such as str, Int64, float, boolean or datetime64[ns] (dates in text: ISO 8601); may be "
         "repeated",
     )
 
 
-def _dialect(command: argparse.ArgumentParser, *, is_kept: bool = False) -> None:
-    """Adds the options for reading and writing text."""
+def _dialect(command: argparse.ArgumentParser, *, is_kept: bool = False) -> Any:
+    """Adds the options for reading and writing text, and returns their group."""
+    group = command.add_argument_group("how the table is written")
     usual = "what synthesize was told; else " if is_kept else ""
-    command.add_argument(
+    group.add_argument(
         "--sep", type=_separator, help=f"between columns of text; {usual}a comma, in .tsv a tab"
     )
-    command.add_argument(
+    group.add_argument(
         "--decimal", type=_character, help=f"before decimals of text; {usual}a point"
     )
-    command.add_argument(
+    group.add_argument(
         "--encoding",
         type=_encoding,
         help=f"of text, such as cp1252; {usual}UTF-8, or what its mark says",
     )
+    return group
 
 
 def _force(command: argparse.ArgumentParser) -> None:
@@ -432,14 +565,8 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _dtype(text: str) -> tuple[str, Any]:
-    name, equals, word = text.rpartition("=")
+def _typed(text: str) -> Typed:
     try:
-        dtype = pd.api.types.pandas_dtype(word) if equals else None
-    except TypeError:
-        dtype = None
-    if dtype is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not COLUMN=TYPE with a type of pandas")
-    if dtype.kind in "mcVS":
-        raise argparse.ArgumentTypeError(f"{word} is no type that SDV has a word for")
-    return name, np.dtype(object) if dtype.kind == "U" else dtype
+        return Typed.of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 USUAL = {
-    "delta": 1e-5,
     "adjacency": "replace_one",
     "rows_per_person": 1,
     "discovery_share": 0.2,
@@ -25,8 +24,8 @@ USUAL = {
 """What the options of a fit are if nobody says otherwise."""
 
 _OF_FIT = (
-    "metadata", "domain", "constraints", "epsilon", "target", "person_column", "weigh_people",
-    "sequence_index", "num_bins", *USUAL,
+    "metadata", "domain", "columns", "drop", "make_up", "constraints", "epsilon", "delta", "target",
+    "person_column", "rows_are_people", "weigh_people", "sequence_index", "num_bins", *USUAL,
 )  # fmt: skip
 
 
@@ -64,7 +63,7 @@ def _report(arguments: Namespace) -> "Report":
         audited = partial(audit_fit, **questions(arguments).told, **runs)
     else:
         for name in _OF_FIT:
-            if getattr(arguments, name) not in (None, [], False):
+            if getattr(arguments, name) not in (None, [], (), False):
                 raise CommandError(
                     f"--{name.replace('_', '-')} is not needed: {arguments.model} has its own."
                 )

@@ -21,6 +21,7 @@ from sdv_privpgd.cli.reading import known_types_in, read_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, report_in_options, say
 from sdv_privpgd.cli.synthesizing import sampled, write_as_asked
 from sdv_privpgd.cli.writing import Output, Outputs
+from sdv_privpgd.drafting.files import FILES, SHEETS
 from sdv_privpgd.drafting.types import sdtype_of
 from sdv_privpgd.fitting.door import FittedTable, UnfinishedTable
 from sdv_privpgd.sources import texts
@@ -130,27 +131,36 @@ def draft_domain(arguments: Namespace) -> None:
 
     if bool(arguments.table) == (arguments.metadata is not None):
         raise CommandError("A draft is made of a table's names and types, or of --metadata.")
-    if arguments.out.suffix.lower() not in (".json", ".yaml", ".yml"):
-        raise CommandError(f"--out {arguments.out} must end in .json, .yaml or .yml.")
+    if arguments.out.suffix.lower() not in FILES:
+        raise CommandError(f"--out {arguments.out} must end in one of {', '.join(FILES)}.")
     tables = tables_in(arguments.table)
+    said = {each.name: each.facts(arguments.decimal or ".") for each in arguments.dtype}
+    typed = {name: own for name, own in said.items() if own}
     with Outputs(inputs=[*tables, arguments.metadata], force=arguments.force) as outputs:
         out = outputs.open("--out", arguments.out)
         metadata_out = outputs.open("--metadata-out", arguments.metadata_out)
         if tables:
             source: Any = known_types_in(tables, reading(arguments, tables[0]))
-            unknown = [name for name, dtype in source.items() if dtype is None]
+            source |= {name: _stand_in(own["sdtype"]) for name, own in typed.items()}
+            unknown = [n for n, dtype in source.items() if dtype is None and n not in typed]
         else:
             source = read_metadata(arguments.metadata)
             unknown = []
         try:
             domain = sdv_privpgd.draft_domain(source)
-            metadata = source if arguments.metadata else metadata_of(_sdtypes(source))
+            kinds = {name: own["sdtype"] for name, own in typed.items()}
+            metadata = source if arguments.metadata else metadata_of({**_sdtypes(source), **kinds})
         except ValueError as error:  # of a dtype that has no sdtype
             raise CommandError(str(error)) from None
+        for name, own in typed.items():
+            domain[name] |= {key: fact for key, fact in own.items() if key != "sdtype"}
+            if own["sdtype"] == "id":
+                del domain[name]
         outputs.write(out, lambda part: _written(domain, part))
         text = json.dumps(metadata, indent=2) + "\n"
         outputs.write(metadata_out, lambda part: part.write_text(text, encoding="utf-8"))
-    say(f"Fill in what is null in {arguments.out}, from documentation and not from the table.")
+    blank = "blank" if arguments.out.suffix.lower() in SHEETS else "null"
+    say(f"Fill in what is {blank} in {arguments.out}, from documentation and not from the table.")
     if unknown:
         say(
             f"Their names do not say what {listed([*map(repr, unknown)], 6)} hold: fill in the "
@@ -165,13 +175,19 @@ def _sdtypes(dtypes: Mapping[str, Any]) -> dict[str, str | None]:
     return {name: kind and sdtype_of(name, kind) for name, kind in names.items()}
 
 
+def _stand_in(sdtype: str) -> Any:
+    """A dtype of a type that ``--dtype`` says; ``None`` for an id."""
+    dtypes = {"numerical": "float64", "datetime": "datetime64[ns]", "boolean": "bool"}
+    return None if sdtype == "id" else pd.api.types.pandas_dtype(dtypes.get(sdtype, "category"))
+
+
 def _written(domain: dict, part: Path) -> None:
     import sdv_privpgd
 
     try:
         sdv_privpgd.write_domain(domain, part)
-    except ImportError:
-        raise CommandError("--out in YAML needs PyYAML: pip install pyyaml.") from None
+    except ImportError as error:
+        raise CommandError(str(error)) from None
 
 
 def _conditions(

@@ -25,7 +25,8 @@ def parsed_sheet(path: Path, how: Reading) -> pd.DataFrame:
         raise CommandError(f"{path} is empty.")
     if how.skip_rows >= len(cells):
         raise CommandError(f"{path} has no lines below those that --skip-rows leaves out.")
-    return cells.iloc[how.skip_rows :]
+    kept = cells.iloc[how.skip_rows :]
+    return kept.iloc[: max(len(kept) - how.skip_footer, int(how.has_header))]
 
 
 def parsed_parquet(path: Path) -> pd.DataFrame:

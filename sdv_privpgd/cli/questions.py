@@ -29,6 +29,7 @@ from sdv_privpgd.drafting.types import sdtype_of
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.checks import check_match, on_undeclared
 from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.fates import IDENTIFYING
 from sdv_privpgd.fitting.settings import People, Settings, with_bins, with_sequence
 from sdv_privpgd.sources.dialect import Facts
 
@@ -42,21 +43,35 @@ class Declared:
         keys: Those of which no two rows have the same.
         domain: What goes before the metadata.
         source: What says the types.
-        said: Columns of which the domain does.
+        said: Columns of which something else does, and what.
         table: SDV's other facts on the table.
+        dropped: Those that are to be left out.
+        made_up: Those that are not read, and are made up.
     """
 
     columns: Mapping[str, Mapping]
     keys: Sequence[str]
     domain: Mapping[str, Mapping]
     source: str = "--metadata"
-    said: Collection[str] = ()
+    said: Mapping[str, str] = field(default_factory=dict)
     table: Mapping[str, Any] = field(default_factory=dict)
+    dropped: Collection[str] = ()
+    made_up: Collection[str] = ()
 
     @property
     def metadata(self) -> dict[str, Any]:
         """The columns and the keys as SDV has them."""
         return {"columns": self.columns, "alternate_keys": list(self.keys)}
+
+    def lost(self, people: People) -> list[str]:
+        """The columns that a fit would leave out, though what they hold identifies nobody."""
+        names = (*modelled(self.columns, self.keys), *self.keys, *self.dropped, *self.made_up)
+        return [
+            name
+            for name, known in self.columns.items()
+            if name not in (*names, people.column)
+            and str(known.get("sdtype")) not in ("id", *IDENTIFYING)
+        ]
 
     def for_fit(self, *, public_metadata: bool, people: People | None = None) -> dict[str, dict]:
         """What ``fit_table`` is told of each column; for other ``people`` than none, of ids, too.
@@ -67,14 +82,18 @@ class Declared:
         found, left = {}, []
         for name, known in self.columns.items():
             sdtype = str(known.get("sdtype"))
-            if name in names and name != person:
+            pattern = {"regex_format": own} if (own := known.get("regex_format")) else {}
+            if name in self.dropped:
+                continue
+            if name in self.made_up:
+                found[name] = {"sdtype": "id", **pattern}
+            elif name in names and name != person:
                 usual = KEYS[sdtype] if public_metadata else ("datetime_format",)
                 facts = {key: known[key] for key in usual if key in known}
                 found[name] = {"sdtype": sdtype, **facts, **self.domain.get(name, {})}
             elif people is None or not (sdtype == "id" or name in (person, *self.keys)):
                 left.append(name)
             elif name != person or people.sequence_index is None:  # else persons are numbered
-                pattern = {"regex_format": own} if (own := known.get("regex_format")) else {}
                 found[name] = {"sdtype": "id", **pattern, "repeats": name not in self.keys}
         if left:
             say(
@@ -90,14 +109,33 @@ def declared(arguments: Namespace, tables: Sequence[Path] = ()) -> Declared:
 
     All that is wrong with the domain is said, in order; ``CommandError`` is raised for the last.
     """
-    domain = read_facts(arguments.domain)
+    domain, said = read_facts(arguments.domain), {}
+    codes = {
+        name: own for name, facts in domain.items() if (own := facts.pop("missing_codes", None))
+    }
+    arguments.na_of = {name: tuple(map(str, own)) for name, own in codes.items()}
+    for each in getattr(arguments, "dtype", ()):
+        if words := each.facts(arguments.decimal or "."):
+            own = {key: fact for key, fact in domain.get(each.name, {}).items() if fact is not None}
+            domain[each.name] = {**words, **own, "sdtype": words["sdtype"]}
+            said[each.name] = "--dtype"
     if arguments.metadata is None:
-        found = _typed(arguments, tables, domain)
+        found = _typed(arguments, tables, domain, said)
     else:
         facts = read_metadata(arguments.metadata)
         (table,) = facts["tables"].values()
         columns, keys = table_of(facts)
         found = Declared(columns=columns, keys=keys, domain=domain, table=table)
+        found = _retyped(found, {name: domain[name]["sdtype"] for name in said}, said)
+    _ = _among(found.columns, "--dtype", list(said))
+    dropped = left_out(arguments, list(found.columns))
+    made_up = _among(found.columns, "--make-up", getattr(arguments, "make_up", ()))
+    read = {
+        name: facts
+        for name, facts in found.domain.items()
+        if name not in (*dropped, *made_up) and (facts or name not in found.said)
+    }
+    found = replace(found, domain=read, dropped=dropped, made_up=made_up)
     wrong = [in_options(sentence) for sentence in refused(found.metadata, found.domain)]
     for sentence in wrong[:-1]:
         say(sentence)
@@ -106,7 +144,35 @@ def declared(arguments: Namespace, tables: Sequence[Path] = ()) -> Declared:
     return found
 
 
-def _typed(arguments: Namespace, tables: Sequence[Path], domain: Mapping[str, dict]) -> Declared:
+def left_out(arguments: Namespace, names: Sequence[str]) -> list[str]:
+    """The columns that the options leave out. Raises ``CommandError`` for what is no column."""
+    kept = _among(names, "--columns", getattr(arguments, "columns", ()))
+    dropped = _among(names, "--drop", getattr(arguments, "drop", ()))
+    twice = sorted({*kept} & {*dropped})
+    if twice:
+        raise CommandError(f"--columns and --drop both name {twice!r}.")
+    found = [name for name in names if name in dropped or (kept and name not in kept)]
+    if len(found) == len(names):
+        raise CommandError("--drop leaves no column.")
+    return found
+
+
+def _among(names: Collection[str], option: str, named: Sequence[str]) -> Sequence[str]:
+    """The same names. Raises ``CommandError`` for one that is none of the columns."""
+    unknown = [name for name in named if name not in names]
+    if unknown:
+        raise CommandError(
+            f"{option} names {unknown!r}, which are no columns: choose from {list(names)!r}."
+        )
+    return named
+
+
+def _typed(
+    arguments: Namespace,
+    tables: Sequence[Path],
+    domain: Mapping[str, dict],
+    told: Mapping[str, str],
+) -> Declared:
     """The types of a table that has no metadata. Detection reads all of it.
 
     Columns are of the types that what is declared of them says: to detection, and to the dtype of
@@ -115,37 +181,56 @@ def _typed(arguments: Namespace, tables: Sequence[Path], domain: Mapping[str, di
     """
     how, keys = replace(reading(arguments, tables[0]), declared=tuple(domain)), []
     source = "dtype" if arguments.types == "dtypes" else "detected"
-    said = {name: kind for name, facts in domain.items() if (kind := declared_type(facts))}
+    kinds = {name: kind for name, facts in domain.items() if (kind := declared_type(facts))}
+    said = {**dict.fromkeys(kinds, "--domain"), **told}
     columns: dict[str, dict] = {}
     if arguments.types == "dtypes":
         try:
             columns = {
-                str(name): {"sdtype": sdtype_of(str(name), dtype)}
-                for name, dtype in types_in(tables, how).items()
+                name: {"sdtype": kinds[name] if name in told else sdtype_of(name, dtype)}
+                for name, dtype in types_in(tables, how, told).items()
             }
         except ValueError as error:
             raise CommandError(str(error)) from None
         if kind_read(tables[0]).form != "parquet":
             _say_iso([name for name, dtype in how.dtypes.items() if dtype.kind == "M"], domain)
     elif said and set(names := list(map(str, known_types_in(tables, how)))) <= set(said):
-        columns = {name: {"sdtype": said[name]} for name in names}
+        columns = {name: {"sdtype": kinds[name]} for name in names}
     else:
-        columns, keys = _detected(tables, how)
-    for name in columns.keys() & said.keys():
+        columns, keys = _detected(arguments, tables, how)
+        for name, dtype in how.dtypes.items():  # what is personal by its name alone is modelled
+            own = columns.get(name, {}).get("sdtype", "id")
+            if own != "id" and own not in KEYS:
+                columns[name] = {"sdtype": sdtype_of(name, dtype)}
+                said[name] = "--dtype"
+    found = Declared(columns=columns, keys=keys, domain=domain, source=source)
+    return _retyped(found, kinds, said)
+
+
+def _retyped(found: Declared, kinds: Mapping[str, str], said: Mapping[str, str]) -> Declared:
+    """The same, with columns of the types that the domain or ``--dtype`` says they are."""
+    columns, keys, domain = dict(found.columns), found.keys, found.domain
+    for name in columns.keys() & kinds.keys():
         own, is_told = columns[name]["sdtype"], has_format(domain[name])
         is_ordered = own == "ordinal" and "sdtype" not in domain[name]
-        if is_told or (own != said[name] and not (is_ordered and said[name] == "categorical")):
+        if is_told or (own != kinds[name] and not (is_ordered and kinds[name] == "categorical")):
             form = {"datetime_format": domain[name]["datetime_format"]} if is_told else {}
-            columns[name] = {"sdtype": said[name], **form}
+            columns[name] = {"sdtype": kinds[name], **form}
             keys = [key for key in keys if key != name]  # what is unique is taken for a key
     plain = {
-        name: {key: fact for key, fact in facts.items() if key != "sdtype"}
+        name: {
+            key: fact
+            for key, fact in facts.items()
+            if key != "sdtype" or not (name in kinds or fact is None)
+        }
         for name, facts in domain.items()
     }
-    return Declared(columns=columns, keys=keys, domain=plain, source=source, said=said)
+    return replace(found, columns=columns, keys=keys, domain=plain, said=said)
 
 
-def _detected(tables: Sequence[Path], how: Any) -> tuple[dict[str, dict], list[str]]:
+def _detected(
+    arguments: Namespace, tables: Sequence[Path], how: Any
+) -> tuple[dict[str, dict], list[str]]:
     """The types that SDV detects, and keys. They become public."""
     try:
         need("Detecting types", "sdv")
@@ -157,17 +242,20 @@ def _detected(tables: Sequence[Path], how: Any) -> tuple[dict[str, dict], list[s
     from sdv.metadata import Metadata
 
     table = read_table(tables, how, None)
+    dropped = left_out(arguments, list(map(str, table.columns)))
+    table = table.drop(columns=dropped)
     say(
         "The types of the columns were detected from the table and are taken as public; "
         "--metadata says them without looking, and so does --types dtypes."
     )
     try:
-        return table_of(Metadata.detect_from_dataframes({"table": table}))
+        columns, keys = table_of(Metadata.detect_from_dataframes({"table": table}))
     except Exception as error:  # noqa: BLE001 - its text may hold a value of the table
         kind = type(error).__name__
         raise CommandError(
             f"SDV cannot detect the columns' types ({kind}). Give them with --metadata."
         ) from None
+    return {**columns, **{name: {"sdtype": "unknown"} for name in dropped}}, keys
 
 
 def _say_iso(names: Sequence[str], domain: Mapping[str, Mapping]) -> None:
@@ -187,10 +275,12 @@ class Questions:
     Attributes:
         declared: What is public of the columns.
         told: The arguments of ``fit_table``.
+        lost: A sentence on columns that would be left out unasked, if there are any.
     """
 
     declared: Declared
     told: Mapping[str, Any]
+    lost: Sequence[str] = ()
 
     @cached_property
     def parts(self) -> tuple[Settings, Description]:
@@ -219,7 +309,7 @@ class Questions:
         own, (_, description) = self.declared, self.parts
         rows = [("column", "type", "type from", "values")]
         for name, source in description.value_sources.items():
-            says = "--domain" if name in own.said else own.source
+            says = own.said.get(name, own.source)
             rows.append((name, description.columns[name]["sdtype"], says, source))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join(
@@ -234,14 +324,19 @@ class Questions:
         ids = [each for each in description.repeated_ids if each != people.column]
         for sentence in [
             *on_undeclared(settings, description),
-            *on_repeated_ids(ids, people.max_rows),
-            *on_names(description.facts),
+            *on_repeated_ids(ids, says_whose=people.is_said),
+            *on_names(description.facts, says_whose=people.is_said),
         ]:
             say(in_options(sentence))
 
 
-def questions(arguments: Namespace, tables: Sequence[Path] = ()) -> Questions:
-    """What the options ask. Raises ``CommandError`` for what is wrong with them."""
+def questions(
+    arguments: Namespace, tables: Sequence[Path] = (), *, stops: bool = True
+) -> Questions:
+    """What the options ask. Raises ``CommandError`` for what is wrong with them.
+
+    If it ``stops``, columns that would be left out unasked are wrong.
+    """
     found = declared(arguments, tables)
     try:
         people = people_of(arguments, found.table)
@@ -264,7 +359,15 @@ def questions(arguments: Namespace, tables: Sequence[Path] = ()) -> Questions:
         "seed": arguments.seed,
         "constraints": read_constraints(arguments.constraints),
     }
-    asks = Questions(declared=found, told=told)
+    lost = [name for name in found.lost(people) if name not in arguments.allow_lost]
+    said = (
+        f"{listed([*map(repr, lost)])} would not be in the rows: by their types they are no "
+        "numbers, dates or categories. Say what they are (--dtype COLUMN=category), leave them out "
+        f"(--drop {','.join(lost)}), or have values made up (--make-up {','.join(lost)})."
+    )
+    if lost and stops:
+        raise CommandError(f"Nothing was spent. {said}")
+    asks = Questions(declared=found, told=told, lost=[said] if lost else [])
     _ = asks.parts  # raises
     return asks
 
@@ -278,6 +381,7 @@ def people_of(arguments: Namespace, table: Mapping[str, Any]) -> People:
         said = People(
             arguments.person_column,
             arguments.rows_per_person,
+            rows_are_people=arguments.rows_are_people,
             weighed=arguments.weigh_people,
             sequence_index=arguments.sequence_index,
             previous=arguments.previous,

@@ -3,7 +3,7 @@
 Privacy: messages may name columns and say whether a file can be parsed, and no more.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from glob import has_magic
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +14,7 @@ from sdv_privpgd.cli.files import kind_read
 from sdv_privpgd.cli.parsers import parsed_parquet, parsed_schema, parsed_sheet
 from sdv_privpgd.cli.saying import CommandError, say, spoken
 from sdv_privpgd.sources import texts
-from sdv_privpgd.sources.csv import CsvSource, names_in
+from sdv_privpgd.sources.csv import CsvSource, names_in, orders_in
 from sdv_privpgd.sources.dialect import Facts, Reading
 from sdv_privpgd.sources.files import files_of, open_files
 from sdv_privpgd.sources.frames import FrameSource
@@ -86,14 +86,14 @@ def read_table(paths: Path | Sequence[Path], how: Reading, facts: Facts | None) 
 
 
 @spoken()
-def types_in(paths: Sequence[Path], how: Reading) -> dict[str, Any]:
-    """The dtype of each column. Public, because no cell is read.
+def types_in(paths: Sequence[Path], how: Reading, typed: Collection[str] = ()) -> dict[str, Any]:
+    """The dtype of each column; those ``typed`` otherwise may have none. Public: no cell is read.
 
     A Parquet file has a schema with dtypes. Text and workbooks have names only, and the user names
     the dtypes.
     """
-    types = known_types_in(paths, how)
-    unknown = [name for name, dtype in types.items() if dtype is None]
+    types = {str(name): dtype for name, dtype in known_types_in(paths, how).items()}
+    unknown = [name for name, dtype in types.items() if dtype is None and name not in typed]
     if unknown:
         raise CommandError(
             f"{paths[0]} names columns and says nothing of their types, and what cells look like "
@@ -119,10 +119,14 @@ def _form(paths: Sequence[Path], how: Reading) -> str:
         raise CommandError(
             "A Parquet file names its columns: leave out --names, --header and --no-header."
         )
-    if form == "parquet" and how.na:
-        raise CommandError("A Parquet file has missing cells of its own: --na is for text.")
-    if form == "parquet" and how.skip_rows:
-        raise CommandError("A Parquet file has no lines above its names: leave out --skip-rows.")
+    if form == "parquet" and (how.na or how.na_of):
+        raise CommandError(
+            "A Parquet file has missing cells of its own: --na and missing_codes are for text."
+        )
+    if form == "parquet" and (how.skip_rows or how.skip_footer):
+        raise CommandError(
+            "A Parquet file has no lines around its rows: leave out --skip-rows and --skip-footer."
+        )
     return form
 
 
@@ -161,22 +165,23 @@ def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:
     A column with a text such as 0123 is one of texts: as numbers they would lose the zero.
     """
     files = [TextFile.at(path, how) for path in paths]
-    names = names_in(files, how, None)
+    orders = orders_in(files, how, None)
+    names = orders[0]
     how.check_dtypes(names)
     how.check_decimal(files[0].sep, names, None)
     options: dict[str, Any] = {
         "header": 0 if how.has_header else None,
-        "names": names,
-        "na_values": {name: texts.missing_words({}, how.na) for name in names},
+        "na_values": {name: texts.missing_words({}, how.missing(name)) for name in names},
         "float_precision": "round_trip",
     }
-    written = _stacked([file.parsed(dtype=str, **options) for file in files])
+    each = list(zip(files, orders, strict=True))
+    written = _stacked([file.parsed(dtype=str, names=own, **options) for file, own in each])
     as_text = {
         name: str
         for name in names
         if how.stays_text(name) or texts.written_with_zeros(cast(pd.Series, written[name]))
     }
-    parts = [file.parsed(dtype=as_text, **options) for file in files]
+    parts = [file.parsed(dtype=as_text, names=own, **options) for file, own in each]
     for name in names:
         if len({part[name].dtype == object for part in parts}) > 1:  # numbers in some files alone
             for part in parts:
@@ -204,8 +209,9 @@ def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> 
     rows = cells.iloc[1:] if how.has_header else cells
     table: pd.DataFrame = rows.set_axis(names, axis=1).reset_index(drop=True)
     for name in names:
-        absent = texts.missing_words((facts or {}).get(name, {}), how.na)
-        absent = [*absent, *(number for word in how.na if (number := _number(word)) is not None)]
+        words = how.missing(name)
+        absent = texts.missing_words((facts or {}).get(name, {}), words)
+        absent = [*absent, *(number for word in words if (number := _number(word)) is not None)]
         table[name] = table[name].mask(table[name].isin(absent))
     if facts is None:
         return _converted(table.infer_objects(), how)

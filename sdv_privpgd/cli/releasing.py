@@ -57,7 +57,7 @@ def measure(arguments: Namespace) -> None:
             with journal.ahead(planned, arguments.max_epsilon):
                 table = open_table(tables, reading(arguments, tables[0]), columns)
                 measuring = _prepared(arguments, columns, people, table)
-                for sentence in measuring.fit.description.on_days:
+                for sentence in measuring.fit.told_before:
                     say(in_options(sentence))
                 arguments.say_spent = lambda: say(spent(measuring.ledger))
                 journal.together = lambda: (

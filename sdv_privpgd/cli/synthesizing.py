@@ -16,9 +16,11 @@ from sdv_privpgd.cli.questions import questions
 from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, report_in_options, say
 from sdv_privpgd.cli.writing import Output, Outputs, write_rows
-from sdv_privpgd.fitting.door import FittedTable, prepared
+from sdv_privpgd.fitting.door import FittedTable, checked, prepared
+from sdv_privpgd.fitting.fates import check_report as reported
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.plan import planned
+from sdv_privpgd.fitting.settings import usual_delta
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.warnings import on_delta
@@ -68,7 +70,13 @@ def synthesize(arguments: Namespace) -> None:
                     print(f"{asks.table()}\n", flush=True)
                 asks.say_before()
                 with own_errors(ValueError):
-                    running = prepared(settings, description, table)
+                    allowed = [n for n in arguments.allow_lost if n in description.columns]
+                    running = prepared(settings, description, table, allow_lost=allowed)
+                with own_errors():  # the number of rows may have said another delta
+                    purchase.start = running.fit.settings.ledger()
+                    journal.plan(running.fit.books.ledger, arguments.max_epsilon)
+                if arguments.delta is None and not arguments.quiet:
+                    say(f"--delta is {purchase.start.delta:g}, as nobody has said another one.")
                 days = running.fit.description.on_days
                 for sentence in days:
                     say(in_options(sentence))
@@ -141,12 +149,33 @@ def plan(arguments: Namespace) -> None:
     if arguments.domain is not None:
         in_plan, found = expected.to_dict()["warnings"], asks.declared
         for sentence in check_domain(
-            found.metadata, found.domain, max_rows=arguments.rows_per_person
+            found.metadata, found.domain, says_whose=settings.people.is_said
         ):
             if sentence not in in_plan:
                 say(in_options(sentence))
     print(f"{asks.table()}\n")
     print(report_in_options(str(expected)))
+
+
+def check(arguments: Namespace) -> None:
+    """Prints what becomes of each column. It spends nothing.
+
+    A table's cells are read only where there is no metadata, to detect types.
+    """
+    if arguments.report is not None:
+        check_report(arguments.report)
+    tables = tables_in(arguments.table)
+    asks = questions(arguments, tables, stops=False)
+    table = open_table(tables, reading(arguments, tables[0]), asks.facts)
+    settings, description, rows, refused = checked(*asks.parts, table)
+    own = arguments.metadata, arguments.domain, arguments.constraints
+    with Outputs(inputs=(*tables, *arguments.table, *own), force=arguments.force) as outputs:
+        report = outputs.open("--report", arguments.report)
+        found = reported(settings, description, rows, [*asks.lost, *refused])
+        outputs.write(report, found.save)
+    print(report_in_options(str(found)))
+    if found.to_dict()["stops"]:
+        raise CommandError("A fit would stop before it spends anything.")
 
 
 def write_as_asked(
@@ -192,13 +221,15 @@ def check_rows(arguments: Namespace) -> None:
 def planned_ledger(arguments: Namespace) -> PrivacyLedger:
     """The empty ledger of the fit. A delta that is too large for any table is said at once."""
     try:
+        delta = arguments.delta
         ledger = PrivacyLedger.open(
             arguments.epsilon,
-            arguments.delta,
+            usual_delta(arguments.adjacency) if delta is None else delta,
             Adjacency.parse(arguments.adjacency),
             arguments.rows_per_person,
             people=arguments.person_column,
             weighed=arguments.weigh_people,
+            rows_are_people=arguments.rows_are_people,
         )
     except ValueError as error:
         raise CommandError(in_options(error)) from None

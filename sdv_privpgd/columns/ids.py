@@ -5,7 +5,7 @@ It follows from the metadata alone, so it is said before a fit as well as after 
 
 from collections.abc import Collection, Mapping
 
-from sdv_privpgd.columns.naming import is_id
+from sdv_privpgd.columns.naming import WHOSE, is_id
 
 
 def repeated_ids(columns: Mapping[str, Mapping], keys: Collection[str]) -> tuple[str, ...]:
@@ -14,10 +14,10 @@ def repeated_ids(columns: Mapping[str, Mapping], keys: Collection[str]) -> tuple
     return tuple(name for name in ids if name not in keys)
 
 
-def on_repeated_ids(names: Collection[str], max_rows: int) -> list[str]:
+def on_repeated_ids(names: Collection[str], *, says_whose: bool) -> list[str]:
     """Sentences on ids that are no keys: whether they are ids, and whose rows are protected.
 
-    The latter is not said where a person is protected who has several rows.
+    The latter is not said where somebody has said whose the rows are.
     """
     said = []
     kinds = [name for name in names if not is_id(name)]
@@ -27,10 +27,6 @@ def on_repeated_ids(names: Collection[str], max_rows: int) -> list[str]:
             "names: ids are made up anew, and what the table says in them is lost. If they say of "
             "what kind a row is, give them the sdtype categorical."
         )
-    if names and max_rows <= 1:
-        said.append(
-            f"The ids {list(names)!r} are no keys of the table. If several rows may "
-            "have the same, one of them is protected, not the person: name it in "
-            "people=People(column, max_rows=...)."
-        )
+    if names and not says_whose:
+        said.append(f"The ids {list(names)!r} are no keys of the table. {WHOSE}")
     return said

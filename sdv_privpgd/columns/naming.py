@@ -4,31 +4,72 @@ It follows from names and declarations alone, so it is said before anything is s
 """
 
 import re
+import unicodedata
 from collections.abc import Mapping
 
 from sdv_privpgd.columns.facts import ColumnFacts
+
+WHOSE = (
+    "Whose rows are these? If a person may have several, one row is protected, not the person: "
+    "name the column of people in people=People(column, max_rows=...). If each row is another "
+    "person's, say people=People(rows_are_people=True)."
+)
+"""The question that ids lead to where nobody has said whose the rows are."""
 
 _IDS = {"id", "ids", "uuid", "guid", "nr", "nbr", "key"}
 """The last words of names of ids, the last three only behind another word."""
 
 _ALONE = {"id", "ids", "uuid", "guid"}
 
+_NUMBERS = {
+    *_IDS, "no", "num", "number", "nummer", "numero", "numer", "code", "codigo", "codice", "cod",
+    "identifiant", "identificador",
+}  # fmt: skip
+"""With one of these words before or behind it, or at its end, a word for people is one for ids."""
+
 _OF_KINDS = {"type", "kind", "category", "class", "group", "status", "code"}
 """With one of these words before it, an id is one of a few kinds."""
 
 _OF_PEOPLE = {
-    "patient", "person", "subject", "participant", "mrn", "ssn", "iban", "email", "mail", "phone",
-    "telefon", "surname", "lastname", "firstname", "fullname", "nachname", "vorname",
+    "patient", "person", "subject", "participant", "respondent", "customer", "client", "user",
+    "member", "student", "pupil", "employee", "household", "individual", "beneficiary",
+    "subscriber", "policyholder", "taxpayer", "donor", "citizen", "subj", "cust", "emp", "hh", "pt",
+    "pid", "uid", "mrn", "ssn", "nino", "usubjid", "iban", "email", "mail", "phone", "telefon",
+    "surname", "lastname", "firstname", "fullname", "nachname", "vorname",
+    # German, Dutch, Scandinavian
+    "kunde", "kundin", "kunden", "patientin", "patienten", "versicherte", "versicherter",
+    "versicherten", "proband", "probanden", "teilnehmer", "mitglied", "haushalt", "schuler",
+    "mitarbeiter", "bewohner", "klant", "persoon", "deelnemer", "huishouden", "leerling", "bsn",
+    "kund", "personnr", "hushall", "husholdning", "cpr", "hetu", "henkilo", "asiakas", "potilas",
+    # French, Spanish, Portuguese, Italian
+    "matricule", "nir", "patiente", "assure", "adherent", "beneficiaire", "cliente", "foyer",
+    "menage", "individu", "personne", "eleve", "identifiant", "paciente", "persona", "hogar",
+    "asegurado", "usuario", "beneficiario", "alumno", "dni", "nif", "curp", "cedula", "expediente",
+    "pessoa", "utente", "aluno", "cpf", "matricula", "paziente", "assistito", "soggetto",
+    "studente", "matricola",
+    # Polish, Czech, Turkish, Russian, Chinese, Japanese
+    "pesel", "pacjent", "klient", "osoba", "pacient", "tckn", "hasta", "musteri", "kisi",
+    "пациент", "клиент", "患者", "病人", "客户", "顧客", "身份证号",
 }  # fmt: skip
-"""Names, alone or behind one other word, of columns that say who somebody is."""
+"""Words, without accents, for who somebody is: alone, or behind one other word."""
+
+_TRUTHS = {"is", "has", "new", "per"}
+"""Behind one of these words, a word for people says what they are, or how many."""
+
+_LINKS = {"de", "do", "da", "du", "des", "del", "della", "of", "der", "van"}
+
+_ENDS = ("nummer", "番号", "编号")
 
 _DATES = {"date", "datum", "dob", "birthdate", "birthday", "geburtstag", "datetime", "timestamp"}
 
-_WORDS = re.compile(r"[A-ZÄÖÜ]+(?![a-zäöüß])|[A-ZÄÖÜ]?[a-zäöüß]+|[0-9]+")
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 
 
-def on_names(facts: Mapping[str, ColumnFacts]) -> list[str]:
-    """Sentences on modelled columns of which nothing is declared, and which may be ids or dates."""
+def on_names(facts: Mapping[str, ColumnFacts], *, says_whose: bool) -> list[str]:
+    """Sentences on modelled columns of which nothing is declared, and which may be ids or dates.
+
+    Ids lead to the question whose the rows are, unless somebody ``says_whose``.
+    """
     unknown = {name: each.sdtype for name, each in facts.items() if each.is_blank}
     ids = [name for name, kind in unknown.items() if kind != "datetime" and is_id(name)]
     dates = [
@@ -42,6 +83,7 @@ def on_names(facts: Mapping[str, ColumnFacts]) -> list[str]:
             f"The names of {ids!r} are those of ids, and they are to be modelled. If they are ids, "
             "give them the sdtype id, or leave them out: an id that many rows share could be "
             "published, and all others would be lost in noise."
+            + ("" if says_whose else f" {WHOSE}")
         )
     if dates:
         said.append(
@@ -54,21 +96,37 @@ def on_names(facts: Mapping[str, ColumnFacts]) -> list[str]:
 
 
 def _words(name: str) -> list[str]:
-    return [word.lower() for word in _WORDS.findall(name)]
+    plain = unicodedata.normalize("NFKD", name.replace("ß", "ss"))
+    plain = "".join(each for each in plain if not unicodedata.combining(each))
+    return [word.lower() for word in _WORDS.findall(plain)]
 
 
 def is_id(name: str) -> bool:
     """Whether a name is one of ids."""
     words = _words(name)
-    if words and len(words) <= 2 and (words[-1] in _OF_PEOPLE or words[-1].endswith("nummer")):
-        return True
+    if not words:
+        return False
+    if words[0] in _NUMBERS:  # numero_de_cliente
+        words = [words[0], *(word for word in words[1:] if word not in _LINKS)]
+    if len(words) <= 2 and words[0] not in _TRUTHS:
+        if words[-1].endswith(_ENDS) or _is_of_people(words[-1]):
+            return True
+        if len(words) == 2 and words[-1] in _NUMBERS and words[0] in _OF_PEOPLE:
+            return True
     if words in (["name"], ["last", "name"], ["first", "name"], ["full", "name"]):
         return True
-    if not words or words[-1] not in _IDS:
+    if words[-1] not in _IDS:
         return False
     if len(words) == 1:
         return words[0] in _ALONE
     return words[-2] not in _OF_KINDS
+
+
+def _is_of_people(word: str) -> bool:
+    """Whether a word is one of who somebody is, such as patient or patientid."""
+    return word in _OF_PEOPLE or any(
+        word.endswith(end) and word.removesuffix(end) in _OF_PEOPLE for end in _NUMBERS
+    )
 
 
 def _is_date(name: str) -> bool:

@@ -85,7 +85,9 @@ def _misplaced(name: str, sdtype: str, facts: Mapping) -> Iterator[str]:
     wrong = [
         key
         for key, fact in facts.items()
-        if key not in KEYS[sdtype] and (fact is not None or key not in _ALL_KEYS)
+        if key not in KEYS[sdtype]
+        and (fact is not None or key not in _ALL_KEYS)
+        and (key, fact) != ("sdtype", sdtype)
     ]
     if wrong:
         named = ", ".join(map(repr, wrong))

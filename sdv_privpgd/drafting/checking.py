@@ -20,22 +20,22 @@ _SHOWN = 3
 
 
 def check_domain(
-    metadata: "Metadata | Mapping", domain: Mapping[str, Mapping], *, max_rows: int = 1
+    metadata: "Metadata | Mapping", domain: Mapping[str, Mapping], *, says_whose: bool = False
 ) -> list[str]:
     """Sentences on all that does not fit together in a public domain, and on what it leaves open.
 
     A synthesizer raises for the first thing that it cannot use; here all of them are reported. So
     are things that it accepts but that are hardly meant: categories that are numbers among text, or
     that differ in spaces or capitals only, facts that are left to be found privately, names of ids
-    and dates that would be modelled as something else, and ids that are no keys although a person
-    is said to have one row. An empty list means that everything is declared and fits. No table is
+    and dates that would be modelled as something else, and ids that are no keys although nobody has
+    said whose the rows are. An empty list means that everything is declared and fits. No table is
     read.
 
     Args:
         metadata: SDV's ``Metadata`` of one table, or its dict. Ranges and categories in it are
             ignored: detection may have read them off the table.
         domain: The facts that ``public_domain`` is to have.
-        max_rows: The largest number of rows of one person, as the synthesizer is to have it.
+        says_whose: Whether the synthesizer is told whose the rows are, by ``people``.
 
     >>> metadata = {"columns": {"age": {"sdtype": "numerical"}}}
     >>> for sentence in check_domain(metadata, {"age": {"range_min": 99, "range_max": 0}}):
@@ -49,8 +49,8 @@ def check_domain(
         read[name], wrong = read_words(name, words)
         said += [*_blanks(name, columns[name], words), *wrong]
         said += _mixed(name, words.get("range_values"))
-    said += on_repeated_ids(repeated_ids(columns, keys), max_rows)
-    said += on_names(read)
+    said += on_repeated_ids(repeated_ids(columns, keys), says_whose=says_whose)
+    said += on_names(read, says_whose=says_whose)
     said += on_days(read)
     return list(dict.fromkeys(said))
 

@@ -1,11 +1,14 @@
 """Codebooks as tables: a row for each column of the data, with what is documented about it."""
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 import pandas as pd
+
+from sdv_privpgd.columns.declared import Boolean, TimeOfDay
 
 _HEADERS = {
     "name": ("name", "column", "variable", "field", "attribute"),
@@ -16,7 +19,8 @@ _HEADERS = {
     "decimal_places": ("decimals", "decimalplaces", "places"),
     "range_is_nullable": ("missing", "nullable", "rangeisnullable", "optional"),
     "other_value": ("other", "othervalue"),
-    "datetime_format": ("format", "datetimeformat", "dateformat"),
+    "format": ("format", "datetimeformat", "dateformat", "numberformat"),
+    "missing_codes": ("missingcodes", "missingcode", "na", "codesformissing"),
 }
 """The facts that a codebook's columns may give, and the names of such columns: letters alone, in
 lower case."""
@@ -24,9 +28,9 @@ lower case."""
 _TYPES = {
     "numerical": (
         "numerical", "numeric", "number", "integer", "int", "float", "real", "decimal", "double",
-        "continuous", "money", "count", "bigint", "smallint",
+        "continuous", "money", "count", "bigint", "smallint", "percent",
     ),
-    "datetime": ("datetime", "date", "timestamp"),
+    "datetime": ("datetime", "date", "timestamp", "time"),
     "categorical": (
         "categorical", "category", "nominal", "text", "string", "str", "char", "varchar", "enum",
         "factor", "code", "object",
@@ -39,6 +43,7 @@ _TYPES = {
 _WHOLE = ("integer", "int", "bigint", "smallint", "count")
 _TEXT = ("text", "string", "str", "char", "varchar")
 _GENERATED = ("id", "key", "identifier", "email", "phone", "address", "personname", "unknown")
+_IDS = ("id", "key", "identifier")
 _YES = ("yes", "y", "true", "1", "allowed", "possible", "nullable", "optional", "ja", "j", "oui")
 _NO = ("no", "n", "false", "0", "never", "none", "required", "notnull", "nein", "non")
 
@@ -46,19 +51,21 @@ _SEPARATORS = (";", "|", "\n", ",")
 """Separators of categories; the first one that occurs is used."""
 
 
-def read_codebook(codebook: pd.DataFrame) -> dict[str, dict]:
+def read_codebook(codebook: pd.DataFrame, *, keeps_ids: bool = False) -> dict[str, dict]:
     """The facts that a codebook gives on each column, in SDV's words: its sdtype, and any others.
 
     There must be a column of names (``name``, ``column``, ``variable`` or ``field``) and one of
-    types (``type``, ``kind`` or ``dtype``, with words like integer, date, text, ordinal, boolean).
-    Rows of ids, keys, emails and the like are left out. A row without a type gets it from its
-    values or its range. There may be ``min``, ``max``, ``values``, ``decimals``, ``missing`` (yes
-    or no), ``other`` and ``format``, or SDV's words for them. Capitals, spaces and underscores do
-    not matter, and other columns are ignored.
+    types (``type``, ``kind`` or ``dtype``, with words like integer, date, time, percent, text,
+    ordinal, boolean). Rows of ids, keys, emails and the like are left out; those of ids may be
+    kept, with nothing but that. A row without a type gets it from its values or its range. There
+    may be ``min``, ``max``, ``values``, ``decimals``, ``missing`` (yes or no), ``missing codes``,
+    ``other`` and ``format`` (of dates or numbers, or J/N for true and false), or SDV's words for
+    them. Capitals, spaces and underscores do not matter, and other columns, such as a unit, are
+    ignored.
 
-    Values are lists, or text with semicolons, bars, line breaks or commas between them; of ``1 =
-    male`` the ``1`` is taken. They become numbers if all of them are written as numbers are (``01``
-    is not) and the type is no word for text.
+    Values are lists, also as JSON, or text with semicolons, bars, line breaks or commas between
+    them; of ``1 = male`` the ``1`` is taken. They become numbers if all of them are written as
+    numbers are (``01`` is not) and the type is no word for text.
 
     Raises:
         ValueError: For a table that is no codebook, and for rows that cannot be read. The message
@@ -84,7 +91,95 @@ def read_codebook(codebook: pd.DataFrame) -> dict[str, dict]:
         name: {"sdtype": sdtype, **_facts(sdtype, word, row)}
         for name, sdtype, word, row in zip(names, sdtypes, words, rows, strict=True)
         if name is not None and sdtype is not None and sdtype not in _GENERATED
+    } | {
+        name: {"sdtype": "id"}
+        for name, sdtype in zip(names, sdtypes, strict=True)
+        if keeps_ids and name is not None and sdtype in _IDS
     }
+
+
+def filled_in(codebook: pd.DataFrame) -> pd.DataFrame:
+    """A codebook without the rows that a draft has left blank but for their name and unit."""
+    facts = [place for key, place in _headers(codebook).items() if key != "name"]
+    blank = codebook.iloc[:, facts].map(_is_blank).all(axis=1)
+    return pd.DataFrame(codebook[~blank]).reset_index(drop=True)
+
+
+def codebook_of(domain: Mapping[str, Mapping]) -> pd.DataFrame:
+    """A public domain, or the draft of one, as a codebook to fill in.
+
+    Raises ``ValueError`` for facts that a codebook has no column for.
+    """
+    rows = [_row(name, facts) for name, facts in domain.items()]
+    return pd.DataFrame(rows, columns=pd.Index(_COLUMNS), dtype=object)
+
+
+_COLUMNS = (
+    *("column", "type", "format", "min", "max", "values", "missing codes", "unit"),
+    *("decimals", "missing", "other"),
+)
+
+_IN_ROWS = {
+    "sdtype", "range_min", "range_max", "range_values", "decimal_places", "range_is_nullable",
+    "other_value", "datetime_format", "number_format", "true_value", "false_value", "missing_codes",
+}  # fmt: skip
+
+
+def _row(name: str, facts: Mapping) -> dict[str, Any]:
+    """The row of a column."""
+    others = [key for key, fact in facts.items() if fact is not None and key not in _IN_ROWS]
+    if others:
+        raise ValueError(
+            f"A codebook has no column for {others!r} of {name!r}: write .json or .yaml."
+        )
+    values, places = facts.get("range_values"), facts.get("decimal_places")
+    written = facts.get("datetime_format") or facts.get("number_format")
+    if facts.get("true_value") is not None:
+        written = f"{facts['true_value']}/{facts['false_value']}"
+    can_miss = {None: None, True: "yes", False: "no"}[facts.get("range_is_nullable")]
+    kind = _kind(facts)
+    cells = {
+        "column": name,
+        "type": kind,
+        "format": written,
+        "min": facts.get("range_min"),
+        "max": facts.get("range_max"),
+        "values": None if values is None else _together(list(values), kind),
+        "unit": None,
+        "missing codes": "; ".join(map(str, facts.get("missing_codes") or ())),
+        "decimals": None if kind == "integer" else places,
+        "missing": can_miss,
+        "other": facts.get("other_value"),
+    }
+    return {key: "" if cell is None else cell for key, cell in cells.items()}
+
+
+def _kind(facts: Mapping) -> str:
+    """The word for the type of a column, by its sdtype or, in a draft, by what is to be filled in.
+
+    It is empty where a draft does not know.
+    """
+    sdtype = facts.get("sdtype")
+    if sdtype is None:
+        numbers, values = "decimal_places" in facts, "range_values" in facts
+        if numbers and values:
+            return ""
+        dates = "datetime" if "range_min" in facts else "boolean"
+        sdtype = "numerical" if numbers else "categorical" if values else dates
+    if sdtype == "numerical":
+        return "integer" if facts.get("decimal_places") == 0 else "number"
+    values = facts.get("range_values")
+    if sdtype == "categorical" and values and all(isinstance(each, str) for each in values):
+        return "text"
+    return {"categorical": "category", "datetime": "date"}.get(sdtype, sdtype)
+
+
+def _together(values: list, kind: str) -> str:
+    """Values in one cell: with semicolons, or as JSON where these would be read as others."""
+    text = "; ".join(map(str, values))
+    found = _values(text, kind)
+    is_same = found == values and list(map(type, found)) == list(map(type, values))
+    return text if is_same else json.dumps(values, ensure_ascii=False)
 
 
 def _headers(codebook: pd.DataFrame) -> dict[str, int]:
@@ -132,22 +227,47 @@ def _sdtype(word: str, row: dict) -> str | None:
 
 def _facts(sdtype: str, word: str, row: dict) -> dict:
     """The documented facts that apply to a column of the sdtype."""
-    read: dict[str, Callable] = {"range_is_nullable": _truth}
+    read: dict[str, Callable] = {
+        "range_is_nullable": _truth,
+        "missing_codes": lambda cell: list(map(str, _values(cell, "text"))),
+    }
     if sdtype in ("categorical", "ordinal"):
         read |= {"range_values": lambda cell: _values(cell, word), "other_value": lambda cell: cell}
     elif sdtype != "boolean":
-        read |= {"range_min": _bound, "range_max": _bound}
-        extra = {"numerical": ("decimal_places", _whole), "datetime": ("datetime_format", str)}
-        read |= dict([extra[sdtype]])
+        end = _bound if sdtype == "numerical" else _moment
+        read |= {"range_min": end, "range_max": end}
+        read |= {"decimal_places": _whole} if sdtype == "numerical" else {}
     facts = {key: reader(row[key]) for key, reader in read.items() if row.get(key) is not None}
     if sdtype == "numerical" and word in _WHOLE:
         facts.setdefault("decimal_places", 0)
-    return facts
+    return {**_written(sdtype, word, row.get("format")), **facts}
+
+
+def _written(sdtype: str, word: str, form: Any) -> dict:
+    """What a word for a type and a format say of how cells are written."""
+    form = None if form is None else str(form).strip()
+    if word == "time":
+        return dict(TimeOfDay(**({} if form is None else {"datetime_format": form})))
+    if sdtype == "numerical":
+        form = "1234.5%" if form is None and word == "percent" else form
+        return {} if form is None else {"number_format": form}
+    if sdtype == "boolean" and form is not None:
+        true, _, false = form.partition("/")
+        return dict(Boolean(true.strip(), false.strip()))
+    return {"datetime_format": form} if sdtype == "datetime" and form is not None else {}
+
+
+def _moment(cell: Any) -> Any:
+    """An end of a range of dates: text stays as it is written."""
+    return cell.strip() if isinstance(cell, str) else cell
 
 
 def _values(cell: Any, word: str) -> list:
     if not isinstance(cell, str):
         return list(cell) if isinstance(cell, list | tuple | range) else [cell]
+    with suppress(ValueError):
+        if isinstance(found := json.loads(cell), list):
+            return found
     separator = next((each for each in _SEPARATORS if each in cell), ";")
     texts = [text.split("=")[0].strip() for text in cell.split(separator)]
     texts = [text for text in texts if text]

@@ -1,10 +1,11 @@
-"""Public domains in files that people can read and write: JSON, and YAML if it is installed."""
+"""Public domains in files that people can read and write: JSON, YAML and spreadsheets."""
 
 import datetime
 import json
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,10 +16,15 @@ from pandas.api.typing import NaTType
 
 from sdv_privpgd.base.damage import undamaged
 from sdv_privpgd.columns.scalars import plain
+from sdv_privpgd.drafting.codebook import codebook_of, filled_in, read_codebook
 
 _VALUES = "range_values", "other_value"
 
 _YAML = (".yaml", ".yml")
+SHEETS = (".csv", ".xlsx")
+
+FILES = (".json", *_YAML, *SHEETS)
+"""The endings of files that hold a domain."""
 
 _MOST_PRINTED = 40
 """Items of a list that are all printed."""
@@ -28,11 +34,13 @@ def read_domain(path: str | Path) -> dict[str, dict]:
     """The public domain that a file holds, for ``public_domain``.
 
     Args:
-        path: A JSON file (``.json``), or a YAML file (``.yaml`` or ``.yml``, which needs PyYAML).
+        path: A JSON file (``.json``), a YAML file (``.yaml`` or ``.yml``, which needs PyYAML), or a
+            codebook, which has a row for each column: ``.csv``, or ``.xlsx``, which needs openpyxl.
+            It says the sdtypes, too; ``drafting.codebook.read_codebook`` describes its columns.
 
     Raises:
         ValueError: For another ending, and for a file that does not map columns to facts.
-        ImportError: For YAML if PyYAML is not installed.
+        ImportError: For YAML or a workbook if what reads it is not installed.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -41,6 +49,8 @@ def read_domain(path: str | Path) -> dict[str, dict]:
     {'age': {'range_min': 0, 'range_max': 110}}
     """
     path = Path(path)
+    if path.suffix.lower() in SHEETS:
+        return _of_codebook(path)
     yaml = _yaml_for(path)
     kind, load = ("JSON", json.loads) if yaml is None else ("YAML", yaml.safe_load)
     with undamaged(path, kind, OSError):
@@ -58,12 +68,13 @@ def read_domain(path: str | Path) -> dict[str, dict]:
 def write_domain(domain: Mapping[str, Mapping], path: str | Path) -> Path:
     """Writes a public domain to a file that ``read_domain`` reads, and returns the file's path.
 
-    Dates are written as text in their column's format, or in ISO 8601.
+    Dates are written as text in their column's format, or in ISO 8601. A codebook (``.csv`` or
+    ``.xlsx``) has a row for each column.
 
     Raises:
-        ValueError: For another ending than ``.json``, ``.yaml`` or ``.yml``, and for a fact that
+        ValueError: For another ending than those that ``read_domain`` reads, and for a fact that
             such files cannot hold, such as bytes.
-        ImportError: For YAML if PyYAML is not installed.
+        ImportError: For YAML or a workbook if what writes it is not installed.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -71,8 +82,16 @@ def write_domain(domain: Mapping[str, Mapping], path: str | Path) -> Path:
     'domain.json'
     """
     path = Path(path)
-    yaml = _yaml_for(path)
     facts = plain_domain(domain)
+    if path.suffix.lower() in SHEETS:
+        sheet = codebook_of(facts)
+        if path.suffix.lower() == ".csv":
+            sheet.to_csv(path, index=False)
+        else:
+            _require_openpyxl(path)
+            sheet.to_excel(path, index=False)
+        return path
+    yaml = _yaml_for(path)
     if yaml is None:
         text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
     else:
@@ -81,6 +100,26 @@ def write_domain(domain: Mapping[str, Mapping], path: str | Path) -> Path:
             text = yaml.safe_dump(facts, sort_keys=False)
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def _of_codebook(path: Path) -> dict[str, dict]:
+    """The facts of a codebook in a file. Text stays as it is written."""
+    told: dict[str, Any] = {"dtype": object, "na_values": [""], "keep_default_na": False}
+    with undamaged(path, "a codebook", OSError, ImportError):
+        if path.suffix.lower() == ".csv":
+            # Excel writes semicolons where a comma stands before decimals.
+            first = path.read_text(encoding="utf-8-sig").partition("\n")[0]
+            sep = ";" if first.count(";") > first.count(",") else ","
+            sheet = pd.read_csv(path, sep=sep, encoding="utf-8-sig", **told)
+        else:
+            _require_openpyxl(path)
+            sheet = pd.read_excel(path, **told)
+        return read_codebook(filled_in(sheet), keeps_ids=True)
+
+
+def _require_openpyxl(path: Path) -> None:
+    if find_spec("openpyxl") is None:
+        raise ImportError(f"{path} needs openpyxl: pip install openpyxl. A .csv needs nothing.")
 
 
 def plain_domain(domain: Mapping[str, Mapping], *, keeps: bool = False) -> dict[str, dict]:
@@ -158,8 +197,7 @@ def _yaml_for(path: Path) -> ModuleType | None:
         return None
     if path.suffix.lower() not in _YAML:
         raise ValueError(
-            "A public domain is kept in a file that ends in .json, .yaml or .yml, got "
-            f"{str(path)!r}."
+            f"A public domain is kept in a file that ends in {', '.join(FILES)}, got {str(path)!r}."
         )
     try:
         import yaml

@@ -8,7 +8,7 @@ from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.constraints.limits import Constraints
 from sdv_privpgd.fitting.checks import check
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.settings import People, Settings
+from sdv_privpgd.fitting.settings import People, Settings, usual_delta
 from sdv_privpgd.methods.importance import Target, importance_of, weighed
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.names import method_of
@@ -17,7 +17,7 @@ from sdv_privpgd.methods.names import method_of
 def asked(
     columns: Mapping[str, Mapping],
     epsilon: float,
-    delta: float = 1e-5,
+    delta: float | None = None,
     *,
     adjacency: str = "replace_one",
     people: People | None = None,
@@ -50,7 +50,8 @@ def asked(
             )
     settings = Settings(
         epsilon=epsilon,
-        delta=delta,
+        delta=usual_delta(adjacency) if delta is None else delta,
+        delta_is_usual=delta is None,
         adjacency=adjacency,  # pyright: ignore[reportArgumentType]  (it is parsed)
         people=people,  # pyright: ignore[reportArgumentType]  (it is checked)
         discovery_share=discovery_share,

@@ -73,6 +73,17 @@ class FittedTable(SampledTable):
     name: str = "table"
     notes: Mapping[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        """What matters of it in a line: what it is of, what it spent, whether to read on."""
+        rows = "" if self.num_rows is None else f", {self.num_rows:,} rows"
+        unit = self.ledger.unit + ("" if self.ledger.says_whose else ", not one person")
+        noted = len(self.warnings)
+        return (
+            f"FittedTable({len(self.fitted.schema.columns)} columns{rows}, by "
+            f"{' + '.join(self.settings.method.parts)}; epsilon {self.ledger.spent():.4g} at delta "
+            f"{self.ledger.delta:g} for {unit}; {noted} warning{'s' * (noted != 1)})"
+        )
+
     def report(self, path: str | Path | None = None) -> Report:
         """What was spent and how well the rows fit the noisy answers, as text, page and numbers.
 
@@ -306,7 +317,7 @@ def fit_table(
     table: Any,
     columns: Mapping[str, Mapping],
     epsilon: float,
-    delta: float = 1e-5,
+    delta: float | None = None,
     *,
     adjacency: str = "replace_one",
     people: People | None = None,
@@ -336,10 +347,12 @@ def fit_table(
             dictionary of the same facts with its ``sdtype``. What is left out is found privately. A
             ``Key`` is not modelled: it is made anew for each row.
         epsilon: What the fit may spend. 1 is usual; below 0.2 only large tables have much to show.
-        delta: Choose it well below 1 / (number of rows).
+        delta: Choose it well below 1 / (number of rows). By default it is a tenth of that, and no
+            more than 1e-5; where the number of rows is private it has to be given.
         adjacency: ``"replace_one"``, where the number of rows is public, or ``"add_remove"``.
         people: Whose the rows are: ``People("patient", max_rows=4)`` reads no more than so many
-            rows of a person, and protects all of them. By default each person has one row.
+            rows of a person, and protects all of them; ``People(rows_are_people=True)`` says that
+            each row is another person's. Without either, one row is protected and no person.
         discovery_share: Part of the budget, at most, for what is not declared.
         method: What is asked, and what makes rows of the answers: ``"privpgd"``, ``"independent"``,
             ``"mst"``, ``"aim"``, ``"mwem"``, ``"privsyn"``, ``"privmrf"``, ``"rap"``, ``"rap++"``,
@@ -409,12 +422,12 @@ def fit_table(
             )
         after.followed_by(settings.ledger())  # refuses, if it does, before a row is read
     running = prepared(settings, description, table, after=after, allow_lost=allow_lost)
-    days = running.fit.description.on_days
-    for sentence in days:
+    before = running.fit.told_before
+    for sentence in before:
         warnings.warn(sentence, stacklevel=2)
     with _noted(running):
         done = running.run(progress, stops=True)
-    said = [sentence for sentence in done.warnings if sentence not in days]
+    said = [sentence for sentence in done.warnings if sentence not in before]
     if said:  # what was said before the fit is not said again
         warnings.warn(in_one(said), stacklevel=2)
     return done
@@ -423,7 +436,7 @@ def fit_table(
 def plan_table(
     columns: Mapping[str, Mapping],
     epsilon: float,
-    delta: float = 1e-5,
+    delta: float | None = None,
     *,
     num_rows: int,
     **told: Any,
@@ -455,7 +468,11 @@ def plan_table(
 
 
 def check(
-    table: Any, columns: Mapping[str, Mapping], epsilon: float, delta: float = 1e-5, **told: Any
+    table: Any,
+    columns: Mapping[str, Mapping],
+    epsilon: float,
+    delta: float | None = None,
+    **told: Any,
 ) -> Report:
     """Returns what ``fit_table`` would make of each column of a table. Public.
 
@@ -482,11 +499,22 @@ def check(
     """
     settings, description = asked(columns, epsilon, delta, **told)
     check_match(settings, description)
+    return check_report(*checked(settings, description, table))
+
+
+def checked(
+    settings: Settings, description: Description, table: Any
+) -> tuple[Settings, Description, int | None, list[str]]:
+    """Returns what ``check_report`` says of a table: what a fit is told, and what it would raise.
+
+    No cell is read.
+    """
     try:
         private = opened(table, description, settings.people.limit, settings.objections)
     except ValueError as error:
-        return check_report(settings, description, None, [str(error)])
-    return check_report(settings, description, private.known_rows(settings.adjacency))
+        return settings, description, None, [str(error)]
+    rows = private.known_rows(settings.adjacency)
+    return settings.for_rows(rows), description, rows, []
 
 
 def prepared(
@@ -502,6 +530,7 @@ def prepared(
     Raises ``ValueError`` if the table is not as it is described, or has no rows if that is public.
     """
     private = opened(table, description, settings.people.limit, settings.objections)
+    settings = settings.for_rows(private.known_rows(settings.adjacency))
     timeless = frozenset(name for name in description.modelled if private.has_days(name))
     running = running_fit(settings, replace(description, timeless=timeless), private, after=after)
     running.allow_lost = checked_lost(allow_lost, description)

@@ -16,7 +16,6 @@ from sdv_privpgd.discovery.plan import least_rows
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.page import Items, Page, Report, Section, Table, Text
 from sdv_privpgd.report.privacy import WIDTH
 from sdv_privpgd.report.warnings import on_delta
@@ -128,20 +127,19 @@ def check_report(
     """Returns what becomes of each column as text, page and numbers. Public.
 
     Args:
-        settings: Of the fit.
+        settings: Of the fit, with the delta for so many rows.
         description: Of the table.
         num_rows: The number of rows, where it is public.
         refused: Sentences on what keeps a fit from reading the table.
     """
-    told = fates(settings, description, num_rows)
-    ledger: PrivacyLedger = settings.ledger()
+    told, ledger = fates(settings, description, num_rows), settings.ledger()
     lost = [*refused, *on_lost(told)]
     notes = [
         *on_repeated_ids(
             [each for each in description.repeated_ids if each != settings.people.column],
-            settings.people.max_rows,
+            says_whose=settings.people.is_said,
         ),
-        *on_names(description.facts),
+        *on_names(description.facts, says_whose=settings.people.is_said),
         *description.on_days,
         *(on_delta(settings.delta) if num_rows is None else on_delta(settings.delta, num_rows)),
     ]

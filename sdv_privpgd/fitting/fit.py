@@ -14,6 +14,7 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.mismatch import on_ends
+from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.plan import SPREAD, Discovery, discover, reserved_delta, rows_unseen
 from sdv_privpgd.discovery.shaping import find_shapes, part_for_shapes
@@ -121,7 +122,7 @@ class Fitted:
                 *(f"Not enforced: {reason}" for reason in self.refusals),
                 *description.on_days,
                 *on_ends(description.declared.stated, description.known),
-                *on_repeated_ids(ids, ledger.rows_per_person),
+                *on_repeated_ids(ids, says_whose=ledger.says_whose),
             ),
         )
         return warnings_of(facts)
@@ -214,6 +215,13 @@ class Fit:
         apart = part_for_shapes(len(description.pairs), len(description.modelled))
         whole = Fraction(self.settings.discovery_share) * (1 - apart)
         return whole * description.share_looked_into, whole * description.more_for_categories
+
+    @property
+    def told_before(self) -> list[str]:
+        """Sentences on what is worth a look by names and declarations alone."""
+        description = self.description
+        named = on_names(description.facts, says_whose=self.settings.people.is_said)
+        return [*named, *description.on_days]
 
     @property
     def has_answers(self) -> bool:

@@ -86,6 +86,7 @@ _OF_PEOPLE = (
 def planned(settings: Settings, description: Description, num_rows: int) -> Report:
     """What a fit to so many rows would ask, and how large its errors are to be expected."""
     num_rows = check_integer("num_rows", num_rows, least=0)
+    settings = settings.for_rows(num_rows)
     missing = pd.Series([None] * num_rows, dtype=object)
     columns = dict.fromkeys([*description.columns, *description.measured], missing)
     # Rare categories, so that both questions about those that nobody declared are planned.
@@ -98,10 +99,10 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     notes = [
         *on_repeated_ids(
             [each for each in description.repeated_ids if each != settings.people.column],
-            settings.people.max_rows,
+            says_whose=settings.people.is_said,
         ),
         *([_OF_PEOPLE] if settings.people.weighed else []),
-        *on_names(description.facts),
+        *on_names(description.facts, says_whose=settings.people.is_said),
         *description.on_days,
         *on_delta(settings.delta, num_rows),
         *_on_categories(description.uncategorized, fit.books.ledger),

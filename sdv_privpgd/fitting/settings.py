@@ -28,6 +28,8 @@ class People:
             ``adjacency="add_remove"`` and is not modelled. ``None`` takes it for granted that
             nobody has more rows.
         max_rows: The largest number of rows that one person may have.
+        rows_are_people: Whether each row is another person's. Who does not say so and names no
+            column protects a row, and reports say what a person with several would have.
         weighed: Whether each row of a person counts as 1 / the number of those that are read, in
             place of 1, so that shares are of people, and the noise is that of one row for any
             ``max_rows``.
@@ -47,6 +49,7 @@ class People:
     column: str | None = None
     max_rows: int = 1
     _: KW_ONLY
+    rows_are_people: bool = False
     weighed: bool = False
     sequence_index: str | None = None
     previous: Sequence[str] | str = ()
@@ -55,6 +58,7 @@ class People:
     def __post_init__(self) -> None:
         checked: Mapping[str, Any] = {
             "max_rows": check_integer("max_rows", self.max_rows),
+            "rows_are_people": check_flag("rows_are_people", self.rows_are_people),
             "weighed": check_flag("weighed", self.weighed),
             "previous": check_names("previous", self.previous),
             "context_columns": check_names("context_columns", self.context_columns),
@@ -68,6 +72,11 @@ class People:
         for name in ("column", "sequence_index"):
             if not isinstance(getattr(self, name), str | None):
                 yield f"{name} must be the name of a column, got {getattr(self, name)!r}."
+        if self.rows_are_people and (self.column is not None or self.max_rows > 1):
+            yield (
+                "rows_are_people=True says that nobody has two rows: leave it out, or else column "
+                "and max_rows."
+            )
         if self.weighed and self.column is None:
             yield (
                 "weighed=True needs column=..., which says whose a row is: without it nobody knows "
@@ -113,6 +122,11 @@ class People:
         return None if self.column is None else (self.column, self.max_rows, self.weighed)
 
     @property
+    def is_said(self) -> bool:
+        """Whether somebody has said whose the rows are."""
+        return self.column is not None or self.max_rows > 1 or self.rows_are_people
+
+    @property
     def visits(self) -> Visits | None:
         """The order of a person's rows, if they have one."""
         if self.column is None or self.sequence_index is None:
@@ -133,6 +147,7 @@ class Settings:
     Attributes:
         epsilon: What the fit may spend, at ``delta``.
         delta: Choose it well below 1 / (number of rows).
+        delta_is_usual: Whether nobody chose it, so that it follows from a public number of rows.
         adjacency: Which tables are neighbors: ``replace_one`` or ``add_remove``.
         people: Whose the rows are.
         discovery_share: Part of the budget for what is not declared.
@@ -143,6 +158,7 @@ class Settings:
     epsilon: float
     method: Method
     delta: float = 1e-5
+    delta_is_usual: bool = False
     adjacency: Adjacency = Adjacency.REPLACE_ONE
     people: People = field(default_factory=People)
     discovery_share: float = 0.2
@@ -193,6 +209,12 @@ class Settings:
             said += [f"epsilon={self.epsilon:g} promises next to nothing; 0.1 to 10 is usual."]
         return said
 
+    def for_rows(self, number: int | None) -> "Settings":
+        """The same, where nobody chose a delta with that of a table of so many rows, if public."""
+        if not self.delta_is_usual or not number:
+            return self
+        return replace(self, delta=min(usual_delta(self.adjacency), 1 / (10 * number)))
+
     @property
     def own_delta(self) -> Fraction:
         """The part of delta that the method needs: that of samples, where it trains by them."""
@@ -208,6 +230,7 @@ class Settings:
             reserved=reserved,
             people=self.people.column,
             weighed=self.people.weighed,
+            rows_are_people=self.people.rows_are_people,
         )
 
     def require(self, books: PrivacyLedger) -> None:
@@ -226,6 +249,20 @@ class Settings:
                 f"{'; '.join(changed)}: the books of the fit that is to be gone on with say whom "
                 "it protects. Set it back, or fit anew."
             )
+
+
+def usual_delta(adjacency: Adjacency | str) -> float:
+    """The delta of a fit where nobody chose one, before the number of rows is known.
+
+    Raises ``ValueError`` where that number is private, for no delta can follow from it then.
+    """
+    if Adjacency.parse(adjacency) is Adjacency.ADD_REMOVE:
+        raise ValueError(
+            "delta must be given under adjacency='add_remove': the number of rows is private, and "
+            "no default can follow from it. Choose one far below 1 / (a number of rows that you "
+            "would say without looking): 1e-6 is for up to 100,000."
+        )
+    return Settings.delta
 
 
 def with_sequence(people: People, table: Mapping[str, Any]) -> People:

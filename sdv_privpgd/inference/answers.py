@@ -31,7 +31,7 @@ def on_people(release: Release) -> tuple[str, ...]:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Answer:
     """A number, or a date or a category, and how sure it is.
 
@@ -79,6 +79,14 @@ class Answer:
             raise ValueError(f"No interval is known: {_MODELS}.")
         return self.statistic.interval(kind, level)
 
+    def __repr__(self) -> str:
+        """The answer in a line: the number, and its interval for this table if one is known."""
+        how = self.unit, self.datetime_format
+        known = f"no interval: from the {self.basis}"
+        if self.statistic is not None:
+            known = f"95 %: {_range(self.interval(), *how)}"
+        return f"Answer({self.question!r}: {_written(self.estimate, *how)}, {known})"
+
     def __str__(self) -> str:
         how = self.unit, self.datetime_format
         text = f"{self.question}: {_written(self.estimate, *how)}"
@@ -99,7 +107,7 @@ class Answer:
         return " ".join([". ".join(sentences) + ".", *self.notes])
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TableAnswer:
     """A table of counts, and how sure each is.
 
@@ -146,6 +154,13 @@ class TableAnswer:
         if self.stddev is None:
             return frame
         return frame.assign(stddev=self.stddev).join(self.interval(kind, level))
+
+    def __repr__(self) -> str:
+        """The table in a line: how many counts it has, and how sure they are."""
+        sure = f"no interval: from the {self.basis}"
+        if self.stddev is not None:
+            sure = f"standard deviation of the noise {self.stddev.max():,.3g} at most"
+        return f"TableAnswer({self.question!r}: {len(self.estimate):,} counts, {sure})"
 
     def __str__(self) -> str:
         title = self.question

@@ -9,7 +9,7 @@ from scipy.special import ndtr  # pyright: ignore[reportMissingTypeStubs]
 from sdv_privpgd.inference.intervals import deviations
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Regression:
     """Coefficients of the population, and how sure they are. Public.
 
@@ -62,6 +62,12 @@ class Regression:
                 f"{tails[1]:.4g}]": ends["high"],
             }
         )
+
+    def __repr__(self) -> str:
+        """The coefficients in a line, each with its standard error."""
+        found = zip(self.coefficients.items(), self.stddev, strict=True)
+        terms = ", ".join(f"{name} {value:.4g} ± {error:.2g}" for (name, value), error in found)
+        return f"Regression({self.title!r}: {terms})"
 
     def __str__(self) -> str:
         table = self.summary().to_string(float_format="{:.4g}".format)

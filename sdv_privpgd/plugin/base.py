@@ -25,7 +25,7 @@ from sdv_privpgd.constraints.limits import Constraints
 from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import FittedTable
-from sdv_privpgd.fitting.settings import People, Settings, check_people
+from sdv_privpgd.fitting.settings import People, Settings, check_people, usual_delta
 from sdv_privpgd.methods.importance import Target, importance_of, weighed
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.names import method_of
@@ -86,7 +86,7 @@ class PrivateSynthesizer(
         self,
         metadata: Metadata,
         epsilon: float,
-        delta: float = 1e-5,
+        delta: float | None = None,
         *,
         adjacency: str = "replace_one",
         people: People | None = None,
@@ -149,14 +149,16 @@ class PrivateSynthesizer(
         self.seed = check_integer("seed", self.seed, least=0)
         self.public_domain = named_by_text(self.public_domain)
         settings = self._settings()
-        for name in ("epsilon", "delta", "people", "discovery_share"):
+        for name in ("epsilon", "people", "discovery_share"):
             setattr(self, name, getattr(settings, name))
+        self.delta = None if settings.delta_is_usual else settings.delta
         self.adjacency = settings.adjacency.value
 
     def _settings(self) -> Settings:
         return Settings(
             epsilon=self.epsilon,
-            delta=self.delta,
+            delta=usual_delta(self.adjacency) if self.delta is None else self.delta,
+            delta_is_usual=self.delta is None,
             adjacency=self.adjacency,  # pyright: ignore[reportArgumentType]  (it is parsed)
             people=self.people,
             discovery_share=self.discovery_share,

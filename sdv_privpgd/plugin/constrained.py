@@ -35,7 +35,6 @@ class ConstrainedRows(FittedState):
     """Constraints of ``sdv.cag`` that rows will meet."""
 
     epsilon: float
-    delta: float
 
     def add_constraints(self, constraints) -> None:
         """Adds constraints of ``sdv.cag`` that all sampled rows will meet after the next fit.
@@ -74,9 +73,10 @@ class ConstrainedRows(FittedState):
 
     def _warn_of_cost(self, why: str) -> None:
         """Says what SDV advises without a word on the cost."""
+        ledger = self.ledger
         warnings.warn(
-            f"{why} fitted again, which spends epsilon {self.epsilon:g} at delta {self.delta:g} "
-            f"once more on the same people. So far {self.ledger.spent():.4g} was spent.",
+            f"{why} fitted again, which spends epsilon {self.epsilon:g} at delta {ledger.delta:g} "
+            f"once more on the same people. So far {ledger.spent():.4g} was spent.",
             RefitWarning,
             stacklevel=3,
         )

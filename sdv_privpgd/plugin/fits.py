@@ -117,21 +117,21 @@ class FitsOfTables(FittedState):
         table = self._open(data, description)
         description = replace(description, dtypes=self._kept(table, description))
         self._require_rows(table)
+        settings = settings.for_rows(table.known_rows(settings.adjacency))
         for sentence in on_undeclared(settings, description):
             warnings.warn(sentence, stacklevel=2)
         timeless = frozenset(name for name in description.modelled if table.has_days(name))
         description = replace(description, timeless=timeless)
-        for sentence in description.on_days:
+        fit = Fit(settings, description)
+        for sentence in fit.told_before:
             warnings.warn(sentence, stacklevel=2)
         if not self.discovery_share:
             _ = description.schema
         running = RunningFit(
-            fit=Fit(settings, description),
-            private=table,
-            allow_lost=checked_lost(allow_lost, description),
+            fit=fit, private=table, allow_lost=checked_lost(allow_lost, description)
         )
         self._run(running, self._names_of(data), stops=True)
-        self._speak_up(description.on_days)
+        self._speak_up(fit.told_before)
 
     def check(self, data) -> Report:
         """Returns what ``fit`` would make of each column of a table. Public.
@@ -144,7 +144,7 @@ class FitsOfTables(FittedState):
             rows = self._open(data, description).known_rows(settings.adjacency)
         except InvalidDataError as error:
             return check_report(settings, description, None, [str(error)])
-        return check_report(settings, description, rows)
+        return check_report(settings.for_rows(rows), description, rows)
 
     @property
     def planned_ledger(self) -> PrivacyLedger:
@@ -186,7 +186,8 @@ class FitsOfTables(FittedState):
             table = None if data is None else self._open(data, description)
             self._require_rows(table)
             self._require_same_rows(kept, table)
-            settings = replace(settings, epsilon=kept.ledger.epsilon)  # a refinement has more
+            # A refinement has more, and the number of rows has said the delta.
+            settings = replace(settings, epsilon=kept.ledger.epsilon, delta=kept.ledger.delta)
             fit = Fit(
                 settings,
                 description,
@@ -239,6 +240,7 @@ class FitsOfTables(FittedState):
         names = (self._gives_frames, self._original_columns)
         table = EncodedTable(processed_data[self._table_name])
         self._require_rows(table)
+        settings = settings.for_rows(table.known_rows(settings.adjacency))
         fit = Fit(settings, description, doubts={} if fitted is None else fitted.doubts)
         self._run(RunningFit(fit=fit, private=table), names)
         self._speak_up()

@@ -20,7 +20,16 @@ class ShownFit(FittedState):
     """What a fit shows of itself. Public, but for ``evaluate``."""
 
     adjacency: str
+    epsilon: float
     target: Target
+
+    def __repr__(self) -> str:
+        """What matters of it in a line: before a fit what it may spend, after it what it is of."""
+        if self._fitted_table is None:
+            number = len(self._get_table_metadata().columns)
+            what = f"{number} columns, epsilon {self.epsilon:g}, {self.adjacency}, not fitted"
+            return f"{type(self).__name__}({what})"
+        return f"{type(self).__name__}({self.fitted_table!r})"
 
     def report(self, path: str | Path | None = None) -> Report:
         """What was spent, and how well the rows fit the noisy answers. Public.

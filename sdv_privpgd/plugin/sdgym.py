@@ -15,7 +15,11 @@ from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 
 
 def variant(
-    epsilon: float, delta: float = 1e-5, *, synthesizer: str = "PrivPGDSynthesizer", **settings: Any
+    epsilon: float,
+    delta: float | None = None,
+    *,
+    synthesizer: str = "PrivPGDSynthesizer",
+    **settings: Any,
 ) -> type:
     """A class for SDGym's ``custom_synthesizers``, under a name that says what it may spend.
 
@@ -38,7 +42,8 @@ def variant(
             f"synthesizer must be the name of one that SDGym knows, such as 'PrivPGDSynthesizer', "
             f"got {synthesizer!r}."
         )
-    parameters = {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta), **settings}
+    parameters = {"epsilon": check_epsilon(epsilon), **settings}
+    parameters |= {} if delta is None else {"delta": check_delta(delta)}
     told = [
         f"{name}={value}"
         for name, value in parameters.items()

@@ -21,7 +21,8 @@ class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):
             categories and precisions in it are dropped unless ``public_metadata`` is set, because
             SDV's detection reads them off the table.
         epsilon: What each ``fit`` may spend, positive.
-        delta: Strictly between 0 and 1; choose it well below 1 / (number of rows).
+        delta: Strictly between 0 and 1; choose it well below 1 / (number of rows). By default it
+            is a tenth of that, and no more than 1e-5; under ``'add_remove'`` it has to be given.
         adjacency: ``'replace_one'``: one row's values may change, the number of rows is public.
             ``'add_remove'``: the number of rows is private, too, and takes 1 % of the budget.
         people: Whose the rows are: ``People("patient", max_rows=4)`` reads no more than so many

@@ -120,6 +120,8 @@ class PrivacyLedger:
     not read; ``None`` where that number was taken for granted."""
     weighed: bool = False
     """Whether each row of a person counted as 1 / the number of those that were read."""
+    rows_are_people: bool = False
+    """Whether somebody has said that each row is another person's."""
 
     def __post_init__(self) -> None:
         rows = self.rows_per_person
@@ -138,6 +140,7 @@ class PrivacyLedger:
         reserved: Fraction = Fraction(0),
         people: str | None = None,
         weighed: bool = False,
+        rows_are_people: bool = False,
     ) -> "PrivacyLedger":
         """An empty ledger over the largest mu^2 that (epsilon, delta)-DP allows.
 
@@ -155,6 +158,7 @@ class PrivacyLedger:
             reserved=reserved,
             people=people,
             weighed=weighed,
+            rows_are_people=rows_are_people,
         )
 
     @property
@@ -204,8 +208,19 @@ class PrivacyLedger:
                 f"all rows of one person, of which {self.rows_per_person} at most are used"
                 f"{together} (told apart by {self.people!r})"
             )
+        if self.rows_are_people:
+            return "the row of one person"
         rows = self.rows_per_person
         return "one row" if rows == 1 else f"up to {rows} rows of one person"
+
+    @property
+    def says_whose(self) -> bool:
+        """Whether somebody has said whose the rows are.
+
+        >>> PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE).says_whose
+        False
+        """
+        return self.people is not None or self.rows_per_person > 1 or self.rows_are_people
 
     @property
     def mu_squared(self) -> Fraction:
@@ -266,6 +281,7 @@ class PrivacyLedger:
             charges=self.charges + later.charges,
             reserved=reserved,
             people=self.people if self.people == later.people else None,
+            rows_are_people=self.rows_are_people and later.rows_are_people,
         )
 
     def spent(self, delta: float | None = None, adjacency: Adjacency | str | None = None) -> float:
@@ -296,6 +312,7 @@ class PrivacyLedger:
             "rows_per_person": self.rows_per_person,
             "people": self.people,
             "weighed": self.weighed,
+            "rows_are_people": self.rows_are_people,
             "units": self.units,
             "epsilon": self.epsilon,
             "delta": self.delta,

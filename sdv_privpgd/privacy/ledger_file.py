@@ -49,6 +49,7 @@ def read_ledger(text: str) -> PrivacyLedger:
         reserved=_entry(facts, "reserved_delta", _amount),
         people=_entry(facts, "people", _optional(str)) if "people" in facts else None,
         weighed=_entry(facts, "weighed", bool) if "weighed" in facts else False,
+        rows_are_people=_entry(facts, "rows_are_people", bool),
     )
     if ledger.mu_squared != _entry(facts, "spent_mu_squared", _amount) or ledger.remaining < 0:
         raise ValueError("The charges of the ledger are not what it says was spent.")

@@ -50,7 +50,7 @@ def measure(
     table: Any,
     columns: Mapping[str, Mapping],
     epsilon: float,
-    delta: float = 1e-5,
+    delta: float | None = None,
     *,
     holder: str,
     adjacency: str = "replace_one",
@@ -73,7 +73,7 @@ def measure(
         columns: What is public of each column, as ``fit_table`` takes it, without gaps: nothing is
             discovered.
         epsilon: What may be spent.
-        delta: Choose it well below 1 / (number of rows).
+        delta: As ``fit_table`` takes it.
         holder: Whose table it is: a public name that no other holder has.
         adjacency: ``"replace_one"``, where the number of rows is public, or ``"add_remove"``.
         people: Whose the rows are, as ``fit_table`` takes it. An order of rows must be the same for
@@ -116,7 +116,7 @@ def measure(
         method=method,
         target=target,
     )
-    for sentence in [*on_delta(measuring.ledger.delta), *measuring.fit.description.on_days]:
+    for sentence in [*on_delta(measuring.ledger.delta), *measuring.fit.told_before]:
         warnings.warn(sentence, stacklevel=2)
     measured = measuring.run(progress)
     if measured.warnings:
@@ -202,7 +202,7 @@ def prepared(
     table: Any,
     columns: Mapping[str, Mapping],
     epsilon: float,
-    delta: float = 1e-5,
+    delta: float | None = None,
     *,
     holder: str,
     method: Method | str = "privpgd",
@@ -213,6 +213,7 @@ def prepared(
         raise ValueError(f"holder must name whose table it is, got {holder!r}.")
     plan, description, words = questions(columns, epsilon, delta, method=method, **settings)
     private = opened(table, description, plan.people.limit, plan.objections)
+    plan = plan.for_rows(private.known_rows(plan.adjacency))
     days = frozenset(name for name in description.modelled if private.has_days(name))
     description = replace(description, timeless=description.timeless | days)
     fit = Fit(plan, description, doubts={})
@@ -255,7 +256,7 @@ def _public_cuts(facts: NumberFacts, number: int) -> Sequence[float]:
 def questions(
     columns: Mapping[str, Mapping],
     epsilon: float,
-    delta: float = 1e-5,
+    delta: float | None = None,
     *,
     method: Method | str = "privpgd",
     num_bins: int | None = None,

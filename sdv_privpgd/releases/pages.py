@@ -12,6 +12,7 @@ from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.privacy.composition import epsilon_in_all
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.releases.holders import Holder
 from sdv_privpgd.releases.tidy_tables import TidyTable
@@ -33,7 +34,14 @@ from sdv_privpgd.report.page import (
     long_table,
     read_first,
 )
-from sdv_privpgd.report.privacy import WIDTH, events, ledger_table, privacy_report, worth_a_look
+from sdv_privpgd.report.privacy import (
+    WIDTH,
+    events,
+    first_line,
+    ledger_table,
+    privacy_report,
+    worth_a_look,
+)
 from sdv_privpgd.report.release import model_sections, visits_sections
 
 _NEIGHBORS = {
@@ -76,10 +84,20 @@ def promises(holders: Sequence[Holder]) -> list[str]:
     return said
 
 
+def _least_protected(holders: Sequence[Holder]) -> PrivacyLedger | None:
+    """The ledger that spent most, of those for which nobody has said whose the rows are."""
+    unsaid = [holder.ledger for holder in holders if not holder.ledger.says_whose]
+    return max(unsaid, key=lambda ledger: ledger.mu_squared, default=None)
+
+
 def holders_text(holders: Sequence[Holder], *, notes: Sequence[str] = ()) -> str:
     """The promises, and each holder's ledger, as text of at most 98 characters a line."""
     program = f"Privacy report (sdv-privpgd {version('sdv-privpgd')}): {len(holders)} holders"
-    paragraphs = [program, *(fill(sentence, WIDTH) for sentence in promises(holders))]
+    paragraphs = [
+        *(fill(part.text, WIDTH) for part in first_line(_least_protected(holders))),
+        program,
+        *(fill(sentence, WIDTH) for sentence in promises(holders)),
+    ]
     for holder in holders:
         ledger = holder.ledger
         paragraphs.append(
@@ -121,6 +139,7 @@ def _page(fitted: Fitted, holders: Sequence[Holder], about: About, notes: Sequen
     return Page(
         title=f"Synthetic rows of {len(holders)} holders' tables: privacy and fit",
         lead=[
+            *first_line(_least_protected(holders)),
             Facts(
                 [
                     ("holders", f"{len(holders):,}"),
@@ -131,7 +150,7 @@ def _page(fitted: Fitted, holders: Sequence[Holder], about: About, notes: Sequen
                     ("combined on", about.date),
                     ("rows made by", about.method.parts[-1]),
                 ]
-            )
+            ),
         ],
         sections=[
             *read_first(notes),

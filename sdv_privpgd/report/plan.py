@@ -24,7 +24,7 @@ from sdv_privpgd.report.page import (
     Text,
     long_table,
 )
-from sdv_privpgd.report.privacy import WIDTH, events, ledger_table
+from sdv_privpgd.report.privacy import WIDTH, events, first_line, ledger_table, whose_row
 
 _FEWER_THAN_NOISE = 1 / math.sqrt(2 * math.pi)
 """The displaced part of the rows where a pair's cells hold, on average, as many rows as their
@@ -451,6 +451,7 @@ def _text(
     ledger: PrivacyLedger, num_rows: int, expected: ExpectedErrors | None, notes: Sequence[str]
 ) -> str:
     lines = [
+        *_wrapped(*filter(None, [whose_row(ledger)])),
         f"Plan for {in_rows(num_rows)}: no table was asked, nothing was spent",
         "",
         _asked_for(ledger),
@@ -470,6 +471,7 @@ def _page(
     return Page(
         title=f"Plan for {in_rows(num_rows)}",
         lead=[
+            *first_line(ledger),
             Facts([("rows assumed", f"{num_rows:,}"), ("epsilon", f"{ledger.epsilon:g}")]),
             Text("No table was asked, and nothing was spent."),
             Text(f"{_asked_for(ledger)}."),

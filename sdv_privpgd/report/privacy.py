@@ -9,8 +9,10 @@ from textwrap import fill, wrap
 
 from scipy.special import ndtr, ndtri
 
+from sdv_privpgd.privacy.accounting import delta_of_rows, epsilon_of
 from sdv_privpgd.privacy.ledger import TRAINED, Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.thresholding import thresholded_delta
 from sdv_privpgd.report.page import Details, Facts, Items, Section, Table, Text
 from sdv_privpgd.report.warnings import OPENING
 
@@ -60,11 +62,72 @@ _QUESTION, _MECHANISM = 34, 17
 """Widths in characters: of a line, of a question and of a mechanism."""
 
 
+def whose_row(ledger: PrivacyLedger) -> str:
+    """Says that a row is protected and no person, where nobody has said whose the rows are.
+
+    It has what a person with several rows is promised. Empty where somebody has said it. Public.
+    """
+    if ledger.says_whose:
+        return ""
+    several = 2, 4, 12
+    first, *others = (of_rows(ledger, rows) for rows in (1, *several))
+    # A delta is said where a threshold has made it another one.
+    told = [
+        f"{epsilon:.3g}" + (f" at delta {delta:.2g}" if delta > 1.01 * first[1] else "")
+        for epsilon, delta in others
+    ]
+    return (
+        f"ONE ROW, NOT ONE PERSON, is protected: epsilon is {first[0]:.3g} for a row, and for a "
+        f"person with {_in_words(several)} rows it is {_in_words(told)}. If each row is another "
+        "person's, say people=People(rows_are_people=True); else name the column of people in "
+        "people=People(column, max_rows=...)."
+    )
+
+
+def of_rows(ledger: PrivacyLedger, rows: int) -> tuple[float, float]:
+    """What so many rows of one person are promised together, as epsilon and delta. Public.
+
+    Groups of k rows of a mu-GDP release have k mu (Dong, Roth & Su 2022, Theorem 3). A threshold
+    has for them what values have that k rows alone may hold, and a training the delta of k rows.
+    Before anything is spent it is what the whole budget would be.
+    """
+    own = sum((charge.delta for charge in ledger.charges), Fraction(0))
+    spent, left = ledger.mu_squared, float(Fraction(ledger.delta) - own)
+    if not ledger.charges:
+        spent, left = ledger.budget, float(Fraction(ledger.delta) - ledger.reserved)
+    if left <= 0:
+        return math.inf, ledger.delta
+    more = sum(_delta_of_rows(charge, rows, ledger.adjacency) for charge in ledger.charges)
+    return epsilon_of(spent * rows**2, left), min(left + more, 1.0)
+
+
+def _delta_of_rows(charge: Charge, rows: int, adjacency: Adjacency) -> float:
+    """What an event adds to delta on its own for so many rows of a ledger that is for one."""
+    if charge.threshold is not None:
+        shape = charge.num_queries, rows, adjacency
+        return float(thresholded_delta(charge.stddev, charge.threshold, *shape))
+    if charge.mechanism == TRAINED:
+        return delta_of_rows(math.sqrt(charge.mu_squared), float(charge.delta), rows)
+    return float(charge.delta)
+
+
+def _in_words(parts: Sequence[object]) -> str:
+    return f"{', '.join(map(str, parts[:-1]))} and {parts[-1]}"
+
+
+def first_line(ledger: PrivacyLedger | None) -> list[Text]:
+    """The first line of a page: whose row is protected, where nobody has said it."""
+    said = "" if ledger is None else whose_row(ledger)
+    return [Text(said)] if said else []
+
+
 def uncovered_rows(ledger: PrivacyLedger) -> str:
     """Which rows of people the promise does not cover, in words. Public."""
     if ledger.people is not None:
         return f"people whom {ledger.people!r} calls by several names, as if they were several"
     rows = ledger.rows_per_person
+    if ledger.rows_are_people:
+        return "people with several rows, if any has them all the same"
     return f"rows of one person beyond {'one' if rows == 1 else rows}"
 
 
@@ -87,6 +150,7 @@ def privacy_report(ledger: PrivacyLedger, *, notes: Sequence[str] = ()) -> str:
     unit = ledger.unit
     own, other = ledger.adjacency, _other(ledger.adjacency)
     paragraphs = [
+        *([_filled(said)] if (said := whose_row(ledger)) else []),
         f"Privacy report (sdv-privpgd {version('sdv-privpgd')})",
         f"Guarantee   ({ledger.spent():.6g}, {ledger.delta:g})-differential privacy, "
         f"{own.value.replace('_', '-')}, for {unit}\n"
@@ -219,11 +283,11 @@ def most_caught(false_alarms: float, mu: float) -> float:
 
 def guarantee_parts(ledger: PrivacyLedger) -> list:
     """The promise at a glance, which stands above everything else."""
-    unit = ledger.unit
+    unit, rows = ledger.unit, ledger.rows_per_person
     secret = (
         f"what the values of {unit} were"
         if ledger.adjacency is Adjacency.REPLACE_ONE
-        else f"whether {unit} {'was' if unit == 'one row' else 'were'} in it at all"
+        else f"whether {unit} {'was' if rows == 1 else 'were'} in it at all"
     )
     count = (
         "The number of rows is public."

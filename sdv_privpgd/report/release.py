@@ -28,6 +28,7 @@ from sdv_privpgd.report.fit import ColumnEstimate, column_estimates, fit_section
 from sdv_privpgd.report.methods import methods_section
 from sdv_privpgd.report.page import Items, Page, Part, Report, Section, Text, long_table, read_first
 from sdv_privpgd.report.privacy import (
+    first_line,
     guarantee_parts,
     ledger_section,
     meaning_section,
@@ -53,7 +54,11 @@ def release_page(
         last.append(methods_section(about, release, ledger))
     return Page(
         title=f"Synthetic rows of {about.table!r}: privacy and fit",
-        lead=[subject(about, release, ledger.adjacency), *guarantee_parts(ledger)],
+        lead=[
+            *first_line(ledger),
+            subject(about, release, ledger.adjacency),
+            *guarantee_parts(ledger),
+        ],
         sections=[
             *read_first(notes),
             assumed_section(about, ledger.adjacency),

@@ -72,7 +72,8 @@ class CsvSource:
         self._facts: Facts = facts
         self._how = Reading() if how is None else how
         self._files = [TextFile.at(path, self._how) for path in files_of(paths)]
-        self.names = names_in(self._files, self._how, facts or None)
+        self._orders = orders_in(self._files, self._how, facts or None)
+        self.names = self._orders[0]
         self._how.check_dtypes(self.names)
         self._how.check_dates(facts)
         self._how.check_decimal(self._files[0].sep, self.names, facts)
@@ -88,10 +89,11 @@ class CsvSource:
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         number, read, how = self._number, 0, self._how
         absent = {
-            name: texts.missing_words(self._facts.get(name, {}), how.na) for name in self.names
+            name: texts.missing_words(self._facts.get(name, {}), how.missing(name))
+            for name in self.names
         }
-        for file in self._files:
-            for part in self._parts(file, _BLOCK, str, na_values=absent):
+        for place in range(len(self._files)):
+            for part in self._parts(place, _BLOCK, str, na_values=absent):
                 read += len(part)
                 columns = {name: self._column(cast(pd.Series, part[name])) for name in names}
                 yield Batch(min(read / max(number, 1), 1.0), columns)
@@ -103,15 +105,14 @@ class CsvSource:
     @cached_property
     def _number(self) -> int:
         """The number of rows. No cell is kept for it, and records that are too long are found."""
-        return sum(len(part) for file in self._files for part in self._parts(file, _COUNTED, "S1"))
+        places = range(len(self._files))
+        return sum(len(part) for place in places for part in self._parts(place, _COUNTED, "S1"))
 
-    def _parts(
-        self, file: TextFile, size: int, dtype: Any, **options: Any
-    ) -> Iterator[pd.DataFrame]:
-        return file.parts(
+    def _parts(self, place: int, size: int, dtype: Any, **options: Any) -> Iterator[pd.DataFrame]:
+        return self._files[place].parts(
             size,
             header=0 if self._how.has_header else None,
-            names=self.names,
+            names=self._orders[place],
             dtype=dict.fromkeys(self.names, dtype),
             **options,
         )
@@ -124,7 +125,7 @@ class CsvSource:
         if how.stays_text(name):
             column = _repeated(different, codes)
         elif how.is_number(name, self._facts):
-            present = texts.without_numbers(different, how.na, how.signs)
+            present = texts.without_numbers(different, how.missing(name), how.signs)
             column = _numbers(texts.numbers_in(present, how.signs), codes)
         else:
             means = texts.meaning(self._facts.get(name, {}), how.signs)
@@ -133,22 +134,42 @@ class CsvSource:
 
 
 def names_in(files: Sequence[TextFile], how: Reading, facts: Facts | None) -> list[str]:
-    """The names of the columns of files, which all have the same header if they have one."""
+    """The names of the columns of files, in the order of the first one."""
+    return orders_in(files, how, facts)[0]
+
+
+def orders_in(files: Sequence[TextFile], how: Reading, facts: Facts | None) -> list[list[str]]:
+    """The names of the columns of each file, in its own order. Headers have the same names."""
     how.check_header(facts)
     written = _with_records(files, how, facts)
     if not written:  # there are no rows, and no header
-        return list(how.names or facts or ())
+        return [list(how.names or facts or ())] * len(files)
     first = written[0].first_record()
     written[0].check_separator(first, is_known=facts is not None)
     names = how.named(first, facts)
+    if how.has_header:
+        return [_order(file, written[0], names) for file in files]
     for file in written[1:]:
-        record = file.first_record()
-        if record != first if how.has_header else len(record) != len(first):
-            what = "header" if how.has_header else "number of fields"
+        if len(file.first_record()) != len(first):
             raise SourceError(
-                f"The {what} of {file.path} is not that of {written[0].path}: a table has one."
+                f"The number of fields of {file.path} is not that of {written[0].path}: a table "
+                "has one."
             )
-    return names
+    return [names] * len(files)
+
+
+def _order(file: TextFile, first: TextFile, names: list[str]) -> list[str]:
+    """The names in a file's own order. Raises ``SourceError`` for a header of other names."""
+    own, record = first.first_record(), file.first_record()
+    named = dict(zip(own, names, strict=True))
+    if record == own:
+        return names
+    if len(named) == len(record) and {*record} == {*own}:
+        return [named[each] for each in record]
+    raise SourceError(
+        f"The header of {file.path} is not that of {first.path}: a table has one. The order of its "
+        "names does not matter."
+    )
 
 
 def _with_records(files: Sequence[TextFile], how: Reading, facts: Facts | None) -> list[TextFile]:

@@ -38,7 +38,9 @@ class Reading:
         dtypes: The pandas dtypes of columns, by name.
         na: Words that mean a missing cell, besides the usual ones, in all columns that do not
             declare them as categories.
+        na_of: Such words of single columns, by name.
         skip_rows: Lines above the first record, such as a title, of each file or sheet.
+        skip_footer: Lines below the last row, such as a sum, of each; blank ones do not count.
     """
 
     sep: str | None = None
@@ -51,15 +53,18 @@ class Reading:
     declared: tuple[str, ...] = ()
     dtypes: Mapping[str, Any] = field(default_factory=dict)
     na: tuple[str, ...] = ()
+    na_of: Mapping[str, Sequence[str]] = field(default_factory=dict)
     skip_rows: int = 0
+    skip_footer: int = 0
 
     def __post_init__(self) -> None:
-        lines = self.skip_rows
-        if not isinstance(lines, Integral) or isinstance(lines, bool) or lines < 0:
-            raise SourceError(
-                "CsvFiles(skip_rows=...) must be a number of lines, 0 or more, such as 1 for a "
-                f"title: got {lines!r}."
-            )
+        for name, what in (("skip_rows", "a title"), ("skip_footer", "a line of sums")):
+            lines = getattr(self, name)
+            if not isinstance(lines, Integral) or isinstance(lines, bool) or lines < 0:
+                raise SourceError(
+                    f"CsvFiles({name}=...) must be a number of lines, 0 or more, such as 1 for "
+                    f"{what}: got {lines!r}."
+                )
         if self.thousands is not None and self.thousands == self.signs.decimal:
             raise SourceError(
                 f"Thousands and decimals are both marked by {self.thousands!r}. Name the sign with "
@@ -133,6 +138,10 @@ class Reading:
     @property
     def _declared(self) -> list[str]:
         return list(dict.fromkeys([*self.declared, *self.dtypes]))
+
+    def missing(self, name: str) -> tuple[str, ...]:
+        """The words that mean a missing cell in a column, besides the usual ones."""
+        return (*self.na, *self.na_of.get(name, ()))
 
     def is_number(self, name: str, facts: Facts) -> bool:
         """Whether a column holds numbers."""

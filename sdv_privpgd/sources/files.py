@@ -8,10 +8,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from sdv_privpgd.sources.kinds import kind_of
 from sdv_privpgd.sources.source import Source, SourceError
 from sdv_privpgd.sources.withheld import withheld
 
 _PARQUET = (".parquet", ".pq")
+_DOCUMENTS = ("readme", "license", "licence", "changelog")
 _PACKED = (".gz", ".bz2", ".xz", ".zip")
 
 
@@ -47,7 +49,8 @@ def files_of(paths: str | os.PathLike | Sequence) -> list[Path]:
     Raises ``SourceError`` if there are none, and for a file that is named twice: its rows would
     count twice, and their people have a half of the protection.
 
-    Of a folder it takes all files whose names begin with no point and no underscore.
+    Of a folder it takes all files whose names begin with no point and no underscore; documents
+    beside tables, such as a README, are passed over.
     """
     if not isinstance(paths, str | os.PathLike):
         found = [path for each in paths for path in _files_of(each)]
@@ -63,7 +66,8 @@ def _files_of(paths: str | os.PathLike | Sequence) -> list[Path]:
     text = os.path.expanduser(os.fspath(paths))
     if os.path.isdir(text):
         inside = (path for path in Path(text).rglob("*") if path.is_file())
-        found = sorted(path for path in inside if not path.name.startswith((".", "_")))
+        shown = sorted(path for path in inside if not path.name.startswith((".", "_")))
+        found = [path for path in shown if _is_table(path)] or shown
     elif os.path.exists(text) or not has_magic(text):
         found = [Path(text)] if os.path.exists(text) else []
     else:
@@ -75,6 +79,11 @@ def _files_of(paths: str | os.PathLike | Sequence) -> list[Path]:
     if not found:
         raise SourceError(f"There is no file {os.fspath(paths)}.")
     return found
+
+
+def _is_table(path: Path) -> bool:
+    """Whether a file's name is that of a table, and of no document."""
+    return kind_of(path) is not None and not path.stem.lower().startswith(_DOCUMENTS)
 
 
 def _require_each_once(paths: Sequence[Path]) -> None:
@@ -151,10 +160,20 @@ def _unified(field: Any, schema: Any) -> Any:
     import pyarrow
 
     with suppress(KeyError, pyarrow.ArrowException):
+        other = schema.field(field.name)
+        if field.type != other.type:  # text is text, with a dictionary or without
+            field, other = (each.with_type(_plain(each.type)) for each in (field, other))
         # A column that is missing in a whole file has no type there.
-        both = [pyarrow.schema([field]), pyarrow.schema([schema.field(field.name)])]
+        both = [pyarrow.schema([field]), pyarrow.schema([other])]
         return pyarrow.unify_schemas(both, promote_options="permissive").field(0)
     return None
+
+
+def _plain(kind: Any) -> Any:
+    """A type without the dictionary that its values are in."""
+    import pyarrow
+
+    return kind.value_type if pyarrow.types.is_dictionary(kind) else kind
 
 
 def _called(paths: Sequence[Path]) -> str:

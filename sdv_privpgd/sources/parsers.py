@@ -6,14 +6,17 @@ rows, so a parser's own messages are not passed on.
 
 import bz2
 import gzip
+import io
 import lzma
 import warnings
 import zipfile
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 import pandas as pd
 
@@ -118,14 +121,20 @@ class TextFile:
 
     def _read(self, encoding: str, **options: Any) -> Any:
         read: Any = pd.read_csv  # its overloads do not know options that are passed on
+        above = int(self.how.skip_rows)
+        packed = self.kind.compression
+        place: Any = self.path
+        if self.how.skip_footer:
+            text = io.TextIOWrapper(_opened(self.path, self.kind), encoding, newline="")
+            place, packed = _Footless(text, above + self.how.has_header, self.how.skip_footer), None
         return read(
-            self.path,
+            place,
             sep=self.sep,
             decimal=self.how.signs.decimal,
             encoding=encoding,
-            compression=self.kind.compression,
+            compression=packed,
             index_col=False,
-            skiprows=int(self.how.skip_rows),
+            skiprows=above,
             keep_default_na=False,
             low_memory=False,
             **options,
@@ -146,6 +155,41 @@ class TextFile:
                 "CsvFiles(encoding=...)."
             )
         return encoding
+
+
+class _Footless:
+    """A file of text without its last lines, but for those at its begin, which always are there.
+
+    Blank lines at the end are no lines. So whether a header is left depends on no row.
+    """
+
+    def __init__(self, text: TextIO, begin: int, last: int) -> None:
+        self._lines, self._text = self._kept(text, begin, last), text
+
+    def read(self, size: int = -1) -> str:
+        """Returns whole lines of at least so many characters together; empty at the end."""
+        found, length = [], 0
+        for line in self._lines:
+            found.append(line)
+            length += len(line)
+            if 0 <= size <= length:
+                break
+        return "".join(found)
+
+    def __iter__(self) -> Iterator[str]:
+        return self._lines
+
+    @staticmethod
+    def _kept(text: TextIO, begin: int, last: int) -> Iterator[str]:
+        yield from islice(text, begin)
+        held: deque[str] = deque()
+        number = 0
+        for line in text:
+            held.append(line)
+            number += bool(line.strip())
+            while number > last:
+                number -= bool(held[0].strip())
+                yield held.popleft()
 
 
 @contextmanager
@@ -171,7 +215,8 @@ def parsing(path: Path, what: str = "text") -> Iterator[None]:
         raise SourceError(
             f"Cannot read {path}: rows have more fields than there are names, or a quote is open. "
             "Correct the file, or name what separates its columns with CsvFiles(sep=...). If lines "
-            "such as a title are above the names, leave them out with CsvFiles(skip_rows=...)."
+            "such as a title are above the names, or others below the rows, leave them out with "
+            "CsvFiles(skip_rows=...) and CsvFiles(skip_footer=...)."
         ) from None
     except (SourceError, MemoryError):
         raise

@@ -59,8 +59,9 @@ def of_polars(table: Any) -> Source:
             for start in range(0, len(chosen), BLOCK):
                 yield from chosen.slice(start, BLOCK).to_arrow().to_batches()
 
-        schema = table.clear().to_arrow().schema
-        return ArrowSource(schema, slices, lambda: len(table), "The Polars table")
+        return ArrowSource(
+            _schema_of(table.clear()), slices, lambda: len(table), "The Polars table"
+        )
     if not isinstance(table, polars.LazyFrame):
         raise SourceError(f"The table must be a DataFrame, and not a {type(table).__name__}.")
     called = "The lazy Polars table"
@@ -70,10 +71,27 @@ def of_polars(table: Any) -> Source:
             yield from part.to_arrow().to_batches()
 
     with withheld(called):
-        schema = polars.DataFrame(schema=table.collect_schema()).to_arrow().schema
+        schema = _schema_of(polars.DataFrame(schema=table.collect_schema()))
     return ArrowSource(
         schema, collected, lambda: table.select(polars.len()).collect().item(), called
     )
+
+
+def _schema_of(empty: Any) -> pa.Schema:
+    """Arrow's schema of a table of Polars without rows.
+
+    Types that Arrow has not, such as Int128, are structs there: a column of one is refused by its
+    name if somebody asks for it.
+    """
+    found = [_field(empty.select(name), name, kind) for name, kind in empty.schema.items()]
+    return pa.schema(found)
+
+
+def _field(empty: Any, name: str, kind: Any) -> pa.Field:
+    try:
+        return empty.to_arrow().schema.field(0)
+    except pa.ArrowException:
+        return pa.field(name, pa.struct([(f"{kind} of Polars", pa.null())]))
 
 
 def of_duckdb(relation: Any) -> Source:

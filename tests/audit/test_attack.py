@@ -79,7 +79,12 @@ def test_the_moments_are_those_of_rounded_draws(stddev):
 @pytest.mark.parametrize("rows", [1, 3])
 def test_several_people_are_attacked_at_once_as_hard_as_one(adjacency, rows):
     settings, description = asked(
-        COLUMNS, 1.0, method="privpgd+pgm", adjacency=adjacency, people=People(max_rows=rows)
+        COLUMNS,
+        1.0,
+        method="privpgd+pgm",
+        adjacency=adjacency,
+        delta=1e-5,
+        people=People(max_rows=rows),
     )
     attack = attacked(settings, description.attributes, runs=1_000)
     assert attack.people == (5 if adjacency == "replace_one" else 11)
@@ -90,7 +95,7 @@ def test_several_people_are_attacked_at_once_as_hard_as_one(adjacency, rows):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "settings", [{}, {"adjacency": "add_remove", "people": People(max_rows=2)}]
+    "settings", [{}, {"adjacency": "add_remove", "delta": 1e-5, "people": People(max_rows=2)}]
 )
 def test_ten_thousand_runs_come_within_a_tenth_of_the_claim(settings):
     """At epsilon 1."""

@@ -41,6 +41,7 @@ IN_ORDER = {
 }
 ORDER = {
     "adjacency": "add_remove",
+    "delta": 1e-5,
     "people": People("who", max_rows=3, sequence_index="day", previous=["ward"]),
 }
 
@@ -61,7 +62,11 @@ def failed(columns=DECLARED, **settings):
     return set(report.to_dict()["failed"])
 
 
-WEIGHED = {"adjacency": "add_remove", "people": People("who", max_rows=3, weighed=True)}
+WEIGHED = {
+    "adjacency": "add_remove",
+    "delta": 1e-5,
+    "people": People("who", max_rows=3, weighed=True),
+}
 
 
 class TestDiscovery:

@@ -18,7 +18,7 @@ from sdv_privpgd.sources.people import PeopleSource
 
 COLUMNS = {"ill": Boolean(), "ward": Categorical(["A", "B", "C"])}
 IN_ORDER = {**COLUMNS, "day": Numerical(0, 9, decimal_places=0)}
-PEOPLE = {"adjacency": "add_remove", "people": People("who", max_rows=2)}
+PEOPLE = {"adjacency": "add_remove", "delta": 1e-5, "people": People("who", max_rows=2)}
 WEIGHED = {**PEOPLE, "people": People("who", max_rows=2, weighed=True)}
 ORDER = {"people": People("who", 2, sequence_index="day", previous=["ward"])}
 

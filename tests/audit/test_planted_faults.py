@@ -77,16 +77,28 @@ def plant(monkeypatch):
     [
         (
             COLUMNS,
-            {"method": "independent", "adjacency": "add_remove", "people": People(max_rows=2)},
+            {
+                "method": "independent",
+                "adjacency": "add_remove",
+                "delta": 1e-5,
+                "people": People(max_rows=2),
+            },
         ),
         (UNDECLARED, {"method": MST(engine="particles"), "people": People(max_rows=2)}),
         (COLUMNS, {"method": AIM(rounds_per_attribute=1, engine="particles")}),
-        (UNDECLARED, {"method": MWEM(rounds=2, engine="particles"), "adjacency": "add_remove"}),
+        (
+            UNDECLARED,
+            {
+                "method": MWEM(rounds=2, engine="particles"),
+                "adjacency": "add_remove",
+                "delta": 1e-5,
+            },
+        ),
         (
             COLUMNS,
             {"method": "privsyn"},
         ),
-        (COLUMNS, {"method": "privmrf+particles", "adjacency": "add_remove"}),
+        (COLUMNS, {"method": "privmrf+particles", "adjacency": "add_remove", "delta": 1e-5}),
         (COLUMNS, {"method": PrivPGD(), "epsilon": 0.2}),
         (COLUMNS, {"method": PrivPGD(most_pairs=1, engine=SMALL), "people": People(max_rows=2)}),
         ({"ill": Boolean()}, {"method": "privpgd"}),
@@ -117,7 +129,7 @@ class TestNoise:
     @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
     def test_half_the_noise(self, adjacency, plant):
         plant(curating, "rounded_gaussian", scaled(0.5))
-        assert {"noise sd"} | ATTACK <= failed(adjacency=adjacency) <= LAW | ATTACK
+        assert {"noise sd"} | ATTACK <= failed(adjacency=adjacency, delta=1e-5) <= LAW | ATTACK
 
     def test_half_the_noise_of_values_that_are_found(self, plant):
         plant(curating, "rounded_gaussian", scaled(0.5))
@@ -171,7 +183,7 @@ class TestNoise:
             return before[-1]
 
         plant(curating, "rounded_gaussian", again)
-        found = failed(adjacency="add_remove", method=PrivPGD())
+        found = failed(adjacency="add_remove", delta=1e-5, method=PrivPGD())
         assert {"noise once"} <= found <= {"noise once", "noise fresh"} | LAW | ATTACK
 
     def test_a_generator_of_its_own_with_a_seed(self, plant):
@@ -344,7 +356,9 @@ class TestLeaks:
             return real(self, table, progress)
 
         plant(Fit, "discover", leaking)
-        assert {"progress"} <= failed(adjacency="add_remove") <= {"messages", "progress"}
+        assert (
+            {"progress"} <= failed(adjacency="add_remove", delta=1e-5) <= {"messages", "progress"}
+        )
 
     def test_a_step_for_each_row(self, plant):
         assert failed(method=StepForEachRow(engine="particles")) == {"progress"}

@@ -27,7 +27,7 @@ def found(**changes):
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"adjacency": "add_remove", "people": People(max_rows=3)}],
+    [{}, {"adjacency": "add_remove", "delta": 1e-5, "people": People(max_rows=3)}],
     ids=["a row replaced", "three rows of a person"],
 )
 def test_nothing_is_found_where_all_is_right(changes):

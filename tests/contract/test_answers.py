@@ -33,7 +33,7 @@ def fitted(**settings):
     "strategy", ["privpgd", "independent", "mst", "mwem", AIM(rounds_per_attribute=1)], ids=str
 )
 def test_whatever_is_measured_there_are_answers(strategy, adjacency):
-    done = fitted(method=strategy, adjacency=adjacency)
+    done = fitted(method=strategy, adjacency=adjacency, delta=1e-5)
     one = done.answer("count", where={"ward": "B"})
     true = (TABLE["ward"] == "B").sum()
     assert one.basis == "tables"
@@ -142,7 +142,7 @@ def test_both_doors_say_how_sure_a_statistic_and_a_regression_are(adjacency):
             method(2)
     with pytest.raises(NotFittedError):
         synthesizer.regression("smoker", ["age"])
-    done = fitted(adjacency=adjacency, method="privpgd")
+    done = fitted(adjacency=adjacency, delta=1e-5, method="privpgd")
     spent = done.ledger
     found = done.bootstrap(share_of_old_smokers, 8, num_processes=1)
     true = ((TABLE["age"] >= 60) & TABLE["smoker"]).mean()

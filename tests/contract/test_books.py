@@ -24,7 +24,7 @@ class TestBooks:
     @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
     @pytest.mark.parametrize("epsilon", [0.05, 1.0, 20.0])
     def test_a_fit_spends_exactly_what_was_asked_for(self, adjacency, epsilon):
-        synthesizer = boolean(epsilon=epsilon, adjacency=adjacency)
+        synthesizer = boolean(epsilon=epsilon, adjacency=adjacency, delta=1e-5)
         synthesizer.fit(pd.DataFrame({"a": [True, False] * 20}))
         assert synthesizer.ledger.spent(delta=1e-5) == pytest.approx(epsilon, abs=1e-9)
         info = synthesizer.get_info()
@@ -73,7 +73,7 @@ class TestBooks:
         assert "for one row" in report
         assert "Under add-remove" in report
         assert "given the exact answers" in report
-        several = boolean(adjacency="add_remove", people=People(max_rows=3))
+        several = boolean(adjacency="add_remove", delta=1e-5, people=People(max_rows=3))
         several.fit(pd.DataFrame({"a": [True, False] * 20}))
         assert "up to 3 rows of one person" in several.privacy_report()
         assert "given the exact answers" not in several.privacy_report()
@@ -149,6 +149,7 @@ class TestPenalties:
                 )
             ),
             adjacency="add_remove",
+            delta=1e-5,
         )
         with pytest.raises(ValueError, match="height"):
             synthesizer.fit(sdv_tables.table(10))

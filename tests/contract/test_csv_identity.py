@@ -50,7 +50,7 @@ def files(tmp_path, monkeypatch):
 @pytest.mark.parametrize("dtypes", [{}, {"code": pd.CategoricalDtype(), "cost": pd.Float32Dtype()}])
 def test_the_model_is_the_frames_to_the_byte(files, frozen, adjacency, dtypes):
     how = Reading(sep=";", decimal=",", dtypes=dtypes)
-    settings = {"method": "independent+pgm", "adjacency": adjacency}
+    settings = {"method": "independent+pgm", "adjacency": adjacency, "delta": 1e-5}
     source, frame = CsvSource(files, COLUMNS, how), read_table(files, how, COLUMNS)
     assert observed(source, COLUMNS, **settings) == observed(frame, COLUMNS, **settings)
 

@@ -156,7 +156,7 @@ def test_a_table_without_rows_is_refused_where_their_number_is_public(monkeypatc
         with pytest.raises(ValueError, match="no rows"):
             fit_table(visits(10).iloc[:0], DECLARED, 1.0)
     with pytest.warns(UserWarning, match="rows are few"):
-        found = fit_table(visits(10).iloc[:0], DECLARED, 1.0, adjacency="add_remove")
+        found = fit_table(visits(10).iloc[:0], DECLARED, 1.0, adjacency="add_remove", delta=1e-5)
     assert found.ledger.spent() == pytest.approx(1.0, abs=1e-3)
 
 
@@ -220,7 +220,9 @@ def test_as_many_rows_as_were_fitted_are_sampled_where_nobody_says_how_many():
     table = pd.DataFrame({"ill": [True, False] * 150})
     columns = {"ill": Boolean(nullable=False)}
     assert len(fit_table(table, columns, epsilon=1.0, method="privpgd+pgm").sample()) == 300
-    private = fit_table(table, columns, epsilon=9.0, method="privpgd+pgm", adjacency="add_remove")
+    private = fit_table(
+        table, columns, epsilon=9.0, method="privpgd+pgm", adjacency="add_remove", delta=1e-5
+    )
     assert len(private.sample()) == private.num_rows
 
 

@@ -40,7 +40,7 @@ METHODS = [DPDiffusion(steps=4, batch=20, width=8), DPCTGAN(steps=4, batch=20, w
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.network)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_a_file_and_a_page_hold_the_training(method, adjacency):
-    fitted = fit_table(TABLE, COLUMNS, 2.0, method=method, adjacency=adjacency)
+    fitted = fit_table(TABLE, COLUMNS, 2.0, method=method, adjacency=adjacency, delta=1e-5)
     loaded = pickle.loads(pickle.dumps(fitted))
     fitted.reset_sampling()
     pd.testing.assert_frame_equal(loaded.sample(30), fitted.sample(30))

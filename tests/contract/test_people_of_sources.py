@@ -84,7 +84,7 @@ def test_no_more_rows_of_a_person_are_read_than_may_be(made, who, tmp_path):
 @pytest.mark.parametrize("made", [*SOURCES, of_csv])
 def test_the_model_is_the_frames_to_the_byte(made, weighed, frozen, tmp_path):
     settings = {
-        "method": "independent+pgm", "adjacency": "add_remove",
+        "method": "independent+pgm", "adjacency": "add_remove", "delta": 1e-5,
         "people": People("who", max_rows=3, weighed=weighed),
     }  # fmt: skip
     frame = table("text")
@@ -98,7 +98,7 @@ def test_the_model_is_the_frames_to_the_byte(made, weighed, frozen, tmp_path):
 def test_counts_are_of_rows_or_of_people(weighed):
     frame = table()
     fitted = fit_table(
-        frame, COLUMNS, 20.0, adjacency="add_remove",
+        frame, COLUMNS, 20.0, adjacency="add_remove", delta=1e-5,
         people=People("who", max_rows=3, weighed=weighed), method="independent+pgm",
         discovery_share=0.5,
     )  # fmt: skip

@@ -175,7 +175,7 @@ class TestKindsOfTables:
         ],
     )
     def test_empty_and_tiny_tables_are_fitted_like_any_other(self, num_rows, adjacency):
-        synthesizer = new(adjacency=adjacency)
+        synthesizer = new(adjacency=adjacency, delta=1e-5)
         synthesizer.fit(sdv_tables.table(num_rows))
         # A threshold of whole rows leaves a little of its delta.
         assert 0.999 < synthesizer.ledger.spent() <= 1.0

@@ -85,7 +85,7 @@ def cells_of(frame, *names):
 @pytest.mark.parametrize("parts", [1, 17])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_the_model_is_the_frames_to_the_byte(spark, parts, adjacency, frozen):
-    settings = {"method": "independent+pgm", "adjacency": adjacency}
+    settings = {"method": "independent+pgm", "adjacency": adjacency, "delta": 1e-5}
     frame = table(1_500)
     found = observed(spark.createDataFrame(frame).repartition(parts), **settings)
     assert found == observed(frame, **settings)

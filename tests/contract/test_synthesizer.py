@@ -163,7 +163,7 @@ class TestRefusals:
         told = {"sequence_key": "who", "sequence_index": "day"}
         metadata = sdv_tables.metadata_of(columns, **told)
         made = PrivPGDSynthesizer(
-            metadata, 1.0, adjacency="add_remove", people=People(max_rows=3),
+            metadata, 1.0, adjacency="add_remove", delta=1e-5, people=People(max_rows=3),
             public_domain={"day": {"range_min": 0, "range_max": 9}},
         )  # fmt: skip
         assert made.people == People("who", max_rows=3, sequence_index="day")

@@ -45,7 +45,7 @@ class TestDiscovery:
 
     @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
     def test_nothing_declared_is_enough(self, adjacency):
-        synthesizer = self.fitted(adjacency=adjacency)
+        synthesizer = self.fitted(adjacency=adjacency, delta=1e-5)
         rows = synthesizer.sample(500)
         assert rows["age"].between(18, 64).all()
         assert set(rows["ward"].dropna()) <= {"A", "B", "other"}

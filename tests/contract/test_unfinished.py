@@ -241,7 +241,7 @@ class TestOtherPeople:
     )  # fmt: skip
     told = MappingProxyType(
         {
-            "adjacency": "add_remove", "people": People("who", max_rows=3),
+            "adjacency": "add_remove", "delta": 1e-5, "people": People("who", max_rows=3),
             "public_domain": {"day": {"range_min": 0, "range_max": 8, "decimal_places": 0}},
         }
     )  # fmt: skip
@@ -308,7 +308,7 @@ class TestAnotherTable:
     """Its number of rows tells it apart, where that is public."""
 
     def stopped(self, monkeypatch, adjacency="replace_one"):
-        synthesizer = AIMSynthesizer(BOOLEANS, 3.0, adjacency=adjacency)
+        synthesizer = AIMSynthesizer(BOOLEANS, 3.0, adjacency=adjacency, delta=1e-5)
         return failed(synthesizer, TABLE, monkeypatch, KeyboardInterrupt(), after=2)[0]
 
     def test_is_refused_before_anything_is_spent(self, monkeypatch):
@@ -344,7 +344,7 @@ class TestAnotherTable:
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_a_fit_is_finished_with_a_bar_and_without_a_table(monkeypatch, capsys, adjacency):
     synthesizer = PrivPGDSynthesizer(
-        BOOLEANS, 1.0, verbose=True, adjacency=adjacency, **sdv_tables.SMALL
+        BOOLEANS, 1.0, verbose=True, adjacency=adjacency, delta=1e-5, **sdv_tables.SMALL
     )
 
     def fails(self, *args, **settings):

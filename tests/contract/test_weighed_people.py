@@ -29,7 +29,7 @@ from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.releases.measured import Measured
 
 COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Boolean()}
-BOUND = {"adjacency": "add_remove", "people": People("who", max_rows=3)}
+BOUND = {"adjacency": "add_remove", "delta": 1e-5, "people": People("who", max_rows=3)}
 WEIGHED = {**BOUND, "people": People("who", max_rows=3, weighed=True)}
 
 

@@ -21,7 +21,9 @@ def audited(folder, *more):
 def test_settings_are_audited_without_a_table(csv, capsys):
     folder = csv.parent
     csv.unlink()
-    assert audited(folder, "--adjacency", "add_remove", "--rows-per-person", 2) == 0
+    assert (
+        audited(folder, "--adjacency", "add_remove", "--delta", 1e-5, "--rows-per-person", 2) == 0
+    )
     facts = json.loads((folder / "audit.json").read_text())
     assert facts["passed"]
     assert facts["failed"] == []

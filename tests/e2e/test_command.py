@@ -51,7 +51,7 @@ def test_a_file_in_a_file_out(csv, suffix, capsys, tmp_path):
 
 
 def test_declared_columns_and_silence(csv, tmp_path, capsys):
-    assert declared(csv, "--adjacency", "add_remove", "--rows", 50, "--quiet") == 0
+    assert declared(csv, "--adjacency", "add_remove", "--delta", 1e-5, "--rows", 50, "--quiet") == 0
     said = capsys.readouterr()
     assert (said.out, said.err) == ("", "")
     rows = pd.read_csv(tmp_path / "out.csv", dtype={"ward": str})
@@ -61,7 +61,10 @@ def test_declared_columns_and_silence(csv, tmp_path, capsys):
 
 def test_the_number_of_rows_is_the_noisy_one_where_it_is_private(csv, tmp_path):
     model = tmp_path / "model.pkl"
-    assert declared(csv, "--adjacency", "add_remove", "--model", model, "--quiet") == 0
+    assert (
+        declared(csv, "--adjacency", "add_remove", "--delta", 1e-5, "--model", model, "--quiet")
+        == 0
+    )
     rows = pd.read_csv(tmp_path / "out.csv")
     assert len(rows) == FittedTable.load(model).num_rows
     assert abs(len(rows) - 2_000) < 500
@@ -227,7 +230,7 @@ def test_a_ledger_goes_on_from_run_to_run(csv, tmp_path, capsys):
     before = ledger.read_text()
     for more, told in [
         (["--max-epsilon", 1.6], "after 1.4"),
-        (["--adjacency", "add_remove"], "one adjacency"),
+        (["--adjacency", "add_remove", "--delta", 1e-5], "one adjacency"),
         (["--rows-per-person", 2], "rows-per-person"),
     ]:
         assert declared(csv, "--ledger", ledger, *more, out="c.csv") == 1

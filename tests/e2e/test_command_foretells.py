@@ -38,7 +38,7 @@ def test_types_and_repeated_ids_are_said_before_anything_is_spent(
     assert ["patient", "id", "--metadata", "made", "up"] in lines
     assert "The ids ['patient'] are no keys of the table." in said.err
     assert "Left out are mail: what its sdtype says is no number" in said.err
-    assert "name it in --person-column and --rows-per-person" in said.err
+    assert "name the column of people in --person-column and --rows-per-person" in said.err
     assert "Nothing was spent." in said.err
     assert declared(csv, "--quiet") == 130
     assert capsys.readouterr().out == ""
@@ -92,9 +92,9 @@ def test_a_plan_needs_no_metadata_where_a_fit_needs_none(csv, tmp_path, capsys, 
     assert ["age", "numerical", "detected", "found", "privately"] in lines
     assert "were detected from the table" in said.err
     assert SECRET not in said.out + said.err
-    assert run(*asked, "--adjacency", "add_remove") == 1
+    assert run(*asked, "--adjacency", "add_remove", "--delta", 1e-5) == 1
     assert "their number is private" in capsys.readouterr().err
-    assert run(*asked, "--adjacency", "add_remove", "--rows", 100) == 0
+    assert run(*asked, "--adjacency", "add_remove", "--delta", 1e-5, "--rows", 100) == 0
     assert new_files(csv) == set()
 
 
@@ -109,7 +109,7 @@ def test_an_empty_table_is_refused_where_its_number_of_rows_is_public(csv, tmp_p
     assert declared(csv, "--ledger", ledger) == 1
     assert "table.csv has no rows. Nothing was spent." in capsys.readouterr().err
     assert not ledger.exists()
-    private = ("--adjacency", "add_remove", "--rows", 10, "--quiet")
+    private = ("--adjacency", "add_remove", "--delta", 1e-5, "--rows", 10, "--quiet")
     assert declared(csv, "--ledger", ledger, *private) == 0
     assert len(pd.read_csv(tmp_path / "out.csv")) == 10
 

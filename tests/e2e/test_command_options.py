@@ -159,3 +159,15 @@ class TestDatesByDtype:
         more = ("--dtype", "came=datetime64[ns]", "--metadata", metadata)
         assert self.synthesized(table, *more)[0] == 1
         assert "otherwise it is known as categorical" in capsys.readouterr().err
+
+
+def test_a_delta_is_told_or_asked_for(csv, tmp_path, capsys):
+    ledger = tmp_path / "ledger.json"
+    large = pd.concat([pd.read_csv(csv, dtype={"ward": str})] * 60)
+    large.to_csv(csv, index=False)
+    assert declared(csv, "--ledger", ledger) == 0
+    said = f"--delta is {1 / (10 * len(large)):g}, as nobody has said another one."
+    assert said in capsys.readouterr().err
+    assert json.loads(ledger.read_text())["delta"] == 1 / (10 * len(large))
+    assert declared(csv, "--adjacency", "add_remove", "--force") == 1
+    assert "--delta must be given under --adjacency add_remove" in capsys.readouterr().err

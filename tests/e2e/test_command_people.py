@@ -7,7 +7,16 @@ import pandas as pd
 import pytest
 from commands import run
 
-PEOPLE = ("--adjacency", "add_remove", "--person-column", "who", "--rows-per-person", 3)
+PEOPLE = (
+    "--adjacency",
+    "add_remove",
+    "--delta",
+    1e-5,
+    "--person-column",
+    "who",
+    "--rows-per-person",
+    3,
+)
 
 
 @pytest.fixture
@@ -58,3 +67,20 @@ def test_a_holder_and_a_plan_weigh_too(visits, tmp_path, capsys):
     plan = ("--metadata", metadata, "--domain", domain, "--epsilon", 1, "--rows", 500)
     assert run("plan", *plan, *weighed) == 0
     assert "Rows here are people" in " ".join(capsys.readouterr().out.split())
+
+
+def test_whose_the_rows_are_is_asked_unless_it_is_said(csv, capsys):
+    asked = ("--force", "--epsilon", 1, "--method", "mst", "--out", csv.parent / "out.csv")
+    first = "ONE ROW, NOT ONE PERSON, is protected: epsilon is 1 for a row"
+    assert run("synthesize", csv, *asked, *facts(csv)) == 0
+    said = capsys.readouterr().out
+    assert first in said
+    assert "say --rows-are-people; else name the column of people in --person-column" in " ".join(
+        said.split()
+    )
+    assert run("plan", csv, *facts(csv), "--epsilon", 1) == 0
+    assert first in capsys.readouterr().out
+    assert run("synthesize", csv, *asked, *facts(csv), "--rows-are-people") == 0
+    said = capsys.readouterr().out
+    assert "ONE ROW" not in said
+    assert "for the row of one person" in said

@@ -123,11 +123,13 @@ class TestWords:
         assert run("synthesize", tmp_path / "table.csv", *asked, *kept) == 0
         said = capsys.readouterr().out
         told = " ".join(said.split())
-        assert told.count("name it in --person-column and --rows-per-person") == 2
+        assert told.count("no keys of the table. Whose rows are these?") == 2
         assert "In Python, answer() of the model gives intervals" in told
         assert max(map(len, said.splitlines())) <= 100
         assert run("describe", model) == 0
-        assert "name it in --person-column and" in " ".join(capsys.readouterr().out.split())
+        assert "column of people in --person-column and" in " ".join(
+            capsys.readouterr().out.split()
+        )
 
     def test_num_bins_is_an_option(self, csv, tmp_path, capsys):
         model = tmp_path / "model.pkl"

@@ -10,7 +10,8 @@ from visiting import COLUMNS, visits
 from sdv_privpgd import write_domain
 
 ORDER = (
-    "--adjacency", "add_remove", "--person-column", "patient", "--rows-per-person", 3,
+    "--adjacency", "add_remove", "--delta", 1e-5, "--person-column", "patient",
+    "--rows-per-person", 3,
     "--sequence-index", "admitted", "--previous", "ward", "--context-column", "sex",
 )  # fmt: skip
 
@@ -62,13 +63,13 @@ def test_a_holder_measures_visits_in_order(folder, capsys):
     ("more", "said"),
     [
         (ORDER[:4], "--previous need --sequence-index"),
-        (("--adjacency", "add_remove"), "--sequence-index needs --person-column"),
+        (("--adjacency", "add_remove", "--delta", 1e-5), "--sequence-index needs --person-column"),
         (ORDER[:4], "--sequence-index needs --rows-per-person of at least 2"),
         ((*ORDER[:6], "--context-column", "wrd"), "--context-column names ['wrd']"),
     ],
 )
 def test_what_cannot_be_meant_is_said_in_options(folder, more, said, capsys):
-    order = ("--previous", "ward") if said.startswith("--previous") else ORDER[6:8]
+    order = ("--previous", "ward") if said.startswith("--previous") else ORDER[8:10]
     out = ("--out", folder / "out.csv", "--method", "mst")
     assert asked(folder, "synthesize", *more, *order, *out) == 1
     assert said in capsys.readouterr().err

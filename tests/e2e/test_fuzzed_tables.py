@@ -219,7 +219,9 @@ QUICK = Independent(engine=ParticleGradientDescent(num_particles=20, epochs=1))
 def check_a_fit(table: pd.DataFrame, metadata: Metadata, adjacency: str) -> None:
     said: list[str] = []
     with overheard(said):
-        synthesizer = PrivPGDSynthesizer(metadata, 1.0, method=QUICK, adjacency=adjacency)
+        synthesizer = PrivPGDSynthesizer(
+            metadata, 1.0, method=QUICK, adjacency=adjacency, delta=1e-5
+        )
         synthesizer.fit(table)
         rows = synthesizer.sample(len(table))
     assert traces(said) == []

@@ -162,7 +162,7 @@ def test_nothing_depends_on_the_number_of_rows_under_add_remove(
     num_rows, given, people, fixed_answers, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("sdv_privpgd.sources.arrow.BLOCK", 100)
-    settings = {"adjacency": "add_remove", **people}
+    settings = {"adjacency": "add_remove", "delta": 1e-5, **people}
     one = observed(given(table(400, 0), tmp_path), tmp_path, **settings)
     assert one == observed(given(table(num_rows, 2), tmp_path), tmp_path, **settings)
 

@@ -62,7 +62,7 @@ def test_nothing_depends_on_the_values_under_replace_one(change, fixed_answers, 
 def test_nothing_depends_on_the_number_of_rows_under_add_remove(
     num_rows, fixed_answers, caplog, capsys
 ):
-    synthesizer = PrivPGDSynthesizer(**settings(adjacency="add_remove"))
+    synthesizer = PrivPGDSynthesizer(**settings(adjacency="add_remove", delta=1e-5))
     first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)
     assert first == observe(synthesizer, sdv_tables.table(num_rows, seed=8), caplog, capsys)
 
@@ -98,7 +98,7 @@ def test_nothing_depends_on_the_table_behind_a_protected_statistic(
 def test_nothing_depends_on_the_table_whatever_is_selected(
     strategy, adjacency, fixed_answers, caplog, capsys
 ):
-    synthesizer = PrivPGDSynthesizer(**settings(method=strategy, adjacency=adjacency))
+    synthesizer = PrivPGDSynthesizer(**settings(method=strategy, adjacency=adjacency, delta=1e-5))
     table = sdv_tables.table(120)
     assert observe(synthesizer, table, caplog, capsys) == observe(
         synthesizer, nasty(table), caplog, capsys
@@ -114,6 +114,7 @@ def test_nothing_depends_on_the_table_behind_a_mean_embedding(
         method=DPMERF(num_features=30, engine=GeneratorNetwork(steps=5)),
         target=target,
         adjacency=adjacency,
+        delta=1e-5,
     )
     synthesizer = PrivPGDSynthesizer(**changed)
     first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)
@@ -135,6 +136,7 @@ def test_nothing_depends_on_the_table_behind_half_spaces(
         ),
         target=target,
         adjacency=adjacency,
+        delta=1e-5,
     )
     synthesizer = MSTSynthesizer(**changed)
     first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)
@@ -157,7 +159,7 @@ def test_nothing_depends_on_the_table_behind_private_gradients(
     kind, adjacency, change, fixed_answers, caplog, capsys
 ):
     """Not even on which gradients failed: of cells of all kinds, or of none at all."""
-    changed = settings(method=kind(steps=4, batch=30, width=8), adjacency=adjacency)
+    changed = settings(method=kind(steps=4, batch=30, width=8), adjacency=adjacency, delta=1e-5)
     synthesizer = PrivPGDSynthesizer(**changed)
     table = sdv_tables.table(120)
     first = observe(synthesizer, table, caplog, capsys)
@@ -188,7 +190,7 @@ ENGINES = {
 def test_nothing_depends_on_the_table_behind_engines_that_draw(
     engine, adjacency, compiled, fixed_answers, caplog, capsys
 ):
-    changed = settings(method=Adaptive(rounds=2, engine=engine), adjacency=adjacency)
+    changed = settings(method=Adaptive(rounds=2, engine=engine), adjacency=adjacency, delta=1e-5)
     synthesizer = MSTSynthesizer(**changed)
     table = sdv_tables.table(120)
     assert observe(synthesizer, table, caplog, capsys) == observe(
@@ -336,7 +338,7 @@ def test_the_comparison_notices_a_bar_that_knows_the_number_of_rows(
         return real(self, table, progress)
 
     monkeypatch.setattr(Fit, "discover", leaking)
-    synthesizer = PrivPGDSynthesizer(**settings(adjacency="add_remove"))
+    synthesizer = PrivPGDSynthesizer(**settings(adjacency="add_remove", delta=1e-5))
     first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)
     other = observe(synthesizer, sdv_tables.table(30_000), caplog, capsys)
     assert first["stderr"] != other["stderr"]

@@ -58,7 +58,7 @@ def nobody(frame):
 )
 def test_nothing_depends_on_the_people(weighed, strategy, changes, fixed_answers, caplog, capsys):
     told = settings(
-        metadata=METADATA, adjacency="add_remove",
+        metadata=METADATA, adjacency="add_remove", delta=1e-5,
         people=People("patient", max_rows=3, weighed=weighed), method=strategy,
     )  # fmt: skip
     told["method"] = None

@@ -83,8 +83,8 @@ def test_nothing_of_a_release_depends_on_the_values(strategy, change, fixed_answ
 def test_nothing_depends_on_the_number_of_rows_where_it_is_private(
     num_rows, fixed_answers, tmp_path
 ):
-    one = observed(table(400, 0), tmp_path, adjacency="add_remove")
-    assert one == observed(table(num_rows, 2), tmp_path, adjacency="add_remove")
+    one = observed(table(400, 0), tmp_path, adjacency="add_remove", delta=1e-5)
+    assert one == observed(table(num_rows, 2), tmp_path, adjacency="add_remove", delta=1e-5)
 
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -104,7 +104,13 @@ def test_nothing_depends_on_the_table_where_a_measurement_stops(
     def seen(private):
         with pytest.raises(DomainMismatchError) as caught:
             measure(
-                private, COLUMNS, 9.0, holder="North", method="mst+particles", adjacency=adjacency
+                private,
+                COLUMNS,
+                9.0,
+                holder="North",
+                method="mst+particles",
+                adjacency=adjacency,
+                delta=1e-5,
             )
         error = caught.value
         told = [str(error), *getattr(error, "__notes__", []), error.ledger.to_json()]
@@ -182,7 +188,7 @@ def test_nothing_of_a_refinement_depends_on_the_values(change, fixed_answers):
 
 
 def test_nothing_of_a_refinement_depends_on_a_private_number_of_rows(fixed_answers):
-    asked = {"adjacency": "add_remove"}
+    asked = {"adjacency": "add_remove", "delta": 1e-5}
     assert refined(table(400, 0), **asked) == refined(table(700, 3), **asked)
 
 

@@ -333,7 +333,7 @@ class TestFits:
 
     def test_the_report_says_whom_it_protects(self):
         fitted = fit_table(
-            self.table(), COLUMNS, 20.0, adjacency="add_remove",
+            self.table(), COLUMNS, 20.0, adjacency="add_remove", delta=1e-5,
             people=People("patient", max_rows=2),
             method="privpgd+pgm",
         )  # fmt: skip
@@ -348,15 +348,22 @@ class TestFits:
             fit_table(self.table(), COLUMNS, 1.0, people=People("patient"))
 
     def test_a_column_that_is_not_there_or_is_modelled_is_refused(self):
-        settings = {"adjacency": "add_remove", "people": People("who")}
+        settings = {"adjacency": "add_remove", "delta": 1e-5, "people": People("who")}
         with pytest.raises(ValueError, match="no column 'who' to tell people apart"):
             fit_table(self.table(), COLUMNS, 1.0, **settings)
         with pytest.raises(ValueError, match="is a modelled column: rows would name people"):
-            fit_table(self.table(), COLUMNS, 1.0, adjacency="add_remove", people=People("ward"))
+            fit_table(
+                self.table(),
+                COLUMNS,
+                1.0,
+                adjacency="add_remove",
+                delta=1e-5,
+                people=People("ward"),
+            )
 
     def test_a_holder_can_bound_people_too(self):
         released = measure(
-            self.table(), COLUMNS, 20.0, holder="North", adjacency="add_remove",
+            self.table(), COLUMNS, 20.0, holder="North", adjacency="add_remove", delta=1e-5,
             people=People("patient", max_rows=2), )  # fmt: skip
         own = self.table()["patient"].value_counts().clip(upper=2).sum()
         assert abs(released.num_rows - own) < 60
@@ -365,7 +372,7 @@ class TestFits:
 
     def test_codes_cannot_keep_the_bound_so_none_is_claimed(self):
         facts = {"patient": {"sdtype": "id"}, "ill": {"sdtype": "boolean"}}
-        settings = {"adjacency": "add_remove", "people": People("patient")}
+        settings = {"adjacency": "add_remove", "delta": 1e-5, "people": People("patient")}
         bounded = MSTSynthesizer(sdv_tables.metadata_of(facts), 1.0, **settings)
         unbounded = MSTSynthesizer(sdv_tables.metadata_of(facts), 1.0)
         rows = self.table()[["patient", "ill"]]

@@ -14,13 +14,16 @@ from sdv.metadata import Metadata
 
 from sdv_privpgd import (
     MSTSynthesizer,
+    TimeOfDay,
     check_domain,
     draft_domain,
     draft_metadata,
+    plan_table,
     read_domain,
     write_domain,
 )
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.drafting.codebook import codebook_of
 
 SDTYPES = {
     "int64": "numerical",
@@ -293,7 +296,7 @@ def test_ids_that_are_no_keys_are_told_unless_a_person_has_several_rows():
     metadata = {"columns": columns, "primary_key": "visit"}
     (told,) = check_domain(metadata, {})
     assert told.startswith("The ids ['patient'] are no keys")
-    assert check_domain(metadata, {}, max_rows=3) == []
+    assert check_domain(metadata, {}, says_whose=True) == []
 
 
 def test_names_of_ids_and_dates_are_told_where_nothing_is_declared():
@@ -374,3 +377,64 @@ def test_a_blank_format_in_the_place_of_the_metadata_s_is_told():
 
 def test_what_is_no_domain_is_told():
     assert "must map columns" in check_domain(sdv_tables.metadata(), (0, 10))[0]
+
+
+IN_A_SHEET = {
+    "age": {
+        "sdtype": "numerical", "range_min": 0, "range_max": 110, "decimal_places": 0,
+        "range_is_nullable": False, "missing_codes": ["-99", "999"],
+    },
+    "pay": {"sdtype": "numerical", "range_max": 1e6, "number_format": "1.234,50 EUR"},
+    "ward": {"sdtype": "categorical", "range_values": ["01", "B,C", "x=y"], "other_value": "else"},
+    "sex": {"sdtype": "categorical", "range_values": [1, 2], "range_is_nullable": True},
+    "grade": {"sdtype": "ordinal", "range_values": ["low", "mid", "high"]},
+    "born": {
+        "sdtype": "datetime", "range_min": "19000101", "range_max": "20201231",
+        "datetime_format": "%Y%m%d",
+    },
+    "ill": {"sdtype": "boolean", "true_value": "J", "false_value": "N"},
+    "patient": {"sdtype": "id"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", [".csv", ".xlsx"])
+def test_a_codebook_in_a_file_comes_back_as_it_was(ending, tmp_path):
+    path = write_domain(IN_A_SHEET, tmp_path / f"codebook{ending}")
+    assert read_domain(path) == IN_A_SHEET
+    columns = {name: facts for name, facts in IN_A_SHEET.items() if name != "age"}
+    plan_table(columns, 1.0, num_rows=10)  # as fit_table takes them
+
+
+def test_a_codebook_of_a_spreadsheet_with_decimal_commas_is_read(tmp_path):
+    path = tmp_path / "codebook.csv"
+    lines = ["Column;Type;Min;Max;Values;Unit;Format", "age;integer;0;110;;years;"]
+    lines += ["rate;percent;0;100;;;", "at;time;;;;;%H:%M", "sex;text;;;1 | 2;;", "empty;;;;;kg;"]
+    path.write_text("\n".join(lines), encoding="utf-8-sig")
+    assert read_domain(path) == {
+        "age": {"sdtype": "numerical", "range_min": 0, "range_max": 110, "decimal_places": 0},
+        "rate": {
+            "sdtype": "numerical", "number_format": "1234.5%", "range_min": 0, "range_max": 100
+        },
+        "at": {"sdtype": "datetime", **TimeOfDay(datetime_format="%H:%M")},
+        "sex": {"sdtype": "categorical", "range_values": ["1", "2"]},
+    }  # fmt: skip
+
+
+def test_a_draft_in_a_codebook_has_types_and_blanks(tmp_path):
+    dtypes = {"a": "float64", "b": "Int64", "c": "object", "d": "datetime64[ns]", "e": "bool"}
+    sheet = codebook_of(draft_domain({**dtypes, "f": None}))
+    assert list(sheet)[:8] == [
+        "column", "type", "format", "min", "max", "values", "missing codes", "unit"
+    ]  # fmt: skip
+    assert sheet["type"].tolist() == ["number", "integer", "category", "date", "boolean", ""]
+    assert set(sheet.drop(columns=["column", "type"]).to_numpy().ravel()) == {""}
+    path = write_domain(draft_domain({**dtypes, "f": None}), tmp_path / "draft.csv")
+    assert list(read_domain(path)) == list(dtypes)
+
+
+def test_what_a_codebook_cannot_hold_is_said(tmp_path):
+    with pytest.raises(ValueError, match=r"no column for \['cut_points'\] of 'age'"):
+        write_domain({"age": {"cut_points": [1, 2]}}, tmp_path / "codebook.csv")
+    (tmp_path / "data.csv").write_text("age,ward\n1,2\n")
+    with pytest.raises(ValueError, match="needs the columns 'name' and 'type'"):
+        read_domain(tmp_path / "data.csv")

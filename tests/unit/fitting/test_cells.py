@@ -54,7 +54,7 @@ def fit(table, adjacency="add_remove", *, facts=None, **settings):
         for name, high in (("pay", 10**6), ("age", 99))
     }
     return fit_table(
-        table, columns, 0.2, adjacency=adjacency, **{"method": "mst", **settings}
+        table, columns, 0.2, adjacency=adjacency, delta=1e-5, **{"method": "mst", **settings}
     ).fitted
 
 

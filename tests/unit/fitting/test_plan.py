@@ -101,7 +101,7 @@ def table_of(sizes, num_rows):
 def test_the_forecast_is_what_a_fit_finds_within_a_fifth(engine, epsilon, adjacency):
     facts = categories(SIZES)
     table = table_of(SIZES, 3_000)
-    settings = settings_of(epsilon, method=PrivPGD(engine=engine), adjacency=adjacency)
+    settings = settings_of(epsilon, method=PrivPGD(engine=engine), adjacency=adjacency, delta=1e-5)
     expected = foretold(settings, described(facts), len(table)).here
     columns, pair = found(settings, described(facts), table)
     for name, error in columns.items():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import sdv_tables
 
-from sdv_privpgd import Boolean, Categorical, PrivPGDSynthesizer, fit_table
+from sdv_privpgd import Boolean, Categorical, People, PrivPGDSynthesizer, fit_table
 from sdv_privpgd.audit.kept_file import file_checks
 from sdv_privpgd.audit.subjects import KeptTable
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
@@ -40,7 +40,7 @@ def fitted(epsilon=0.5, **settings):
 @pytest.mark.parametrize("strategy", [AllKWay(degree=2), "independent"], ids=str)
 def test_in_two_steps_the_noise_is_that_of_one(strategy, adjacency):
     """The law: the inverse variances of two answers add up to that of one for both budgets."""
-    settings = {"method": strategy, "adjacency": adjacency}
+    settings = {"method": strategy, "adjacency": adjacency, "delta": 1e-5}
     once = fitted(1.0, **settings).fitted.release
     twice = fitted(0.5, **settings).refine(table(), 0.5).fitted.release
     one, two = (noisy_tables(each.domain, each.measurements) for each in (once, twice))
@@ -131,7 +131,7 @@ def test_what_cannot_be_refined_is_told_and_costs_nothing(change, told):
 
 
 def test_under_add_remove_a_table_of_another_length_is_no_reason_to_speak():
-    first = fitted(adjacency="add_remove")
+    first = fitted(adjacency="add_remove", delta=1e-5)
     assert first.refine(table(800), 0.5).ledger.epsilon == 1.0
 
 
@@ -163,7 +163,7 @@ def test_a_second_release_of_a_grown_table_composes_and_says_so():
 def test_another_unit_cannot_follow():
     first = fitted(1.0)
     with pytest.raises(ValueError, match="compose only under one adjacency"):
-        fit_table(table(), COLUMNS, 1.0, adjacency="add_remove", after=first.ledger)
+        fit_table(table(), COLUMNS, 1.0, adjacency="add_remove", delta=1e-5, after=first.ledger)
 
 
 def test_a_budget_is_raised_to_the_sum_and_no_further():
@@ -299,4 +299,31 @@ def test_a_second_refinement_of_one_fit_is_warned_of():
 
 
 def test_a_fit_is_shown_in_a_line():
-    assert repr(fitted()) == "FittedTable(3 columns)"
+    shown = repr(fitted())
+    assert shown.startswith("FittedTable(3 columns, 900 rows, by ")
+    assert "epsilon 0.5 at delta 1e-05 for one row, not one person; " in shown
+    people = fitted(people=People(rows_are_people=True))
+    assert "for the row of one person; " in repr(people)
+    synthesizer = PrivPGDSynthesizer(
+        sdv_tables.metadata_of({"ill": {"sdtype": "boolean"}}), 1.0, method="mst"
+    )
+    assert repr(synthesizer) == (
+        "PrivPGDSynthesizer(1 columns, epsilon 1, replace_one, not fitted)"
+    )
+    synthesizer.fit(table()[["ill"]])
+    assert repr(synthesizer).startswith("PrivPGDSynthesizer(FittedTable(1 columns, 900 rows, ")
+
+
+def test_answers_are_shown_in_a_line_without_arrays():
+    done = fitted()
+    for asked in ("count", "share"):
+        shown = repr(done.answer(asked, where={"ward": "A"}))
+        assert shown.startswith(f"Answer('{asked.capitalize()} where")
+        assert ", 95 %: " in shown
+    counts = repr(done.answer("table", of="ward"))
+    assert "standard deviation of the noise" in counts
+    line = repr(done.regression("ill", "ward"))
+    assert line.startswith("Regression('")
+    for shown in (counts, line):
+        assert "\n" not in shown
+        assert "dtype" not in shown

@@ -70,6 +70,7 @@ class TestPlainValues:
             "rows_per_person": 3,
             "people": None,
             "weighed": False,
+            "rows_are_people": False,
             "units": 1,
             "epsilon": 1.5,
             "delta": 1e-5,

@@ -191,7 +191,7 @@ def test_a_separator_at_the_end_of_each_record_is_no_field(tmp_path, in_parts_of
 
 def test_files_have_one_header_and_it_is_not_quoted(tmp_path):
     (tmp_path / "a.csv").write_text("age,ward\n1,x\n")
-    for header in (f"age,{TEXT}", f"{TEXT},1,2", "ward,age"):
+    for header in (f"age,{TEXT}", f"{TEXT},1,2", "ward,name", "age,age"):
         (tmp_path / "b.csv").write_text(f"{header}\n1,x\n")
         told = refused(f"{tmp_path}/*.csv", {}, NAMES)
         assert f"The header of {tmp_path}/b.csv is not that of {tmp_path}/a.csv" in told

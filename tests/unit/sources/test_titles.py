@@ -152,3 +152,57 @@ def test_the_model_keeps_the_lines_for_its_table(tmp_path, monkeypatch, capsys):
     assert run("evaluate", "model.pkl", whole, "--out", "c.html") == 0, capsys.readouterr().err
     with pytest.raises(SystemExit):
         run("plan", path, "--skip-rows", "x", "--epsilon", "1")
+
+
+@pytest.mark.parametrize("block", [1, 7, 25, 1_000])
+@pytest.mark.parametrize(
+    "below", ["Sum,25\n", "Sum;;\nMade in March", "Sum,,,,\n\n\n", "\n\nSum\n"]
+)
+@pytest.mark.parametrize("packed", PACKED)
+def test_rows_are_the_same_whatever_the_batches_and_lines_below(
+    tmp_path, monkeypatch, block, below, packed
+):
+    monkeypatch.setattr(csv, "_BLOCK", block)
+    monkeypatch.setattr(csv, "_COUNTED", block)
+    path = tmp_path / f"table.csv{packed}"
+    path.write_bytes(PACKED[packed]((TITLE + HEADER + "".join(ROWS) + below).encode()))
+    lines = sum(bool(line) for line in below.split("\n"))
+    source = CsvSource(path, FACTS, Reading(skip_rows=1, skip_footer=lines))
+    assert source.num_rows() == 25
+    assert ages(source) == AGES
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 3])
+def test_a_header_stays_however_few_rows_there_are(tmp_path, rows):
+    path = written(tmp_path, HEADER + "".join(ROWS[:rows]))
+    source = CsvSource(path, FACTS, Reading(skip_footer=2))
+    assert source.names == ["age", "ward"]
+    assert ages(source) == AGES[: max(rows - 2, 0)]
+    bare = CsvSource(
+        written(tmp_path, "".join(ROWS[:rows]), "bare.csv"),
+        FACTS,
+        Reading(skip_footer=2, header=False),
+    )
+    assert bare.num_rows() == max(rows - 2, 0)
+
+
+@pytest.mark.parametrize("lines", [-1, True, "1"])
+def test_a_footer_is_a_number_of_lines(lines):
+    with pytest.raises(SourceError, match=r"skip_footer=.* 1 for a line of sums"):
+        Reading(skip_footer=lines)
+
+
+def test_the_command_leaves_lines_out_below_rows_of_text_and_of_sheets(tmp_path, capsys):
+    path, sheet = written(tmp_path, HEADER + "".join(ROWS) + "Sum,1,2\n"), tmp_path / "table.xlsx"
+    frame = pd.DataFrame({"age": [*AGES, "Sum"], "ward": ["w"] * 25 + [None]})
+    frame.to_excel(sheet, index=False)
+    how = Reading(header=True, skip_footer=1)
+    for place in (path, sheet):
+        assert read_table(place, how, FACTS)["age"].tolist() == AGES
+        assert len(read_table(place, how, None)) == 25
+    asked = ("--header", "--epsilon", 1, "--skip-footer", 1)
+    assert run("plan", path, *asked) == 0
+    assert "Plan for 25 rows" in capsys.readouterr().out
+    frame.astype(str).to_parquet(tmp_path / "table.parquet")
+    assert run("plan", tmp_path / "table.parquet", *asked[1:]) == 1
+    assert "leave out --skip-rows and --skip-footer" in capsys.readouterr().err

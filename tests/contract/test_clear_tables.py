@@ -1,0 +1,126 @@
+"""Tables that are clear all the same are read; what no column can be is refused at once."""
+
+import gzip
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sdv_privpgd import Boolean, Categorical, Numerical, fit_table
+from sdv_privpgd.cli.reading import read_table, tables_in
+from sdv_privpgd.sources.csv import CsvSource
+from sdv_privpgd.sources.dialect import Reading
+from sdv_privpgd.sources.opening import open_source
+from sdv_privpgd.sources.source import SourceError
+
+NUMBER = 200
+TABLE = pd.DataFrame({"ill": [True, False] * (NUMBER // 2), "ward": ["A", "B"] * (NUMBER // 2)})
+ILL = {"ill": Boolean()}
+
+
+def fitted(table, columns=ILL):
+    return fit_table(table, columns, epsilon=5.0, method="mst")
+
+
+def nothing_is_spent(table, columns, match, monkeypatch):
+    """Checks that a table is refused before its fit can charge."""
+    monkeypatch.setattr("sdv_privpgd.fitting.door.RunningFit.run", None)
+    with pytest.raises(ValueError, match=match):
+        fitted(table, columns)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_documents_beside_tables_are_passed_over(kind, tmp_path):
+    getattr(TABLE, f"to_{kind}")(tmp_path / f"part.{kind}", index=False)
+    for name in ("README", "README.md", "readme.txt", "LICENSE.txt", "codebook.pdf"):
+        (tmp_path / name).write_text("What is in the table, and who may use it.")
+    assert fitted(tmp_path).num_rows == NUMBER
+    assert tables_in([tmp_path]) == [tmp_path / f"part.{kind}"]
+    (tmp_path / f"part.{kind}").unlink()
+    with pytest.raises(SourceError, match=r"README|kinds"):
+        fitted(tmp_path)
+
+
+def test_files_of_one_table_may_have_columns_in_another_order(tmp_path):
+    turned = TABLE[["ward", "ill"]]
+    TABLE.to_csv(tmp_path / "a.csv", index=False)
+    with gzip.open(tmp_path / "b.csv.gz", "wt") as file:
+        turned.to_csv(file, index=False)
+    facts = {"ill": {"sdtype": "boolean"}, "ward": {"sdtype": "categorical"}}
+    source = CsvSource([tmp_path / "a.csv", tmp_path / "b.csv.gz"], facts)
+    assert source.names == ["ill", "ward"]
+    read = [batch.columns for batch in source.batches(source.names)]
+    for each in read:
+        assert each["ward"].tolist() == TABLE["ward"].tolist()
+        assert each["ill"].tolist() == TABLE["ill"].tolist()
+    both = read_table(tables_in([tmp_path]), Reading(header=True), None)
+    assert both["ward"].tolist() == [*TABLE["ward"], *TABLE["ward"]]
+    renamed = Reading(names=("x", "y"), header=True)
+    source = CsvSource([tmp_path / "a.csv", tmp_path / "b.csv.gz"], {}, renamed)
+    assert [batch.columns["y"].tolist() for batch in source.batches(["y"])] == [
+        TABLE["ward"].tolist()
+    ] * 2
+
+
+def test_a_repeated_name_has_no_order(tmp_path):
+    (tmp_path / "a.csv").write_text("a,a,b\n1,2,3\n")
+    (tmp_path / "b.csv").write_text("a,b,a\n1,2,3\n")
+    named = Reading(names=("x", "y", "z"), header=True)
+    with pytest.raises(SourceError, match="is not that of"):
+        CsvSource(str(tmp_path / "*.csv"), {}, named)
+
+
+def test_text_with_a_dictionary_in_one_file_and_without_in_another_is_text(tmp_path):
+    plain = pa.Table.from_pandas(TABLE, preserve_index=False)
+    packed = plain.set_column(1, "ward", plain["ward"].dictionary_encode())
+    for first, second in ((plain, packed), (packed, plain)):
+        for name, table in (("a", first), ("b", second)):
+            pq.write_table(table.replace_schema_metadata(None), tmp_path / f"{name}.parquet")
+        source = open_source(str(tmp_path), {"ward": {}})
+        assert source.dtypes["ward"].kind == "O"
+        for batch in source.batches(["ward"]):
+            assert batch.columns["ward"].tolist() == TABLE["ward"].tolist()
+        done = fitted(tmp_path, {"ward": Categorical(["A", "B"])})
+        assert abs((done.sample(400)["ward"] == "A").mean() - 0.5) < 0.15
+
+
+def test_a_dictionary_among_texts_is_missing_and_nothing_else_is(monkeypatch):
+    cells = [{"a": 1} if row % 4 == 0 else "B" for row in range(NUMBER)]
+    columns = {"ward": Categorical(["B"])}
+    done = fitted(TABLE.assign(ward=cells), columns)
+    assert abs(done.sample(2_000)["ward"].isna().mean() - 0.25) < 0.15
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_type_of_polars_that_arrow_lacks_is_refused_only_if_it_is_asked_for(lazy, monkeypatch):
+    table = pl.from_pandas(TABLE).with_columns(wide=pl.Series(range(NUMBER), dtype=pl.Int128))
+    table = table.lazy() if lazy else table
+    assert fitted(table).num_rows == NUMBER
+    asked = {**ILL, "wide": Numerical(0, NUMBER)}
+    nothing_is_spent(table, asked, "'wide': 'struct<Int128 of Polars", monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell"),
+    [
+        (pa.list_(pa.int64()), [1]),
+        (pa.struct([("a", pa.int64())]), {"a": 1}),
+        (pa.map_(pa.string(), pa.int64()), [("a", 1)]),
+        (pa.month_day_nano_interval(), (1, 2, 3)),
+    ],
+)
+def test_nested_columns_and_intervals_are_refused_only_if_they_are_asked_for(
+    kind, cell, monkeypatch
+):
+    made = pa.Table.from_pandas(TABLE).append_column("x", pa.array([cell] * NUMBER, kind))
+    assert fitted(made).num_rows == NUMBER
+    asked = {**ILL, "x": {"sdtype": "categorical"}}
+    nothing_is_spent(made, asked, "No type of column reads .*'x'.* Convert them", monkeypatch)
+
+
+def test_intervals_of_pandas_are_refused(monkeypatch):
+    cut = TABLE.assign(x=pd.cut(pd.Series(range(NUMBER)), 4))
+    asked = {**ILL, "x": {"sdtype": "categorical"}}
+    nothing_is_spent(cut, asked, "category of intervals", monkeypatch)

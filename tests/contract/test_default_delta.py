@@ -1,0 +1,71 @@
+"""Where nobody chose a delta, it follows from the number of rows, or has to be given."""
+
+import pandas as pd
+import pytest
+import sdv_tables
+
+from sdv_privpgd import Boolean, PrivPGDSynthesizer, fit_table, measure, plan_table
+from sdv_privpgd.audit import audit_fit, audit_measure
+from sdv_privpgd.fitting.door import FittedTable
+
+ILL = {"ill": Boolean()}
+BOOLEANS = sdv_tables.metadata_of({"ill": {"sdtype": "boolean"}})
+
+
+def table(rows):
+    return pd.DataFrame({"ill": [True, False] * (rows // 2)})
+
+
+def deltas(rows):
+    """The delta of each door, for a table of so many rows."""
+    synthesizer = PrivPGDSynthesizer(BOOLEANS, 1.0, method="mst")
+    synthesizer.fit(table(rows))
+    return {
+        fit_table(table(rows), ILL, 1.0, method="mst").ledger.delta,
+        measure(table(rows), ILL, 1.0, holder="North").ledger.delta,
+        plan_table(ILL, 1.0, num_rows=rows).to_dict()["ledger"]["delta"],
+        synthesizer.ledger.delta,
+    }
+
+
+def test_it_is_a_tenth_of_one_over_the_rows_where_they_are_public():
+    assert deltas(20_000) == {1 / 200_000}
+    assert deltas(1_000) == {1e-5}
+
+
+def test_a_second_fit_of_more_rows_has_its_own():
+    synthesizer = PrivPGDSynthesizer(BOOLEANS, 1.0, method="mst")
+    synthesizer.fit(table(1_000))
+    assert synthesizer.delta is None
+    with pytest.warns(UserWarning, match="at delta 1e-05 on the people"):
+        synthesizer.fit(table(40_000))
+    assert synthesizer.fitted_table.settings.delta == 1 / 400_000
+
+
+def test_whoever_chooses_one_has_it_and_is_warned_if_it_promises_nothing():
+    assert fit_table(table(20_000), ILL, 1.0, 1e-6, method="mst").ledger.delta == 1e-6
+    with pytest.warns(UserWarning, match="promises next to nothing in a table of 20,000 rows"):
+        fit_table(table(20_000), ILL, 1.0, 1e-4, method="mst")
+
+
+def test_a_model_is_refined_at_the_delta_of_its_fit(tmp_path):
+    fitted = fit_table(table(20_000), ILL, 1.0, method="mst")
+    fitted.save(tmp_path / "model.pkl")
+    finer = FittedTable.load(tmp_path / "model.pkl").refine(table(20_000), 1.0)
+    assert finer.ledger.delta == fitted.ledger.delta == 1 / 200_000
+
+
+@pytest.mark.parametrize(
+    "door",
+    [
+        lambda **told: fit_table(object(), ILL, 1.0, **told),
+        lambda **told: measure(object(), ILL, 1.0, holder="North", **told),
+        lambda **told: plan_table(ILL, 1.0, num_rows=10, **told),
+        lambda **told: PrivPGDSynthesizer(BOOLEANS, 1.0, **told),
+        lambda **told: audit_fit(ILL, 1.0, **told),
+        lambda **told: audit_measure(ILL, 1.0, **told),
+    ],
+)
+def test_it_is_asked_for_where_the_number_of_rows_is_private(door):
+    with pytest.raises(ValueError, match="delta must be given under adjacency='add_remove'"):
+        door(adjacency="add_remove")

@@ -1,0 +1,206 @@
+"""Which columns a command models, and what they are: --columns, --drop, --make-up and --dtype."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import run
+
+from sdv_privpgd.cli import models
+from sdv_privpgd.cli.dialect import Typed
+
+NUMBER = 800
+QUICK = ("--epsilon", 20, "--method", "independent", "--quiet", "--force", "--header")
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table of which SDV takes some columns for personal ones, and reads others as text."""
+    rng = np.random.default_rng(0)
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, NUMBER), "D")
+    minutes = rng.integers(0, 1_440, NUMBER)
+    frame = pd.DataFrame(
+        {
+            "city": rng.choice(["Bonn", "Ulm"], NUMBER),
+            "country_code": rng.choice(["DE", "AT"], NUMBER),
+            "latitude": rng.normal(48, 1, NUMBER).round(3),
+            "seen": days.strftime("%d.%m.%Y"),
+            "at": [f"{each // 60:02d}:{each % 60:02d}" for each in minutes],
+            "rate": [f"{each} %" for each in rng.integers(0, 100, NUMBER)],
+            "member": rng.choice(["J", "N"], NUMBER, p=[0.8, 0.2]),
+            "price": [
+                f"{each / 100:.2f} EUR".replace(".", ",") for each in rng.integers(0, 999, NUMBER)
+            ],
+            "code": [f"C{row}" for row in range(NUMBER)],
+        }
+    )
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    return tmp_path / "table.csv"
+
+
+TOLD = {
+    "city": "category",
+    "country_code": "str",
+    "latitude": "float",
+    "seen": "date:%d.%m.%Y",
+    "at": "time:%H:%M",
+    "rate": "percent",
+    "member": "bool:J/N",
+    "price": "number:1234,50 EUR",
+    "code": "id",
+}
+ALL = [part for name, word in TOLD.items() for part in ("--dtype", f"{name}={word}")]
+
+
+def test_what_is_told_beats_what_is_detected_and_comes_back_as_it_was(table, tmp_path):
+    out, model = tmp_path / "out.csv", tmp_path / "model.pkl"
+    assert run("synthesize", table, *QUICK, *ALL, "--out", out, "--model", model) == 0
+    real, rows = pd.read_csv(table), pd.read_csv(out)
+    assert list(rows) == list(real)
+    kinds = {name: facts["sdtype"] for name, facts in models.facts_of(models.fitted(model)).items()}
+    assert kinds["city"] == kinds["country_code"] == "categorical"
+    assert kinds["latitude"] == kinds["rate"] == kinds["price"] == "numerical"
+    assert set(rows["city"].dropna()) == {"Bonn", "Ulm"}
+    assert set(rows["country_code"].dropna()) == {"DE", "AT"}
+    assert abs(rows["latitude"].mean() - 48) < 0.5
+    assert pd.to_datetime(rows["seen"], format="%d.%m.%Y").between("2019-12-01", "2022-09-01").all()
+    assert pd.to_datetime(rows["at"], format="%H:%M").notna().mean() > 0.98
+    assert rows["rate"].dropna().str.fullmatch(r"[0-9.]+%").all()
+    assert abs(rows["rate"].str.rstrip("%").astype(float).mean() - 49.5) < 5
+    assert abs((rows["member"] == "J").mean() - 0.8) < 0.1
+    assert rows["price"].dropna().str.fullmatch(r"-?[0-9]+,[0-9]{2} EUR").all()
+    assert not set(rows["code"].astype(str)) & set(real["code"])
+
+
+def test_without_detection_types_are_told_too_and_a_draft_has_them(table, tmp_path, capsys):
+    out = tmp_path / "out.csv"
+    asked = ("--types", "dtypes", "--drop", "code")
+    assert run("synthesize", table, *QUICK, *ALL, *asked, "--out", out) == 0
+    assert list(pd.read_csv(out)) == [name for name in TOLD if name != "code"]
+    domain, metadata = tmp_path / "domain.json", tmp_path / "metadata.json"
+    drafted = ("--header", "--out", domain, "--metadata-out", metadata)
+    assert run("draft-domain", table, *drafted, *ALL) == 0
+    assert "do not say" not in capsys.readouterr().err
+    found = json.loads(domain.read_text())
+    assert found["seen"]["datetime_format"] == "%d.%m.%Y"
+    assert found["member"] == {"true_value": "J", "false_value": "N", "range_is_nullable": None}
+    assert found["rate"]["number_format"] == "1234.5%"
+    assert "code" not in found
+    said = json.loads(metadata.read_text())["tables"]["table"]["columns"]
+    assert {said[name]["sdtype"] for name in ("city", "country_code")} == {"categorical"}
+    assert said["code"]["sdtype"] == "id"
+
+
+def test_metadata_gives_way_to_words(table, tmp_path, capsys):
+    columns = {name: {"sdtype": "unknown"} for name in TOLD}
+    columns["seen"] = {"sdtype": "categorical"}
+    (tmp_path / "metadata.json").write_text(json.dumps({"columns": columns}))
+    told = (
+        "--dtype",
+        "seen=date:%d.%m.%Y",
+        "--dtype",
+        "member=bool:J/N",
+        "--columns",
+        "seen,member",
+    )
+    asked = ("--metadata", tmp_path / "metadata.json", "--epsilon", 1, "--rows", 500)
+    assert run("plan", *asked, *told) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["seen", "datetime", "--dtype", "found", "privately"] in lines
+    assert ["member", "boolean", "--dtype", "declared"] in lines
+    assert "city" not in [line[0] for line in lines if line]
+
+
+def test_columns_are_kept_left_out_or_made_up(table, tmp_path, capsys):
+    out = tmp_path / "out.csv"
+    kept = ("--columns", "city,member,rate", "--drop", "rate")
+    assert run("synthesize", table, *QUICK, *kept[:2], *ALL, "--make-up", "city", "--out", out) == 0
+    rows, real = pd.read_csv(out, dtype=str), pd.read_csv(table)
+    assert list(rows) == ["city", "rate", "member"]
+    assert not set(rows["city"]) & set(real["city"])
+    assert rows["city"].nunique() == len(rows)
+    capsys.readouterr()
+    assert run("synthesize", table, *QUICK, "--drop", "city,seen,x", "--out", out) == 1
+    assert "--drop names ['x'], which are no columns" in capsys.readouterr().err
+    assert run("synthesize", table, *QUICK, *kept, "--out", out) == 1
+    assert "--columns and --drop both name ['rate']" in capsys.readouterr().err
+    assert run("synthesize", table, *QUICK, "--drop", ",".join(TOLD), "--out", out) == 1
+    assert "--drop leaves no column" in capsys.readouterr().err
+    assert run("synthesize", table, *QUICK, "--make-up", "town", "--out", out) == 1
+    assert "--make-up names ['town']" in capsys.readouterr().err
+    assert run("synthesize", table, *QUICK, "--dtype", "town=id", "--out", out) == 1
+    assert "--dtype names ['town']" in capsys.readouterr().err
+
+
+def test_holders_leave_columns_out_too(csv, tmp_path):
+    asked = ("--holder", "North", "--epsilon", 5, "--out", tmp_path / "north.zip", "--quiet")
+    facts = ("--metadata", csv.parent / "metadata.json", "--domain", csv.parent / "domain.json")
+    assert run("measure", csv, *asked, *facts, "--drop", "ill") == 0
+    rows = tmp_path / "rows.csv"
+    assert run("combine", tmp_path / "north.zip", "--out", rows, "--quiet") == 0
+    assert list(pd.read_csv(rows)) == ["age", "ward"]
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "x=", "x=colour", "x=bool:J", "x=bool:/N", "x=timedelta64[ns]"]
+)
+def test_words_that_are_no_types_are_refused(text, capsys):
+    with pytest.raises(ValueError, match=r"is not|neither a type|no type"):
+        Typed.of(text)
+    with pytest.raises(SystemExit):
+        run("plan", "t.csv", "--epsilon", 1, "--dtype", text)
+    assert "argument --dtype" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("x=percent", {"sdtype": "numerical", "number_format": "1234,5%"}),
+        ("x=time", {"sdtype": "datetime", "range_min": "00:00:00", "range_max": "23:59:59"}),
+        ("x=date", {"sdtype": "datetime"}),
+        ("x=Int64", {}),
+    ],
+)
+def test_words_are_facts(text, facts):
+    assert Typed.of("a=b=category").name == "a=b"
+    assert Typed.of(text).facts(",") == facts
+
+
+@pytest.mark.parametrize("ending", [".csv", ".xlsx"])
+def test_a_codebook_is_drafted_filled_in_and_read(ending, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    ages = rng.integers(20, 60, NUMBER)
+    ages[: NUMBER // 4], table = 999, tmp_path / "table.csv"
+    frame = pd.DataFrame({"age": ages, "sex": rng.integers(1, 3, NUMBER), "who": range(NUMBER)})
+    frame.to_csv(table, index=False)
+    codebook, out = tmp_path / f"codebook{ending}", tmp_path / "out.csv"
+    assert run("draft-domain", table, "--header", "--out", codebook) == 0
+    assert "Fill in what is blank in" in capsys.readouterr().err
+    read, written = {".csv": ("read_csv", "to_csv"), ".xlsx": ("read_excel", "to_excel")}[ending]
+    sheet = getattr(pd, read)(codebook, dtype=object).set_index("column")
+    sheet.loc["age", ["type", "min", "max", "missing codes"]] = "integer", 0, 110, 999
+    sheet.loc["sex", ["type", "values"]] = "category", "1 = m; 2 = f"
+    sheet.loc["who", "type"] = "id"
+    getattr(sheet, written)(codebook)
+    assert run("synthesize", table, *QUICK[:-1], "--domain", codebook, "--out", out) == 0
+    assert "detected" not in capsys.readouterr().err
+    rows = pd.read_csv(out)
+    assert list(rows) == ["age", "sex", "who"]
+    assert abs(rows["age"].isna().mean() - 0.25) < 0.1
+    assert rows["age"].max() < 75
+    assert set(rows["sex"].dropna()) == {1, 2}
+    assert run("draft-domain", table, "--header", "--out", tmp_path / "domain.ods") == 1
+    assert "must end in one of .json, .yaml, .yml, .csv, .xlsx" in capsys.readouterr().err
+
+
+def test_a_codebook_goes_with_metadata_of_the_same_types_and_with_no_parquet(tmp_path, capsys):
+    frame = pd.DataFrame({"age": [20, 30] * 50})
+    frame.to_parquet(tmp_path / "table.parquet")
+    (tmp_path / "book.csv").write_text("column,type,min,max,missing codes\nage,integer,0,99,-1\n")
+    (tmp_path / "metadata.json").write_text('{"columns": {"age": {"sdtype": "numerical"}}}')
+    facts = ("--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "book.csv")
+    assert run("plan", *facts, "--epsilon", 1, "--rows", 100) == 0
+    capsys.readouterr()
+    assert run("plan", tmp_path / "table.parquet", *facts, "--epsilon", 1) == 1
+    assert "--na and missing_codes are for text" in capsys.readouterr().err
