@@ -15,7 +15,7 @@ from sdv_privpgd.cli.saying import spoken
 from sdv_privpgd.columns.declared import Boolean, TimeOfDay
 from sdv_privpgd.sources.dialect import Reading
 
-_WORDS = "category, id, date:%d.%m.%Y, time, percent, bool:J/N or number:1.234,5"
+_WORDS = "category, id, date:%d.%m.%Y, time, percent, bool:J/N, number or number:1.234,5"
 _OF_NUMBERS = {"decimal", "thousands"}
 _OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na", "na_of", "skip_rows", "skip_footer")
 
@@ -55,7 +55,7 @@ class Typed:
             if not (true and slash and false):
                 raise ValueError(f"{said!r} is not bool:TRUE/FALSE, such as bool:J/N")
             return cls(name=name, words={"sdtype": "boolean", **Boolean(true, false)})
-        if said in ("percent", "id"):
+        if said in ("percent", "number", "id"):
             sdtype = "id" if said == "id" else "numerical"
             return cls(name=name, words={"sdtype": sdtype}, is_percent=said == "percent")
         dtype = _dtype("datetime64[ns]" if said == "date" else said)
