@@ -97,9 +97,9 @@ class Declared:
                 found[name] = {"sdtype": "id", **pattern, "repeats": name not in self.keys}
         if left:
             say(
-                f"Left out are {listed(left)}: {'keys, ids, and ' if people is None else ''}what "
-                "its sdtype says is no number, date or category, such as personal data. The rows "
-                "will not have them."
+                f"Left out: {listed(left)}. {'Keys, ids, and w' if people is None else 'W'}hat an "
+                "sdtype says is no number, date or category, such as personal data, is not in the "
+                "rows."
             )
         return found
 

@@ -105,7 +105,7 @@ def _part_in_options(part: str) -> str:
     if told == " ".join(part.split()) or any("   " in line.strip() for line in lines):
         return part
     indent = "  " if part.startswith("- ") else ""
-    return "\n".join(wrap(told, WIDTH, subsequent_indent=indent))
+    return "\n".join(wrap(told, WIDTH, subsequent_indent=indent, break_on_hyphens=False))
 
 
 @contextmanager

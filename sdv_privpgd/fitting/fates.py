@@ -154,7 +154,7 @@ def check_report(
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         lines.append("  ".join(cells).rstrip())
     for sentence in (outcome, *lost, *notes):
-        lines += ["", *wrap(sentence, WIDTH)]
+        lines += ["", *wrap(sentence, WIDTH, break_on_hyphens=False)]
     return Report(
         text="\n".join(lines),
         page=Page(

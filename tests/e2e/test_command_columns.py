@@ -204,3 +204,40 @@ def test_a_codebook_goes_with_metadata_of_the_same_types_and_with_no_parquet(tmp
     capsys.readouterr()
     assert run("plan", tmp_path / "table.parquet", *facts, "--epsilon", 1) == 1
     assert "--na and missing_codes are for text" in capsys.readouterr().err
+
+
+def test_a_check_says_what_becomes_of_each_column_and_that_a_fit_would_stop(
+    table, tmp_path, capsys
+):
+    told = [part for part in ALL if not part.startswith(("city=", "--dtype"))]
+    told = [part for name in told for part in ("--dtype", name)]
+    page = tmp_path / "check.html"
+    common = (table, "--header", "--epsilon", 20)
+    assert run("check", *common, *told, "--report", page) == 1
+    said = capsys.readouterr()
+    shown = " ".join(said.out.split())
+    assert "latitude numerical found privately modelled" in shown
+    assert "code id made up numbered anew" in shown
+    assert "'city' would not be in the rows" in shown
+    assert "--make-up city" in shown
+    assert "A fit would stop before it spends anything." in said.err
+    assert "latitude" in page.read_text()
+    assert run("synthesize", *common, *told, "--quiet", "--out", tmp_path / "o.csv") == 1
+    assert "Nothing was spent. 'city' would not be" in capsys.readouterr().err
+    for mended in (["--dtype", "city=category"], ["--drop", "city"], ["--allow-lost", "city"]):
+        assert run("check", *common, *told, *mended) == 0
+        assert "No column is lost." in capsys.readouterr().out
+
+
+def test_rows_that_are_too_few_stop_a_command_before_it_spends(table, tmp_path, capsys):
+    few, out = tmp_path / "few.csv", tmp_path / "out.csv"
+    few.write_text("".join(table.read_text().splitlines(keepends=True)[:120]))
+    asked = (few, "--header", "--epsilon", 0.5, "--columns", "country_code,rate", *ALL)
+    assert run("synthesize", *asked, "--out", out, "--quiet") == 1
+    said = capsys.readouterr().err
+    assert "'rate' would be hidden" in said
+    assert "--allow-lost" in said
+    assert "was spent" not in said.replace("Nothing was spent", "")
+    assert not out.exists()
+    asked = (*asked, "--method", "independent", "--allow-lost", "country_code,rate")
+    assert run("synthesize", *asked, "--out", out, "--quiet") == 0

@@ -37,7 +37,7 @@ def test_types_and_repeated_ids_are_said_before_anything_is_spent(
     assert ["ill", "boolean", "--metadata", "declared"] in lines
     assert ["patient", "id", "--metadata", "made", "up"] in lines
     assert "The ids ['patient'] are no keys of the table." in said.err
-    assert "Left out are mail: what its sdtype says is no number" in said.err
+    assert "Left out: mail. What an sdtype says is no number" in said.err
     assert "name the column of people in --person-column and --rows-per-person" in said.err
     assert "Nothing was spent." in said.err
     assert declared(csv, "--quiet") == 130

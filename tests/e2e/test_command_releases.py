@@ -54,7 +54,7 @@ def test_columns_that_a_release_leaves_out_are_named(csv, capsys):
     path.write_text(json.dumps(metadata | {"primary_key": "visit"}))
     pd.read_csv(csv, dtype=str).assign(visit=range(2_000), mail="a@b.c").to_csv(csv, index=False)
     assert measured(csv, "North", "--quiet")[0] == 0
-    assert "Left out are visit, mail: keys, ids" in capsys.readouterr().err
+    assert "Left out: visit, mail. Keys, ids" in capsys.readouterr().err
 
 
 def test_what_was_spent_is_written_down_if_a_measurement_fails(csv, tmp_path, monkeypatch, capsys):
