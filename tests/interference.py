@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import sdv_tables
 
-from sdv_privpgd import PrivPGDSynthesizer
+from sdv_privpgd import DomainMismatchError, PrivPGDSynthesizer
 
 
 class StoppedClock(datetime.datetime):
@@ -35,10 +35,16 @@ def observe(synthesizer, data, caplog, capsys, known=KNOWN) -> dict[str, object]
     fitted = copy.deepcopy(synthesizer)
     with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
         warnings.simplefilter("always")
-        fitted.fit(data)
+        told = [str(check := fitted.check(data))]
+        try:
+            fitted.fit(data, allow_lost=check.to_dict()["lost"])
+        except DomainMismatchError as error:
+            told.append(str(error))
+            fitted.finish(data)
     bars = capsys.readouterr()
     seen = {
         "pickle": cloudpickle.dumps(fitted),
+        "check and stop": told,
         "warnings": [str(warning.message) for warning in caught],
         "log": [(record.name, record.levelname, record.getMessage()) for record in caplog.records],
         "stdout": bars.out,

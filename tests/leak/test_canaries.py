@@ -115,7 +115,9 @@ def test_no_canary_leaves_a_fit_that_discovers_the_domain(caplog, capsys, tmp_pa
         synthesizer = PrivPGDSynthesizer(
             sdv_tables.metadata(), 5.0, public_domain=domain, **sdv_tables.SMALL
         )
-        with pytest.raises(DomainMismatchError, match="outside its declared") as stopped:
+        with pytest.raises(
+            DomainMismatchError, match=r"outside the declared|no declared values"
+        ) as stopped:
             synthesizer.fit(canary_table(3_000))
         synthesizer.finish(canary_table(3_000))
         sample = synthesizer.sample(300)

@@ -1,7 +1,5 @@
 """Nothing that is found of undeclared columns depends on the table but through the answers."""
 
-import copy
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,7 +16,7 @@ from interference import (
     settings,
 )
 
-from sdv_privpgd import DomainMismatchError, MSTSynthesizer, PrivPGDSynthesizer
+from sdv_privpgd import MSTSynthesizer, PrivPGDSynthesizer
 from sdv_privpgd.discovery import plan
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.privacy.value_counts import Counted, ValueCounts
@@ -166,16 +164,15 @@ def test_what_is_said_of_rows_beyond_a_range_depends_on_the_answers_alone(
 
 
 @pytest.mark.parametrize("change", OTHER_TABLES)
-@pytest.mark.parametrize("share", [0.3, 0.9], ids=["a sentence", "a stop"])
 def test_what_is_said_of_rows_beyond_a_short_range_depends_on_the_answers_alone(
-    change, share, fixed_answers, caplog, capsys, monkeypatch
+    change, fixed_answers, caplog, capsys, monkeypatch
 ):
     fixed = curator._noisy
 
     def many_beyond(answer, stddev, words):
         noisy = fixed(answer, stddev, words)
         if noisy.shape == (4,):  # below, inside, above and missing
-            noisy[:] = [round(share * 120), 100 - round(share * 100), 0, 0]
+            noisy[:] = [36, 70, 0, 0]
         return noisy
 
     monkeypatch.setattr(curator, "_noisy", many_beyond)
@@ -193,16 +190,6 @@ def test_what_is_said_of_rows_beyond_a_short_range_depends_on_the_answers_alone(
     changed["method"] = None
     synthesizer = MSTSynthesizer(**changed)
     table = sdv_tables.table(120)
-    if share > 0.5:
-
-        def stopped(data):
-            with pytest.raises(DomainMismatchError) as error:
-                copy.deepcopy(synthesizer).fit(data)
-            return str(error.value)
-
-        assert "'age' lie outside its declared range_min=20" in stopped(table)
-        assert stopped(table) == stopped(change(table))
-        return
     known = KNOWN[["ward"]]
     first = observe(synthesizer, table, caplog, capsys, known)
     said = "".join(first["worth a look"])
