@@ -448,6 +448,7 @@ def _modelled(command: argparse.ArgumentParser) -> None:
         "--engine",
         choices=["particles", "pgm", "gum", "rap", "gem", "private_gsd"],
         default="particles",
+        help="what makes rows of the tables",
     )
     command.add_argument("--seed", type=int, default=0, help="of the engine and the rows")
     command.add_argument("--quiet", action="store_true", help="no report")

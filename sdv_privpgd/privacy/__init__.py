@@ -37,17 +37,17 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/people.py``          123  no more than so many rows of a person
 
 These are 2,842 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,516 what the rows come through; they hand out cells, keep none but those of rows
+reads, of these 1,518 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
     ``sources/opening.py``          77  the source of what a user has
     ``sources/withheld.py``         41  messages that could quote a cell
-    ``sources/files.py``            121  paths and patterns; Parquet
+    ``sources/files.py``            122  paths and patterns; Parquet
     ``sources/arrow.py``            109  batches of Arrow
     ``sources/tables.py``           109  tables of other libraries
     ``sources/csv.py``             138  files of text
     ``sources/texts.py``           142  what a text means
-    ``sources/parsers.py``         178  the parser of texts
+    ``sources/parsers.py``         179  the parser of texts
     ``sources/dialect.py``         139  how texts are written
     ``sources/kinds.py``            24  kinds of files
     ``sources/retyped.py``          35  dtypes that a user names

@@ -181,15 +181,16 @@ class _Footless:
 
     @staticmethod
     def _kept(text: TextIO, begin: int, last: int) -> Iterator[str]:
-        yield from islice(text, begin)
         held: deque[str] = deque()
         number = 0
-        for line in text:
-            held.append(line)
-            number += bool(line.strip())
-            while number > last:
-                number -= bool(held[0].strip())
-                yield held.popleft()
+        with text:
+            yield from islice(text, begin)
+            for line in text:
+                held.append(line)
+                number += bool(line.strip())
+                while number > last:
+                    number -= bool(held[0].strip())
+                    yield held.popleft()
 
 
 @contextmanager

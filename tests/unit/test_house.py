@@ -4,8 +4,8 @@ import pytest
 from house import circles, floors, lines_of_code, measured
 
 MOST = {
-    "package lines": 58_131,
-    "package lines of code": 38_331,
+    "package lines": 58_135,
+    "package lines of code": 38_334,
     "package files": 380,
     "test lines": 50_371,
     "constants": 458,

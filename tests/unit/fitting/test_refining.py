@@ -318,7 +318,7 @@ def test_answers_are_shown_in_a_line_without_arrays():
     done = fitted()
     for asked in ("count", "share"):
         shown = repr(done.answer(asked, where={"ward": "A"}))
-        assert shown.startswith(f"Answer('{asked.capitalize()} where")
+        assert shown.startswith(f'Answer("{asked.capitalize()}')
         assert ", 95 %: " in shown
     counts = repr(done.answer("table", of="ward"))
     assert "standard deviation of the noise" in counts
