@@ -17,12 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd import pipeline
 from sdv_privpgd.audit.bounds import Attack
 from sdv_privpgd.audit.recording import Event, Tape, in_units, watched
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.privacy.boundary import EncodedTable
 from sdv_privpgd.privacy.curator import Curator

@@ -9,9 +9,9 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from sdv_privpgd.audit.checks import Check, check_of
-from sdv_privpgd.audit.leaves import Leaf, unlike
+from sdv_privpgd.audit.outputs import Leaf, unlike
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.accounting import mu_squared_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger

@@ -35,11 +35,15 @@ from itertools import combinations
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping
-from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged, fresh_tables, grouped_tables
+from sdv_privpgd.estimate.noisy_tables import (
+    NoisyTable,
+    averaged,
+    fresh_tables,
+    grouped_tables,
+    own_variance,
+)
 from sdv_privpgd.inference.between_groups import ROUNDING, BetweenGroups, Groups
-from sdv_privpgd.inference.rounding import own_variance
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery
+from sdv_privpgd.privacy.queries import CountQuery, Measurement
 
 _LEAST = 1e-3
 """The least standard deviation of a table's noise: all tables are noisy."""

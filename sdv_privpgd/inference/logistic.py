@@ -18,11 +18,8 @@ from itertools import combinations
 import numpy as np
 from scipy.special import expit  # pyright: ignore[reportMissingTypeStubs]
 
-from sdv_privpgd.inference.design import Design
+from sdv_privpgd.inference.design import Design, Scaled, distinct_rows, moments, times, values_in
 from sdv_privpgd.inference.linear import LinearEstimate, Product
-from sdv_privpgd.inference.model_rows import distinct_rows, values_in
-from sdv_privpgd.inference.moments import moments, times
-from sdv_privpgd.inference.scaling import Scaled
 from sdv_privpgd.synthesize.engine import Model
 
 MOST_FEATURES = 800

@@ -20,7 +20,7 @@ from sdv_privpgd.inference.conditions import not_missing
 from sdv_privpgd.inference.intervals import Enclosed, Quantile, Ratio, Total
 from sdv_privpgd.inference.linear import LinearEstimate, Product
 from sdv_privpgd.inference.values import as_users, code_values, value_at
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.synthesize.engine import Model
 
 _BLOCK = 256

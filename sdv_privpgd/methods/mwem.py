@@ -6,19 +6,17 @@ from fractions import Fraction
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.methods.approximation import (
+from sdv_privpgd.methods.adaptive import (
     affordable,
     count_rows,
     measured_cliques,
     model_errors,
 )
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.importance import Importance, whole_weight
 from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.workload import checked_workload
+from sdv_privpgd.methods.workload import Importance, checked_workload, whole_weight
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import MarginalQuery
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
 
 _SELECTING = Fraction(1, 10)

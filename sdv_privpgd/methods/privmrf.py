@@ -10,20 +10,22 @@ from sdv_privpgd.base.arguments import check_fields, check_integer, check_positi
 from sdv_privpgd.base.domain import Clique, in_words
 from sdv_privpgd.base.progress import Progress, one_step, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.methods.approximation import count_rows, expected_noise, whole_counts
-from sdv_privpgd.methods.dependence import dependences, measure_dependences
-from sdv_privpgd.methods.dependence_graph import dependence_graph
-from sdv_privpgd.methods.first_tables import first_tables
+from sdv_privpgd.methods.adaptive import count_rows, expected_noise, whole_counts
+from sdv_privpgd.methods.dependence import (
+    dependence_graph,
+    dependences,
+    first_tables,
+    measure_dependences,
+)
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.importance import (
+from sdv_privpgd.methods.method import EngineMethod
+from sdv_privpgd.methods.workload import (
     Importance,
     clique_weights,
     whole_weight,
 )
-from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import MarginalQuery, ModelErrorQuery
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement, ModelErrorQuery
 from sdv_privpgd.synthesize.engine import Engine, Model
 
 _GRAPH, _CHOICES = Fraction(1, 10), Fraction(1, 10)

@@ -12,30 +12,30 @@ import numpy as np
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_share
 from sdv_privpgd.base.domain import Clique, Domain, in_words
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.estimate.consistency import consistent_tables
+from sdv_privpgd.estimate.consistency import Possible, consistent_tables
 from sdv_privpgd.estimate.denoising import signal_variances
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.estimate.structural_zeros import Possible
-from sdv_privpgd.methods.allocation import most_helpful
 from sdv_privpgd.methods.coarse_pairs import (
     COARSE_SHARE,
     EACH,
+    has_triples,
     measure_coarsely,
+    measure_triples,
+    most_helpful,
     pairs_paid_for,
     promising_pairs,
+    triples_among,
 )
-from sdv_privpgd.methods.importance import (
+from sdv_privpgd.methods.method import EngineMethod
+from sdv_privpgd.methods.workload import (
     Importance,
+    checked_workload,
     clique_weights,
     important_cliques,
 )
-from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.triples import has_triples, measure_triples, triples_among
-from sdv_privpgd.methods.workload import checked_workload
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
 
 if TYPE_CHECKING:

@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdv_privpgd.columns.scalars import quiet
-from sdv_privpgd.metrics.reading import READ, Described, read_categories, read_numbers
-from sdv_privpgd.metrics.values import as_codes, common_cells
+from sdv_privpgd.metrics.values import (
+    READ,
+    Described,
+    as_codes,
+    common_cells,
+    read_categories,
+    read_numbers,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

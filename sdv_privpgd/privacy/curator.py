@@ -26,17 +26,16 @@ from sdv_privpgd.privacy.ledger import (
     PrivacyBudgetError,
     PrivacyLedger,
 )
-from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, WordSource, rounded_gaussian
 from sdv_privpgd.privacy.queries import (
     Adjacency,
+    Measurement,
     ModelErrorQuery,
     Query,
     ValueCountsQuery,
     answers,
 )
-from sdv_privpgd.privacy.selection import exponential_choice
-from sdv_privpgd.privacy.splitting import COST, decay_of, halved
+from sdv_privpgd.privacy.selection import COST, decay_of, exponential_choice, halved
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
 from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.sources.withheld import sealed
@@ -343,7 +342,7 @@ class Curator:
 
         Privacy: sqrt(mu_squared)-GDP. The tree has range epsilon ``COST`` D / T for a decision's
         temperature T and the D rows that come or go between neighbors, times what a person's rows
-        count as (``privacy/splitting.py`` has the proof). The ledger names the temperature at which
+        count as (``privacy/selection.py`` has the proof). The ledger names the temperature at which
         a choice between scores of sensitivity D costs as much: 2 T / ``COST``.
 
         Raises ``PrivacyBudgetError`` before the table is read if the budget is short.

@@ -14,8 +14,7 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, Measurement
 from sdv_privpgd.releases.measured import described, plain_words
 from sdv_privpgd.releases.modelling import ModelledTables, modelled
 from sdv_privpgd.releases.pages import (

@@ -14,10 +14,8 @@ import numpy as np
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.words import dates, listed, number, share, short_number
 from sdv_privpgd.columns.labels import Names
-from sdv_privpgd.metrics.outside import Outside
-from sdv_privpgd.metrics.reading import Described
 from sdv_privpgd.metrics.usefulness import usefulness
-from sdv_privpgd.metrics.values import CommonCells
+from sdv_privpgd.metrics.values import CommonCells, Described, Outside
 from sdv_privpgd.report.figures import Bars, Heat, pair_heat
 from sdv_privpgd.report.page import (
     Facts,

@@ -20,9 +20,15 @@ from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics import l1_by_pair, scores
-from sdv_privpgd.metrics.outside import outside
-from sdv_privpgd.metrics.reading import READ, Described, read_numbers
-from sdv_privpgd.metrics.values import CommonCells, as_codes, common_cells
+from sdv_privpgd.metrics.values import (
+    READ,
+    CommonCells,
+    Described,
+    as_codes,
+    common_cells,
+    outside,
+    read_numbers,
+)
 from sdv_privpgd.report.comparison import (
     BANNER,
     Useful,

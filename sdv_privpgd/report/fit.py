@@ -19,7 +19,7 @@ from sdv_privpgd.estimate.noisy_tables import (
     noisy_tables,
 )
 from sdv_privpgd.inference.questions import Questions
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.report.assumed import CONFIDENT
 from sdv_privpgd.report.figures import Bars, Heat, pair_heat
 from sdv_privpgd.report.page import Figure, Grid, Part, Section, Table, Text, long_grid, long_table

@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping
+from sdv_privpgd.estimate.consistency import Possible, possible_cells
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     estimate_total,
     grouped_tables,
     noisy_tables,
 )
-from sdv_privpgd.estimate.structural_zeros import Possible, possible_cells
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Measurement
 
 _EXACT = 1e-3
 """Standard deviation, in records, that stands for an answer without noise."""

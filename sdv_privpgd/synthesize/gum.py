@@ -8,10 +8,8 @@ import numpy as np
 from sdv_privpgd.base.arguments import check_fields, check_integer
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.estimate.consistency import consistent_tables
-from sdv_privpgd.estimate.possible_tables import possible_tables
-from sdv_privpgd.estimate.structural_zeros import Possible, emptied
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.estimate.consistency import Possible, consistent_tables, emptied, possible_tables
+from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 

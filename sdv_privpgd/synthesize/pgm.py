@@ -8,13 +8,11 @@ import numpy as np
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive, check_share
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, Shares, silent
+from sdv_privpgd.estimate.consistency import Possible, possible_cells
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, estimate_total, noisy_tables
-from sdv_privpgd.estimate.structural_zeros import Possible, possible_cells
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
-from sdv_privpgd.synthesize.graphical import GraphicalModel
-from sdv_privpgd.synthesize.junction_tree import JunctionTree
-from sdv_privpgd.synthesize.message_passing import MessagePassing
+from sdv_privpgd.synthesize.graphical import GraphicalModel, JunctionTree, MessagePassing
 
 _STEPS_AT_ONCE = 50
 """Steps of one lot. The fit looks at the loss after each lot."""
@@ -60,7 +58,7 @@ class PrivatePGM(Engine):
 
     >>> import numpy as np
     >>> from sdv_privpgd.base.domain import Domain
-    >>> from sdv_privpgd.privacy.measurement import Measurement
+    >>> from sdv_privpgd.privacy.queries import Measurement
     >>> from sdv_privpgd.privacy.queries import MarginalQuery
     >>> noisy = Measurement(
     ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=2.0

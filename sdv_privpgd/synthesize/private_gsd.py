@@ -8,15 +8,14 @@ import numpy as np
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_share
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, Shares, silent
-from sdv_privpgd.estimate.structural_zeros import Possible
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.estimate.consistency import Possible
+from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
-from sdv_privpgd.synthesize.generations import PackedGoals, evolve
+from sdv_privpgd.synthesize.generations import Asked, PackedGoals, evolve, evolve_by_recounts
 from sdv_privpgd.synthesize.goals import (
     Goals,
 )
 from sdv_privpgd.synthesize.particles.particles import Particles
-from sdv_privpgd.synthesize.recounting import Asked, evolve_by_recounts
 
 _RECOUNTED = 20
 """Children of a generation of which queries that are no tables are asked."""
@@ -53,7 +52,7 @@ class PrivateGSD(Engine):
 
     >>> import numpy as np
     >>> from sdv_privpgd.base.domain import Domain
-    >>> from sdv_privpgd.privacy.measurement import Measurement
+    >>> from sdv_privpgd.privacy.queries import Measurement
     >>> from sdv_privpgd.privacy.queries import MarginalQuery
     >>> noisy = Measurement(
     ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=2.0

@@ -76,14 +76,16 @@ CELLS = (
 )
 TESTS = {
     "accounting": (*units("accounting", "training_door", "selection", "choosing"), DETAILS),
-    "splitting": ("tests/property/test_privtree.py", DETAILS),
+    "selection": (*units("selection", "choosing"), "tests/property/test_privtree.py", DETAILS),
     "half_spaces": (*units("half_spaces"), NEIGHBORS),
-    "queries": (*units("queries", "embedding", "dependence", "half_spaces"), NEIGHBORS, DETAILS),
-    "counting": (TALLIES, *units("half_spaces")),
+    "queries": (
+        *units("queries", "embedding", "dependence", "half_spaces", "curator"),
+        NEIGHBORS,
+        DETAILS,
+    ),
+    "counting": (TALLIES, *units("half_spaces"), PEOPLE, DETAILS),
     "dataset": (*units("dataset", "half_spaces", "queries"), TALLIES, DETAILS),
     "thresholding": (*units("value_counts"), "tests/unit/test_thresholding.py", DETAILS),
-    "measurement": (*units("curator"), DETAILS),
-    "units": (PEOPLE, DETAILS),
     "weighing": (TALLIES, PEOPLE),
     "value_counts": (*units("value_counts"), TALLIES, NEIGHBORS, DETAILS),
     "embedding": (*units("embedding"), NEIGHBORS),
@@ -99,7 +101,6 @@ TESTS = {
         ),
         DETAILS,
     ),
-    "composition": units("composition"),
     "curator": (
         *units("curator", "choosing", "curator_threads", "value_counts", "half_spaces"),
         DETAILS,

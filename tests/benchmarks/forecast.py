@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.experiment import options, parts_of
-from sdv_privpgd.benchmark.fits import columns_of
-from sdv_privpgd.benchmark.tables import rows_and_facts
+from sdv_privpgd.benchmark.tables import columns_of, rows_and_facts
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit

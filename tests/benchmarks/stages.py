@@ -12,8 +12,8 @@ import numpy as np
 
 from benchmarks.experiment import apart, metadata_of, options
 from benchmarks.simulated import MIXED_COLUMNS, MIXED_DOMAIN, mixed_table, simulated_table
-from sdv_privpgd.benchmark.fits import columns_of
-from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch
+from sdv_privpgd.benchmark.single import PeakMemory, Stopwatch
+from sdv_privpgd.benchmark.tables import columns_of
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.noise import rounded_gaussian
 

@@ -13,11 +13,11 @@ from pandas.api.types import is_datetime64_any_dtype, is_numeric_dtype
 from benchmarks.experiment import options, particles, quiet
 from benchmarks.simulated import simulated_table
 from sdv_privpgd import PrivPGDSynthesizer
-from sdv_privpgd.benchmark.fits import fit_dataset
-from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch
+from sdv_privpgd.benchmark.single import PeakMemory, Stopwatch
+from sdv_privpgd.benchmark.tables import fit_dataset
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.metrics import mean_l1
-from sdv_privpgd.metrics._frames import cells_of
+from sdv_privpgd.metrics._sdmetrics import cells_of
 from sdv_privpgd.privacy.dataset import Dataset
 
 

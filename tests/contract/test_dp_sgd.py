@@ -19,10 +19,9 @@ from sdv_privpgd import (
 )
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import DPCTGAN, DPDiffusion, dp_sgd
-from sdv_privpgd.privacy.composition import raised
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.privacy.ledger import Books, raised
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.privacy.queries import Adjacency
 

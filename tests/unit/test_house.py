@@ -4,14 +4,14 @@ import pytest
 from house import circles, floors, lines_of_code, measured
 
 MOST = {
-    "package lines": 57_293,
-    "package lines of code": 37_690,
-    "package files": 380,
-    "test lines": 49_526,
+    "package lines": 56_754,
+    "package lines of code": 37_364,
+    "package files": 315,
+    "test lines": 49_502,
     "constants": 458,
-    "floors": 15,
+    "floors": 14,
     "circles": 0,
-    "arrows": 120,
+    "arrows": 108,
     "README lines": 200,
 }
 """A number here only falls, or rises in a commit that says what for."""

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from answers import open_curator
 
-from sdv_privpgd import pipeline
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.methods.method import Method
-from sdv_privpgd.pipeline import COUNT_SHARE, STATISTIC_SHARE, Release
+from sdv_privpgd.methods.pipeline import COUNT_SHARE, STATISTIC_SHARE, Release
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, SigmoidSumQuery

@@ -26,8 +26,7 @@ from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.accounting import delta_of_one
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
+from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 

@@ -24,7 +24,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total, margin_estimates, noisy_tables
 from sdv_privpgd.estimate.support import supported_one_way
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Measurement
 
 if TYPE_CHECKING:
     from sdv_privpgd.methods.dp_sgd import DPCTGAN, DPDiffusion

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from sdv_privpgd.benchmark.meters import Stopwatch
+from sdv_privpgd.benchmark.single import Stopwatch
 
 
 def test_the_stopwatch_puts_all_time_down_to_stages():
@@ -26,7 +26,7 @@ def test_the_stopwatch_puts_all_time_down_to_stages():
 
 _HOLDS_50_MEBIBYTES = """
 import numpy as np
-from sdv_privpgd.benchmark.meters import PeakMemory
+from sdv_privpgd.benchmark.single import PeakMemory
 memory = PeakMemory()
 held = np.ones(50 << 17)
 del held

@@ -9,8 +9,7 @@ from answers import noisy_answers, number_of_rows
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
 

@@ -11,8 +11,7 @@ from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
 from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 
 ROWS = 200_000
 DOMAIN = Domain(("a", "b", "c", "d", "e"), (16, 12, 9, 2, 1))

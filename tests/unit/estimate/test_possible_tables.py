@@ -7,8 +7,7 @@ import pytest
 from answers import margin, noisy_answers, number_of_rows
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.estimate.consistency import consistent_tables
-from sdv_privpgd.estimate.possible_tables import possible_tables
+from sdv_privpgd.estimate.consistency import consistent_tables, possible_tables
 
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 5, 6, 4))
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sdv_privpgd.estimate.signal_shares import signal_shares
+from sdv_privpgd.estimate.signals import signal_shares
 
 
 def drawn(ratios, freedom, seed):

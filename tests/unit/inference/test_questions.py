@@ -15,11 +15,11 @@ from sdv_privpgd.inference.conditions import part_of
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.values import code_values
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.sampling.between import Between
+from sdv_privpgd.sampling.conditions import Between
 
 LEDGER = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
 

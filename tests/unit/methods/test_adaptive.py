@@ -8,7 +8,7 @@ from answers import open_curator
 from selecting import HUGE, Limited, chain, cliques_of, dependence
 from small_engine import MaximumEntropy
 
-from sdv_privpgd import pipeline
+from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.adaptive import Adaptive
 
 

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sdv_privpgd.methods.allocation import most_helpful
+from sdv_privpgd.methods.coarse_pairs import most_helpful
 
 LEVELS = (0.0, 1.0, 2.0, 4.0)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.methods.combining import combined
+from sdv_privpgd.methods.privsyn import combined
 
 
 def by_enumeration(domain, pairs, max_cells):

@@ -11,9 +11,9 @@ from small_engine import MaximumEntropy
 from sdv_privpgd import Categorical, fit_table
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import AIM, MST, Independent
-from sdv_privpgd.methods.importance import TARGET, importance_of, weighed
 from sdv_privpgd.methods.mwem import MWEM
 from sdv_privpgd.methods.privpgd import PrivPGD
+from sdv_privpgd.methods.workload import TARGET, importance_of, weighed
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger

@@ -8,7 +8,7 @@ from answers import open_curator
 from selecting import HUGE, chain, cliques_of, maximum_spanning_tree
 from small_engine import MaximumEntropy
 
-from sdv_privpgd import pipeline
+from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.mst import MST
 from sdv_privpgd.privacy.dataset import Dataset

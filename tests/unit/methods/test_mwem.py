@@ -9,7 +9,7 @@ from answers import open_curator
 from selecting import ADD, HUGE, Limited, chain, cliques_of, rounds_of
 from small_engine import MaximumEntropy
 
-from sdv_privpgd import pipeline
+from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.aim import AIM
 from sdv_privpgd.methods.mwem import MWEM
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery

@@ -7,7 +7,7 @@ import pytest
 from selecting import ADD, REPLACE
 from small_engine import MaximumEntropy
 
-from sdv_privpgd.methods.approximation import affordable, expected_noise
+from sdv_privpgd.methods.adaptive import affordable, expected_noise
 from sdv_privpgd.methods.workload import checked_workload, downward_closure
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.ledger import PrivacyLedger

@@ -10,8 +10,7 @@ from sdv_privpgd.cli.journal import after, check_spending, closed, rest
 from sdv_privpgd.cli.saying import CommandError
 from sdv_privpgd.fitting.unfinished import booked
 from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of
-from sdv_privpgd.privacy.composition import epsilon_in_all, raised
-from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
+from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger, epsilon_in_all, raised
 from sdv_privpgd.privacy.queries import Adjacency
 
 REPLACE = Adjacency.REPLACE_ONE

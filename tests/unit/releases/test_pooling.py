@@ -5,9 +5,8 @@ import pytest
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.inference.linear import LinearEstimate
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
-from sdv_privpgd.releases.pooling import pooled
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
+from sdv_privpgd.releases.combining import pooled
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
 

@@ -12,13 +12,12 @@ from small_engine import MaximumEntropy
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.methods.privpgd import PrivPGD
-from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.report.assumed import facts_in_words
 from sdv_privpgd.report.figures import pair_matrix
 from sdv_privpgd.report.fit import pair_fits

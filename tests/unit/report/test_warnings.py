@@ -18,10 +18,9 @@ from sdv_privpgd.columns.facts import CategoryFacts, DateFacts, NumberFacts, Tru
 from sdv_privpgd.columns.parsing import describe, read_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.plan import FINE_GRIDS
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.report.warnings import PublicFacts, Rank, warnings_of
 
 STDDEV = 20.0

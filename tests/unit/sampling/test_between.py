@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval, Ticks
 from sdv_privpgd.columns.parsing import describe
-from sdv_privpgd.sampling.between import Between, shares, span
+from sdv_privpgd.sampling.conditions import Between, shares, span
 
 whole = st.integers(-50, 150)
 positions = st.one_of(st.just(0.0), st.just(BELOW_ONE), st.floats(0, 1, exclude_max=True))

@@ -5,8 +5,12 @@ import pytest
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.half_spaces import Cut, Line
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CutMarginalQuery, MarginalQuery, answers_of_codes
+from sdv_privpgd.privacy.queries import (
+    CutMarginalQuery,
+    MarginalQuery,
+    Measurement,
+    answers_of_codes,
+)
 from sdv_privpgd.synthesize.annealed import AnnealedProjection
 
 GAIN = Line("gain", tuple(np.rint(np.geomspace(10, 65_536, 60) - 10).astype(int).tolist()))

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.synthesize.graphical import GraphicalModel
-from sdv_privpgd.synthesize.junction_tree import JunctionTree
+from sdv_privpgd.synthesize.graphical import GraphicalModel, JunctionTree
 
 NAMES = tuple("abcdefg")
 

@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
-from sdv_privpgd.synthesize.graphical import GraphicalModel
-from sdv_privpgd.synthesize.junction_tree import JunctionTree
+from sdv_privpgd.synthesize.graphical import GraphicalModel, JunctionTree
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
@@ -200,7 +198,7 @@ class TestTheFit:
 import sys, pickle, hashlib, numpy as np
 from sdv_privpgd.methods import PrivatePGM
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery
 domain = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
 rng = np.random.default_rng(0)

@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.half_spaces import Cut, Line
-from sdv_privpgd.synthesize.half_space_loss import HalfSpaceLoss
-from sdv_privpgd.synthesize.ranks import Ranks
-from sdv_privpgd.synthesize.wanted import Wanted
+from sdv_privpgd.synthesize.half_spaces import HalfSpaceLoss, Ranks, Wanted
 
 
 def _table(line, counts, thresholds=None, weight=1):
