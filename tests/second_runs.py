@@ -42,8 +42,6 @@ SECOND_RUN = {
     },
     "unit/releases/test_combining.py": {
         "test_private_numbers_of_rows_add_up_with_their_noise": "a noisy number of rows",
-    },
-    "unit/releases/test_public_cells.py": {
         "test_sums_of_money_of_two_sites_keep_their_zeros_and_their_mean": "a long tail",
     },
 }

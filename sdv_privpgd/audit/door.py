@@ -49,13 +49,6 @@ from sdv_privpgd.releases.measured import Measured
 from sdv_privpgd.releases.measuring import Measuring, questions
 from sdv_privpgd.report.page import Report
 
-_CHANCES = 15
-"""Checks that can fail by chance; each gets as large a part of what is allowed."""
-
-
-_FEWEST = 10
-"""Runs from which a deviation can be estimated."""
-
 
 def audit_fit(
     columns: Mapping[str, Mapping],
@@ -158,11 +151,13 @@ def audited(
         seed: Of the made-up rows.
         more: Checks of a fitted object.
     """
-    runs = check_integer("runs", runs, least=_FEWEST)
+    fewest = 10  # runs from which a deviation can be estimated
+    chances = 15  # checks that can fail by chance; each gets as large a part of what is allowed
+    runs = check_integer("runs", runs, least=fewest)
     if not 0 < false_alarms < 1:
         raise ValueError(f"false_alarms must lie between 0 and 1, got {false_alarms!r}.")
     settings, description = subject.settings, subject.description
-    checks = [*_checks(subject, runs, false_alarms / _CHANCES, seed), *more]
+    checks = [*_checks(subject, runs, false_alarms / chances, seed), *more]
     ledger = settings.ledger()
     return audit_report(name, ledger, settings, description.columns, checks, runs)
 

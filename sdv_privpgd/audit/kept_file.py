@@ -19,8 +19,6 @@ from sdv_privpgd.privacy.queries import CountQuery
 
 LAYER = "the fitted object"
 
-_ROUNDING = 1 + 1e-9
-
 
 class Kept(Protocol):
     """A fitted object and how it would be made anew."""
@@ -101,6 +99,7 @@ def _unseen(name: str, looked_at: str, why: str) -> Check:
 
 
 def _books(kept: Kept) -> Check:
+    rounding = 1 + 1e-9
     ledger, release, settings = kept.ledger, kept.release, kept.settings
     faults = []
     try:
@@ -110,7 +109,7 @@ def _books(kept: Kept) -> Check:
         faults.append(str(error))
     if ledger.mu_squared > ledger.budget:
         faults.append("More was spent than the budget allows.")
-    if ledger.spent() > ledger.epsilon * _ROUNDING:
+    if ledger.spent() > ledger.epsilon * rounding:
         faults.append(f"Epsilon {ledger.spent():.4g} was spent of {ledger.epsilon:.4g}.")
     if release is not None:
         faults += _release_faults(release, settings)

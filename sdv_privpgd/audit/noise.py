@@ -38,18 +38,6 @@ from sdv_privpgd.privacy.selection import COST
 
 LAYER = "the noise"
 
-_WIDE = 3.0
-"""From this standard deviation on rounding does not show in the shape of noise."""
-
-_MANY = 5_000
-"""Fewer draws say little of the shape of noise."""
-
-_FAR = 8.0
-"""So many standard deviations above a threshold noise is as it was drawn."""
-
-_SAME = 1e-12
-"""How likely two answers may be to begin with the same noise by chance."""
-
 _CHOICES = 3_000
 
 _KNOWN = {
@@ -61,6 +49,8 @@ _KNOWN = {
 
 def law_checks(attack: Attack, false_alarms: float) -> list[Check]:
     """Checks the law of all draws of an attack, each of four checks at the chance of an alarm."""
+    # From this standard deviation on rounding does not show in the shape of noise.
+    wide_enough = 3.0
     number = attack.noise.size
     looked_at = f"{number:,} draws"
     scores = {"noise sd": 0.0, "noise mean": 0.0}
@@ -97,7 +87,7 @@ def law_checks(attack: Attack, false_alarms: float) -> list[Check]:
             {"z": scores["noise mean"]},
         ),
     ]
-    wide = attack.errors >= _WIDE
+    wide = attack.errors >= wide_enough
     own = attack.noise[:, wide]
     return [
         *checks,
@@ -111,7 +101,8 @@ def _shape(draws: np.ndarray, false_alarms: float) -> Check:
 
     Tested as Anscombe & Glynn (1983) have it: that of a sample is skewed far into its tails.
     """
-    if draws.size < _MANY:
+    many = 5_000  # fewer draws say little of the shape of noise
+    if draws.size < many:
         return _not_looked_at("noise shape")
     kurtosis = float(np.mean(draws**4) / np.mean(draws**2) ** 2) if draws.any() else math.nan
     chance = float(kurtosistest(draws.ravel()).pvalue) if draws.any() else 0.0
@@ -284,12 +275,13 @@ def _not_looked_at(name: str) -> Check:
 
 def _noise_of(event: Event) -> list[np.ndarray]:
     """The noise of each answer; of a discovery where the threshold has not chosen among draws."""
+    far_above = 8.0  # so many standard deviations above a threshold noise is as it was drawn
     if event.kind == "measure":
         return event.residuals()
     if event.kind != "discover" or not event.charges:
         return []
     (charge, *_) = event.charges
-    far = (charge.threshold or 0) + _FAR * charge.stddev
+    far = (charge.threshold or 0) + far_above * charge.stddev
     return [
         np.array(
             [
@@ -309,11 +301,12 @@ def _slack(event: Event) -> float:
 
 def _twice(named: Sequence[tuple[float, np.ndarray]]) -> Check:
     """Whether two answers begin with the same noise."""
+    same = 1e-12  # how likely two answers may be to begin with the same noise by chance
     found = pairs = 0
     for (here, one), (there, other) in combinations(named, 2):
         # Two rounded Gaussians are equal as often as one of sqrt(2) times the scale is 0.
         chance = 1 / (2 * math.sqrt(math.pi) * max(min(here, there), 1e-9))
-        needed = math.inf if chance >= 0.5 else math.ceil(math.log(_SAME) / math.log(chance))
+        needed = math.inf if chance >= 0.5 else math.ceil(math.log(same) / math.log(chance))
         if min(one.size, other.size) >= needed:
             pairs += 1
             found += bool(np.array_equal(one[: int(needed)], other[: int(needed)]))
@@ -322,7 +315,7 @@ def _twice(named: Sequence[tuple[float, np.ndarray]]) -> Check:
         f"{pairs:,} pairs of answers",
         not found,
         f"In {found} of them both answers have the same noise." if found else "None share noise.",
-        _SAME * pairs,
+        same * pairs,
         {"pairs": pairs},
     )
 
@@ -335,8 +328,6 @@ def made_up_curator(schema: Schema, ledger: PrivacyLedger, number: int = 5) -> C
 
 
 _DRAWS = 64
-_SECONDS = 30.0
-"""After which a forked process is given up."""
 
 _PROCESS = (
     "from sdv_privpgd.privacy.noise import rounded_gaussian;"
@@ -428,6 +419,7 @@ def _seeded() -> Iterator[None]:
 
 def _forked(ledger: PrivacyLedger) -> tuple[str, ...] | None:
     """The noise that a fork of this process draws; ``None`` where that cannot be seen."""
+    seconds = 30.0  # after which a forked process is given up
     if not hasattr(os, "fork"):
         return None
     reading, writing = os.pipe()
@@ -440,7 +432,7 @@ def _forked(ledger: PrivacyLedger) -> tuple[str, ...] | None:
         finally:
             os._exit(0)
     os.close(writing)
-    ready, _, _ = select.select([reading], [], [], _SECONDS)
+    ready, _, _ = select.select([reading], [], [], seconds)
     with os.fdopen(reading, "rb") as pipe:
         if not ready:
             os.kill(child, signal.SIGKILL)

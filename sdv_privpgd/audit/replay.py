@@ -27,15 +27,6 @@ from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.privacy.ledger import Charge
 from sdv_privpgd.privacy.queries import Adjacency
 
-_ROWS, _UNDECLARED_ROWS = 300, 1_500
-"""Rows of the made-up tables; more where values have to be frequent to be found."""
-
-_OTHER_NUMBERS = 0, 1, 37, 400, 299, 1_000
-"""Of rows, where their number is private."""
-
-_WHOLE_FITS = 2
-"""Neighbors that are fitted whole; of the others only the questions are asked."""
-
 
 @dataclass(eq=False)
 class Replay:
@@ -95,13 +86,17 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
 
     Raises ``ValueError`` where the configuration cannot be fitted at all.
     """
+    whole_fits = 2  # neighbors that are fitted whole; of the others only the questions are asked
+    other_numbers = 0, 1, 37, 400, 299, 1_000  # of rows, where their number is private
+    # Rows of the made-up tables; more where values have to be frequent to be found.
+    num_rows, num_undeclared = 300, 1_500
     settings, description = subject.settings, subject.description
     rows = rows_of_one(settings)
     columns = {
         name: facts for name, facts in description.words.items() if name != settings.people.column
     }
     removes = settings.adjacency is Adjacency.ADD_REMOVE
-    number = (_UNDECLARED_ROWS if description.undeclared else _ROWS) + rows
+    number = (num_undeclared if description.undeclared else num_rows) + rows
     base = lowest(made_up(columns, number, seed), columns, rows)
     base = of_people(base, settings)
     tape = Tape()
@@ -110,7 +105,7 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
         kind, text, _ = outcome.error
         raise ValueError(f"The configuration cannot be fitted to a made-up table: {kind}: {text}")
     found = Recording(subject, tape, outcome)
-    numbers = _OTHER_NUMBERS if removes else (number,)
+    numbers = other_numbers if removes else (number,)
     if settings.people.limit is None:
         close = neighbors(base, columns, rows, removes=removes)
         far = others(base, columns, numbers)
@@ -122,8 +117,8 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
     found.replays = [
         again,
         *(_fitted_again(subject, each, tape) for each in far),
-        *(_fitted_again(subject, each, tape, is_neighbor=True) for each in close[:_WHOLE_FITS]),
-        *(_asked_again(subject, each, tape) for each in close[_WHOLE_FITS:]),
+        *(_fitted_again(subject, each, tape, is_neighbor=True) for each in close[:whole_fits]),
+        *(_asked_again(subject, each, tape) for each in close[whole_fits:]),
     ]
     return found
 

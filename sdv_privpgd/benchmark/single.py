@@ -165,10 +165,6 @@ def _mean(values: list[float]) -> float:
     return float(np.mean(values))
 
 
-_SEVERAL = 16
-"""Codes that an arm's columns are taken to have before its preprocessing has said how many."""
-
-
 def run_once(arguments: argparse.Namespace) -> None:
     """Prints the facts and the scores of one run as JSON."""
     if arguments.most_seconds:
@@ -231,6 +227,8 @@ def _fit(
     arguments: argparse.Namespace,
 ) -> tuple[Release, Schema | None]:
     """Fits a method to the table's codes, or an arm to its own codes, with their columns."""
+    # Codes that an arm's columns are taken to have before its preprocessing has said how many.
+    several = 16
     preprocessing, seed = method.preprocessing, arguments.seed
     epsilon, delta = method.spends(arguments.epsilon, arguments.delta), arguments.delta
     if preprocessing is None:
@@ -240,7 +238,7 @@ def _fit(
         reserved = Fraction(delta) * made.own_delta
     else:
         made = method.made(seed)
-        small = (min(size, _SEVERAL) for size in table.domain.sizes)
+        small = (min(size, several) for size in table.domain.sizes)
         made.require(Domain(table.domain.attributes, tuple(small)))
         reserved = preprocessing.reserved(table, delta)
     books = Books(PrivacyLedger.open(epsilon, delta, Adjacency.REPLACE_ONE, reserved=reserved))

@@ -24,15 +24,6 @@ from sdv_privpgd.columns.ordered import put_differences
 from sdv_privpgd.constraints.orders import Order, settle
 from sdv_privpgd.constraints.rules import Rule, groups
 
-_TRIES = 4
-"""The number of times that values are placed anew before a row takes another row's values."""
-
-_BESIDE = 256
-"""The number of donor rows that are tried together with held values."""
-
-_FEWEST = 1000
-"""One row in this many must obey: rows made from fewer would be copies of a few rows."""
-
 
 class ConstraintError(ValueError):
     """Raised if next to no row that a model can give obeys a rule."""
@@ -123,13 +114,15 @@ class Repair:
         donors: "_Rows | None",
     ) -> np.ndarray:
         """Repairs rows in place and returns which of them obey."""
+        # One row in this many must obey: rows made from fewer would be copies of a few rows.
+        fewest = 1000
         self._fit_cells(rows, held, donors, generator)
         obeys = self._obeys(rows)
         self._try_again(rows, obeys, held, generator)
         if obeys.all():
             return obeys
         if donors is None:
-            if obeys.sum() * _FEWEST < len(rows):
+            if obeys.sum() * fewest < len(rows):
                 raise ConstraintError(
                     f"{int(obeys.sum())} of {len(rows)} rows of the model meet the constraints "
                     f"{self._names()}. Check that they can be met by the declared values."
@@ -161,10 +154,11 @@ class Repair:
         self, row: _Rows, donors: _Rows, held: Collection[str], generator: np.random.Generator
     ) -> _Rows:
         """Donors that obey together with the row's values in the held columns."""
+        beside = 256  # the number of donor rows that are tried together with held values
         if not held:
             return donors
         fixed = self._at(held)
-        tried = donors.at(generator.permutation(len(donors))[:_BESIDE])
+        tried = donors.at(generator.permutation(len(donors))[:beside])
         tried.codes[:, fixed], tried.positions[:, fixed] = (
             row.codes[:, fixed],
             row.positions[:, fixed],
@@ -260,8 +254,10 @@ class Repair:
         generator: np.random.Generator,
     ) -> None:
         """Places the values of rows that do not obey anew, and updates ``obeys`` in place."""
+        # The number of times that values are placed anew before a row takes another row's values.
+        tries = 4
         free = self._at(name for name in self._axes if name not in held)
-        for _ in range(_TRIES):
+        for _ in range(tries):
             bad = np.flatnonzero(~obeys)
             if not bad.size:
                 return
@@ -275,12 +271,6 @@ class Repair:
 
 _DONORS = 2048
 """The number of donor rows that are examined."""
-
-_CHUNK = 256
-"""Rows that are compared with all donors at a time."""
-
-_GRID = 1 << 16
-"""The largest number of cells of some columns that are examined if there is no donor."""
 
 
 def move(
@@ -346,11 +336,12 @@ def nearest(
     generator: np.random.Generator,
 ) -> np.ndarray:
     """The index of each row's nearest row among those examined in the pool."""
+    chunk = 256  # rows that are compared with all donors at a time
     looked = generator.permutation(len(pool))[:_DONORS]
     near = pool[np.ix_(looked, axes)]
     found = np.empty(len(wanted), dtype=np.int64)
-    for start in range(0, len(wanted), _CHUNK):
-        part = slice(start, start + _CHUNK)
+    for start in range(0, len(wanted), chunk):
+        part = slice(start, start + chunk)
         costs = _costs(wanted[part][:, axes], near, scales[axes])
         # Ties are broken at random, not always by the first.
         costs += generator.random(len(near), dtype=np.float32) * 1e-3
@@ -360,9 +351,11 @@ def nearest(
 
 def _grid(sizes: np.ndarray, axes: np.ndarray, fixed: list[int], own: np.ndarray) -> np.ndarray:
     """Rows with all codes of some axes but the fixed ones; none if there are too many."""
+    # The largest number of cells of some columns that are examined if there is no donor.
+    grid = 1 << 16
     own_sizes = sizes[axes]
     own_sizes[fixed] = 1
-    if np.prod(own_sizes, dtype=float) > _GRID:
+    if np.prod(own_sizes, dtype=float) > grid:
         own_sizes[:] = 0
     every = np.indices(tuple(own_sizes)).reshape(len(axes), -1).T
     every[:, fixed] = own[fixed]

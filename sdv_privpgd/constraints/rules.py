@@ -15,9 +15,6 @@ from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.visits import Visits
 
-_LARGEST = 1 << 22
-"""A table of several columns with more cells than this is represented by its pairs."""
-
 
 class Rule(Protocol):
     """A condition on single rows. Arrays have one entry a row, for each column; they broadcast."""
@@ -74,8 +71,10 @@ class Combinations(_OfCells):
 
     def possible(self) -> dict[Clique, np.ndarray]:
         """The listed cells of each pair, and of all columns together."""
+        # A table of several columns with more cells than this is represented by its pairs.
+        largest = 1 << 22
         axes: list[Iterable[int]] = list(combinations(range(len(self.names)), 2))
-        if np.prod(self.sizes, dtype=float) <= _LARGEST and len(self.names) != 2:
+        if np.prod(self.sizes, dtype=float) <= largest and len(self.names) != 2:
             axes.append(range(len(self.names)))
         found = {}
         for clique in map(list, axes):

@@ -157,10 +157,6 @@ def _margin(counts: np.ndarray, clique: Clique, subset: Clique) -> np.ndarray:
 Possible = Mapping[Clique, np.ndarray]
 """True for the cells of some cliques that can hold rows; axes in the clique's order."""
 
-_SWEEPS = 50
-"""Alternating shifts of a table's axes; after 50, pairs of 32 codes are exact to 1e-3 of a
-record."""
-
 
 def possible_cells(clique: Clique, shape: tuple[int, ...], possible: Possible) -> np.ndarray:
     """Marks the cells of a clique's table that can hold rows, by all that ``possible`` says."""
@@ -203,7 +199,10 @@ def emptied(tables: ConsistentTables, possible: Possible) -> ConsistentTables:
 
 def _shifted(counts: np.ndarray, allowed: np.ndarray, margins: list[np.ndarray]) -> np.ndarray:
     """The counts with these marginals, as far as the possible cells allow it."""
-    for _ in range(_SWEEPS):
+    # Alternating shifts of a table's axes; after 50, pairs of 32 codes are exact to 1e-3 of a
+    # record.
+    sweeps = 50
+    for _ in range(sweeps):
         for axis, margin in enumerate(margins):
             others = tuple(other for other in range(counts.ndim) if other != axis)
             cells = allowed.sum(axis=others, keepdims=True)
@@ -215,9 +214,6 @@ def _shifted(counts: np.ndarray, allowed: np.ndarray, margins: list[np.ndarray])
 _ROUNDS = 100
 """The most rounds; pairs of Adult at epsilon 1 end after some twenty."""
 
-_CLOSE = 1e-3
-"""Share of the records by which tables may still disagree at the end."""
-
 
 def possible_tables(tables: ConsistentTables, possible: Possible) -> Mapping[Clique, np.ndarray]:
     """The tables without negative cells, which nearly agree and sum to the total.
@@ -226,6 +222,7 @@ def possible_tables(tables: ConsistentTables, possible: Possible) -> Mapping[Cli
     agree to within a thousandth of the records (Zhang et al. 2021, who take 400 turns, and then
     some that empty the smallest cells). Cells that no row can be in stay empty.
     """
+    close = 1e-3  # share of the records by which tables may still disagree at the end
     total = tables.total
     one_way = {name: counts[counts > 0] for name, counts in tables.one_way.items()}
     places = {clique: np.ix_(*tables.support(clique)) for clique in tables.tables}
@@ -242,7 +239,7 @@ def possible_tables(tables: ConsistentTables, possible: Possible) -> Mapping[Cli
             total,
         )
         apart = [np.abs(now[clique] - own).sum() for clique, own in positive.items()]
-        if max(apart, default=0.0) <= _CLOSE * total:
+        if max(apart, default=0.0) <= close * total:
             break
     found = {}
     for clique, counts in tables.tables.items():

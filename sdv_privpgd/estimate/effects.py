@@ -132,13 +132,6 @@ def _vary(bases: Mapping[str, np.ndarray], clique: Clique) -> bool:
     return all(name in bases and bases[name].size for name in clique)
 
 
-_FALSE_ALARMS = 0.01
-"""The chance that noise alone has such a contrast, in any of all pairs."""
-
-_MOST = 10
-"""The largest number of contrasts of one pair that are looked for."""
-
-
 def directions(basis: np.ndarray) -> np.ndarray:
     """The directions of an attribute that are looked at, as columns of unit length.
 
@@ -159,13 +152,14 @@ class ClearContrasts:
     """What clearly stands out of the noise in residuals of pairs."""
 
     def __init__(self, bases: Mapping[str, np.ndarray], residuals: Sequence[Residual]) -> None:
+        false_alarms = 0.01  # the chance that noise alone has such a contrast, in any of all pairs
         self._directions = {
             name: directions(bases[name])
             for name in dict.fromkeys(name for each in residuals for name in each.clique)
         }
         seen = [each for each in residuals if math.isfinite(each.variance)]
         number = sum(math.prod(self._sides(each.clique)) for each in seen)
-        self._least = float(norm.isf(_FALSE_ALARMS / 2 / max(number, 1)))
+        self._least = float(norm.isf(false_alarms / 2 / max(number, 1)))
 
     def has_any(self, residual: Residual) -> bool:
         """Whether a contrast of a residual stands out."""
@@ -177,11 +171,12 @@ class ClearContrasts:
         The largest contrast is taken first, and what it explains is taken out for the next ones.
         Each is shrunk as if its square were the expected one.
         """
+        most = 10  # the largest number of contrasts of one pair that are looked for
         found, variances = np.zeros_like(residual.values), []
         if not math.isfinite(residual.variance):
             return found, variances
         rows, columns = (self._directions[name] for name in residual.clique)
-        for _ in range(_MOST):
+        for _ in range(most):
             scores = self._scores(residual, residual.values - known - found)
             row, column = np.unravel_index(np.abs(scores).argmax(), scores.shape)
             score = float(scores[row, column])

@@ -23,6 +23,9 @@ from sdv_privpgd.privacy.queries import (
 
 Made = TypeVar("Made")
 
+EXACT = 1e-3
+"""Standard deviation, in records, that stands for an answer without noise."""
+
 
 @dataclass(frozen=True)
 class NoisyTable:
@@ -30,6 +33,11 @@ class NoisyTable:
 
     counts: np.ndarray
     variance: float
+
+    @property
+    def weighed_variance(self) -> float:
+        """The variance that its weight has in a fit: no answer weighs infinitely much."""
+        return max(self.variance, EXACT**2)
 
 
 _MADE: WeakKeyDictionary[Measurement, dict[tuple, tuple[Domain, list[ref], Any]]] = (
@@ -162,13 +170,6 @@ def estimate_total(domain: Domain, measurements: Sequence[Measurement]) -> Total
     return Total(max(float(best.counts[0]), 1.0), float(np.sqrt(best.variance)))
 
 
-_SMALL = 1.0
-"""Below this standard deviation the law is summed up; above it has hardly more than 1/12 to add."""
-
-_MOST = 50
-"""Magnitudes that noise of a small standard deviation never exceeds."""
-
-
 def own_variance(measurement: Measurement) -> float:
     """The variance of the noise in each number of an answer, its rounding included."""
     return rounded_variance(measurement.stddev * measurement.units) / measurement.units**2
@@ -179,11 +180,14 @@ def rounded_variance(stddev: float) -> float:
 
     It is s^2 + 1/12 up to 1e-7 from s = 1 on, and goes to 0 much faster than s^2 below.
     """
+    most = 50  # magnitudes that noise of a small standard deviation never exceeds
+    # Below this standard deviation the law is summed up; above it has hardly more than 1/12 to add.
+    small = 1.0
     if stddev == 0:
         return 0.0
-    if stddev < _SMALL:
+    if stddev < small:
         # Sum of k^2 P(k): k counts 2 k - 1 times that the magnitude is at least k.
-        magnitudes = np.arange(1, _MOST)
+        magnitudes = np.arange(1, most)
         return float(2 * ((2 * magnitudes - 1) * ndtr((0.5 - magnitudes) / stddev)).sum())
     square = np.square(np.pi)
     ripple = np.exp(-2 * square * stddev**2) * (4 * stddev**2 + 1 / square)

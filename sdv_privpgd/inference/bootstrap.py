@@ -18,10 +18,6 @@ from sdv_privpgd.synthesize.engine import Model
 Statistic = Callable[[pd.DataFrame], Any]
 """A function of rows that returns a number, an array or a Series."""
 
-_ROWS = 20_000
-"""Rows of a model that a statistic sees at least, in tables as long as the real one. Where it has
-few rows, chance in the choice of the model's rows would otherwise add to every error."""
-
 
 @dataclass(frozen=True)
 class _OfRows:
@@ -41,11 +37,15 @@ class _OfRows:
 
     def mean(self, model: Model, seed: int) -> Any:
         """The mean of the statistic over tables of rows of a model, as long as the real one."""
+        # Rows of a model that a statistic sees at least, in tables as long as the real one. Where
+        # it has few rows, chance in the choice of the model's rows would otherwise add to every
+        # error.
+        rows = 20_000
         num_rows = self.refits.num_rows
         sampler = self.refits.sampler_of(model, seed)
         found = [
             self.statistic(pd.DataFrame(sampler.take(num_rows)))
-            for _ in range(max(round(_ROWS / num_rows), 1))
+            for _ in range(max(round(rows / num_rows), 1))
         ]
         return _mean(found)
 

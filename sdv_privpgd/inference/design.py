@@ -274,10 +274,6 @@ def times(one: Product, other: Product) -> Product:
     return found
 
 
-_NOISES = 3.0
-"""A value of a category is compared if its rows are this many standard deviations of the noise."""
-
-
 @dataclass(frozen=True, eq=False)
 class Scaled:
     """A design whose numerical terms have about mean 0 and variance 1.
@@ -299,6 +295,8 @@ def scaled(design: Design, estimate: LinearEstimate) -> Scaled:
     Raises:
         ValueError: For a category all of whose values do.
     """
+    # A value of a category is compared if its rows are this many standard deviations of the noise.
+    noises = 3.0
     terms, back = list(design.terms), np.eye(len(design.terms))
     weak = []
     for place, term in enumerate(design.terms[1:], start=1):
@@ -306,7 +304,7 @@ def scaled(design: Design, estimate: LinearEstimate) -> Scaled:
         found = moments(estimate, [own, times(own, own)], design.present)
         mean, square = found.values
         if set(np.unique(term.values)) <= {0.0, 1.0}:
-            if mean < _NOISES * np.sqrt(found.covariance[0, 0]):
+            if mean < noises * np.sqrt(found.covariance[0, 0]):
                 weak.append(term.name)
             continue
         spread = np.sqrt(max(square - mean**2, 0.0)) or np.ptp(term.values) or 1.0

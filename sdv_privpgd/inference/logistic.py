@@ -28,9 +28,6 @@ MOST_FEATURES = 800
 _NUMBERS = 20_000_000
 """Most features times rows of the model."""
 
-_WEIGHT = 1e-3
-"""Of the model's own means beside those of the tables: this part of the rows."""
-
 _STEPS = 100
 
 
@@ -42,6 +39,7 @@ def logistic(
     Raises:
         ValueError: For too many features, and where noise leaves no finite coefficients.
     """
+    weight = 1e-3  # of the model's own means beside those of the tables: this part of the rows
     design = ready.design
     features = _features(design)
     if len(features) > MOST_FEATURES:
@@ -57,7 +55,7 @@ def logistic(
     rows, shares = distinct_rows(design, model, names, most)
     x = values_in(rows, model, [term.product for term in design.terms])
     f = values_in(rows, model, features)
-    ridge = _WEIGHT * found.num_rows * found.covariance[size:, size:]
+    ridge = weight * found.num_rows * found.covariance[size:, size:]
     shares = _tilted(shares, f, found.values[size:], ridge)
     coefficients = _solved(shares, x, found.values[:size])
     chances = expit(x @ coefficients)

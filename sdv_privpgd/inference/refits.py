@@ -245,9 +245,6 @@ def numbers_of(num_repetitions: int) -> Sequence[int]:
     return range(check_integer("num_repetitions", num_repetitions, least=2))
 
 
-_WORTH_PROCESSES = 20.0
-"""Seconds of work from which on other processes are started: each takes a few seconds to start."""
-
 STAGE = "repeat the fit"
 
 
@@ -300,9 +297,11 @@ def repeated(
 
 def _num_processes(wanted: int | None, number: int, seconds: float) -> int:
     """How many processes are worth their start."""
+    # Seconds of work from which on other processes are started: each takes a few seconds to start.
+    worth_processes = 20.0
     if wanted is not None and (isinstance(wanted, bool) or wanted < 1):
         raise ValueError(f"num_processes must be at least 1, got {wanted!r}.")
-    if wanted is None and seconds * number < _WORTH_PROCESSES:
+    if wanted is None and seconds * number < worth_processes:
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return max(min(cores or 1 if wanted is None else wanted, number), 1)

@@ -111,10 +111,6 @@ class Regression:
         )
 
 
-_LEAST_EIGENVALUE = 1e-6
-"""Of the terms' correlations: below it the terms say the same, or noise hides what they say."""
-
-
 def regression(
     questions: Questions,
     outcome: str,
@@ -208,8 +204,10 @@ def _spread(design: Design, model: Model, coefficients: np.ndarray) -> np.ndarra
 
 def require_distinct(gram: np.ndarray) -> None:
     """Raises ``ValueError`` if scaled terms say the same as others, or noise hides them."""
+    # Of the terms' correlations: below it the terms say the same, or noise hides what they say.
+    least_eigenvalue = 1e-6
     scale = np.sqrt(np.maximum(np.diagonal(gram), 1e-12))
-    if np.linalg.eigvalsh(gram / np.outer(scale, scale)).min() < _LEAST_EIGENVALUE:
+    if np.linalg.eigvalsh(gram / np.outer(scale, scale)).min() < least_eigenvalue:
         raise ValueError(
             "The terms cannot be told apart: some follow from others, or the noise of the tables "
             "hides what they say. Regress on fewer columns, or on fewer values of them."

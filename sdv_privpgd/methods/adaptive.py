@@ -20,9 +20,6 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement, ModelErrorQuery
 from sdv_privpgd.synthesize.engine import Engine, Model
 
-_COUNT_SHARE = Fraction(1, 100)
-"""Share of mu^2 for the number of rows, if nothing that was measured tells it."""
-
 
 def whole_counts(counts: np.ndarray) -> np.ndarray:
     """The nearest int64 counts. Scores must be integers for a choice to be exact."""
@@ -33,12 +30,12 @@ def model_errors(
     domain: Domain,
     model: Model | None,
     total: float,
-    biases: Mapping[Clique, int],
-    weights: Mapping[Clique, int],
+    biases: Mapping[Clique, float],
+    importance: Importance,
 ) -> list[ModelErrorQuery]:
     """The errors of a model on some cliques, each less its bias and times its weight, to choose by.
 
-    No model is the uniform distribution.
+    No model is the uniform distribution. Biases and weights are rounded to whole numbers.
     """
     return [
         ModelErrorQuery(
@@ -51,8 +48,8 @@ def model_errors(
                     else model.marginal(clique)
                 )
             ),
-            bias=bias,
-            weight=weights[clique],
+            bias=round(bias),
+            weight=whole_weight(clique, importance),
         )
         for clique, bias in biases.items()
     ]
@@ -75,10 +72,12 @@ def count_rows(curator: Curator) -> list[Measurement]:
 
     Where the number is private it takes a hundredth of what is left of the budget.
     """
+    # Share of mu^2 for the number of rows, if nothing that was measured tells it.
+    count_share = Fraction(1, 100)
     tells = (CountQuery, MarginalQuery)
     if any(isinstance(known.query, tells) for known in curator.measurements):
         return []
-    share = curator.ledger.remaining * _COUNT_SHARE
+    share = curator.ledger.remaining * count_share
     return curator.measure([CountQuery()], share, what="number of rows")
 
 
@@ -225,10 +224,10 @@ class Adaptive(EngineMethod):
                     model,
                     total,
                     {
-                        clique: round(expected_noise(curator.ledger, domain, clique, each))
+                        clique: expected_noise(curator.ledger, domain, clique, each)
                         for clique in candidates
                     },
-                    {clique: whole_weight(clique, self.importance) for clique in candidates},
+                    self.importance,
                 )
                 best = curator.select(
                     scores, _SELECTING * step / number, what="worst fitted clique"

@@ -40,13 +40,6 @@ def dependences(measurements: Iterable[Measurement]) -> dict[Clique, float]:
     return {pair: float(averaged(each).counts[0]) for pair, each in found.items()}
 
 
-_PENALTY = 1e-8
-"""What a cell of the model costs, in units of total variation distance."""
-
-_TRIED = 168
-"""Pairs that are tried in one step, times attributes: a trial takes longer the more there are."""
-
-
 def dependence_graph(
     domain: Domain, dependence: Mapping[Clique, float], max_cells: float
 ) -> JunctionTree:
@@ -63,10 +56,12 @@ def dependence_graph(
         dependence: By pair, as total variation distances; noise may have made it negative.
         max_cells: The most cells of the model.
     """
+    # Pairs that are tried in one step, times attributes: a trial takes longer the more there are.
+    most_trials = 168
     tree, best = JunctionTree.of(domain, []), 0.0
     waiting = sorted(dependence, key=lambda pair: -dependence[pair])
     values = {frozenset(pair): value for pair, value in dependence.items()}
-    number = max(_TRIED // len(domain), 1)
+    number = max(most_trials // len(domain), 1)
     while True:
         tried: list[tuple[float, JunctionTree]] = []
         near = _neighbors(tree)
@@ -113,7 +108,8 @@ def _growth(domain: Domain, pair: Clique, near: Mapping[str, set[str]]) -> int:
 
 
 def _score(tree: JunctionTree, values: Mapping[frozenset[str], float]) -> float:
-    return sum(values.get(edge, 0.0) for edge in edges_of(tree)) - _PENALTY * tree.num_cells
+    penalty = 1e-8  # what a cell of the model costs, in units of total variation distance
+    return sum(values.get(edge, 0.0) for edge in edges_of(tree)) - penalty * tree.num_cells
 
 
 def first_tables(

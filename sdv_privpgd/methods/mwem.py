@@ -14,13 +14,10 @@ from sdv_privpgd.methods.adaptive import (
 )
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.workload import Importance, checked_workload, whole_weight
+from sdv_privpgd.methods.workload import Importance, checked_workload
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
-
-_SELECTING = Fraction(1, 10)
-"""Share of a round's mu^2 that pays for the choice."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +74,7 @@ class MWEM(EngineMethod):
         self, curator: Curator, engine: Engine, *, progress: Progress = silent
     ) -> list[Measurement]:
         """Returns one measurement a round, bought with all that is left of the budget."""
+        selecting = Fraction(1, 10)  # share of a round's mu^2 that pays for the choice
         domain = curator.domain
         if len(domain) < 2:
             return Independent().run(curator, engine, progress=progress)
@@ -99,10 +97,10 @@ class MWEM(EngineMethod):
                 model,
                 total,
                 {clique: domain.size(clique) for clique in candidates},
-                {clique: whole_weight(clique, self.importance) for clique in candidates},
+                self.importance,
             )
             chosen = candidates[
-                curator.select(scores, _SELECTING * step, what="worst fitted clique")
+                curator.select(scores, selecting * step, what="worst fitted clique")
             ]
             # The measurement gets all that the choice left of the round; a free choice leaves all.
             measured += curator.measure(

@@ -48,10 +48,6 @@ it, at most ``_LARGEST``, and nothing below ``_SMALLEST``. Chosen on Adult and B
 they raise the errors of the pairs."""
 
 
-_OF_MANY = Fraction(1, 20)
-"""The least such share where pairs are too many: tables over groups say nothing of single codes,
-and some attributes are in no other table."""
-
 MOST_PAIRS = 1_225
 """The pairs of 50 columns. At epsilon 1 and 100,000 simulated rows the errors of 50 columns are the
 same either way; those of 100 are lower where pairs are chosen (``tests/benchmarks columns``)."""
@@ -197,6 +193,9 @@ class PrivPGD(EngineMethod):
 
         Where there are too many pairs, the coarse ones come before those over codes.
         """
+        # The least such share where pairs are too many: tables over groups say nothing of single
+        # codes, and some attributes are in no other table.
+        of_many = Fraction(1, 20)
         domain = curator.domain
         wanted = checked_workload(domain, self.pairs) if self.pairs else ()
         kept = curator.ledger.remaining * Fraction(self.triples)
@@ -206,7 +205,7 @@ class PrivPGD(EngineMethod):
         are_many = len(pairs) > self.most_pairs
         share = _one_way_share(curator) if self.columns else Fraction(0)
         if are_many and self.columns:
-            share = max(share, _OF_MANY)
+            share = max(share, of_many)
         one_way = []
         if share:
             one_way = curator.measure(

@@ -21,9 +21,6 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
 
-_DEPENDENCES, _ONE_WAY = Fraction(1, 10), Fraction(1, 10)
-"""Shares of mu^2 for the dependences of all pairs and for the 1-way marginals."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class PrivSyn(EngineMethod):
@@ -87,14 +84,16 @@ class PrivSyn(EngineMethod):
         self, curator: Curator, engine: Engine, *, progress: Progress = silent
     ) -> list[Measurement]:
         """The dependences, 1-way marginals and chosen tables; spends all that is left."""
+        # Shares of mu^2 for the dependences of all pairs and for the 1-way marginals.
+        for_dependences, for_one_way = Fraction(1, 10), Fraction(1, 10)
         domain, budget = curator.domain, curator.ledger.remaining
         if len(domain) < 2:
             return Independent().run(curator, engine, progress=progress)
         varied = [pair for pair in domain.cliques(2) if min(domain.shape(pair)) > 1]
-        measured = measure_dependences(curator, varied, _DEPENDENCES * budget, progress)
+        measured = measure_dependences(curator, varied, for_dependences * budget, progress)
         dependence = dependences(curator.measurements)
         weights = clique_weights(dependence, self.importance)
-        left = (1 - _DEPENDENCES - _ONE_WAY) * budget
+        left = (1 - for_dependences - for_one_way) * budget
         pairs = dense_pairs(
             {pair: weights[pair] * known for pair, known in dependence.items()},
             domain,
@@ -103,7 +102,7 @@ class PrivSyn(EngineMethod):
         pairs = modelled_together(engine, domain, pairs)
         measured += curator.measure(
             [MarginalQuery(clique) for clique in domain.cliques(1)],
-            _ONE_WAY * budget if pairs else curator.ledger.remaining,
+            for_one_way * budget if pairs else curator.ledger.remaining,
             what="all 1-way marginals",
             progress=progress,
         )
@@ -166,13 +165,6 @@ def _tables(curator: Curator, cliques: Sequence[Clique], progress: Progress) -> 
     return measured
 
 
-METHODS = {"privsyn": PrivSyn}
-
-
-_VISITS = 20_000
-"""Cliques that are looked at in one search; among more, the largest found by then is taken."""
-
-
 def combined(domain: Domain, pairs: Sequence[Clique], max_cells: int) -> list[Clique]:
     """The cliques to measure in place of pairs, in the domain's order: larger ones come first.
 
@@ -198,6 +190,8 @@ def _largest(
     domain: Domain, near: Sequence[set[int]], used: set[int], max_cells: int
 ) -> tuple[int, ...]:
     """The first of the largest cliques that may be taken, as axes; () where there is none."""
+    # Cliques that are looked at in one search; among more, the largest found by then is taken.
+    most_visits = 20_000
     best: tuple[int, ...] = ()
     visits = 0
 
@@ -220,7 +214,7 @@ def _largest(
         if len(clique) > len(best):
             best = clique
         for place, axis in enumerate(candidates):
-            if visits > _VISITS:
+            if visits > most_visits:
                 return
             if len(clique) + most(cells, candidates[place:], number_used) <= len(best):
                 return
@@ -231,3 +225,6 @@ def _largest(
 
     grow((), 1, [axis for axis in range(len(domain)) if near[axis]], 0)
     return best
+
+
+METHODS = {"privsyn": PrivSyn}

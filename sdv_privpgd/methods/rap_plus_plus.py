@@ -35,13 +35,6 @@ if TYPE_CHECKING:
 LENGTH = 1 << 16
 """The length of a line, from the first place to the last."""
 
-_WEIGHT = 1 << 11
-"""The largest weight of a direction."""
-
-_EACH = 256
-"""In its own table a number of so many codes has an interval for each: a value that most rows have,
-as 0, would else be taken for its neighbor."""
-
 _ALONE, _TOGETHER, _PAIRED = 100, 8, 5
 """Intervals of a number of more codes in its own table, of a direction or of a number with
 categories, and of each of two numbers in one table."""
@@ -138,6 +131,7 @@ def _planes(
     seed: int,
 ) -> list[Asked]:
     """Random hyperplanes, each by a random label, or by a category where there is none."""
+    weight = 1 << 11  # the largest weight of a direction
     rng = np.random.default_rng(seed)
     names = [name for name, line in lines.items() if len(line.places) > 1]
     if len(names) < 2:
@@ -157,7 +151,7 @@ def _planes(
         most = len(names) if number % 2 == 0 else min(int(rng.integers(2, 4)), len(names))
         used = np.sort(rng.permutation(len(names))[:most])
         theta = rng.standard_normal(most) / spread[used]
-        weights = np.rint(_WEIGHT * theta / np.abs(theta).max()).astype(np.int64)
+        weights = np.rint(weight * theta / np.abs(theta).max()).astype(np.int64)
         clique = () if not conditions else (conditions[int(rng.integers(len(conditions)))],)
         used = used[weights != 0]
         weights = weights[weights != 0]
@@ -187,8 +181,11 @@ def kind_of(asked: Asked) -> int:
 
 def _evenly(line: Line, number: int) -> Cut:
     """A line cut between codes: all that are few, else into about as many equal numbers of them."""
+    # In its own table a number of so many codes has an interval for each: a value that most rows
+    # have, as 0, would else be taken for its neighbor.
+    each = 256
     last = len(line.places) - 1
-    number = len(line.places) if len(line.places) <= _EACH else number
+    number = len(line.places) if len(line.places) <= each else number
     after = np.unique(np.linspace(0, last + 1, number + 1).round().astype(int)[1:-1]) - 1
     after = after[(after >= 0) & (after < last)]
     return Cut((line,), (1,), tuple(_between(np.array(line.places), after)) or (line.places[0],))
@@ -214,9 +211,6 @@ def _between(sums: np.ndarray, after: np.ndarray) -> list[int]:
 
 FIRST = Fraction(1, 5)
 """Share of the budget for each column's own table."""
-
-_SELECTING = Fraction(1, 10)
-"""Share of a round's mu^2 that pays for the choices, as in ``Adaptive``."""
 
 FEWEST = 10
 """An ordered attribute of fewer values is a category."""
@@ -367,9 +361,11 @@ class RAPPlusPlus(EngineMethod):
         self, curator: Curator, model: Model, left: list[Asked], number: int, step: Fraction
     ) -> list[Asked]:
         """Takes the worst fitted questions out of those that are left, one after another."""
+        # Share of a round's mu^2 that pays for the choices, as in ``Adaptive``.
+        selecting = Fraction(1, 10)
         domain, ledger = curator.domain, curator.ledger
         total = estimate_total(domain, curator.measurements).value
-        each = (1 - _SELECTING) * step / number
+        each = (1 - selecting) * step / number
         stddev = stddev_for(
             ledger.rows_counted**2 * left[0].l2_sensitivity_squared(ledger.adjacency), each
         )
@@ -390,7 +386,7 @@ class RAPPlusPlus(EngineMethod):
             best = open_[
                 curator.select(
                     [scores[place] for place in open_],
-                    _SELECTING * step / number,
+                    selecting * step / number,
                     what="worst fitted half-space or marginal",
                 )
             ]

@@ -18,12 +18,6 @@ from sdv_privpgd.metrics.pairs import l1_by_pair
 from sdv_privpgd.metrics.queries import IntervalQuery
 from sdv_privpgd.metrics.rows import Columns
 
-_SPARSITY = 3
-"""Columns of a query; a table with fewer uses all."""
-
-_LEVELS = 100
-"""Levels of a numeric column in the fidelity error."""
-
 Mode = Literal["paper", "tab_bench"]
 
 
@@ -76,13 +70,14 @@ def range_errors(
     >>> len(range_errors(real, synthetic, numeric=["age"], num_queries=10))
     10
     """
+    sparsity = 3  # columns of a query; a table with fewer uses all
     ours, theirs = _comparable(real, synthetic, numeric)
     generator = np.random.default_rng(seed)
     names = list(ours)
     spans = {name: _span(ours[name], name in numeric) for name in names}
     errors = {}
     for number in range(num_queries):
-        axes = generator.choice(len(names), size=min(_SPARSITY, len(names)), replace=False)
+        axes = generator.choice(len(names), size=min(sparsity, len(names)), replace=False)
         attributes = tuple(names[axis] for axis in axes)
         ends = [_ends(spans[name], name in numeric, generator) for name in attributes]
         lows, highs = zip(*ends, strict=True)
@@ -182,10 +177,11 @@ def _ends(
 
 def _levels(values: np.ndarray) -> np.ndarray:
     """The levels of numbers, int64; what is no number has a level after the others."""
+    num_levels = 100  # levels of a numeric column in the fidelity error
     finite = np.isfinite(values)
-    levels = np.full(len(values), _LEVELS, dtype=np.int64)
+    levels = np.full(len(values), num_levels, dtype=np.int64)
     if finite.any():
         low, high = values[finite].min(), values[finite].max()
         share = (values[finite] - low) / (high - low) if high > low else np.zeros(finite.sum())
-        levels[finite] = np.rint((_LEVELS - 1) * share).astype(np.int64)
+        levels[finite] = np.rint((num_levels - 1) * share).astype(np.int64)
     return levels

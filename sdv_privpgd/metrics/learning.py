@@ -16,8 +16,6 @@ from sdv_privpgd.metrics.rows import Columns, centers, columns
 
 Task = Literal["classification", "regression"]
 
-_BATCH = 1_000
-
 
 def downstream_error(
     domain: Domain,
@@ -110,6 +108,7 @@ def f1_by_model(
     >>> sorted(f1_by_model(domain, test, test, "ill"))
     ['gradient boosting', 'logistic regression', 'perceptron', 'random forest']
     """
+    batch = 1_000
     need("f1_by_model", "sklearn")
     # scikit-learn takes seconds to import, and most metrics do without.
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -126,7 +125,7 @@ def f1_by_model(
     as_vectors = [_vectors(domain, table, features, nominal) for table in (trained, tested)]
     # No early stopping, because it splits off rows by label and fails for a label's only row.
     perceptron = MLPClassifier(
-        batch_size=min(_BATCH, len(synthetic)),  # pyright: ignore[reportArgumentType]
+        batch_size=min(batch, len(synthetic)),  # pyright: ignore[reportArgumentType]
         max_iter=50,
         random_state=seed,
     )

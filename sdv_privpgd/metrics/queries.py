@@ -12,15 +12,6 @@ import numpy as np
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.metrics.rows import Columns, centers, columns, ratio
 
-_SPARSITY = 3
-"""Attributes of a query; a domain with fewer uses all."""
-
-_SHARES = (0.05, 0.95)
-"""Smallest and largest share of the real rows that a counting query may hold."""
-
-_TRIES = 200
-"""Candidates per counting query that are tried before an error says that there are too few."""
-
 
 class NoQueriesError(ValueError):
     """Raised if almost no counting query holds a share of rows between 5 and 95 %."""
@@ -193,11 +184,13 @@ def counting_queries(
     codes and an upper code uniformly from there on. Raises ``NoQueriesError`` if almost no query
     holds that share.
     """
+    # Candidates per counting query that are tried before an error says that there are too few.
+    tries = 200
+    least, most = 0.05, 0.95  # shares of the real rows that a counting query may hold
     table = columns(domain, real)
     candidates = _candidates(domain, np.random.default_rng(seed))
-    least, most = _SHARES
     found = []
-    for _ in range(_TRIES * num_queries):
+    for _ in range(tries * num_queries):
         query = next(candidates)
         if least <= query.share(table) <= most:
             found.append(query)
@@ -250,7 +243,8 @@ def _candidates(domain: Domain, generator: np.random.Generator) -> Iterator[Inte
 
 
 def _attributes(domain: Domain, generator: np.random.Generator) -> tuple[str, ...]:
-    axes = generator.choice(len(domain), size=min(_SPARSITY, len(domain)), replace=False)
+    sparsity = 3  # attributes of a query; a domain with fewer uses all
+    axes = generator.choice(len(domain), size=min(sparsity, len(domain)), replace=False)
     return tuple(domain.attributes[axis] for axis in axes)
 
 

@@ -123,13 +123,6 @@ def _key(cell: Any) -> Any:
 MISSING, UNREADABLE = "(missing)", "(unreadable)"
 """Names of the cells of missing and unreadable values."""
 
-_MOST_CELLS, _ROWS_A_CELL = 20, 10
-"""Number of cells between quantiles of the real numbers, and the fewest rows that a cell holds."""
-
-_MOST_CATEGORIES = 200
-"""Most categories with a cell of their own. Rarer ones share a cell: those of both tables, those of
-the real rows alone, and those of the synthetic rows alone."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CommonCells:
@@ -260,6 +253,8 @@ def _cut(
     A number that many rows of either table share has a cell of its own. The others are cut at the
     real numbers' quantiles. Synthetic numbers beyond all real ones have cells of their own.
     """
+    # Number of cells between quantiles of the real numbers, and the fewest rows that a cell holds.
+    most_cells, rows_a_cell = 20, 10
     values, places = np.unique(np.concatenate((real, synthetic)), return_inverse=True)
     if not len(values):
         return [], real.astype(np.int64), synthetic.astype(np.int64)
@@ -268,7 +263,7 @@ def _cut(
         for part in (places[: len(real)], places[len(real) :])
     ]
     shares = [count / max(count.sum(), 1) for count in counts]
-    most = min(max(len(real) // _ROWS_A_CELL, 2), _MOST_CELLS)
+    most = min(max(len(real) // rows_a_cell, 2), most_cells)
     heavy = (np.maximum(*shares) >= 1 / most) & (np.maximum(*counts) > 1)
     light = np.where(heavy, 0.0, shares[0])
     quantile = np.floor((np.cumsum(light) - light) * most + 1e-9).astype(np.int64)
@@ -286,6 +281,9 @@ def _cut(
 
 
 def _of_categories(column: Described, real: pd.Series, synthetic: pd.Series) -> CommonCells:
+    # Most categories with a cell of their own. Rarer ones share a cell: those of both tables, those
+    # of the real rows alone, and those of the synthetic rows alone.
+    most_categories = 200
     keys, codes = read_categories(
         column, pd.concat([real.astype(object), synthetic.astype(object)])
     )
@@ -295,7 +293,7 @@ def _of_categories(column: Described, real: pd.Series, synthetic: pd.Series) -> 
     rank = {value: place for place, value in enumerate(column.order)}
     pooled = counts[0] / len(ours) + counts[1] / len(theirs)
     frequent = np.argsort(-pooled, kind="stable")
-    kept = sorted(frequent[:_MOST_CATEGORIES], key=lambda key: rank.get(keys[key], len(rank)))
+    kept = sorted(frequent[:most_categories], key=lambda key: rank.get(keys[key], len(rank)))
     cell_of = np.full(num_keys + 1, -1)
     cell_of[kept] = np.arange(len(kept))
     others = []

@@ -62,10 +62,6 @@ class Unchosen(Engine):
         return PrivatePGM().fit(domain, measurements, warm_start=warm_start, progress=progress)
 
 
-_WIDE, _FINEST = 1e3, 1e6
-"""The cells of a range without negative numbers grow if its end is so many times its begin, which
-is at least this part of the end."""
-
 _WHY = (
     "Tables of several holders are added up cell by cell, so all holders must declare the same "
     "domain, such as one file: what each discovered for itself would be other cells."
@@ -262,11 +258,14 @@ def with_cells(words: Mapping[str, Mapping], num_bins: int | None) -> dict[str, 
 
 def _public_cuts(facts: NumberFacts, number: int) -> Sequence[float]:
     """Where cells begin, at most ``number`` and two more; none where equal ones do."""
+    # The cells of a range without negative numbers grow if its end is so many times its begin,
+    # which is at least this part of the end.
+    wide, finest = 1e3, 1e6
     low, high = map(float, facts.ends)
     tick = tick_of(facts)
     after_zero = math.ulp(0.0) if tick is None else float(tick)
-    least = max(low, high / _FINEST, 0.0 if tick is None else float(tick))
-    if low >= 0 and high > _WIDE * least:
+    least = max(low, high / finest, 0.0 if tick is None else float(tick))
+    if low >= 0 and high > wide * least:
         cuts = np.geomspace(least, high, number)[low > 0 : -1].tolist()
     elif low < 0 < high and (tick is None or high - low > number * tick):
         cuts = np.linspace(low, high, number + 1)[1:-1].tolist()

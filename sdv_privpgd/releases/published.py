@@ -37,12 +37,6 @@ _NO_LEDGER = PrivacyLedger(
 )
 """Nothing was asked of any table here. No report shows it."""
 
-_MORE_PRECISE = 10.0
-"""An exact table counts, in a fit, as one with so much less noise than the least noisy other."""
-
-_FAR, _PART = 6.0, 0.005
-"""Two tables' numbers of rows differ if by so many standard deviations and such a part."""
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PublishedTables(ModelledTables):
@@ -164,8 +158,10 @@ def _weighed(measurements: Sequence[Measurement]) -> list[Measurement]:
 
     An engine that descends would never reach the noisy tables if others weighed infinitely more.
     """
+    # An exact table counts, in a fit, as one with so much less noise than the least noisy other.
+    more_precise = 10.0
     noisy = [each.stddev for each in measurements if each.stddev]
-    least = min(noisy, default=0.0) / _MORE_PRECISE
+    least = min(noisy, default=0.0) / more_precise
     return [
         each if each.stddev or isinstance(each.query, CountQuery) else replace(each, stddev=least)
         for each in measurements
@@ -185,11 +181,13 @@ def _on_noise(tables: Sequence[TidyTable]) -> list[str]:
 
 def _on_rows(domain: Domain, measurements: Sequence[Measurement]) -> list[str]:
     """A sentence if the tables seem to count different people."""
+    # Two tables' numbers of rows differ if by so many standard deviations and such a part.
+    far, part = 6.0, 0.005
     total, unlike = estimate_total(domain, measurements), []
     for each in measurements:
         own = float(each.answer.sum())
         noise = math.hypot(each.stddev * math.sqrt(each.answer.size), total.stddev)
-        if abs(own - total.value) > max(_FAR * noise, _PART * total.value):
+        if abs(own - total.value) > max(far * noise, part * total.value):
             unlike.append(f"{_name(each)} {np.rint(own):,.0f}")
     if not unlike:
         return []

@@ -137,12 +137,6 @@ _FACTS = "release.json"
 _MOST_TEXT, _HEADER = 2**28, 2**12
 """Bytes: of the JSON, and of an array's header."""
 
-_MOST_CELLS = 2**28
-"""Of one table: 2 GiB of counts."""
-
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The archive's own dates say nothing."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReadRelease:
@@ -240,13 +234,14 @@ def _in_units(answer: np.ndarray, units: int) -> np.ndarray:
 def _answer(
     archive: zipfile.ZipFile, facts: Mapping[str, Any], domain: Domain, units: int
 ) -> Measurement:
+    most_cells = 2**28  # of one table: 2 GiB of counts
     query, stddev = query_of(facts, domain), facts["stddev"]
     if isinstance(stddev, bool) or not isinstance(stddev, int | float):
         raise ValueError(f"a standard deviation is a number, got {stddev!r}.")
     if not 0 <= stddev < math.inf:
         raise ValueError(f"a standard deviation is not negative and finite, got {stddev!r}.")
     shape = query.shape(domain)
-    if math.prod(shape) > _MOST_CELLS:
+    if math.prod(shape) > most_cells:
         raise ValueError(f"the {query.describe()} has too many cells.")
     numbers = _taken(archive, str(facts["file"]), 8 * math.prod(shape) + _HEADER)
     found = np.lib.format.read_array(io.BytesIO(numbers), allow_pickle=False)
@@ -273,7 +268,8 @@ def _require_paid(ledger: PrivacyLedger, answers: Sequence[Measurement]) -> None
 
 
 def _put(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    told = zipfile.ZipInfo(name, _EPOCH)
+    epoch = (1980, 1, 1, 0, 0, 0)  # the archive's own dates say nothing
+    told = zipfile.ZipInfo(name, epoch)
     told.compress_type = zipfile.ZIP_DEFLATED
     archive.writestr(told, content)
 

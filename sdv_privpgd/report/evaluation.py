@@ -38,9 +38,6 @@ from sdv_privpgd.report.comparison import (
 )
 from sdv_privpgd.report.page import Report, checked_ending
 
-_WORST = 12
-"""Columns and pairs that the text names."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Evaluation(Report):
@@ -203,6 +200,7 @@ def compare(
 
 def _text(numbers: Mapping[str, Any]) -> str:
     """The numbers in lines, the worst first."""
+    most_named = 12  # columns and pairs that the text names
     columns, pairs = numbers["columns"], numbers["pairs"]
     lines = [
         BANNER,
@@ -219,9 +217,9 @@ def _text(numbers: Mapping[str, Any]) -> str:
     ):
         worst = sorted((item for item in found.items() if item[1] > 0), key=lambda item: -item[1])
         if worst:
-            rest = len(worst) - _WORST
+            rest = len(worst) - most_named
             lines += ["", f"{what}:"]
-            lines += [f"  {share(part):>12}  {name}"[:100] for name, part in worst[:_WORST]]
+            lines += [f"  {share(part):>12}  {name}"[:100] for name, part in worst[:most_named]]
             lines += [f"  and {rest:,} more"] if rest > 0 else []
     lines += useful_lines(numbers["usefulness"])
     return "\n".join(lines)

@@ -139,13 +139,6 @@ def visits_sections(visits: Visits | None) -> list[Section]:
     return [Section("Rows of a person in order", [Text(first), Items(rest)])]
 
 
-_LEVEL = 0.95
-
-_FEWER = 0.5
-"""Synthetic rows have lost a value if they have it less often than this part of the least that is
-likely."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class HiddenValue:
     """A value that noise hides, or that the synthetic rows have far too rarely. Public.
@@ -169,7 +162,10 @@ class HiddenValue:
     @property
     def is_lost(self) -> bool:
         """Whether rows surely have it, and the synthetic rows far fewer."""
-        return self.low > 0 and self.synthetic < _FEWER * self.low
+        # Synthetic rows have lost a value if they have it less often than this part of the least
+        # that is likely.
+        fewer = 0.5
+        return self.low > 0 and self.synthetic < fewer * self.low
 
 
 def hidden_values(
@@ -179,6 +175,7 @@ def hidden_values(
 
     Lost ones are first, then those that most rows may have.
     """
+    level = 0.95
     total = estimate_total(release.domain, release.measurements).value
     found = []
     for column in schema.columns:
@@ -194,7 +191,7 @@ def hidden_values(
                 low=0.0,
                 high=max(total, 0.0),
             )
-            low, high = count.interval("table", _LEVEL)
+            low, high = count.interval("table", level)
             value = HiddenValue(
                 column=column.name,
                 label=labels[code],
@@ -252,10 +249,6 @@ def hidden_section(
 
 def _number(count: int, word: str) -> str:
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
-
-
-_MOST_CELLS = 40_000
-"""Cells in a file of pairs: at most half a megabyte in a page."""
 
 
 @dataclass(frozen=True)
@@ -352,6 +345,7 @@ def _csv(frame: pd.DataFrame) -> bytes:
 
 def _kinds(release: Release) -> list[str]:
     """The kinds of tables whose cells are few enough together, those that were measured first."""
+    most_cells = 40_000  # cells in a file of pairs: at most half a megabyte in a page
     tables = [
         each
         for each in release.measurements
@@ -365,7 +359,7 @@ def _kinds(release: Release) -> list[str]:
             map(release.domain.size, {frozenset(clique): clique for clique in asked}.values())
         ),
     }
-    found, left = [], _MOST_CELLS
+    found, left = [], most_cells
     for kind, number in cells.items():
         if asked and number <= left:
             found.append(kind)

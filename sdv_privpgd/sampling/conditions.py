@@ -217,9 +217,6 @@ def is_wanted(conditions: pd.Series) -> np.ndarray:
     return np.array([cell is not ANYTHING for cell in conditions], dtype=bool)
 
 
-_SHOWN = 8
-
-
 def check_conditions(conditions: pd.DataFrame, schema: Schema) -> None:
     """Raises ``ValueError`` for a range of values that says nothing about its column."""
     modelled = {column.name: column for column in schema.columns}
@@ -281,10 +278,11 @@ def _written(value: Any) -> str:
 
 def _held(column: Column) -> str:
     """The values that the column can hold, in words."""
+    shown = 8
     if isinstance(column.cells, Categories):
         values = [repr(value) for value in column.cells.values]
-        more = len(values) - _SHOWN
-        held = ", ".join(values[:_SHOWN]) + (f" and {more} others" if more > 0 else "")
+        more = len(values) - shown
+        held = ", ".join(values[:shown]) + (f" and {more} others" if more > 0 else "")
     else:
         plain = replace(column, merging=None)  # a cell that hardly occurs can be an end, too
         ends = np.array([0, plain.num_values - 1]), np.array([0.0, BELOW_ONE])

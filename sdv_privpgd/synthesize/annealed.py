@@ -127,14 +127,8 @@ def _before(name: str, names: Sequence[str]) -> Sequence[str]:
     return names[: names.index(name)]
 
 
-_LOT = 20
-"""Steps after which it is asked whether a slope still brings anything."""
-
 _FINER = 10.0
 """Adam moves a log-share by the learning rate, and a rank by so many times less."""
-
-_LEAST = 1e-4
-"""Share of a code that surely holds no rows when the fit starts: its logarithm must be finite."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,6 +240,7 @@ class AnnealedProjection(Engine):
 
     def _anneal(self, rows: "_Rows", loss: HalfSpaceLoss, shares: Shares, *, is_warm: bool) -> None:
         """Moves the rows, slope by slope, to where their exact answers were best."""
+        lot = 20  # steps after which it is asked whether a slope still brings anything
         best, kept = float(loss(*rows.relaxed()).detach()), rows.copies()
         begun = self.slopes // 2 if is_warm else 0
         for number in range(begun, self.slopes):
@@ -256,7 +251,7 @@ class AnnealedProjection(Engine):
                 found = loss(*rows.relaxed(), slope=slope)
                 adam.step(torch.autograd.grad(found, rows.parameters), rate)
                 rows.confine()
-                if step % _LOT == 0:
+                if step % lot == 0:
                     now = float(found.detach())
                     if now > (1 - self.tolerance) * before:
                         break
@@ -357,10 +352,12 @@ class _Rows:
 
 def _shares(size: int, name: str, wanted: Sequence[Wanted]) -> np.ndarray:
     """The shares of a category by the first noisy table that has it."""
+    # Share of a code that surely holds no rows when the fit starts: its logarithm must be finite.
+    least = 1e-4
     for table in wanted:
         if name in table.clique:
             axis = table.clique.index(name)
             others = tuple(each for each in range(table.counts.ndim) if each != axis)
             counts = np.maximum(table.counts.sum(axis=others), 0.0)
-            return (counts + _LEAST * max(counts.sum(), 1.0)) / max(counts.sum(), 1.0)
+            return (counts + least * max(counts.sum(), 1.0)) / max(counts.sum(), 1.0)
     return np.full(size, 1 / size)

@@ -22,9 +22,6 @@ from sdv_privpgd.synthesize.relaxed import (
     softmaxes,
 )
 
-_STEADY = 1e-5
-"""Added to the variance of a layer's values before they are divided by its root."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class GenerativeNetwork(MixtureEngine):
@@ -162,11 +159,12 @@ def logits_of(
     A layer's values are normalized over the sample, scaled, shifted and cut at 0; what went into
     the layer goes on beside them.
     """
+    steady = 1e-5  # added to the variance of a layer's values before they are divided by its root
     values = noise
     for at in range((len(weights) - 2) // 3):
         mapped = values @ weights[f"map {at}"]
         variance, mean = torch.var_mean(mapped, dim=0, correction=0)
-        normal = (mapped - mean) * torch.rsqrt(variance + _STEADY)
+        normal = (mapped - mean) * torch.rsqrt(variance + steady)
         active = torch.relu(normal * weights[f"scale {at}"] + weights[f"shift {at}"])
         values = torch.cat([active, values], dim=1)
     return values @ weights["map"] + weights["shift"]

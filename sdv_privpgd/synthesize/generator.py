@@ -18,6 +18,7 @@ from sdv_privpgd.base.arguments import check_fields, check_integer, check_positi
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.noisy_tables import (
+    EXACT,
     NoisyTable,
     estimate_total,
     margin_estimates,
@@ -28,9 +29,6 @@ from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
-
-_EXACT = 1e-3
-"""Standard deviation, in records, that stands for an answer without noise."""
 
 _AXES = "abcdefghijklmnopqrst"
 
@@ -51,7 +49,7 @@ class TableLoss:
     ) -> "TableLoss":
         """The loss of a table of counts of about ``total`` records."""
         target = torch.from_numpy(table.counts / total).float().to(device)
-        return cls(domain.axes(clique), target, total**2 / max(table.variance, _EXACT**2))
+        return cls(domain.axes(clique), target, total**2 / table.weighed_variance)
 
     def __call__(self, chances: Chances) -> Float[Tensor, ""]:
         letters = _AXES[: len(self.axes)]
@@ -98,7 +96,7 @@ class EmbeddingLoss:
             waves=tuple(torch.from_numpy(own).to(device) for own in waves),
             label=None if query.label is None else domain.axes((query.label,))[0],
             target=torch.from_numpy(answer.answer / unit).float().to(device),
-            precision=(unit / max(answer.stddev, _EXACT * query.GRID)) ** 2,
+            precision=(unit / max(answer.stddev, EXACT * query.GRID)) ** 2,
             num_drawn=min(num_drawn, query.num_features),
             generator=generator,
         )
@@ -127,10 +125,6 @@ _LATENT = 16
 """Normal numbers of an input."""
 _HIDDEN = 256
 """Width of the network's two hidden layers."""
-_AT_ONCE = 1 << 13
-"""Rows that are drawn at a time."""
-_LEAST = 1e-5
-"""Share of a value that surely holds no rows when the fit starts: its logarithm must be finite."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,6 +282,9 @@ class _Network:
         cls, start: Sequence[np.ndarray], generator: torch.Generator, device: torch.device
     ) -> "_Network":
         """A network with random weights, whose rows have about these shares of codes."""
+        # Share of a value that surely holds no rows when the fit starts: its logarithm must be
+        # finite.
+        least = 1e-5
         sizes = tuple(len(shares) for shares in start)
         widths = (_LATENT, _HIDDEN, _HIDDEN, sum(sizes))
         weights: list[Tensor] = []
@@ -295,7 +292,7 @@ class _Network:
             scale = math.sqrt(2 / before) if layer < 2 else 0.5 / math.sqrt(before)
             bias = torch.zeros(after)
             if layer == 2:
-                bias = torch.from_numpy(np.log(np.concatenate(start) + _LEAST)).float()
+                bias = torch.from_numpy(np.log(np.concatenate(start) + least)).float()
             weights += [scale * torch.randn(before, after, generator=generator), bias]
         return cls([each.to(device).requires_grad_() for each in weights], sizes)
 
@@ -312,9 +309,10 @@ def _drawn(
     chances: Sequence[Float[Tensor, "row _"]], number: int, generator: torch.Generator
 ) -> np.ndarray:
     """Codes of so many rows, shape (row, attribute): each input has equally many, but for one."""
+    at_once = 1 << 13  # rows that are drawn at a time
     known, found = [own.detach().cpu() for own in chances], []
-    for begun in range(0, number, _AT_ONCE):
-        places = torch.arange(begun, min(begun + _AT_ONCE, number)) % len(known[0])
+    for begun in range(0, number, at_once):
+        places = torch.arange(begun, min(begun + at_once, number)) % len(known[0])
         codes = [torch.multinomial(own[places], 1, generator=generator) for own in known]
         found.append(torch.cat(codes, dim=1))
     return torch.cat(found).numpy()

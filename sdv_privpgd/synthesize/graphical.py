@@ -270,10 +270,6 @@ def _conditional(logs: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     return np.asarray(np.log(sums) + top)
 
 
-_BLOCK = 1 << 16
-"""Rows of one pass. Tables of a pass are exact to one row; so many rows fit conditions well."""
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GraphicalModel:
     """A distribution that is a product of potentials, held as marginals of a junction tree. Public.
@@ -308,7 +304,7 @@ class GraphicalModel:
     @property
     def block(self) -> int:
         """The number of rows of one pass; draw rows in such blocks."""
-        return _BLOCK
+        return 1 << 16  # tables of a pass are exact to one row; so many rows fit conditions well
 
     def marginal(self, clique: Clique) -> np.ndarray:
         """The probabilities of a clique's cells, axes in the clique's order.

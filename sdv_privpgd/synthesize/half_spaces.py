@@ -87,10 +87,6 @@ def _size(line: Line | None) -> int:
     return 0 if line is None else len(line.places)
 
 
-_EVEN = 0.1
-"""Part of the ranks that goes to all codes alike: what looks empty by chance can be reached."""
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ranks:
     """Where the codes of a number lie in [0, 1], by its noisy table. Public.
@@ -113,6 +109,8 @@ class Ranks:
     @classmethod
     def of(cls, line: Line, wanted: Sequence[Wanted]) -> "Ranks":
         """By the first table that cuts this number alone; codes are alike where there is none."""
+        # Part of the ranks that goes to all codes alike: what looks empty by chance can be reached.
+        even = 0.1
         size = len(line.places)
         shares, missing = np.full(size, 1 / size), 0.0
         for table in wanted:
@@ -124,7 +122,7 @@ class Ranks:
             if alone:
                 shares, missing = _shares(line, table, alone[0])
                 break
-        shares = (1 - _EVEN) * shares + _EVEN / size
+        shares = (1 - even) * shares + even / size
         edges = np.concatenate([[0.0], np.cumsum(shares)])
         return cls(line=line, edges=edges / edges[-1], missing=missing)
 
@@ -167,13 +165,6 @@ def ranks_of(lines: Mapping[str, Line], wanted: Sequence[Wanted]) -> dict[str, R
     return {name: Ranks.of(line, wanted) for name, line in lines.items()}
 
 
-_EXACT = 1e-3
-"""Standard deviation, in records, that stands for an answer without noise."""
-
-_NARROW, _NARROWEST = 0.02, 1e-3
-"""The narrowest intervals of ranks that a sigmoid is told of, and that at an end of all ranks."""
-
-
 class HalfSpaceLoss:
     """The mean squared error of relaxed rows' answers, in standard deviations of the noise.
 
@@ -205,7 +196,7 @@ class HalfSpaceLoss:
             size = domain.size(clique)
             shares = [table.counts.reshape(size, -1) / total for table in tables]
             weights = [
-                np.full(own.shape[1], total**2 / max(table.variance, _EXACT**2) / cells)
+                np.full(own.shape[1], total**2 / table.weighed_variance / cells)
                 for table, own in zip(tables, shares, strict=True)
             ]
             self._blocks.append(
@@ -269,6 +260,9 @@ class _Cuts:
 
     @classmethod
     def of(cls, cuts: Sequence[Cut], ranks: Mapping[str, Ranks], device: torch.device) -> "_Cuts":
+        # The narrowest intervals of ranks that a sigmoid is told of, and that at an end of all
+        # ranks.
+        narrow, narrowest = 0.02, 1e-3
         columns, steps, used, firsts = [], [], [], []
         names = list(ranks)
         for cut in cuts:
@@ -280,9 +274,9 @@ class _Cuts:
                 exact = np.array([own.threshold(each / cut.weights[0]) for each in cut.thresholds])
                 column[len(names) + axes[0]] = 1.0
                 gaps = np.diff([0.0, *exact, 1.0])
-                scale = np.maximum(np.minimum(gaps[1:], gaps[:-1]), _NARROW)
+                scale = np.maximum(np.minimum(gaps[1:], gaps[:-1]), narrow)
                 # Beyond 0 and 1 there are no rows that make up for those a sigmoid loses.
-                scale = np.maximum(np.minimum.reduce([scale, exact, 1 - exact]), _NARROWEST)
+                scale = np.maximum(np.minimum.reduce([scale, exact, 1 - exact]), narrowest)
             else:
                 exact = np.array(cut.thresholds, dtype=np.float64)
                 weights = np.array(cut.weights, dtype=np.float64)

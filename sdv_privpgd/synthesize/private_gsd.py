@@ -17,9 +17,6 @@ from sdv_privpgd.synthesize.goals import (
 )
 from sdv_privpgd.synthesize.particles.particles import Particles
 
-_RECOUNTED = 20
-"""Children of a generation of which queries that are no tables are asked."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateGSD(Engine):
@@ -98,6 +95,7 @@ class PrivateGSD(Engine):
 
         ``warm_start`` is a model from which the first elite is drawn; without one it is uniform.
         """
+        recounted = 20  # children of a generation of which queries that are no tables are asked
         rng = np.random.default_rng(self.seed)
         goals = PackedGoals.of(Goals.of(domain, measurements, self.possible), self.num_rows)
         shape = (self.elite, self.num_rows, len(domain))
@@ -138,7 +136,7 @@ class PrivateGSD(Engine):
         if asked.measurements:
             evolve_by_recounts(
                 elite[0], goals, asked, rng,
-                generations=self.recounts, children=_RECOUNTED, shares=shares,
+                generations=self.recounts, children=recounted, shares=shares,
             )  # fmt: skip
         shares.reach(1.0)
         return Particles(domain=domain, codes=elite[0])

@@ -120,16 +120,6 @@ class MixtureEngine(Engine):
         return too_many_components(domain, self.num_components)
 
 
-_STEPS_AT_ONCE = 25
-"""Steps of one lot. The descent looks at the loss after each lot."""
-
-_MEANS, _SQUARES = 0.9, 0.999
-"""How much of Adam's moments each step keeps."""
-
-_SLOWER = 0.5
-"""Factor of the learning rate when a lot brings too little."""
-
-
 class RelaxedLoss:
     """The loss of relaxed tables: how far their answers are from the goals.
 
@@ -214,20 +204,22 @@ def descend(
     When a lot lowers the loss by less than ``tolerance`` of itself, the learning rate is halved;
     after the third time the descent ends.
     """
+    slower = 0.5  # factor of the learning rate when a lot brings too little
+    steps_at_once = 25  # Steps of one lot. The descent looks at the loss after each lot.
     adam = Adam(parameters)
     losses: list[float] = []
     halved = 0
     for step in range(1, steps + 1):
         loss = loss_of()
         adam.step(torch.autograd.grad(loss, parameters), learning_rate)
-        if step % _STEPS_AT_ONCE and step != steps:
+        if step % steps_at_once and step != steps:
             continue
         losses.append(float(loss.detach()))
         if len(losses) > 1 and losses[-1] > (1 - tolerance) * losses[-2]:
             halved += 1
             if halved == 3:
                 break
-            learning_rate *= _SLOWER
+            learning_rate *= slower
         shares.reach(step / steps)
     shares.reach(1.0)
     return losses
@@ -248,14 +240,15 @@ class Adam:
     @torch.no_grad()
     def step(self, gradients: Sequence[Tensor], learning_rate: float) -> None:
         """Moves the parameters, in place."""
+        means, squares = 0.9, 0.999  # how much of Adam's moments each step keeps
         self._steps += 1
-        root = math.sqrt(1 - _SQUARES**self._steps)
-        length = learning_rate * root / (1 - _MEANS**self._steps)
+        root = math.sqrt(1 - squares**self._steps)
+        length = learning_rate * root / (1 - means**self._steps)
         for own, gradient, mean, square in zip(
             self._parameters, gradients, self._means, self._squares, strict=True
         ):
-            mean.mul_(_MEANS).add_(gradient, alpha=1 - _MEANS)
-            square.mul_(_SQUARES).addcmul_(gradient, gradient, value=1 - _SQUARES)
+            mean.mul_(means).add_(gradient, alpha=1 - means)
+            square.mul_(squares).addcmul_(gradient, gradient, value=1 - squares)
             own.addcdiv_(mean, square.sqrt().add_(1e-8 * root), value=-length)
 
 
