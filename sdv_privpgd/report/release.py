@@ -343,9 +343,12 @@ def _csv(frame: pd.DataFrame) -> bytes:
     return text.getvalue().encode()
 
 
+_MOST_CELLS = 40_000
+"""Cells in a file of pairs: at most half a megabyte in a page."""
+
+
 def _kinds(release: Release) -> list[str]:
     """The kinds of tables whose cells are few enough together, those that were measured first."""
-    most_cells = 40_000  # cells in a file of pairs: at most half a megabyte in a page
     tables = [
         each
         for each in release.measurements
@@ -359,7 +362,7 @@ def _kinds(release: Release) -> list[str]:
             map(release.domain.size, {frozenset(clique): clique for clique in asked}.values())
         ),
     }
-    found, left = [], most_cells
+    found, left = [], _MOST_CELLS
     for kind, number in cells.items():
         if asked and number <= left:
             found.append(kind)

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.base.domain import Clique, Domain
-from sdv_privpgd.estimate.noisy_tables import noisy_tables
+from sdv_privpgd.estimate.noisy_tables import EXACT, noisy_tables
 from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.privacy.queries import CutMarginalQuery, Measurement
 
@@ -196,7 +196,7 @@ class HalfSpaceLoss:
             size = domain.size(clique)
             shares = [table.counts.reshape(size, -1) / total for table in tables]
             weights = [
-                np.full(own.shape[1], total**2 / table.weighed_variance / cells)
+                np.full(own.shape[1], total**2 / max(table.variance, EXACT**2) / cells)
                 for table, own in zip(tables, shares, strict=True)
             ]
             self._blocks.append(
