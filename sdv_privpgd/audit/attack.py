@@ -32,12 +32,7 @@ from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQu
 _LINEAR = CountQuery, MarginalQuery, GroupedMarginalQuery
 
 
-def attacked(
-    settings: Settings,
-    schema: Schema,
-    runs: int,
-    progress: Progress = silent,
-) -> Attack:
+def attacked(settings: Settings, schema: Schema, runs: int, progress: Progress = silent) -> Attack:
     """Attacks a few people ``runs`` times in each of two worlds."""
     most_draws = 1 << 20  # draws of noise that are kept for the tests of its law
     ledger = settings.ledger()

@@ -253,10 +253,7 @@ def _page(
         ],
         sections=[
             *(
-                Section(
-                    layer[0].upper() + layer[1:],
-                    [Text(_WHAT[layer]), _table(layer, checks)],
-                )
+                Section(layer[0].upper() + layer[1:], [Text(_WHAT[layer]), _table(layer, checks)])
                 for layer in layers
             ),
             Section("What the audit cannot see", [Items(_UNSEEN)]),

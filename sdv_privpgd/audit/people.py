@@ -65,10 +65,7 @@ def neighbors_of_people(
 
 
 def others_of_people(
-    base: MadeUp,
-    columns: Mapping[str, Mapping],
-    rows: Sequence[int],
-    settings: Settings,
+    base: MadeUp, columns: Mapping[str, Mapping], rows: Sequence[int], settings: Settings
 ) -> list[MadeUp]:
     """Tables that share no row with a usual one, with people of all kinds."""
     assert settings.people.column is not None

@@ -209,9 +209,7 @@ def parts_of(method: str) -> list[str]:
 
 
 def names_of(
-    preprocess: Sequence[str] | None,
-    select: Sequence[str] | None,
-    synthesize: Sequence[str] | None,
+    preprocess: Sequence[str] | None, select: Sequence[str] | None, synthesize: Sequence[str] | None
 ) -> list[str]:
     """The names of all arms of these parts; none if no part is named."""
     named = (preprocess, select, synthesize)

@@ -272,11 +272,7 @@ def columns_of(frame: "pd.DataFrame") -> dict[str, "pd.Series"]:
 
 
 def fit_dataset(
-    dataset: Dataset,
-    epsilon: float,
-    method: Method,
-    *,
-    progress: Progress = silent,
+    dataset: Dataset, epsilon: float, method: Method, *, progress: Progress = silent
 ) -> Release:
     """Returns a release at delta 1e-5, without SDV around it."""
     ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)

@@ -247,11 +247,7 @@ class Repair:
             settle(self._orders, codes, places, generator, held)  # in place: these are views
 
     def _try_again(
-        self,
-        rows: _Rows,
-        obeys: np.ndarray,
-        held: Collection[str],
-        generator: np.random.Generator,
+        self, rows: _Rows, obeys: np.ndarray, held: Collection[str], generator: np.random.Generator
     ) -> None:
         """Places the values of rows that do not obey anew, and updates ``obeys`` in place."""
         # The number of times that values are placed anew before a row takes another row's values.

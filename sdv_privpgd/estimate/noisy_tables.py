@@ -147,10 +147,7 @@ def estimate_total(domain: Domain, measurements: Sequence[Measurement]) -> Total
         for measurement in measurements
         if isinstance(measurement.query, CountQuery)
     ]
-    measured = [
-        noisy_tables(domain, measurements),
-        *grouped_tables(domain, measurements).values(),
-    ]
+    measured = [noisy_tables(domain, measurements), *grouped_tables(domain, measurements).values()]
     estimates += [
         NoisyTable(table.counts.sum(keepdims=True).reshape(1), table.variance * table.counts.size)
         for tables in measured

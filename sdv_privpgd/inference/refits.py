@@ -43,10 +43,7 @@ from sdv_privpgd.synthesize.engine import Engine, Model
 
 
 def simulated_answers(
-    measurements: Sequence[Measurement],
-    domain: Domain,
-    codes: np.ndarray,
-    rng: np.random.Generator,
+    measurements: Sequence[Measurement], domain: Domain, codes: np.ndarray, rng: np.random.Generator
 ) -> tuple[Measurement, ...]:
     """What the same questions, with the same noise, would have found in rows of a model. Public.
 

@@ -8,19 +8,10 @@ import numpy as np
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.methods.adaptive import (
-    affordable,
-    expected_noise,
-    measured_cliques,
-    model_errors,
-)
+from sdv_privpgd.methods.adaptive import affordable, expected_noise, measured_cliques, model_errors
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.workload import (
-    Importance,
-    checked_workload,
-    downward_closure,
-)
+from sdv_privpgd.methods.workload import Importance, checked_workload, downward_closure
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
@@ -137,9 +128,7 @@ class AIM(EngineMethod):
                 curator.select(scores, (1 - measuring) * step, what="worst fitted clique")
             ]
             measured += curator.measure(
-                [MarginalQuery(chosen)],
-                measuring * step,
-                what=MarginalQuery(chosen).describe(),
+                [MarginalQuery(chosen)], measuring * step, what=MarginalQuery(chosen).describe()
             )
             cliques.append(chosen)
             if is_last:

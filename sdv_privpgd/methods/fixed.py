@@ -102,7 +102,4 @@ class Independent(EngineMethod):
         return AllKWay(degree=1).run(curator, engine, progress=progress)
 
 
-METHODS = {
-    "independent": Independent,
-    "private_gsd": partial(AllKWay, engine="private_gsd"),
-}
+METHODS = {"independent": Independent, "private_gsd": partial(AllKWay, engine="private_gsd")}

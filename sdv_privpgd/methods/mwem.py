@@ -6,12 +6,7 @@ from fractions import Fraction
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.methods.adaptive import (
-    affordable,
-    count_rows,
-    measured_cliques,
-    model_errors,
-)
+from sdv_privpgd.methods.adaptive import affordable, count_rows, measured_cliques, model_errors
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.methods.workload import Importance, checked_workload

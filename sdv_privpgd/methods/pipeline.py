@@ -82,11 +82,7 @@ class Answers:
 
 
 def ask(
-    curator: Curator,
-    method: Method,
-    *,
-    again: bool = False,
-    progress: Progress = silent,
+    curator: Curator, method: Method, *, again: bool = False, progress: Progress = silent
 ) -> None:
     """Asks for the number of rows, the engine's statistics and the method's own queries.
 

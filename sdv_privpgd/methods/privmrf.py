@@ -19,10 +19,7 @@ from sdv_privpgd.methods.dependence import (
 )
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.workload import (
-    Importance,
-    clique_weights,
-)
+from sdv_privpgd.methods.workload import Importance, clique_weights
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement, ModelErrorQuery
 from sdv_privpgd.synthesize.engine import Engine, Model

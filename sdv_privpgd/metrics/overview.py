@@ -16,11 +16,7 @@ from sdv_privpgd.metrics.conditional import (
 from sdv_privpgd.metrics.decoded import fidelity_error, range_query_error
 from sdv_privpgd.metrics.learning import Task, downstream_error, ml_efficiency
 from sdv_privpgd.metrics.pairs import covariance_error, mean_l1, mean_sw1
-from sdv_privpgd.metrics.queries import (
-    NoQueriesError,
-    counting_query_error,
-    threshold_query_error,
-)
+from sdv_privpgd.metrics.queries import NoQueriesError, counting_query_error, threshold_query_error
 from sdv_privpgd.metrics.rows import columns
 
 

@@ -47,12 +47,7 @@ def l1_by_pair(domain: Domain, real: np.ndarray, synthetic: np.ndarray) -> dict[
 
 
 def mean_sw1(
-    domain: Domain,
-    real: np.ndarray,
-    synthetic: np.ndarray,
-    *,
-    num_slices: int = 100,
-    seed: int = 0,
+    domain: Domain, real: np.ndarray, synthetic: np.ndarray, *, num_slices: int = 100, seed: int = 0
 ) -> float:
     """The mean over all pairs of the sliced W1 distance of their embedded tables. Not private.
 
@@ -73,12 +68,7 @@ def mean_sw1(
 
 
 def sw1_by_pair(
-    domain: Domain,
-    real: np.ndarray,
-    synthetic: np.ndarray,
-    *,
-    num_slices: int = 100,
-    seed: int = 0,
+    domain: Domain, real: np.ndarray, synthetic: np.ndarray, *, num_slices: int = 100, seed: int = 0
 ) -> dict[Clique, float]:
     """The sliced W1 distance of each pair's embedded tables, exact on each slice. Not private.
 

@@ -178,9 +178,7 @@ class CommonCells:
 
 
 def common_cells(
-    columns: Sequence[Described],
-    real: Mapping[str, pd.Series],
-    synthetic: Mapping[str, pd.Series],
+    columns: Sequence[Described], real: Mapping[str, pd.Series], synthetic: Mapping[str, pd.Series]
 ) -> dict[str, CommonCells]:
     """Puts each column into cells made of both tables' values. Not private.
 

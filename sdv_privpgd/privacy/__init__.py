@@ -18,10 +18,10 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/value_counts.py``     78  values, and their counting
     ``privacy/embedding.py``        86  sums of random features of codes
     ``privacy/ledger.py``          246  the books; more budget, and people of several tables
-    ``privacy/curator.py``         325  charging, counting and noise in one act
+    ``privacy/curator.py``         314  charging, counting and noise in one act
     ``privacy/looking.py``          60  what a first look counts
     ``privacy/streams.py``          70  codes in a file, and where rows are
-    ``privacy/boundary.py``        186  the table's way in
+    ``privacy/boundary.py``        179  the table's way in
     ``columns/encoders.py``        229  cells to codes, and back
     ``columns/encoding.py``         33  columns to codes
     ``columns/readings.py``         65  cells of which little is known to codes
@@ -32,11 +32,11 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          123  no more than so many rows of a person
 
-These are 2,824 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,435 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,806 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,430 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
-    ``sources/opening.py``          77  the source of what a user has
+    ``sources/opening.py``          72  the source of what a user has
     ``sources/withheld.py``         41  messages that could quote a cell
     ``sources/files.py``           133  paths, patterns and kinds of files; Parquet
     ``sources/arrow.py``           109  batches of Arrow

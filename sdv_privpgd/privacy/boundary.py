@@ -34,14 +34,7 @@ from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.privacy.weighing import ColumnsByNumber, Encoding, WeighedRecords, records_of
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.opening import of_people, of_visits, open_source
-from sdv_privpgd.sources.source import (
-    Cluster,
-    Numbered,
-    Source,
-    SourceError,
-    in_batches,
-    total_of,
-)
+from sdv_privpgd.sources.source import Cluster, Numbered, Source, SourceError, in_batches, total_of
 from sdv_privpgd.sources.withheld import sealed
 
 Bound: TypeAlias = tuple[str, int, bool] | None

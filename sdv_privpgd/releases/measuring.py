@@ -168,11 +168,7 @@ class Measuring:
         return self.fit.books.ledger
 
     def run(
-        self,
-        progress: Progress = silent,
-        *,
-        known: Sequence[Measurement] = (),
-        stops: bool = True,
+        self, progress: Progress = silent, *, known: Sequence[Measurement] = (), stops: bool = True
     ) -> Measured:
         """Asks the table for all that may be spent, but for what is known already.
 
@@ -205,11 +201,7 @@ class Measuring:
 
 
 def _gone_on(
-    holder: str,
-    columns: Mapping[str, Mapping],
-    settings: Settings,
-    kept: Unfinished,
-    table: Any,
+    holder: str, columns: Mapping[str, Mapping], settings: Settings, kept: Unfinished, table: Any
 ) -> Callable[[], Measured]:
     """What goes on where a measurement stopped, and spends the rest. The table is checked first."""
     private = kept.opened(table, settings)

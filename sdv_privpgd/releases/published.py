@@ -17,11 +17,7 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, Measurement
 from sdv_privpgd.releases.measured import described, plain_words
 from sdv_privpgd.releases.modelling import ModelledTables, modelled
-from sdv_privpgd.releases.pages import (
-    PublishedTable,
-    published_report,
-    published_text,
-)
+from sdv_privpgd.releases.pages import PublishedTable, published_report, published_text
 from sdv_privpgd.releases.tidy_tables import (
     Source,
     TidyTable,

@@ -374,11 +374,7 @@ def _columns_section(cells: Mapping[str, CommonCells]) -> Section:
     for name, each in worst:
         real, synthetic = each.shares
         picture = Bars(
-            title=name,
-            names=common_names(each),
-            synthetic=synthetic,
-            other=real,
-            other_name="real",
+            title=name, names=common_names(each), synthetic=synthetic, other=real, other_name="real"
         )
         summary = f"Distance {share(each.distance)}, {len(each)} cells."
         figures.append(Figure(name, summary, picture))

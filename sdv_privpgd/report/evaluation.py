@@ -267,9 +267,7 @@ def _plain(column: Described, series: pd.Series) -> pd.Series:
 
 
 def _quality(
-    columns: Sequence[Described],
-    real: Mapping[str, pd.Series],
-    synthetic: Mapping[str, pd.Series],
+    columns: Sequence[Described], real: Mapping[str, pd.Series], synthetic: Mapping[str, pd.Series]
 ) -> tuple[float, dict[str, float]]:
     """SDMetrics' quality score and its parts."""
     # Imported here because it takes a second and only this page needs it.

@@ -12,9 +12,7 @@ from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.generations import Asked, PackedGoals, evolve, evolve_by_recounts
-from sdv_privpgd.synthesize.goals import (
-    Goals,
-)
+from sdv_privpgd.synthesize.goals import Goals
 from sdv_privpgd.synthesize.particles.particles import Particles
 
 

@@ -90,21 +90,10 @@ TESTS = {
     "value_counts": (*units("value_counts"), TALLIES, NEIGHBORS, DETAILS),
     "embedding": (*units("embedding"), NEIGHBORS),
     "ledger": (
-        *units(
-            "training_door",
-            "ledger",
-            "ledger_words",
-            "ledger_file",
-            "choosing",
-            "curator",
-        ),
+        *units("training_door", "ledger", "ledger_words", "ledger_file", "choosing", "curator"),
         DETAILS,
     ),
-    "curator": (
-        *units("curator", "choosing", "value_counts", "half_spaces"),
-        DETAILS,
-        PEOPLE,
-    ),
+    "curator": (*units("curator", "choosing", "value_counts", "half_spaces"), DETAILS, PEOPLE),
     "looking": (TALLIES, PEOPLE),
     "streams": (TALLIES, DETAILS, *units("half_spaces"), "tests/leak/test_boundary.py", PEOPLE),
     "boundary": ("tests/leak/test_boundary.py", TALLIES, ANY_PEOPLE, PEOPLE),

@@ -48,8 +48,7 @@ QUERIES = [
     MarginalQuery(("x",)),
     MarginalQuery(("x", "y")),
     GroupedMarginalQuery(
-        ("x", "y"),
-        Grouping.of({"x": np.array([0, 0, 1, 1]), "y": np.array([0, 1, 1])}),
+        ("x", "y"), Grouping.of({"x": np.array([0, 0, 1, 1]), "y": np.array([0, 1, 1])})
     ),
     SigmoidSumQuery.of({"x": 1.0, "y": -0.5}, b=0.2, slope=8.0),
     CutMarginalQuery(("y",), (Cut((Line("x", (0, 3, 7), nullable=True),), (2,), (5, 10)),)),

@@ -7,11 +7,11 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 56_754,
-    "package lines of code": 37_364,
+    "package lines": 56_415,
+    "package lines of code": 37_223,
     "package files": 315,
-    "test lines": 49_502,
-    "constants": 458,
+    "test lines": 49_070,
+    "constants": 310,
     "floors": 14,
     "circles": 0,
     "arrows": 108,

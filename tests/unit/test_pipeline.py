@@ -165,8 +165,7 @@ def test_a_domain_smaller_than_the_degree_is_measured_whole(attributes):
     domain = Domain(("a", "b")[:attributes], (3, 1)[:attributes])
     table = Dataset(domain, np.zeros((4, attributes), dtype=np.int64))
     release = pipeline.run(
-        open_curator(table, adjacency=REPLACE),
-        replace(AllKWay(degree=3), engine=FakeEngine()),
+        open_curator(table, adjacency=REPLACE), replace(AllKWay(degree=3), engine=FakeEngine())
     )
     assert [m.query for m in release.measurements[1:]] == [MarginalQuery(domain.attributes)]
 

@@ -175,11 +175,7 @@ def test_errors_are_halves_of_l1_over_pairs_and_triples():
 
 
 METADATA = {
-    "columns": {
-        "a": {"sdtype": "boolean"},
-        "b": {"sdtype": "boolean"},
-        "c": {"sdtype": "boolean"},
-    }
+    "columns": {"a": {"sdtype": "boolean"}, "b": {"sdtype": "boolean"}, "c": {"sdtype": "boolean"}}
 }
 
 

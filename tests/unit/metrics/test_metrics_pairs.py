@@ -7,14 +7,7 @@ import pytest
 from scipy.stats import wasserstein_distance
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.metrics import (
-    covariance_error,
-    l1_by_pair,
-    mean_l1,
-    mean_sw1,
-    rows,
-    sw1_by_pair,
-)
+from sdv_privpgd.metrics import covariance_error, l1_by_pair, mean_l1, mean_sw1, rows, sw1_by_pair
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 5))
 PAIRS = list(combinations(range(3), 2))

@@ -35,13 +35,7 @@ RIGHT = {
 SDTYPES = dict(
     zip(
         RIGHT,
-        [
-            *["numerical"] * 2,
-            *["categorical"] * 2,
-            *["numerical"] * 2,
-            "datetime",
-            "categorical",
-        ],
+        [*["numerical"] * 2, *["categorical"] * 2, *["numerical"] * 2, "datetime", "categorical"],
         strict=True,
     )
 )

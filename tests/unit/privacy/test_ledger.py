@@ -181,10 +181,7 @@ def test_ten_fits_at_two_and_a_half_spend_what_the_notes_say():
 
 @pytest.mark.parametrize(
     "other",
-    [
-        PrivacyLedger.open(1.0, 1e-5, ADD),
-        PrivacyLedger.open(1.0, 1e-5, REPLACE, rows_per_person=2),
-    ],
+    [PrivacyLedger.open(1.0, 1e-5, ADD), PrivacyLedger.open(1.0, 1e-5, REPLACE, rows_per_person=2)],
 )
 def test_unlike_ledgers_do_not_compose(ledger, other):
     with pytest.raises(ValueError, match="compose only"):

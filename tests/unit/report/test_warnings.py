@@ -312,8 +312,7 @@ def test_tails_that_discovery_cannot_have_seen_are_told(num_rows, told):
 
 
 @pytest.mark.parametrize(
-    ("declared", "told"),
-    [({}, True), ({"low": 0}, True), ({"low": 0, "high": 0}, False)],
+    ("declared", "told"), [({}, True), ({"low": 0}, True), ({"low": 0, "high": 0}, False)]
 )
 def test_a_column_that_was_found_to_be_constant_is_told(declared, told):
     constant = {"sdtype": "numerical", "range_min": 0, "range_max": 0, "decimal_places": 0}
