@@ -29,9 +29,10 @@ from sdv_privpgd.benchmark.tables import SPLIT_SEED, Table, columns_of, fit_data
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.pipeline import Release, run
 from sdv_privpgd.methods.privpgd import PrivPGD
-from sdv_privpgd.metrics import mean_l1
+from sdv_privpgd.metrics import l1_by_pair
 from sdv_privpgd.metrics.learning import downstream_error
 from sdv_privpgd.metrics.overview import scores
+from sdv_privpgd.metrics.rows import average
 from sdv_privpgd.metrics.usefulness import usefulness
 from sdv_privpgd.metrics.values import Described, as_codes, common_cells, outside
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -129,7 +130,7 @@ def value_scores(table: Table, real: "pd.DataFrame", synthetic: "pd.DataFrame") 
         "outside": _mean([each.share for each in outside(table.schema, ours).values()]),
     }
     if len(cells) > 1:
-        found["decoded_l1"] = mean_l1(*as_codes(cells))
+        found["decoded_l1"] = average(l1_by_pair(*as_codes(cells)))
     far = [each.w1 for each in cells.values() if np.isfinite(each.w1)]
     return found | ({"decoded_w1": _mean(far)} if far else {})
 

@@ -20,6 +20,7 @@ from sdv_privpgd.columns.dates import instants
 from sdv_privpgd.columns.scalars import real_numbers
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics import conditional, decoded, learning, pairs, queries
+from sdv_privpgd.metrics.rows import average
 
 _NUMERIC = ("numerical", "datetime")
 _CATEGORICAL = ("categorical", "ordinal", "boolean")
@@ -155,7 +156,7 @@ class _Metric(SingleTableMetric):
     ) -> float:
         """The score. Not private. The options are those of the class."""
         found = cls._scores(real_data, synthetic_data, metadata, table_name, **options)
-        return float(found["score"] if "score" in found else np.mean(list(found.values())))
+        return float(found["score"]) if "score" in found else average(found)
 
     @classmethod
     def compute_breakdown(

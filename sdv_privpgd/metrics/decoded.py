@@ -21,34 +21,6 @@ from sdv_privpgd.metrics.rows import Columns
 Mode = Literal["paper", "tab_bench"]
 
 
-def range_query_error(
-    real: pd.DataFrame,
-    synthetic: pd.DataFrame,
-    *,
-    numeric: Collection[str],
-    mode: Mode = "paper",
-    num_queries: int = 1_000,
-    seed: int = 0,
-) -> float:
-    """The mean absolute error of random 3-way range and point queries: 0 to 1. Not private.
-
-    ``mode="paper"`` is the text's definition. ``"tab_bench"`` is that of the paper's code: the mean
-    over the prefixes of one, two and three columns of each query. That code draws columns from an
-    unseeded generator; here everything follows from the seed.
-
-    >>> real = pd.DataFrame({"age": [20, 30, 40, 50], "ward": ["A", "A", "B", "B"]})
-    >>> synthetic = real.assign(ward="A")
-    >>> range_query_error(real, real, numeric=["age"])
-    0.0
-    >>> range_query_error(real, synthetic, numeric=["age"]) > 0.1
-    True
-    """
-    found = range_errors(
-        real, synthetic, numeric=numeric, mode=mode, num_queries=num_queries, seed=seed
-    )
-    return float(np.mean(list(found.values())))
-
-
 def range_errors(
     real: pd.DataFrame,
     synthetic: pd.DataFrame,
@@ -58,12 +30,16 @@ def range_errors(
     num_queries: int = 1_000,
     seed: int = 0,
 ) -> dict[str, float]:
-    """The absolute error of each random 3-way range and point query. Not private.
+    """The absolute error of each random 3-way range and point query: 0 to 1. Not private.
 
     A query draws three distinct columns uniformly. On a numeric column it draws two ends of a
     closed range, uniform from the real table's smallest to its largest number. On another column
     it draws one of the real table's categories, all with the same chance. Categories are numbered
     in the order in which the two tables first show them.
+
+    ``mode="paper"`` is the text's definition. ``"tab_bench"`` is that of the paper's code: the mean
+    over the prefixes of one, two and three columns of each query. That code draws columns from an
+    unseeded generator; here everything follows from the seed.
 
     >>> real = pd.DataFrame({"age": [20, 30, 40, 50], "ward": ["A", "A", "B", "B"]})
     >>> synthetic = real.assign(ward="A")
@@ -90,28 +66,14 @@ def range_errors(
     return errors
 
 
-def fidelity_error(
-    real: pd.DataFrame, synthetic: pd.DataFrame, *, numeric: Collection[str]
-) -> float:
-    """The mean over all pairs of the total variation distance of their tables. Not private.
-
-    It is half the L1 distance, 0 to 1. The paper's formula sums over pairs; its tables show means.
-
-    >>> real = pd.DataFrame({"age": [20, 30, 40, 50], "ward": ["A", "A", "B", "B"]})
-    >>> synthetic = real.assign(ward="A")
-    >>> fidelity_error(real, synthetic, numeric=["age"])
-    0.5
-    """
-    return float(np.mean(list(fidelity_by_pair(real, synthetic, numeric=numeric).values())))
-
-
 def fidelity_by_pair(
     real: pd.DataFrame, synthetic: pd.DataFrame, *, numeric: Collection[str]
 ) -> dict[Clique, float]:
     """The total variation distance of each pair's tables: 0 to 1. Not private.
 
     A numeric column is cut into 100 levels, round(99 (x − min) / (max − min)) with the extremes of
-    both tables together; a column of one number is one level, where the code divides by zero.
+    both tables together; a column of one number is one level, where the code divides by zero. The
+    paper's formula sums over pairs; its tables show means.
 
     >>> real = pd.DataFrame({"age": [20, 30, 40, 50], "ward": ["A", "A", "B", "B"]})
     >>> synthetic = real.assign(ward="A")

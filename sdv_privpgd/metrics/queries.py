@@ -75,33 +75,6 @@ class ThresholdQuery:
         return float(np.count_nonzero(places > self.threshold) / len(places))
 
 
-def counting_query_error(
-    domain: Domain,
-    real: np.ndarray,
-    synthetic: np.ndarray,
-    *,
-    num_queries: int = 200,
-    seed: int = 0,
-) -> float:
-    """The relative error of random 3-way counting queries. Not private.
-
-    Σ |q(synthetic) − q(real)| / Σ q(real), equation (9) of the paper; infinite if only its
-    denominator is 0.
-
-    >>> from sdv_privpgd.base.domain import Domain
-    >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
-    >>> rng = np.random.default_rng(0)
-    >>> real = rng.integers(0, domain.sizes, (500, 3))
-    >>> synthetic = np.zeros_like(real)
-    >>> counting_query_error(domain, real, real)
-    0.0
-    >>> counting_query_error(domain, real, synthetic) > 0.5
-    True
-    """
-    errors = counting_errors(domain, real, synthetic, num_queries=num_queries, seed=seed)
-    return float(np.mean(list(errors.values())))
-
-
 def counting_errors(
     domain: Domain,
     real: np.ndarray,
@@ -110,7 +83,10 @@ def counting_errors(
     num_queries: int = 200,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Each counting query's error over the mean answer; they average to the error. Not private.
+    """The error of each random 3-way counting query over the mean answer. Not private.
+
+    Their mean is Σ |q(synthetic) − q(real)| / Σ q(real), equation (9) of the paper; infinite if
+    only its denominator is 0.
 
     >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
@@ -125,33 +101,6 @@ def counting_errors(
     return _relative_errors(queries, columns(domain, real), columns(domain, synthetic))
 
 
-def threshold_query_error(
-    domain: Domain,
-    real: np.ndarray,
-    synthetic: np.ndarray,
-    *,
-    num_queries: int = 200,
-    seed: int = 0,
-) -> float:
-    """The relative error of random 3-sparse threshold queries. Not private.
-
-    Σ |q(synthetic) − q(real)| / Σ q(real), equation (9) of the paper; infinite if only its
-    denominator is 0.
-
-    >>> from sdv_privpgd.base.domain import Domain
-    >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
-    >>> rng = np.random.default_rng(0)
-    >>> real = rng.integers(0, domain.sizes, (500, 3))
-    >>> synthetic = np.zeros_like(real)
-    >>> threshold_query_error(domain, real, real)
-    0.0
-    >>> threshold_query_error(domain, real, synthetic) > 0.5
-    True
-    """
-    errors = threshold_errors(domain, real, synthetic, num_queries=num_queries, seed=seed)
-    return float(np.mean(list(errors.values())))
-
-
 def threshold_errors(
     domain: Domain,
     real: np.ndarray,
@@ -160,7 +109,10 @@ def threshold_errors(
     num_queries: int = 200,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Each threshold query's error over the mean answer; they average to the error. Not private.
+    """The error of each random 3-sparse threshold query over the mean answer. Not private.
+
+    Their mean is Σ |q(synthetic) − q(real)| / Σ q(real), equation (9) of the paper; infinite if
+    only its denominator is 0.
 
     >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
