@@ -21,8 +21,11 @@ from sdv_privpgd.inference.tables import noisy_tables
 from sdv_privpgd.methods.pipeline import Release
 
 
-class Answering(ABC):
-    """Answers questions about the table that was fitted. Public: it sees noisy answers alone."""
+class Concluding(ABC):
+    """Answers questions, and repeats any analysis to say how sure it is.
+
+    Public: it sees noisy answers of the table that was fitted alone.
+    """
 
     @abstractmethod
     def _released(self) -> tuple[Release | None, Schema]:
@@ -135,10 +138,6 @@ class Answering(ABC):
         if release is None:
             raise ValueError("No column is modelled, so nothing was measured.")
         return Questions(release, schema, unseen=self._unseen())
-
-
-class Concluding(Answering):
-    """Answers questions, and repeats any analysis to say how sure it is. Public."""
 
     def bootstrap(
         self,

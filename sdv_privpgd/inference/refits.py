@@ -233,10 +233,6 @@ class Rows:
         return self.codes[np.arange(num_rows) % len(self.codes)]
 
 
-Evaluate = Callable[[Refit], Any]
-"""What is computed of a refit. It may run in another process."""
-
-
 def numbers_of(num_repetitions: int) -> Sequence[int]:
     """The numbers of so many refits. Raises ``ValueError`` for fewer than 2."""
     return range(check_integer("num_repetitions", num_repetitions, least=2))

@@ -13,6 +13,7 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.method import EngineMethod
+from sdv_privpgd.methods.pipeline import COUNT_SHARE
 from sdv_privpgd.methods.workload import Importance, checked_workload, whole_weight
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
@@ -72,12 +73,10 @@ def count_rows(curator: Curator) -> list[Measurement]:
 
     Where the number is private it takes a hundredth of what is left of the budget.
     """
-    # Share of mu^2 for the number of rows, if nothing that was measured tells it.
-    count_share = Fraction(1, 100)
     tells = (CountQuery, MarginalQuery)
     if any(isinstance(known.query, tells) for known in curator.measurements):
         return []
-    share = curator.ledger.remaining * count_share
+    share = curator.ledger.remaining * COUNT_SHARE
     return curator.measure([CountQuery()], share, what="number of rows")
 
 

@@ -1,4 +1,4 @@
-"""Adaptive questions on numbers that no bins hold: half-spaces and mixed marginals, by a label."""
+"""RAP++: adaptive questions on numbers that no bins hold, half-spaces and mixed marginals."""
 
 import math
 from collections.abc import Mapping, Sequence
