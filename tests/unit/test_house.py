@@ -7,10 +7,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 56_415,
-    "package lines of code": 37_223,
+    "package lines": 56_278,
+    "package lines of code": 37_171,
     "package files": 315,
-    "test lines": 49_070,
+    "test lines": 49_098,
     "constants": 310,
     "floors": 14,
     "circles": 0,

@@ -22,10 +22,7 @@ from sdv_privpgd.metrics.queries import (
 from sdv_privpgd.metrics.rows import average
 
 DOMAIN = Domain(("a", "b", "c", "y"), (4, 3, 7, 2))
-RELATIVE = [
-    (counting_errors, counting_queries),
-    (threshold_errors, threshold_queries),
-]
+RELATIVE = [(counting_errors, counting_queries), (threshold_errors, threshold_queries)]
 
 
 @pytest.fixture
