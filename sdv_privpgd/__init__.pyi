@@ -33,7 +33,7 @@ from .releases.published import PublishedTables as PublishedTables
 from .releases.published import from_tables as from_tables
 from .report.evaluation import evaluate as evaluate
 from .report.page import Report as Report
-from .sampling.between import Between as Between
+from .sampling.conditions import Between as Between
 from .synthesizer import AIMSynthesizer as AIMSynthesizer
 from .synthesizer import MSTSynthesizer as MSTSynthesizer
 from .synthesizer import PrivPGDSynthesizer as PrivPGDSynthesizer

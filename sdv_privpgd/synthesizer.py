@@ -8,10 +8,6 @@ except ImportError:
     need("A synthesizer with SDV's interface", "sdv")
     raise
 
-from sdv_privpgd.plugin.synthesizers import (
-    AIMSynthesizer,
-    MSTSynthesizer,
-    PrivPGDSynthesizer,
-)
+from sdv_privpgd.plugin.synthesizers import AIMSynthesizer, MSTSynthesizer, PrivPGDSynthesizer
 
 __all__ = ["AIMSynthesizer", "MSTSynthesizer", "PrivPGDSynthesizer"]

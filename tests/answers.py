@@ -6,8 +6,7 @@ import numpy as np
 
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
 
 
 def seeded_words(seed=0):

@@ -8,6 +8,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by torch: one worker of py
 
 import numpy as np
 import pytest
+from second_runs import SECOND_RUN
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.dataset import Dataset
@@ -22,20 +23,16 @@ if find_spec("hypothesis"):  # a machine with a GPU may have torch and triton al
     settings.register_profile("ci", max_examples=500, print_blob=True, **patient)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
-
-# What is promised must hold in every run. How good rows are is up to noise that nobody can seed.
-_PROMISES = {"audit", "leak", "privacy", "property", "test_workers.py"}
+TESTS = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give a test of rows under real noise a second run, which the summary counts as ``rerun``.
-
-    A few of thousands of such tests have bounds that noise breaks once in many thousand runs.
-    """
+    """Gives a second run to the tests of ``SECOND_RUN``. The summary counts it as ``rerun``."""
     if not find_spec("pytest_rerunfailures"):
         return
     for item in items:
-        if _PROMISES.isdisjoint(item.path.parts):
+        path = item.path.relative_to(TESTS).as_posix() if item.path.is_relative_to(TESTS) else ""
+        if getattr(item, "originalname", item.name) in SECOND_RUN.get(path, {}):
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 

@@ -10,12 +10,12 @@ import numpy as np
 from answers import open_curator
 from small_engine import MaximumEntropy
 
-from sdv_privpgd import pipeline
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.questions import Questions
+from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.sampling.between import Between
+from sdv_privpgd.sampling.conditions import Between
 
 SCHEMA = Schema.from_sdv(
     {

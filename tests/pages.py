@@ -8,7 +8,7 @@ from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.mst import MST
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger

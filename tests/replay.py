@@ -16,7 +16,7 @@ from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.privacy.splitting import COST
+from sdv_privpgd.privacy.selection import COST
 from sdv_privpgd.privacy.value_counts import ValueCounts
 
 _NEVER = -(10**12)

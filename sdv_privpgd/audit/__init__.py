@@ -1,15 +1,13 @@
 """An audit of a configuration, on tables that it makes up itself: it reads no private row.
 
 ``tables`` makes worst-case tables of a schema. ``recording`` has a curator that writes down what is
-asked and answered, and can give the answers of an earlier run; ``observing`` collects everything
-that a fit lets out; ``subjects`` says what can be audited. On these stand the layers:
-``replaying`` and ``replay_checks`` (neighbors under the same noisy answers), ``alone`` (cells and
-rows without the others), ``noise`` and ``freshness``, ``attack`` and ``bounds`` (what an attacker
-gains who knows everything but one person), ``thresholds`` (what nobody declared), ``training``,
-``accountant`` (a second one), ``kept_file`` and ``leaves``. Each gives ``Check``s of ``checks``;
-``page`` shows them.
-``door`` and ``releases`` are the doors for users: ``audit_fit``, ``audit_fitted`` and
-``audit_measure``, which ``__init__.pyi`` lists.
+asked and answered, and can give the answers of an earlier run; ``outputs`` collects everything that
+a fit lets out; ``subjects`` says what can be audited. On these stand the layers: ``replay``
+(neighbors under the same noisy answers), ``alone`` (cells and rows without the others), ``noise``,
+``attack`` and ``bounds`` (what an attacker gains who knows everything but one person),
+``thresholds`` (what nobody declared), ``training``, ``accountant`` (a second one) and
+``kept_file``. Each gives ``Check``s of ``checks``, which shows them on a page. ``door`` has the
+doors for users, which ``__init__.pyi`` lists: ``audit_fit``, ``audit_fitted``, ``audit_measure``.
 
 Frozen answers cannot reach a real fit. They are given by ``recording.AuditedTable`` alone, which
 holds a table that ``tables`` made up and takes no other; a fit opens its table as a

@@ -2,4 +2,4 @@
 
 from .door import audit_fit as audit_fit
 from .door import audit_fitted as audit_fitted
-from .releases import audit_measure as audit_measure
+from .door import audit_measure as audit_measure

@@ -27,9 +27,6 @@ LAYER = "a second accountant"
 _POINTS, _CELLS, _FAR = 1 << 15, 1 << 12, 10.0
 """Of the grid of losses; of a distribution, and how many deviations of it are looked at."""
 
-_TOLERANCE = 1.01
-"""The grids' own error, and the hundredth to which noise for samples is found."""
-
 
 @dataclass(frozen=True)
 class Pair:
@@ -146,6 +143,7 @@ def accountant_check(events: Sequence[Event], books: str | None, settings: Setti
         books: What the fit says of its ledger, as JSON.
         settings: Of the fit.
     """
+    tolerance = 1.01  # the grids' own error, and the hundredth to which noise for samples is found
     name = "epsilon"
     if books is None:
         return Check(
@@ -162,8 +160,8 @@ def accountant_check(events: Sequence[Event], books: str | None, settings: Setti
     ]  # fmt: skip
     steps, found, unknown = steps_of(events, settings)
     if steps and math.isfinite(claimed):
-        found += delta_of(steps, claimed * _TOLERANCE + 1e-3)
-    if found > delta * _TOLERANCE:
+        found += delta_of(steps, claimed * tolerance + 1e-3)
+    if found > delta * tolerance:
         faults.append(
             f"At epsilon {claimed:.4g}, which the books claim, delta is {found:.3g}, and {delta:g} "
             "is claimed."

@@ -26,7 +26,6 @@ from sdv_privpgd.privacy.queries import Adjacency
 LAYER = "each cell and row alone"
 
 _VALUES, _CROWD = 24, 200
-_FAR = -(10**9), 10**9
 _PEOPLE, _ROWS = 6, 4
 
 
@@ -54,6 +53,7 @@ def _ended(name: str, check: Callable[[], Check]) -> Check:
 
 
 def _cells(tape: Tape, description: Description) -> Check:
+    far = -(10**9), 10**9
     name, schema = "cells", tape.schema
     if schema is None or not schema.columns:
         return _unseen(name, "No column has codes.")
@@ -65,7 +65,7 @@ def _cells(tape: Tape, description: Description) -> Check:
         return _counts(table.curator(schema, books)) + _counts(table.first_look(read, books))
 
     usual = _usual(schema.read, description)
-    pool = {each: [*values, *ODD, *_FAR] for each, values in usual.items()}
+    pool = {each: [*values, *ODD, *far] for each, values in usual.items()}
     faults = []
     looked = 0
     for cells, crowds in ((usual, (0, -1)), (pool, (0, -1, _VALUES - 1))):

@@ -17,35 +17,24 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd import pipeline
 from sdv_privpgd.audit.bounds import Attack
 from sdv_privpgd.audit.recording import Event, Tape, in_units, watched
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.privacy.boundary import EncodedTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
 
-_USUAL_SIZE = 12
-"""Codes of a column that leave room for several people and are quick to count."""
-_LOST = 0.03
-"""Share of mu^2 that may be left out, so that several people can be attacked at once."""
-
 _LINEAR = CountQuery, MarginalQuery, GroupedMarginalQuery
-_KEPT = 1 << 20
-"""Draws of noise that are kept for the tests of its law."""
 
 
-def attacked(
-    settings: Settings,
-    schema: Schema,
-    runs: int,
-    progress: Progress = silent,
-) -> Attack:
+def attacked(settings: Settings, schema: Schema, runs: int, progress: Progress = silent) -> Attack:
     """Attacks a few people ``runs`` times in each of two worlds."""
+    most_draws = 1 << 20  # draws of noise that are kept for the tests of its law
     ledger = settings.ledger()
     few, asked = _questions(settings, schema, ledger)
     people = _people(few, settings)
@@ -57,7 +46,7 @@ def attacked(
     lengths = np.linalg.norm(weights, axis=1, keepdims=True)
     filters = np.divide(weights, lengths, out=np.zeros_like(weights), where=lengths > 0)
     scores = np.zeros((2, runs, len(kept)))
-    keep = min(runs, max(_KEPT // max(2 * int(noisy.sum()), 1), 1))
+    keep = min(runs, max(most_draws // max(2 * int(noisy.sum()), 1), 1))
     draws = np.zeros((2, keep, int(noisy.sum())))
     whole = True
     truths = [_exact(world, asked)[noisy] for world in worlds]
@@ -84,7 +73,8 @@ def attacked(
 
 def fewer_columns(schema: Schema, number: int = 2) -> Schema:
     """So many columns, of the sizes that are quickest to attack."""
-    near = sorted(schema.columns, key=lambda column: abs(math.log(column.size / _USUAL_SIZE)))
+    usual_size = 12  # codes of a column that leave room for several people and are quick to count
+    near = sorted(schema.columns, key=lambda column: abs(math.log(column.size / usual_size)))
     names = {column.name for column in near[:number]}
     return Schema(tuple(column for column in schema.columns if column.name in names))
 
@@ -145,6 +135,8 @@ def _effects(
     No two share a cell. What all of them change, such as the number of rows, is left out, if little
     is lost by that; else one person is attacked alone.
     """
+    # Share of mu^2 that may be left out, so that several people can be attacked at once.
+    lost = 0.03
 
     def counted(person: int, index: int) -> np.ndarray:
         return _exact(_answering(schema, ledger, people.world(index, [person])), asked)
@@ -161,7 +153,7 @@ def _effects(
             kept.append(person)
     sigmas = _sigmas(_answering(schema, ledger, people.world(1, kept))(), asked)
     strength = np.divide(effects[0], sigmas, out=np.zeros_like(sigmas), where=sigmas > 0) ** 2
-    if len(kept) == 1 or strength[shared].sum() > _LOST * strength.sum():
+    if len(kept) == 1 or strength[shared].sum() > lost * strength.sum():
         return effects[:1], [0]
     return np.where(shared, 0.0, effects[kept]), kept
 

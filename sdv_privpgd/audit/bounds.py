@@ -16,15 +16,6 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 
 LAYER = "an attacker who knows all but one person"
 
-_LEVEL = 0.95
-"""Confidence of the bounds that are shown."""
-
-_LARGEST_RATIO = 1e6
-"""Worlds that are so many standard deviations apart have no noise, but that of arithmetic."""
-
-_LARGEST = 30.0
-"""A mu whose epsilon, beyond 600, is as good as none."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Attack:
@@ -68,11 +59,13 @@ class Attack:
     @property
     def estimate(self) -> float:
         """How far the worlds are apart, in standard deviations of the scores themselves."""
+        # Worlds that are so many standard deviations apart have no noise, but that of arithmetic.
+        largest_ratio = 1e6
         # Of each person alone: noise that is the same in all runs may differ between people.
         worlds = [each.reshape(-1, self.people) for each in (self.without, self.within)]
         pooled = math.sqrt(np.mean([each.var(axis=0, ddof=1).mean() for each in worlds]))
         apart = float(self.within.mean() - self.without.mean())
-        if apart > _LARGEST_RATIO * pooled:
+        if apart > largest_ratio * pooled:
             return math.inf
         return apart / pooled if pooled else 0.0
 
@@ -108,6 +101,7 @@ def attack_checks(attack: Attack, ledger: PrivacyLedger, false_alarms: float) ->
         ledger: The empty ledger of a fit: it says what is claimed.
         false_alarms: How likely each of the two checks may be to fail although all is right.
     """
+    level = 0.95  # confidence of the bounds that are shown
     delta = ledger.delta
     bounds: list[tuple[str, str, Callable[[float], float]]] = [
         ("attack", "normal theory", attack.lower_bound),
@@ -115,7 +109,7 @@ def attack_checks(attack: Attack, ledger: PrivacyLedger, false_alarms: float) ->
     ]
     checks = []
     for name, how, bound in bounds:
-        shown, sure, ceiling = bound(_LEVEL), bound(1 - false_alarms), attack.ceiling(_LEVEL)
+        shown, sure, ceiling = bound(level), bound(1 - false_alarms), attack.ceiling(level)
         # Rounding of the ledger's own numbers.
         passed = sure <= attack.claim * (1 + 1e-9)
         checks.append(
@@ -162,6 +156,7 @@ def _mu_of(alarms: int, misses: int, number: int, level: float) -> float:
 
 
 def _epsilon(mu: float, delta: float) -> float:
-    if mu > _LARGEST:
+    largest = 30.0  # A mu whose epsilon, beyond 600, is as good as none
+    if mu > largest:
         return math.inf
     return epsilon_of(Fraction(mu) ** 2, delta)

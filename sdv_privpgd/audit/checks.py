@@ -1,8 +1,16 @@
-"""What an audit looked at, what it found, and how sure it is. Public."""
+"""What an audit looked at, what it found, how sure it is, and the page that shows it. Public."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
+from importlib.metadata import version
+from textwrap import wrap
 from typing import Any
+
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.report.page import Facts, Items, Page, Report, Section, Table, Text
+from sdv_privpgd.report.privacy import WIDTH, first_line, whose_row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,4 +66,223 @@ def check_of(
         passed=not faults,
         found=first_of(faults, otherwise),
         facts=facts,
+    )
+
+
+_WHAT = {
+    "the same answers, other tables": "A fit to a made-up table was recorded and repeated on "
+    "others, with the same noisy answers: on neighbors, on missing cells, odd cells, other dtypes "
+    "and values that one row has. What is not the same to the byte would tell the tables apart.",
+    "each cell and row alone": "Cells were read in a crowd of equal ones and alone, and rows in "
+    "order with and without the rows after them: what becomes of one may not depend on those.",
+    "the noise": "The noise must have the standard deviation that the ledger says, lie on whole "
+    "numbers, and be new each time.",
+    "an attacker who knows all but one person": "The attacker knows the whole table but for one "
+    "person, and looks at the noisy answers along what the person changes: no test of a Gaussian "
+    "release is stronger. The bounds are what the attacker could prove; they must stay below the "
+    "claim.",
+    "what nobody declared": "Values that a column has are found by noisy counts over a threshold. "
+    "A value of one person must not come out, and numbers that do must have noise.",
+    "a training": "The real curator has trained on made-up records whose gradients are far longer "
+    "than the clip. Each noisy sum must be one clip for each record in the sample, and the noise "
+    "that was charged for; samples must be drawn anew, at the rate that was charged for.",
+    "a second accountant": "The losses of all questions of the recorded fit were added up "
+    "numerically, without the ledger's proofs.",
+    "the fitted object": "A model was made anew of the noisy answers that the fitted object keeps, "
+    "without any table. What the object holds beyond that would come from the table.",
+}
+
+_UNSEEN = (
+    "How long a fit takes, how much memory it needs, and other side channels.",
+    "An attacker inside the process, and code that behaves otherwise when it is audited.",
+    "Faults that show with no table of those that were made up, or only in larger ones: an audit "
+    "can prove that something leaks, and never that nothing does. The proofs are in the code.",
+    "Names, types, ranges and categories that were declared, or types that SDV has detected: they "
+    "are taken to be public. Whoever wrote them down by looking at the table has told of it.",
+    "Rows of a person beyond max_rows if no column of People says whose they are, and other "
+    "fits of the same people.",
+)
+
+
+_IN_TEXT = "audited", "method"
+"""Facts that are too long for a tile."""
+
+
+def audit_report(
+    name: str,
+    ledger: PrivacyLedger,
+    settings: Settings,
+    columns: Mapping[str, Mapping],
+    checks: Sequence[Check],
+    runs: int,
+) -> Report:
+    """The audit as a text, a page and a dictionary.
+
+    Args:
+        name: What was audited.
+        ledger: The empty ledger of a fit.
+        settings: Of the fit.
+        columns: What is known of each column.
+        checks: What was looked at.
+        runs: Of the attack in each world.
+    """
+    wrong = failed(checks)
+    chance = sum(check.false_alarms for check in checks)
+    facts = _facts(name, ledger, settings, columns, checks, runs)
+    return Report(
+        text=_text(facts, checks, wrong, chance, whose_row(ledger)),
+        page=_page(facts, checks, wrong, chance, first_line(ledger)),
+        facts={
+            "report": "audit",
+            "public": True,
+            "passed": not wrong,
+            "failed": wrong,
+            "date": date.today().isoformat(),
+            "version": version("sdv-privpgd"),
+            **{key.replace(" ", "_"): fact for key, fact in facts.items()},
+            "false_alarms": chance,
+            "checks": [
+                {
+                    "layer": check.layer,
+                    "name": check.name,
+                    "verdict": check.verdict,
+                    "passed": check.passed,
+                    "looked_at": check.looked_at,
+                    "found": check.found,
+                    "false_alarms": check.false_alarms,
+                    "facts": dict(check.facts),
+                }
+                for check in checks
+            ],
+            "not_seen": list(_UNSEEN),
+        },
+    )
+
+
+def _facts(
+    name: str,
+    ledger: PrivacyLedger,
+    settings: Settings,
+    columns: Mapping[str, Mapping],
+    checks: Sequence[Check],
+    runs: int,
+) -> dict[str, str]:
+    """What was audited, and the numbers that matter most."""
+    attack = {check.name: check.facts for check in checks if check.name == "attack"}.get("attack")
+    found = {
+        "audited": name,
+        "epsilon": f"{ledger.epsilon:g}",
+        "delta": f"{ledger.delta:g}",
+        "adjacency": ledger.adjacency.value,
+        "rows of a person": f"{ledger.rows_per_person}" + ", as one" * ledger.weighed,
+        "columns": f"{len(columns)}",
+        "method": " + ".join(settings.method.parts),
+        "runs": f"{runs:,}",
+    }
+    if attack is not None:
+        found["epsilon claimed"] = f"{attack['epsilon_claimed']:.3g}"
+        found["epsilon shown"] = f"{attack['epsilon_lower_bound']:.3g}"
+        found["epsilon that could have been shown"] = f"{attack['epsilon_ceiling']:.3g}"
+    return found
+
+
+def _verdict(checks: Sequence[Check], wrong: Sequence[str]) -> str:
+    if wrong:
+        return f"FAILED: {len(wrong)} of {len(checks)} checks found a fault: {', '.join(wrong)}."
+    looked = sum(check.passed is not None for check in checks)
+    return f"Passed: none of {looked} checks found a fault."
+
+
+def _chance(chance: float) -> str:
+    return (
+        f"If all is right, an audit fails by chance with a probability of at most {chance:.1g}. "
+        "The bounds of 95 % are for reading: the verdict needs one that is exceeded by chance that "
+        "rarely."
+    )
+
+
+def _lead(facts: Mapping[str, str]) -> str:
+    return (
+        "No private row was read. The settings, with all constraints, methods and engines, were "
+        f"audited on made-up tables of {facts['columns']} columns, and nothing was spent."
+    )
+
+
+def _text(
+    facts: Mapping[str, str],
+    checks: Sequence[Check],
+    wrong: Sequence[str],
+    chance: float,
+    whose: str,
+) -> str:
+    lines = [
+        *wrap(whose, WIDTH),
+        *[""][: len(whose)],
+        *wrap(_verdict(checks, wrong), WIDTH),
+        "",
+        *wrap(_lead(facts), WIDTH),
+        "",
+    ]
+    lines += [f"{name}: {fact}" for name, fact in facts.items()]
+    layer = None
+    for check in checks:
+        if check.layer != layer:
+            layer = check.layer
+            lines += ["", layer[0].upper() + layer[1:]]
+        lines += wrap(
+            f"{check.verdict}: {check.name}. {check.found}",
+            WIDTH,
+            initial_indent="  ",
+            subsequent_indent="    ",
+        )
+    lines += ["", *wrap(_chance(chance), WIDTH), "", "What the audit cannot see:"]
+    for sentence in _UNSEEN:
+        lines += wrap(sentence, WIDTH, initial_indent="- ", subsequent_indent="  ")
+    return "\n".join(lines)
+
+
+def _page(
+    facts: Mapping[str, str],
+    checks: Sequence[Check],
+    wrong: Sequence[str],
+    chance: float,
+    whose: Sequence[Text],
+) -> Page:
+    layers = list(dict.fromkeys(check.layer for check in checks))
+    faults = [f"{check.name}: {check.found}" for check in checks if check.passed is False]
+    return Page(
+        title=f"Audit of {facts['audited']}",
+        lead=[
+            *whose,
+            Facts(
+                [
+                    ("verdict", "FAILED" if wrong else "passed"),
+                    *((name, fact) for name, fact in facts.items() if name not in _IN_TEXT),
+                ]
+            ),
+            Text(_verdict(checks, wrong)),
+            *([Items(faults)] if faults else []),
+            Text(_lead(facts)),
+            Text(f"Method: {facts['method']}."),
+            Text(_chance(chance)),
+            Text(f"By sdv-privpgd {version('sdv-privpgd')}, {date.today().isoformat()}.", True),
+        ],
+        sections=[
+            *(
+                Section(layer[0].upper() + layer[1:], [Text(_WHAT[layer]), _table(layer, checks)])
+                for layer in layers
+            ),
+            Section("What the audit cannot see", [Items(_UNSEEN)]),
+        ],
+    )
+
+
+def _table(layer: str, checks: Sequence[Check]) -> Table:
+    rows = [
+        (check.name, check.verdict, check.looked_at, check.found)
+        for check in checks
+        if check.layer == layer
+    ]
+    return Table(
+        f"Checks: {layer}", ("check", "verdict", "looked at", "what was found"), rows, texts=4
     )

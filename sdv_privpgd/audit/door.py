@@ -1,42 +1,53 @@
 """The audit as a whole: its layers in order, and the report."""
 
+import pickle
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from sdv_privpgd.audit.accountant import accountant_check
 from sdv_privpgd.audit.alone import alone_checks
 from sdv_privpgd.audit.attack import attacked
 from sdv_privpgd.audit.bounds import attack_checks
-from sdv_privpgd.audit.checks import Check
-from sdv_privpgd.audit.freshness import FreshProcesses, fresh_check
+from sdv_privpgd.audit.checks import Check, audit_report
 from sdv_privpgd.audit.kept_file import file_checks
 from sdv_privpgd.audit.noise import (
+    FreshProcesses,
     answer_checks,
     choice_check,
+    fresh_check,
     law_checks,
     mechanism_checks,
     split_check,
 )
-from sdv_privpgd.audit.page import audit_report
-from sdv_privpgd.audit.replay_checks import replay_checks
-from sdv_privpgd.audit.replaying import recorded
-from sdv_privpgd.audit.subjects import KeptTable, Subject, TableFit
+from sdv_privpgd.audit.outputs import listening
+from sdv_privpgd.audit.replay import recorded, replay_checks
+from sdv_privpgd.audit.subjects import (
+    KeptTable,
+    Outcome,
+    Subject,
+    TableFit,
+    Through,
+    finished,
+    of_answers,
+)
+from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.audit.thresholds import threshold_checks
 from sdv_privpgd.audit.training import training_checks
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.asking import asked
+from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import FittedTable
+from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.opening import opened
+from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.method import Method
+from sdv_privpgd.releases.measured import Measured
+from sdv_privpgd.releases.measuring import Measuring, questions
 from sdv_privpgd.report.page import Report
-
-_CHANCES = 15
-"""Checks that can fail by chance; each gets as large a part of what is allowed."""
-
-
-_FEWEST = 10
-"""Runs from which a deviation can be estimated."""
 
 
 def audit_fit(
@@ -140,11 +151,13 @@ def audited(
         seed: Of the made-up rows.
         more: Checks of a fitted object.
     """
-    runs = check_integer("runs", runs, least=_FEWEST)
+    fewest = 10  # runs from which a deviation can be estimated
+    chances = 15  # checks that can fail by chance; each gets as large a part of what is allowed
+    runs = check_integer("runs", runs, least=fewest)
     if not 0 < false_alarms < 1:
         raise ValueError(f"false_alarms must lie between 0 and 1, got {false_alarms!r}.")
     settings, description = subject.settings, subject.description
-    checks = [*_checks(subject, runs, false_alarms / _CHANCES, seed), *more]
+    checks = [*_checks(subject, runs, false_alarms / chances, seed), *more]
     ledger = settings.ledger()
     return audit_report(name, ledger, settings, description.columns, checks, runs)
 
@@ -187,3 +200,77 @@ def _attackable(schema: Schema | None) -> Schema | None:
         return None
     columns = tuple(column for column in schema.columns if column.size > 1)
     return Schema(columns) if columns else None
+
+
+def audit_measure(
+    columns: Mapping[str, Mapping],
+    epsilon: float,
+    delta: float | None = None,
+    *,
+    runs: int = 10_000,
+    path: str | Path | None = None,
+    false_alarms: float = 1e-4,
+    method: Method | str = "privpgd",
+    **settings: Any,
+) -> Report:
+    """Audits what ``measure`` does with these arguments, on tables that it makes up itself.
+
+    No row is read and nothing is spent. The release's file must be the same to the byte for any two
+    tables with the same noisy answers.
+
+    Args:
+        columns: As ``measure`` takes them.
+        epsilon: What may be spent.
+        delta: At this delta.
+        runs: As ``audit_fit`` takes it.
+        path: The same.
+        false_alarms: The same.
+        method: As ``measure`` takes it.
+        settings: Other arguments of ``measure``, such as ``adjacency``, but for ``holder``.
+
+    Raises:
+        ValueError: As ``measure``.
+
+    >>> from sdv_privpgd import Boolean
+    >>> from sdv_privpgd.audit import audit_measure
+    >>> audit_measure({"ill": Boolean()}, epsilon=1.0, runs=200).to_dict()["passed"]
+    True
+    """
+    subject = ReleaseFit(*questions(columns, epsilon, delta, method=method, **settings))
+    report = audited(subject, name="measure", runs=runs, false_alarms=false_alarms)
+    if path is not None:
+        report.save(path)
+    return report
+
+
+@dataclass(frozen=True)
+class ReleaseFit:
+    """What ``measure`` does with these settings, as ``audit.subjects.Subject`` says."""
+
+    settings: Settings
+    description: Description
+    words: Mapping[str, Mapping]
+
+    def fit(self, table: MadeUp, through: Through) -> Outcome:
+        """Measures a made-up table and collects all that the release lets out."""
+        seen: dict[str, Any] = {}
+        description, settings = self.description, self.settings
+        with listening() as said:
+            private = opened(table.frame, description, settings.people.limit)
+            measuring = Measuring(
+                holder="nobody",
+                columns=self.words,
+                fit=Fit(settings, description, doubts={}),
+                private=through(private),
+            )
+            release = replace(measuring.run(said.steps, stops=False), date="")
+            with TemporaryDirectory() as folder:
+                path = release.save(Path(folder) / "release.zip")
+                seen["file"], seen["answers"] = (
+                    path.read_bytes(),
+                    of_answers(Measured.load(path).answers),
+                )
+            seen["file"] += pickle.dumps(release)
+            seen["books"] = release.ledger.to_json()
+            seen["pages"] = "\n".join((repr(release), release.privacy_report(), *release.warnings))
+        return finished(seen, said)

@@ -9,17 +9,15 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from sdv_privpgd.audit.checks import Check, check_of
-from sdv_privpgd.audit.leaves import Leaf, unlike
+from sdv_privpgd.audit.outputs import Leaf, unlike
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.accounting import mu_squared_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.privacy.queries import CountQuery
 
 LAYER = "the fitted object"
-
-_ROUNDING = 1 + 1e-9
 
 
 class Kept(Protocol):
@@ -101,6 +99,7 @@ def _unseen(name: str, looked_at: str, why: str) -> Check:
 
 
 def _books(kept: Kept) -> Check:
+    rounding = 1 + 1e-9
     ledger, release, settings = kept.ledger, kept.release, kept.settings
     faults = []
     try:
@@ -110,7 +109,7 @@ def _books(kept: Kept) -> Check:
         faults.append(str(error))
     if ledger.mu_squared > ledger.budget:
         faults.append("More was spent than the budget allows.")
-    if ledger.spent() > ledger.epsilon * _ROUNDING:
+    if ledger.spent() > ledger.epsilon * rounding:
         faults.append(f"Epsilon {ledger.spent():.4g} was spent of {ledger.epsilon:.4g}.")
     if release is not None:
         faults += _release_faults(release, settings)

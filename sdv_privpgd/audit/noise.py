@@ -1,12 +1,20 @@
 """Layer 2: the noise against what the ledger says of it.
 
 Its standard deviation, mean, shape and lattice, over all draws of the attack and in each answer of
-the recorded fit; and how often the exponential mechanism chooses what. ``freshness`` asks whether
-noise comes again.
+the recorded fit; and how often the exponential mechanism chooses what.
+And whether noise comes again, whatever is seeded, forked or started twice.
 """
 
 import math
-from collections.abc import Sequence
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -20,27 +28,15 @@ from sdv_privpgd.audit.bounds import Attack
 from sdv_privpgd.audit.checks import Check, first_of
 from sdv_privpgd.audit.recording import Event
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.inference.rounding import rounded_variance
+from sdv_privpgd.estimate.noisy_tables import rounded_variance
 from sdv_privpgd.privacy.accounting import range_epsilon_of
 from sdv_privpgd.privacy.boundary import EncodedTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import TRAINED, Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency, ModelErrorQuery
-from sdv_privpgd.privacy.splitting import COST
+from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery, ModelErrorQuery
+from sdv_privpgd.privacy.selection import COST
 
 LAYER = "the noise"
-
-_WIDE = 3.0
-"""From this standard deviation on rounding does not show in the shape of noise."""
-
-_MANY = 5_000
-"""Fewer draws say little of the shape of noise."""
-
-_FAR = 8.0
-"""So many standard deviations above a threshold noise is as it was drawn."""
-
-_SAME = 1e-12
-"""How likely two answers may be to begin with the same noise by chance."""
 
 _CHOICES = 3_000
 
@@ -53,6 +49,8 @@ _KNOWN = {
 
 def law_checks(attack: Attack, false_alarms: float) -> list[Check]:
     """Checks the law of all draws of an attack, each of four checks at the chance of an alarm."""
+    # From this standard deviation on rounding does not show in the shape of noise.
+    wide_enough = 3.0
     number = attack.noise.size
     looked_at = f"{number:,} draws"
     scores = {"noise sd": 0.0, "noise mean": 0.0}
@@ -89,7 +87,7 @@ def law_checks(attack: Attack, false_alarms: float) -> list[Check]:
             {"z": scores["noise mean"]},
         ),
     ]
-    wide = attack.errors >= _WIDE
+    wide = attack.errors >= wide_enough
     own = attack.noise[:, wide]
     return [
         *checks,
@@ -103,7 +101,8 @@ def _shape(draws: np.ndarray, false_alarms: float) -> Check:
 
     Tested as Anscombe & Glynn (1983) have it: that of a sample is skewed far into its tails.
     """
-    if draws.size < _MANY:
+    many = 5_000  # fewer draws say little of the shape of noise
+    if draws.size < many:
         return _not_looked_at("noise shape")
     kurtosis = float(np.mean(draws**4) / np.mean(draws**2) ** 2) if draws.any() else math.nan
     chance = float(kurtosistest(draws.ravel()).pvalue) if draws.any() else 0.0
@@ -276,12 +275,13 @@ def _not_looked_at(name: str) -> Check:
 
 def _noise_of(event: Event) -> list[np.ndarray]:
     """The noise of each answer; of a discovery where the threshold has not chosen among draws."""
+    far_above = 8.0  # so many standard deviations above a threshold noise is as it was drawn
     if event.kind == "measure":
         return event.residuals()
     if event.kind != "discover" or not event.charges:
         return []
     (charge, *_) = event.charges
-    far = (charge.threshold or 0) + _FAR * charge.stddev
+    far = (charge.threshold or 0) + far_above * charge.stddev
     return [
         np.array(
             [
@@ -301,11 +301,12 @@ def _slack(event: Event) -> float:
 
 def _twice(named: Sequence[tuple[float, np.ndarray]]) -> Check:
     """Whether two answers begin with the same noise."""
+    same = 1e-12  # how likely two answers may be to begin with the same noise by chance
     found = pairs = 0
     for (here, one), (there, other) in combinations(named, 2):
         # Two rounded Gaussians are equal as often as one of sqrt(2) times the scale is 0.
         chance = 1 / (2 * math.sqrt(math.pi) * max(min(here, there), 1e-9))
-        needed = math.inf if chance >= 0.5 else math.ceil(math.log(_SAME) / math.log(chance))
+        needed = math.inf if chance >= 0.5 else math.ceil(math.log(same) / math.log(chance))
         if min(one.size, other.size) >= needed:
             pairs += 1
             found += bool(np.array_equal(one[: int(needed)], other[: int(needed)]))
@@ -314,7 +315,7 @@ def _twice(named: Sequence[tuple[float, np.ndarray]]) -> Check:
         f"{pairs:,} pairs of answers",
         not found,
         f"In {found} of them both answers have the same noise." if found else "None share noise.",
-        _SAME * pairs,
+        same * pairs,
         {"pairs": pairs},
     )
 
@@ -324,3 +325,117 @@ def made_up_curator(schema: Schema, ledger: PrivacyLedger, number: int = 5) -> C
     names = list(schema.domain().attributes)
     codes = pd.DataFrame(np.zeros((number, len(names)), dtype=int), columns=pd.Index(names))
     return EncodedTable(codes, bound=ledger.bound).curator(schema, Books(ledger))
+
+
+_DRAWS = 64
+
+_PROCESS = (
+    "from sdv_privpgd.privacy.noise import rounded_gaussian;"
+    f"print(*rounded_gaussian(50.0, {_DRAWS}))"
+)
+
+
+class FreshProcesses:
+    """Two new processes that draw noise while other things are looked at."""
+
+    def __enter__(self) -> "FreshProcesses":
+        self._running = [
+            subprocess.Popen(
+                [sys.executable, "-c", _PROCESS],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+            for _ in range(2)
+        ]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._running:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+
+    def draws(self) -> list[tuple[str, ...]]:
+        """What each has drawn; empty where a process could not run."""
+        return [tuple(process.communicate()[0].split()) for process in self._running]
+
+
+def fresh_check(ledger: PrivacyLedger, processes: FreshProcesses) -> Check:
+    """Whether noise is new each time: after seeds, in a fork, and in two processes."""
+    faults = []
+    with _seeded():
+        first = _drawn(ledger)
+    with _seeded():
+        second = _drawn(ledger)
+    if first == second:
+        faults.append("After the same seeds for random, NumPy and torch, the same noise came.")
+    if second == _drawn(ledger):
+        faults.append("The same noise came twice in a row.")
+    child = _forked(ledger)
+    if child is not None and child == _drawn(ledger):
+        faults.append("A forked process has drawn the noise of its parent.")
+    one, other = processes.draws()
+    if one and one == other:
+        faults.append("Two processes have drawn the same noise.")
+    where = (
+        "after seeds" + ", in two processes" * bool(one) + " and in a fork" * (child is not None)
+    )
+    return noise_check(
+        "noise fresh", where, not faults, first_of(faults, "It was another each time."), 0.0, {}
+    )
+
+
+def _drawn(ledger: PrivacyLedger) -> tuple[str, ...]:
+    """The noise of a table of made-up rows."""
+    facts = {"code": {"range_values": [f"{place}" for place in range(_DRAWS)]}}
+    schema = Schema.from_sdv({"code": {"sdtype": "categorical"}}, public_domain=facts)
+    (answer,) = made_up_curator(schema, ledger).measure(
+        [MarginalQuery(("code",))], ledger.budget, what="an audit"
+    )
+    return tuple(map(str, answer.answer.tolist()))
+
+
+@contextmanager
+def _seeded() -> Iterator[None]:
+    """All generators that libraries share are seeded, and are as they were afterwards."""
+    torch = sys.modules.get("torch")
+    states = random.getstate(), np.random.get_state()  # noqa: NPY002 - of libraries that use it
+    state = None if torch is None else torch.get_rng_state()
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002
+    if torch is not None:
+        torch.manual_seed(0)
+    try:
+        yield
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])  # noqa: NPY002
+        if torch is not None:
+            torch.set_rng_state(state)
+
+
+def _forked(ledger: PrivacyLedger) -> tuple[str, ...] | None:
+    """The noise that a fork of this process draws; ``None`` where that cannot be seen."""
+    seconds = 30.0  # after which a forked process is given up
+    if not hasattr(os, "fork"):
+        return None
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of threads: the child draws noise and ends
+        child = os.fork()
+    if not child:
+        try:
+            os.write(writing, " ".join(_drawn(ledger)).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    ready, _, _ = select.select([reading], [], [], seconds)
+    with os.fdopen(reading, "rb") as pipe:
+        if not ready:
+            os.kill(child, signal.SIGKILL)
+        text = pipe.read().decode()
+    os.waitpid(child, 0)
+    return tuple(text.split()) or None

@@ -27,9 +27,6 @@ _FIRST = "7", 7, 7.0, " 07", b"7", "7e0"
 
 _CALLED = "people"
 
-_NEARLY = 1 - 1 / 2_500
-"""Of what a person counts as, at least, where weights are rounded down."""
-
 
 def rows_of_one(settings: Settings) -> int:
     """How many rows the person has who makes a neighbor: more than are used, if that is bounded."""
@@ -68,10 +65,7 @@ def neighbors_of_people(
 
 
 def others_of_people(
-    base: MadeUp,
-    columns: Mapping[str, Mapping],
-    rows: Sequence[int],
-    settings: Settings,
+    base: MadeUp, columns: Mapping[str, Mapping], rows: Sequence[int], settings: Settings
 ) -> list[MadeUp]:
     """Tables that share no row with a usual one, with people of all kinds."""
     assert settings.people.column is not None
@@ -102,6 +96,7 @@ def people_check(
         recorded: Tables of people, and what was asked of each.
         settings: Of the fit.
     """
+    nearly = 1 - 1 / 2_500  # of what a person counts as, at least, where weights are rounded down
     if settings.people.limit is None:
         return Check(
             layer=layer,
@@ -120,7 +115,7 @@ def people_check(
             for number in _numbers_of_rows(event):
                 looked += 1
                 counted = number / event.units
-                if not right * (_NEARLY if weighs else 1) <= counted <= right:
+                if not right * (nearly if weighs else 1) <= counted <= right:
                     faults.append(
                         f"With {made.name}, {event.asked[-1]!r} counted {counted:,.6g}, and "
                         f"{right:,} is right."

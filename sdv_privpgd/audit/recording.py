@@ -26,11 +26,11 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator, Trainer
 from sdv_privpgd.privacy.ledger import Books, Charge
-from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.noise import WordSource
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     MarginalQuery,
+    Measurement,
     ModelErrorQuery,
     Query,
     ValueCountsQuery,

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 import pandas as pd
 
-from sdv_privpgd.audit.leaves import Leaf, leaves
-from sdv_privpgd.audit.observing import Said, Steps, listening
+from sdv_privpgd.audit.outputs import Leaf, Said, Steps, leaves, listening
 from sdv_privpgd.audit.recording import comparable
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.fitting.description import Description
@@ -18,7 +17,7 @@ from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.refining import composed
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 

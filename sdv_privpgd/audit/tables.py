@@ -50,11 +50,7 @@ class MadeUp:
 
 
 def made_up(
-    columns: Mapping[str, Mapping],
-    num_rows: int,
-    seed: int = 0,
-    *,
-    missing: float = 0.05,
+    columns: Mapping[str, Mapping], num_rows: int, seed: int = 0, *, missing: float = 0.05
 ) -> MadeUp:
     """A table of values that its columns expect, some missing, some that few rows have.
 

@@ -30,12 +30,6 @@ LAYER = "what nobody declared"
 
 _MISSING = (type(None), None)
 
-_LARGE = Fraction(1, 20)
-"""A delta that shows in some thousand runs."""
-
-_MOST_RUNS, _RARE = 3_000, 60
-"""Of a made-up column, and values in it that one row has: they must not show in other numbers."""
-
 
 def threshold_checks(
     events: Sequence[Event], settings: Settings, runs: int, false_alarms: float
@@ -127,10 +121,13 @@ def _rare(events: Sequence[Event], settings: Settings) -> Check:
 
 def _released(settings: Settings, runs: int, false_alarms: float) -> list[Check]:
     """How often a person's value comes out at a delta that can be counted, and how noisy others."""
-    rows, runs = settings.people.max_rows, min(runs, _MOST_RUNS)
+    # Of a made-up column, and values in it that one row has: they must not show in other numbers.
+    at_most, rare_values = 3_000, 60
+    large = Fraction(1, 20)  # A delta that shows in some thousand runs
+    rows, runs = settings.people.max_rows, min(runs, at_most)
     own = 1 if settings.people.weighed else rows
     true = {"often": 5_000, None: 40}
-    rare = [f"rare {number}" for number in range(_RARE)]
+    rare = [f"rare {number}" for number in range(rare_values)]
     cells = [
         *rare,
         *(value for value, number in true.items() for _ in range(number)),
@@ -148,13 +145,13 @@ def _released(settings: Settings, runs: int, false_alarms: float) -> list[Check]
     for run in range(runs):
         books = Books(wide)
         curator = Curator(dataset, books, values=values)
-        found = dict(curator.discover(wide.budget / 100, _LARGE, what="a made-up column")["job"])
+        found = dict(curator.discover(wide.budget / 100, large, what="a made-up column")["job"])
         came_out += "a person's" in found
         for value, number in true.items():
             noise[value][run] = (found.get(value, 0) - number) * wide.units
         stddev = books.ledger.charges[-1].stddev
     sides = 2 if settings.adjacency is Adjacency.REPLACE_ONE else 1
-    most = float(_LARGE) / sides / rows
+    most = float(large) / sides / rows
     chance = float(binom.sf(came_out - 1, runs, most))
     faults = [
         f"The number of {'missing cells' if value is None else 'a frequent value'} has noise of "
@@ -166,7 +163,7 @@ def _released(settings: Settings, runs: int, false_alarms: float) -> list[Check]
         Check(
             layer=LAYER,
             name="values released",
-            looked_at=f"a person's value in {runs:,} runs at a delta of {float(_LARGE):g}",
+            looked_at=f"a person's value in {runs:,} runs at a delta of {float(large):g}",
             passed=chance >= false_alarms,
             found=f"It came out in {100 * came_out / runs:.2f} % of the runs, and {100 * most:.2f} "
             "% is allowed.",

@@ -1,8 +1,12 @@
 """Progress of long work, reported stage by stage."""
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from types import TracebackType
 from typing import Protocol, TypeVar, runtime_checkable
+
+from sdv_privpgd._lazy import is_there
 
 Item = TypeVar("Item")
 
@@ -50,3 +54,73 @@ class Shares:
         while self._begun < min(int(share * _PARTS), _PARTS):
             self._begun += 1
             next(self._parts, None)
+
+
+_TOLD = {
+    "compile": "compiling, once, about 20 seconds",
+    "look": "looking for ranges and categories",
+    "encode": "reading cells",
+    "measure": "counting and adding noise",
+    "measure again": "counting and adding noise",
+    "compare": "comparing pairs of columns",
+    "select": "choosing what to count",
+    "denoise": "taking noise out",
+    "project": "making tables possible",
+    "descend": "moving records",
+    "finish": "settling records",
+    "fit": "fitting the model",
+}
+"""What the stages are called before people."""
+
+
+@contextmanager
+def shown(title: str, is_shown: bool) -> Iterator[Progress]:
+    """Shows a bar, if it is to be seen and tqdm is installed."""
+    if not is_shown or not is_there("tqdm"):
+        yield silent
+        return
+    with Bar(title) as bar:
+        yield bar
+
+
+class Bar:
+    """A ``Progress`` that shows one bar for the present stage, to be used as a context manager."""
+
+    def __init__(self, title: str) -> None:
+        with warnings.catch_warnings():
+            # In a notebook without ipywidgets it asks for them, and shows text.
+            warnings.simplefilter("ignore")
+            from tqdm.auto import tqdm
+        self._title = title
+        self._shown = tqdm(
+            total=1,
+            desc=title,
+            bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}",
+            dynamic_ncols=True,
+        )
+
+    def __enter__(self) -> "Bar":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        del error, traceback
+        if kind is None:
+            self._show("done", 1)
+            self._shown.update()
+        self._shown.close()
+
+    def __call__(self, items: Sequence[Item], stage: str) -> Iterator[Item]:
+        """The items, while the bar moves over the stage."""
+        self._show(_TOLD.get(stage, stage), len(items))
+        for item in items:
+            yield item
+            self._shown.update()
+
+    def _show(self, what: str, steps: int) -> None:
+        self._shown.set_description_str(f"{self._title}: {what}", refresh=False)
+        self._shown.reset(steps)

@@ -102,10 +102,7 @@ def _workers(
         whole=("Age", "Income", "Vehicle occupancy", "Travel time to work"),
         orders={"Education": _SCHOOL_YEARS},
         # The codebook's range is ten times as wide: nearly all would be in its first cell.
-        facts={
-            "Income": {"range_min": 0, "range_max": 400_000},
-            "Age": {"range_max": oldest},
-        },
+        facts={"Income": {"range_min": 0, "range_max": 400_000}, "Age": {"range_max": oldest}},
     )
 
 

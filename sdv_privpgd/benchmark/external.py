@@ -13,9 +13,8 @@ import argparse
 import json
 from pathlib import Path
 
-from sdv_privpgd.benchmark.compare import add_table_arguments
-from sdv_privpgd.benchmark.meters import Stopwatch, print_table
-from sdv_privpgd.benchmark.records import Run, append, canonical
+from sdv_privpgd.benchmark.compare import Run, add_table_arguments, append, canonical
+from sdv_privpgd.benchmark.single import Stopwatch, print_table
 
 
 def add_command(commands) -> None:
@@ -38,8 +37,10 @@ def add_command(commands) -> None:
 
 
 def _split(arguments: argparse.Namespace) -> None:
-    from sdv_privpgd.benchmark.single import table_of  # imports pandas
-    from sdv_privpgd.benchmark.values import clipped
+    from sdv_privpgd.benchmark.single import (
+        clipped,
+        table_of,  # imports pandas
+    )
 
     table = table_of(arguments)
     for sentence in clipped(table):
@@ -53,9 +54,8 @@ def _split(arguments: argparse.Namespace) -> None:
 
 
 def _score(arguments: argparse.Namespace) -> None:
-    from sdv_privpgd.benchmark.single import scores_of, table_of  # imports pandas
+    from sdv_privpgd.benchmark.single import decoded_scores, scores_of, table_of  # imports pandas
     from sdv_privpgd.benchmark.tables import read_rows
-    from sdv_privpgd.benchmark.values import decoded_scores
 
     table = table_of(arguments)
     watch = Stopwatch()

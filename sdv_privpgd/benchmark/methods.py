@@ -20,9 +20,15 @@ from itertools import product
 from typing import Any, cast
 
 from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, SHARE, Preprocessing
-from sdv_privpgd.methods.importance import importance_of
-from sdv_privpgd.methods.method import ENGINES, EngineMethod, Method, engine_of
-from sdv_privpgd.methods.names import method_of, named_methods
+from sdv_privpgd.methods.method import (
+    ENGINES,
+    EngineMethod,
+    Method,
+    engine_of,
+    method_of,
+    named_methods,
+)
+from sdv_privpgd.methods.workload import importance_of
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.synthesize.engine import Engine
 
@@ -203,9 +209,7 @@ def parts_of(method: str) -> list[str]:
 
 
 def names_of(
-    preprocess: Sequence[str] | None,
-    select: Sequence[str] | None,
-    synthesize: Sequence[str] | None,
+    preprocess: Sequence[str] | None, select: Sequence[str] | None, synthesize: Sequence[str] | None
 ) -> list[str]:
     """The names of all arms of these parts; none if no part is named."""
     named = (preprocess, select, synthesize)

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdv_privpgd.benchmark.fits import columns_of
-from sdv_privpgd.benchmark.tables import Table
+from sdv_privpgd.benchmark.tables import Table, columns_of
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import column_of

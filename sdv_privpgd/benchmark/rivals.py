@@ -30,14 +30,21 @@ import numpy as np
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.benchmark import reference_codes
-from sdv_privpgd.benchmark.compare import add_table_arguments, name_of
-from sdv_privpgd.benchmark.meters import PeakMemory, print_table
+from sdv_privpgd.benchmark.compare import (
+    Run,
+    add_table_arguments,
+    append,
+    canonical,
+    held,
+    name_of,
+    read,
+)
 from sdv_privpgd.benchmark.methods import Compared
-from sdv_privpgd.benchmark.records import Run, append, canonical, held, read
 from sdv_privpgd.benchmark.reference_codes import REFERENCES
-from sdv_privpgd.metrics.pairs import mean_l1, mean_sw1
-from sdv_privpgd.metrics.rows import columns, differences
-from sdv_privpgd.pipeline import run
+from sdv_privpgd.benchmark.single import PeakMemory, print_table
+from sdv_privpgd.methods.pipeline import run
+from sdv_privpgd.metrics.pairs import l1_by_pair, sw1_by_pair
+from sdv_privpgd.metrics.rows import average, columns, differences
 from sdv_privpgd.privacy.accounting import mu_squared_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
@@ -90,9 +97,9 @@ def errors(domain: Domain, real: np.ndarray, synthetic: np.ndarray) -> dict[str,
         for triple in domain.cliques(3)
     ]
     return {
-        "half_l1": mean_l1(domain, real, synthetic) / 2,
+        "half_l1": average(l1_by_pair(domain, real, synthetic)) / 2,
         "half_l1_of_triples": float(np.mean(triples)),
-        "sw1": mean_sw1(domain, real, synthetic),
+        "sw1": average(sw1_by_pair(domain, real, synthetic)),
     }
 
 

@@ -1,9 +1,18 @@
-"""Runs one method of the comparison on one table, from the rows to the scores. Not private."""
+"""Runs one method of the comparison on one table, from the rows to the scores. Not private.
+
+Synthetic rows are compared by codes, and by values: codes of a declared domain hide what it does to
+the real rows, for numbers beyond a range count as its ends in both tables, and all values of a cell
+count as one. Each run has a process of its own, whose seconds and memory are measured.
+"""
 
 import argparse
 import json
 import math
+import resource
 import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -12,18 +21,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.progress import Item
 from sdv_privpgd.benchmark.compare import REAL, method_of
-from sdv_privpgd.benchmark.fits import columns_of, fit_dataset
-from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch
 from sdv_privpgd.benchmark.methods import Compared
 from sdv_privpgd.benchmark.preprocessing import decode
-from sdv_privpgd.benchmark.tables import SPLIT_SEED, Table, load, load_own
-from sdv_privpgd.benchmark.values import decoded_scores
+from sdv_privpgd.benchmark.tables import SPLIT_SEED, Table, columns_of, fit_dataset, load, load_own
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.methods.pipeline import Release, run
 from sdv_privpgd.methods.privpgd import PrivPGD
+from sdv_privpgd.metrics import l1_by_pair
 from sdv_privpgd.metrics.learning import downstream_error
 from sdv_privpgd.metrics.overview import scores
-from sdv_privpgd.pipeline import Release, run
+from sdv_privpgd.metrics.rows import average
+from sdv_privpgd.metrics.usefulness import usefulness
+from sdv_privpgd.metrics.values import Described, as_codes, common_cells, outside
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
@@ -33,8 +44,126 @@ from sdv_privpgd.privacy.queries import Adjacency
 if TYPE_CHECKING:
     import pandas as pd
 
-_SEVERAL = 16
-"""Codes that an arm's columns are taken to have before its preprocessing has said how many."""
+_BEFORE = {"project": "consistency", "descend": "start"}
+"""Names of the work between the stage before and this one."""
+
+_PART_OF = {"measure again": "measure", "compare": "consistency", "denoise": "consistency"}
+
+_STATUS = Path("/proc/self/status")
+
+
+class Stopwatch:
+    """Measures seconds per stage. Pass it as the ``progress`` of a pipeline.
+
+    Seconds are those of the wall clock unless another clock is given.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.seconds: dict[str, float] = {}
+        self._clock = clock
+        self._last = clock()
+
+    def lap(self, stage: str) -> None:
+        """Adds the time since the last lap to a stage."""
+        now = self._clock()
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
+        self._last = now
+
+    def __call__(self, items: Sequence[Item], stage: str) -> Iterable[Item]:
+        whole = _PART_OF.get(stage, stage)
+        self.lap(_BEFORE.get(stage, whole))
+        yield from items
+        self.lap(whole)
+
+
+class PeakMemory:
+    """The largest resident memory of this process above what it held when this was made."""
+
+    def __init__(self) -> None:
+        try:
+            Path("/proc/self/clear_refs").write_text("5")  # Linux: forgets the peak so far
+        except OSError:  # elsewhere an earlier peak hides smaller ones after the start
+            self._start = _largest()
+        else:
+            self._start = _status("VmRSS")
+
+    def mebibytes(self) -> float:
+        """The peak since the start, above the start."""
+        return (_largest() - self._start) / 2**10
+
+
+def _largest() -> int:
+    """The largest resident memory, KiB."""
+    if _STATUS.exists():
+        return _status("VmHWM")
+    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return largest // 2**10 if sys.platform == "darwin" else largest
+
+
+def _status(key: str) -> int:
+    (line,) = [line for line in _STATUS.read_text().splitlines() if line.startswith(key)]
+    return int(line.split()[1])
+
+
+def print_table(rows: Sequence[dict], *, header: bool) -> None:
+    """Prints rows under the names of the first one's entries; numbers to three digits."""
+    if header:
+        print("".join(f" {name:>13}" for name in rows[0]))
+    for row in rows:
+        cells = [f"{cell:.3g}" if isinstance(cell, float) else f"{cell}" for cell in row.values()]
+        print("".join(f" {cell:>13}" for cell in cells), flush=True)
+
+
+def value_scores(table: Table, real: "pd.DataFrame", synthetic: "pd.DataFrame") -> dict[str, float]:
+    """The errors of values, under their names in a file of results.
+
+    ``decoded_l1`` is the mean L1 distance of pairs, ``decoded_column_l1`` that of columns, both 0
+    to 2. ``decoded_w1`` is the mean W1 distance of the columns of numbers and dates that vary, in
+    units of their mean distance from the median. ``outside`` is the mean over columns of the share
+    of real rows that the declared domain does not hold.
+    """
+    columns = [Described.of(column) for column in table.schema.columns]
+    ours, theirs = columns_of(real), columns_of(synthetic)
+    cells = common_cells(columns, ours, theirs)
+    found = {
+        "decoded_column_l1": 2 * _mean([each.distance for each in cells.values()]),
+        "outside": _mean([each.share for each in outside(table.schema, ours).values()]),
+    }
+    if len(cells) > 1:
+        found["decoded_l1"] = average(l1_by_pair(*as_codes(cells)))
+    far = [each.w1 for each in cells.values() if np.isfinite(each.w1)]
+    return found | ({"decoded_w1": _mean(far)} if far else {})
+
+
+def decoded_scores(
+    table: Table,
+    real: "pd.DataFrame",
+    held_out: "pd.DataFrame",
+    synthetic: "pd.DataFrame",
+    *,
+    seed: int,
+) -> dict[str, float]:
+    """``value_scores``, and what the rows are good for beside rows that no fit has seen.
+
+    The latter are those of ``metrics.usefulness``: ``decoded_auroc``, ``decoded_linear_auroc``,
+    ``decoded_tv3`` and so on. Those of the fitted real rows are what a fresh real sample has.
+    """
+    columns = [Described.of(column) for column in table.schema.columns]
+    found = usefulness(columns, columns_of(synthetic), columns_of(held_out), table.label, seed=seed)
+    useful = {f"decoded_{name}": value for name, value in found.items()}
+    return value_scores(table, real, synthetic) | useful
+
+
+def clipped(table: Table) -> list[str]:
+    """Sentences on the values that the declared domain does not hold, one for each column."""
+    from sdv_privpgd.report.comparison import said
+
+    lost = outside(table.schema, columns_of(table.frame))
+    return [said(name, each) for name, each in lost.items() if each.share > 0]
+
+
+def _mean(values: list[float]) -> float:
+    return float(np.mean(values))
 
 
 def run_once(arguments: argparse.Namespace) -> None:
@@ -99,6 +228,8 @@ def _fit(
     arguments: argparse.Namespace,
 ) -> tuple[Release, Schema | None]:
     """Fits a method to the table's codes, or an arm to its own codes, with their columns."""
+    # Codes that an arm's columns are taken to have before its preprocessing has said how many.
+    several = 16
     preprocessing, seed = method.preprocessing, arguments.seed
     epsilon, delta = method.spends(arguments.epsilon, arguments.delta), arguments.delta
     if preprocessing is None:
@@ -108,7 +239,7 @@ def _fit(
         reserved = Fraction(delta) * made.own_delta
     else:
         made = method.made(seed)
-        small = (min(size, _SEVERAL) for size in table.domain.sizes)
+        small = (min(size, several) for size in table.domain.sizes)
         made.require(Domain(table.domain.attributes, tuple(small)))
         reserved = preprocessing.reserved(table, delta)
     books = Books(PrivacyLedger.open(epsilon, delta, Adjacency.REPLACE_ONE, reserved=reserved))

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from sdv_privpgd.cli.saying import CommandError
-from sdv_privpgd.sources.kinds import KNOWN, Kind, kind_of
+from sdv_privpgd.sources.files import KNOWN, Kind, kind_of
 
 _MODULES = {"parquet": "pyarrow", "excel": "openpyxl"}
 

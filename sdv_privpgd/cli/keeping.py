@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sdv_privpgd.base.bar import shown
+from sdv_privpgd.base.progress import shown
 from sdv_privpgd.cli.interrupts import undisturbed
 from sdv_privpgd.cli.journal import Journal, after, closed, said_only, spent_now
 from sdv_privpgd.cli.models import Model

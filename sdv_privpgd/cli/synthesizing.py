@@ -6,8 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdv_privpgd.base.bar import shown
-from sdv_privpgd.base.progress import one_step
+from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.cli.dialect import kept_of, reading, told
 from sdv_privpgd.cli.files import check_report, kind_written
 from sdv_privpgd.cli.journal import Journal, spent

@@ -182,10 +182,9 @@ class OneHotEncoding(Constraint):
 
     def declares(self, name: str, known: Mapping[str, Any]) -> dict[str, Any]:
         del name
-        usual = {
-            "numerical": {"increment": 1, "range_min": 0, "range_max": 1},
-            "boolean": {},
-        }.get(known["sdtype"], {"range_values": [0, 1]})
+        usual = {"numerical": {"increment": 1, "range_min": 0, "range_max": 1}, "boolean": {}}.get(
+            known["sdtype"], {"range_values": [0, 1]}
+        )
         lacking = {key: fact for key, fact in usual.items() if known.get(key) is None}
         return {"range_is_nullable": False, **lacking}
 

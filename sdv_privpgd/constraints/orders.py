@@ -18,16 +18,6 @@ from sdv_privpgd.columns.date_formats import survive_writing
 from sdv_privpgd.columns.differences import UNITS
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 
-_SWEEPS = 4
-"""The largest number of moves of each column of rows in the wrong order; one order needs one."""
-
-_HALVINGS = 54
-"""Halvings of the positions: down to the smallest difference that float64 has below 1."""
-
-_STEPS = 2**50
-"""The number of places of a cell that can be told apart reliably: a widened cell ends this part
-of its width further out."""
-
 
 @dataclass(frozen=True)
 class Order:
@@ -98,6 +88,9 @@ class Order:
         The column is returned unchanged if it cannot hold the new end, or if its
         ``datetime_format`` cannot write it.
         """
+        # The number of places of a cell that can be told apart reliably: a widened cell ends this
+        # part of its width further out.
+        steps = 2**50
         upwards = name == self.high.name
         column, other = (self.high, self.low) if upwards else (self.low, self.high)
         code, place = (other.num_values - 1, BELOW_ONE) if upwards else (0, 0.0)
@@ -107,12 +100,12 @@ class Order:
         if isinstance(cells, Interval):
             bound = float(end[0])
             if upwards:
-                bound += (bound - float(cells.edges[len(cells) - 1])) / _STEPS
+                bound += (bound - float(cells.edges[len(cells) - 1])) / steps
             cells = replace(cells, **{"high" if upwards else "low": bound})
         else:
             tick = self._tick(column, end, upwards)
             if upwards:
-                tick += (tick - int(cells.starts[-1])) // _STEPS
+                tick += (tick - int(cells.starts[-1])) // steps
             if not _holds(column, tick):
                 return column
             cells = replace(cells, **{"last" if upwards else "first": tick})
@@ -168,8 +161,10 @@ def settle(
     room in its cell. Then one of the two, chosen at random, moves evenly to where its cell and the
     other value leave it room. Columns in ``held`` stay as they are.
     """
+    # The largest number of moves of each column of rows in the wrong order; one order needs one.
+    sweeps = 4
     columns = {column.name: column for order in orders for column in (order.low, order.high)}
-    for _ in range(_SWEEPS):
+    for _ in range(sweeps):
         wrong = np.flatnonzero(~np.all([order.holds(codes, places) for order in orders], axis=0))
         if not wrong.size:
             return
@@ -226,9 +221,11 @@ def _move(
 
 def _first(condition: Callable[[np.ndarray], np.ndarray], count: int) -> np.ndarray:
     """The smallest positions at which a monotone condition is true; 1 where it never is."""
+    # Halvings of the positions: down to the smallest difference that float64 has below 1.
+    halvings = 54
     low, high = np.zeros(count), np.ones(count)
     at_start = condition(low)
-    for _ in range(_HALVINGS):
+    for _ in range(halvings):
         middle = (low + high) / 2
         true = condition(np.minimum(middle, BELOW_ONE))
         low, high = np.where(true, low, middle), np.where(true, middle, high)

@@ -6,6 +6,9 @@ the nearest codes in these columns, and among several the one that is most simil
 (nearest-neighbor hot deck, Andridge & Little 2010). Then values are put in order inside their
 cells. Rows that still break a rule, usually one that is a black box, get new places in their cells
 a few times, and finally the values of a row that obeys.
+
+Codes are of shape (row, attribute). ``scales`` says for each attribute how much a step between
+codes counts, beside the 1 that another code counts; it is 0 where codes have no order.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -18,18 +21,8 @@ import pandas as pd
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.ordered import put_differences
-from sdv_privpgd.constraints.moving import move, nearest
 from sdv_privpgd.constraints.orders import Order, settle
 from sdv_privpgd.constraints.rules import Rule, groups
-
-_TRIES = 4
-"""The number of times that values are placed anew before a row takes another row's values."""
-
-_BESIDE = 256
-"""The number of donor rows that are tried together with held values."""
-
-_FEWEST = 1000
-"""One row in this many must obey: rows made from fewer would be copies of a few rows."""
 
 
 class ConstraintError(ValueError):
@@ -121,13 +114,15 @@ class Repair:
         donors: "_Rows | None",
     ) -> np.ndarray:
         """Repairs rows in place and returns which of them obey."""
+        # One row in this many must obey: rows made from fewer would be copies of a few rows.
+        fewest = 1000
         self._fit_cells(rows, held, donors, generator)
         obeys = self._obeys(rows)
         self._try_again(rows, obeys, held, generator)
         if obeys.all():
             return obeys
         if donors is None:
-            if obeys.sum() * _FEWEST < len(rows):
+            if obeys.sum() * fewest < len(rows):
                 raise ConstraintError(
                     f"{int(obeys.sum())} of {len(rows)} rows of the model meet the constraints "
                     f"{self._names()}. Check that they can be met by the declared values."
@@ -159,10 +154,11 @@ class Repair:
         self, row: _Rows, donors: _Rows, held: Collection[str], generator: np.random.Generator
     ) -> _Rows:
         """Donors that obey together with the row's values in the held columns."""
+        beside = 256  # the number of donor rows that are tried together with held values
         if not held:
             return donors
         fixed = self._at(held)
-        tried = donors.at(generator.permutation(len(donors))[:_BESIDE])
+        tried = donors.at(generator.permutation(len(donors))[:beside])
         tried.codes[:, fixed], tried.positions[:, fixed] = (
             row.codes[:, fixed],
             row.positions[:, fixed],
@@ -251,15 +247,13 @@ class Repair:
             settle(self._orders, codes, places, generator, held)  # in place: these are views
 
     def _try_again(
-        self,
-        rows: _Rows,
-        obeys: np.ndarray,
-        held: Collection[str],
-        generator: np.random.Generator,
+        self, rows: _Rows, obeys: np.ndarray, held: Collection[str], generator: np.random.Generator
     ) -> None:
         """Places the values of rows that do not obey anew, and updates ``obeys`` in place."""
+        # The number of times that values are placed anew before a row takes another row's values.
+        tries = 4
         free = self._at(name for name in self._axes if name not in held)
-        for _ in range(_TRIES):
+        for _ in range(tries):
             bad = np.flatnonzero(~obeys)
             if not bad.size:
                 return
@@ -269,3 +263,109 @@ class Repair:
             self._settle(tried, held, generator)
             obeys[bad] = self._obeys(tried)
             rows.put(bad, tried)
+
+
+_DONORS = 2048
+"""The number of donor rows that are examined."""
+
+
+def move(
+    codes: np.ndarray,
+    group: Sequence[Rule],
+    donors: np.ndarray | None,
+    axes_of: Mapping[str, int],
+    held: Collection[str],
+    *,
+    sizes: np.ndarray,
+    scales: np.ndarray,
+    generator: np.random.Generator,
+) -> None:
+    """Moves codes to cells that can hold rows which obey the group, if there are any; in place.
+
+    Args:
+        codes: Of the rows.
+        group: Rules that share columns.
+        donors: Codes of rows that obey; without any the rows themselves are asked.
+        axes_of: The axis of each attribute.
+        held: Attributes that stay as they are.
+        sizes: How many codes each attribute has.
+        scales: What a step between codes counts.
+        generator: Draws the donors that are examined, and breaks ties.
+    """
+    names = list(dict.fromkeys(name for rule in group for name in rule.names))
+    axes = np.array([axes_of[name] for name in names], dtype=np.int64)
+    others = np.array([axes_of[name] for name in axes_of if name not in names], dtype=np.int64)
+    fixed = [at for at, name in enumerate(names) if name in held]
+
+    def allowed(own: np.ndarray) -> np.ndarray:
+        by_name = dict(zip(names, own.T, strict=True))
+        return np.all([rule.allows(by_name) for rule in group], axis=0)
+
+    is_allowed = allowed(codes[:, axes])
+    bad = np.flatnonzero(~is_allowed)
+    if not bad.size:
+        return
+    pool = codes[is_allowed] if donors is None else donors
+    pool = pool[generator.permutation(len(pool))[:_DONORS]]
+    distinct, which = np.unique(codes[np.ix_(bad, axes)], axis=0, return_inverse=True)
+    for index, own in enumerate(distinct):
+        taking = bad[which.reshape(-1) == index]
+        options = pool.copy()
+        options[:, axes[fixed]] = own[fixed]
+        options = options[allowed(options[:, axes])]
+        if not len(options):
+            options = _grid(sizes, axes, fixed, own)
+            options = options[allowed(options[:, axes])]
+        if not len(options):
+            continue
+        costs = _costs(own[None], options[:, axes], scales[axes])[0]
+        best = options[costs <= costs.min() + 1e-6]
+        near = nearest(codes[taking], best, others, scales, generator)
+        codes[np.ix_(taking, axes)] = best[near][:, axes]
+
+
+def nearest(
+    wanted: np.ndarray,
+    pool: np.ndarray,
+    axes: np.ndarray,
+    scales: np.ndarray,
+    generator: np.random.Generator,
+) -> np.ndarray:
+    """The index of each row's nearest row among those examined in the pool."""
+    chunk = 256  # rows that are compared with all donors at a time
+    looked = generator.permutation(len(pool))[:_DONORS]
+    near = pool[np.ix_(looked, axes)]
+    found = np.empty(len(wanted), dtype=np.int64)
+    for start in range(0, len(wanted), chunk):
+        part = slice(start, start + chunk)
+        costs = _costs(wanted[part][:, axes], near, scales[axes])
+        # Ties are broken at random, not always by the first.
+        costs += generator.random(len(near), dtype=np.float32) * 1e-3
+        found[part] = looked[costs.argmin(axis=1)]
+    return found
+
+
+def _grid(sizes: np.ndarray, axes: np.ndarray, fixed: list[int], own: np.ndarray) -> np.ndarray:
+    """Rows with all codes of some axes but the fixed ones; none if there are too many."""
+    # The largest number of cells of some columns that are examined if there is no donor.
+    grid = 1 << 16
+    own_sizes = sizes[axes]
+    own_sizes[fixed] = 1
+    if np.prod(own_sizes, dtype=float) > grid:
+        own_sizes[:] = 0
+    every = np.indices(tuple(own_sizes)).reshape(len(axes), -1).T
+    every[:, fixed] = own[fixed]
+    rows = np.zeros((len(every), len(sizes)), dtype=np.int64)
+    rows[:, axes] = every
+    return rows
+
+
+def _costs(rows: np.ndarray, pool: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """The distance of each row to each of a pool: 1 for a wrong code, plus its scaled distance."""
+    costs = np.zeros((len(rows), len(pool)), dtype=np.float32)
+    for own, other, scale in zip(rows.T, pool.T, scales, strict=True):
+        apart = np.abs(own[:, None] - other)
+        costs += apart > 0
+        if scale:
+            costs += np.float32(scale) * apart
+    return costs

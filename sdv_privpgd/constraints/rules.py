@@ -12,9 +12,8 @@ from typing import Protocol
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain
-
-_LARGEST = 1 << 22
-"""A table of several columns with more cells than this is represented by its pairs."""
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.visits import Visits
 
 
 class Rule(Protocol):
@@ -72,8 +71,10 @@ class Combinations(_OfCells):
 
     def possible(self) -> dict[Clique, np.ndarray]:
         """The listed cells of each pair, and of all columns together."""
+        # A table of several columns with more cells than this is represented by its pairs.
+        largest = 1 << 22
         axes: list[Iterable[int]] = list(combinations(range(len(self.names)), 2))
-        if np.prod(self.sizes, dtype=float) <= _LARGEST and len(self.names) != 2:
+        if np.prod(self.sizes, dtype=float) <= largest and len(self.names) != 2:
             axes.append(range(len(self.names)))
         found = {}
         for clique in map(list, axes):
@@ -144,3 +145,28 @@ def groups(rules: Sequence[Rule]) -> list[list[Rule]]:
         found = [each for each in found if each not in joined]
         found.append([*chain.from_iterable(joined), rule])
     return found
+
+
+def visit_rules(visits: Visits, columns: Sequence[Column]) -> tuple[Rule, ...]:
+    """The rules that the added columns obey, as far as the columns are there.
+
+    A first row has no row before it, and a person of one row has no other than a first one.
+    """
+    known = {column.name: column for column in columns}
+    if visits.since not in known:
+        return ()
+    since, number = known[visits.since], known[visits.number]
+    rules: list[Rule] = []
+    for name in visits.previous:
+        if visits.before(name) in known:
+            before = known[visits.before(name)]
+            allowed = np.ones((since.size, before.size), dtype=bool)
+            allowed[-1, :-1] = False
+            rules.append(_rule(since, before, allowed))
+    allowed = np.ones((since.size, number.size), dtype=bool)
+    allowed[:-1, 0] = False
+    return (*rules, _rule(since, number, allowed))
+
+
+def _rule(one: Column, other: Column, allowed: np.ndarray) -> Rule:
+    return Combinations((one.name, other.name), allowed.shape, np.argwhere(allowed))

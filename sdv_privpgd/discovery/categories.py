@@ -16,8 +16,7 @@ from sdv_privpgd.discovery.transcript import Asker
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.estimate.support import pooled
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import MarginalQuery
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 
 MANY = 100
 """Attributes with fewer categories keep them all (benchmark paper, appendix A.4.1)."""

@@ -14,8 +14,7 @@ from sdv_privpgd.discovery.looks import Look
 from sdv_privpgd.discovery.ranges import Rough, roughly
 from sdv_privpgd.discovery.transcript import Asker
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
 
 _PARTS = {"categories": 4, "coarse": 2, "grid": 2, "numbers": 2, "precision": 1, "rows": 1}
 """How the look's budget is divided. A precision and the number of rows are hard to miss."""

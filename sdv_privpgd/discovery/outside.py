@@ -22,7 +22,7 @@ from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.discovery.bounds import range_of, starts_of
 from sdv_privpgd.discovery.zoom import Picture
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total, averaged
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Measurement
 
 _CLEAR = 4.0
 """Rows lie outside if their count is this many standard deviations of the noise."""

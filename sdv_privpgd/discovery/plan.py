@@ -44,8 +44,7 @@ from sdv_privpgd.estimate.noisy_tables import Total, estimate_total
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import MarginalQuery
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.privacy.thresholding import threshold_for
 
 _DELTA_SHARE = Fraction(1, 30)

@@ -23,7 +23,7 @@ def cut_by_privtree(
     """For each attribute the neighboring cells that share a code, as PrivTree finds them.
 
     Zhang, Xiao & Xie 2016, one range at a time, as the benchmark paper's code has it among its
-    preprocessings. The noise is logistic instead of Laplace (``privacy/splitting.py``), and the
+    preprocessings. The noise is logistic instead of Laplace (``privacy/selection.py``), and the
     halvings end with the grid. That code halves a list while it goes through it, takes the number
     of all halvings so far for the depth, and counts the attributes twice in its noise; here the
     decay is by a part's own depth, and each attribute has an equal share of the budget. Values are

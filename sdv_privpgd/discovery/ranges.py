@@ -25,7 +25,7 @@ from sdv_privpgd.discovery.searching import Blocks, likeliest_end, searched, tri
 from sdv_privpgd.discovery.tails import with_light_ends, without_tails_of_caps
 from sdv_privpgd.discovery.zoom import Picture
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Measurement
 
 
 class Rough(NamedTuple):

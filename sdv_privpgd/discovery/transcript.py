@@ -12,8 +12,7 @@ from typing import Any
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Adjacency, Query
+from sdv_privpgd.privacy.queries import Adjacency, Measurement, Query
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

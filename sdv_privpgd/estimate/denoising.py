@@ -10,7 +10,7 @@ covariance of a table that is the product of its marginals times a factor that v
 cell, much of it smoothly. How strong dependences are, all tables say together: where most pairs
 depend little, a little more than noise is believed to be noise. The denoised table is the posterior
 mean: the smaller a direction's signal is relative to the noise, the more it is shrunk. Single
-contrasts that clearly stand out of the noise are kept all the same (``clear_contrasts``).
+contrasts that clearly stand out of the noise are kept all the same (``effects``).
 
 Where tables over groups of codes were measured as well, the posterior uses their sums, too: a
 group's sum has much less noise in a table over few groups than as the sum of a pair's many cells.
@@ -28,16 +28,15 @@ import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Grouping
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.estimate.clear_contrasts import ClearContrasts
 from sdv_privpgd.estimate.consistency import ConsistentTables
 from sdv_privpgd.estimate.effects import (
+    ClearContrasts,
     contrast_bases,
     group_sums_of,
     independent,
     residuals_of,
     unseen_residuals,
 )
-from sdv_privpgd.estimate.groups import equal_groups
 from sdv_privpgd.estimate.signals import signals_of
 
 FINER = 16
@@ -98,3 +97,44 @@ def signal_variances(
         overlooked = clear.within(residual, mean)[1]
         found[residual.clique] = np.append(signal.variances.ravel(), overlooked)
     return found
+
+
+def equal_groups(counts: np.ndarray, most: int) -> np.ndarray:
+    """The group of each code: at most ``most`` runs of neighboring codes with about equal counts.
+
+    The sum of the groups' squared counts is the smallest possible. ``counts`` must not be negative.
+    """
+    size = len(counts)
+    if size <= most:
+        return np.arange(size)
+    before = np.concatenate([[0.0], np.cumsum(counts)])
+    squares = np.square(before[None, :] - before[:, None])  # of the codes from row to column
+    squares[np.tril_indices(size + 1)] = np.inf  # no run is empty
+    best, starts = squares[0], []
+    for _ in range(most - 1):
+        longer = best[:, None] + squares
+        starts.append(longer.argmin(axis=0))
+        best = longer.min(axis=0)
+    edges = [size]
+    for start in reversed(starts):
+        edges.append(int(start[edges[-1]]))
+    return np.searchsorted(np.sort(edges[1:]), np.arange(size), side="right")
+
+
+def over_groups(tables: ConsistentTables, grouping: Grouping) -> ConsistentTables:
+    """The pairs that were measured over these groups, and the groups' own counts.
+
+    The pairs are as they were measured: they need not agree with the marginals.
+    """
+    measured = {
+        clique: table for clique, table in tables.grouped[grouping].items() if len(clique) == 2
+    }
+    return ConsistentTables(
+        total=tables.total,
+        one_way={
+            name: grouping.sums(tables.one_way[name], (name,)) for name in grouping.attributes
+        },
+        tables={clique: table.counts for clique, table in measured.items()},
+        variances={clique: table.variance for clique, table in measured.items()},
+        grouped={},
+    )

@@ -20,7 +20,7 @@ import numpy as np
 from sdv_privpgd.base.domain import Clique, Grouping
 from sdv_privpgd.estimate.consistency import ConsistentTables
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
-from sdv_privpgd.estimate.signal_shares import signal_shares
+from sdv_privpgd.estimate.signals import signal_shares
 
 _SWEEPS = 20
 """Sweeps of the proportional fitting. After 20, tables of 4 x 4 x 4 groups of Adult are exact to

@@ -10,17 +10,21 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
+from scipy.special import ndtr  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping
-from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import (
     CountQuery,
     CutMarginalQuery,
     GroupedMarginalQuery,
     MarginalQuery,
+    Measurement,
 )
 
 Made = TypeVar("Made")
+
+EXACT = 1e-3
+"""Standard deviation, in records, that stands for an answer without noise."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,11 @@ class NoisyTable:
 
     counts: np.ndarray
     variance: float
+
+    @property
+    def weighed_variance(self) -> float:
+        """The variance that its weight has in a fit: no answer weighs infinitely much."""
+        return max(self.variance, EXACT**2)
 
 
 _MADE: WeakKeyDictionary[Measurement, dict[tuple, tuple[Domain, list[ref], Any]]] = (
@@ -138,10 +147,7 @@ def estimate_total(domain: Domain, measurements: Sequence[Measurement]) -> Total
         for measurement in measurements
         if isinstance(measurement.query, CountQuery)
     ]
-    measured = [
-        noisy_tables(domain, measurements),
-        *grouped_tables(domain, measurements).values(),
-    ]
+    measured = [noisy_tables(domain, measurements), *grouped_tables(domain, measurements).values()]
     estimates += [
         NoisyTable(table.counts.sum(keepdims=True).reshape(1), table.variance * table.counts.size)
         for tables in measured
@@ -159,3 +165,27 @@ def estimate_total(domain: Domain, measurements: Sequence[Measurement]) -> Total
         raise ValueError("The number of rows cannot be estimated: no count and no table measured.")
     best = averaged(estimates)
     return Total(max(float(best.counts[0]), 1.0), float(np.sqrt(best.variance)))
+
+
+def own_variance(measurement: Measurement) -> float:
+    """The variance of the noise in each number of an answer, its rounding included."""
+    return rounded_variance(measurement.stddev * measurement.units) / measurement.units**2
+
+
+def rounded_variance(stddev: float) -> float:
+    """The variance of a Gaussian of this standard deviation, rounded to whole numbers.
+
+    It is s^2 + 1/12 up to 1e-7 from s = 1 on, and goes to 0 much faster than s^2 below.
+    """
+    most = 50  # magnitudes that noise of a small standard deviation never exceeds
+    # Below this standard deviation the law is summed up; above it has hardly more than 1/12 to add.
+    small = 1.0
+    if stddev == 0:
+        return 0.0
+    if stddev < small:
+        # Sum of k^2 P(k): k counts 2 k - 1 times that the magnitude is at least k.
+        magnitudes = np.arange(1, most)
+        return float(2 * ((2 * magnitudes - 1) * ndtr((0.5 - magnitudes) / stddev)).sum())
+    square = np.square(np.pi)
+    ripple = np.exp(-2 * square * stddev**2) * (4 * stddev**2 + 1 / square)
+    return float(stddev**2 + 1 / 12 - ripple)

@@ -1,6 +1,12 @@
 """The signal in the residuals of all pairs: how strong it is, and where in a table it lies.
 
-``denoising`` has the model. Public: post-processing of noisy answers, free.
+``denoising`` has the model. An effect's square norm beside its noise says little of one effect with
+few directions: half of those that are pure noise look larger than noise. Together they say how
+effects are spread, and so how likely it is that this one is noise. That is nonparametric empirical
+Bayes: the spread is the one of largest likelihood (Robbins 1956; Kiefer & Wolfowitz 1956), on a
+grid, by the EM algorithm.
+
+Everything here is post-processing of noisy answers: public and free.
 """
 
 import math
@@ -12,37 +18,17 @@ from scipy.linalg import eigh  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.base.progress import Progress
-from sdv_privpgd.estimate.clear_contrasts import ClearContrasts
 from sdv_privpgd.estimate.consistency import ConsistentTables
-from sdv_privpgd.estimate.effects import GroupSums, Residual
-from sdv_privpgd.estimate.signal_shares import shared_chances
+from sdv_privpgd.estimate.effects import ClearContrasts, GroupSums, Residual
 
 _STEPS = 10
 """Steps of the EM algorithm. Ten to thirty give errors within 3 % of each other on Adult and
 Bank."""
 
-_PRIOR_WEIGHT = 10.0
-"""The prior counts as much as this many columns of a table; 5 to 20 are as good within 3 %."""
-
 _SMOOTH, _LENGTH = 0.7, 5.0
 """Share of the prior factor's variance that varies smoothly with the code, and the number of
 codes over which its correlation falls to 1 / e. On Adult, Bank and simulated rows shares of 0.5
 to 0.7 and lengths of 3 to 8 are as good within 3 %."""
-
-_FAINTEST, _CLEAREST = -10.0, 30.0
-"""The smallest and the largest scale that is tried first, in units of the noise, as powers of
-two."""
-
-_OVERLOOKED = 0.1
-"""Where the priors make less than this part of a residual's excess over the noise likely, but a
-contrast clearly stands out, all of the excess is taken for signal at first."""
-
-_WEAKEST, _STRONGEST = -24.0, 8.0
-"""The weakest and the strongest dependence beside none, as powers of two: the sum of a residual's
-squares over that of the table of independent attributes."""
-
-_UNLIKELY = 1e-6
-"""Strengths that are less likely than this are left out."""
 
 _SMALLEST = 1e-12
 """Variances below this share of the largest are raised to it, so that nothing is divided by
@@ -117,6 +103,9 @@ def signals_of(
 
     ``bases`` are those of the residuals. ``progress`` is told of the steps, by the name ``stage``.
     """
+    # Where the priors make less than this part of a residual's excess over the noise likely, but a
+    # contrast clearly stands out, all of the excess is taken for signal at first.
+    overlooked = 0.1
     priors = {
         name: _prior(tables.one_way[name], bases[name])
         for name in dict.fromkeys(name for residual in residuals for name in residual.clique)
@@ -128,7 +117,7 @@ def signals_of(
     for residual in seen:
         evidence = _Evidence.of(residual, sums.get(residual.clique, ()), start)
         scale = _likeliest_scale(evidence)
-        if scale < _OVERLOOKED * evidence.excess and clear.has_any(residual):
+        if scale < overlooked * evidence.excess and clear.has_any(residual):
             scale = evidence.excess
         scales.append(scale)
     found = _covariances(seen, scales, start, priors, progress, stage)
@@ -167,6 +156,8 @@ def _covariances(
     stage: str,
 ) -> dict[str, _Covariance]:
     """Each attribute's covariance of largest posterior density, from scales to begin with."""
+    # The prior counts as much as this many columns of a table; 5 to 20 are as good within 3 %.
+    prior_weight = 10.0
     covariances, scales = dict(covariances), list(scales)
     for _ in progress(range(_STEPS), stage):
         # Moments are taken along the directions of each covariance so far, and turned back below.
@@ -193,7 +184,7 @@ def _covariances(
             directions = covariances[attribute].directions
             moment = moments[attribute] + np.diag(spreads[attribute])
             mean_moment = directions @ moment @ directions.T / columns[attribute]
-            share = _PRIOR_WEIGHT / (_PRIOR_WEIGHT + columns[attribute])
+            share = prior_weight / (prior_weight + columns[attribute])
             covariances[attribute] = _Covariance.of(
                 (1 - share) * mean_moment + share * np.trace(mean_moment) * prior
             )
@@ -265,7 +256,10 @@ def _of_sums(rows: np.ndarray, columns: np.ndarray, variances: np.ndarray) -> np
 
 def _likeliest_scale(evidence: _Evidence) -> float:
     """The scale under which the residual, and its sums over groups, are most likely."""
-    scales = evidence.noise * 2.0 ** np.arange(_FAINTEST, _CLEAREST)
+    # The smallest and the largest scale that is tried first, in units of the noise, as powers of
+    # two.
+    faintest, clearest = -10.0, 30.0
+    scales = evidence.noise * 2.0 ** np.arange(faintest, clearest)
     return float(scales[evidence.nats(scales).argmin()])
 
 
@@ -273,7 +267,10 @@ def _chances(
     tables: ConsistentTables, evidence: Sequence[_Evidence]
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """How likely each strength of dependence is for each pair, and the scales that these are."""
-    strengths = np.append(0.0, 2.0 ** np.arange(_WEAKEST, _STRONGEST))
+    # The weakest and the strongest dependence beside none, as powers of two: the sum of a
+    # residual's squares over that of the table of independent attributes.
+    weakest, strongest = -24.0, 8.0
+    strengths = np.append(0.0, 2.0 ** np.arange(weakest, strongest))
     squares = {
         name: float(np.square(counts).sum()) / tables.total
         for name, counts in tables.one_way.items()
@@ -287,9 +284,64 @@ def _chances(
 
 def _mixed(evidence: _Evidence, scales: np.ndarray, chances: np.ndarray) -> np.ndarray:
     """The variances whose posterior mean is that of the mixture of scales."""
-    noise, likely = evidence.residual.variance, chances > _UNLIKELY
+    unlikely = 1e-6  # strengths that are less likely than this are left out
+    noise, likely = evidence.residual.variance, chances > unlikely
     variances = scales[likely, None, None] * evidence.relative
     if math.isinf(noise):
         return np.tensordot(chances[likely], variances, axes=1)
     kept = np.tensordot(chances[likely], variances / (variances + noise), axes=1)
     return kept * noise / np.maximum(1 - kept, _SMALLEST)
+
+
+def signal_shares(squares: np.ndarray, freedoms: np.ndarray) -> np.ndarray:
+    """The expected share of signal in each effect, 0 to 1: what to multiply its values by.
+
+    Args:
+        squares: Each effect's square norm in units of the noise's variance in a direction, so that
+            it is chi-squared without signal; infinite where there is no noise.
+        freedoms: In how many directions each effect can vary, at least 1.
+    """
+    finest = -6.0  # the smallest signal of the grid beside the noise, as a power of two
+    shares = np.ones(len(squares))
+    noisy = np.isfinite(squares)
+    if not noisy.any():
+        return shares
+    squares, freedoms = squares[noisy], freedoms[noisy]
+    largest = max(float((squares / freedoms).max()), 1.0)
+    # Of signal beside noise, variance by variance: none, or a power of the square root of two.
+    ratios = np.append(0.0, 2.0 ** np.arange(finest, np.log2(largest) + 1, 0.5))
+    # The density of (1 + ratio) times a chi-squared number, but for what no ratio changes.
+    logs = -0.5 * (freedoms[:, None] * np.log1p(ratios) + squares[:, None] / (1 + ratios))
+    chances = shared_chances(logs, ratios == 0)
+    shares[noisy] = chances @ (ratios / (1 + ratios))
+    return shares
+
+
+def shared_chances(logs: np.ndarray, is_none: np.ndarray) -> np.ndarray:
+    """How likely each size of signal is for each effect, as all effects show it together.
+
+    Args:
+        logs: The log-likelihood of each size for each effect, shape (effect, size), but for a
+            constant of each effect.
+        is_none: Which of the sizes is no signal.
+
+    Returns:
+        Probabilities, shape (effect, size).
+    """
+    # So many effects without any signal are added to those that were seen: one effect alone is not
+    # believed for a little more than its noise.
+    no_signal = 0.5
+    share_steps = 200  # of the EM algorithm
+    likelihoods = np.exp(logs - logs.max(axis=1, keepdims=True))
+    added = no_signal * is_none
+    spread = np.full(len(is_none), 1 / len(is_none))
+    for _ in range(share_steps):
+        spread = _posterior(likelihoods, spread).sum(axis=0) + added
+        spread /= spread.sum()
+    return _posterior(likelihoods, spread)
+
+
+def _posterior(likelihoods: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """How likely each ratio is for each effect, shape (effect, ratio)."""
+    joint = likelihoods * spread
+    return joint / joint.sum(axis=1, keepdims=True)

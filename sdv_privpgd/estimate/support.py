@@ -6,34 +6,20 @@ leaving all of them out cuts tails off. Neighboring values together say more. Ev
 post-processing of noisy answers: public and free.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from scipy.stats import norm
 
-from sdv_privpgd.estimate.noisy_tables import NoisyTable
+from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.estimate.noisy_tables import NoisyTable, margin_estimates, noisy_tables
+from sdv_privpgd.privacy.queries import CutMarginalQuery, Measurement
 
 _STRONG = 3.0
 """A value this many standard deviations above 0 is kept as it was measured; others are weak."""
 
-_SIGNIFICANT = 2.0
-"""A group of weak values keeps its mass if its sum is this many of the sum's standard
-deviations."""
-
-_MORE = 0.5
-"""Noise alone is taken to explain this many standard deviations more than its average."""
-
 _DIFFERENT = 2.0
 """Two neighboring groups are kept apart if their means differ by this many standard deviations."""
-
-_FEW = 4
-"""So many values are a group that noise does not make a peak of."""
-
-_FALSE_ALARMS = 0.01
-"""In so many tables noise makes one value stand out of its neighbors, whatever their number."""
-
-_BESIDE = 32
-"""A value's neighbors: this part of all values on either side, but two at least."""
 
 
 def supported_one_way(best: NoisyTable | None, size: int, total: float) -> np.ndarray:
@@ -90,8 +76,9 @@ def outstanding(noisy: NoisyTable) -> np.ndarray:
 
     Where the neighbors themselves are so large, noise is little beside them: all are kept.
     """
+    part = 32  # A value's neighbors: this part of all values on either side, but two at least
     counts, least = noisy.counts, np.sqrt(noisy.variance) * _deviations(noisy.counts.size)
-    reach = max(counts.size // _BESIDE, 2)
+    reach = max(counts.size // part, 2)
     places = np.arange(counts.size)
     first, last = np.maximum(places - reach, 0), np.minimum(places + reach + 1, counts.size)
     sums = np.concatenate([[0.0], np.cumsum(counts)])
@@ -101,7 +88,9 @@ def outstanding(noisy: NoisyTable) -> np.ndarray:
 
 def _deviations(size: int) -> float:
     """So many standard deviations one of ``size`` values takes to stand out."""
-    return max(_STRONG, float(norm.isf(_FALSE_ALARMS / max(size, 1))))
+    # In so many tables noise makes one value stand out of its neighbors, whatever their number.
+    false_alarms = 0.01
+    return max(_STRONG, float(norm.isf(false_alarms / max(size, 1))))
 
 
 def simplex_projection(values: np.ndarray, total: float) -> np.ndarray:
@@ -122,14 +111,19 @@ def _shrunken(values: np.ndarray, stddev: float) -> np.ndarray:
     alone: for noise these sum to half the number of values on average, with a variance of 5/4 a
     value.
     """
+    # Noise alone is taken to explain this many standard deviations more than its average.
+    more = 0.5
     above = np.maximum(values, 0.0)
     energy = float(np.square(above).sum())
-    of_noise = stddev**2 * (values.size / 2 + _MORE * np.sqrt(5 / 4 * values.size))
+    of_noise = stddev**2 * (values.size / 2 + more * np.sqrt(5 / 4 * values.size))
     return above * max(0.0, 1 - of_noise / energy) if energy > 0 else above
 
 
 def _is_significant(values: np.ndarray, stddev: float) -> bool:
-    return bool(values.sum() > _SIGNIFICANT * stddev * np.sqrt(values.size))
+    # A group of weak values keeps its mass if its sum is this many of the sum's standard
+    # deviations.
+    significant = 2.0
+    return bool(values.sum() > significant * stddev * np.sqrt(values.size))
 
 
 def _groups(
@@ -140,6 +134,7 @@ def _groups(
     They do by ``_DIFFERENT`` standard deviations, and where one has hardly any values, by ``few``.
     This is binary segmentation (Scott & Knott 1974).
     """
+    fewest = 4  # so many values are a group that noise does not make a peak of
     edges = np.flatnonzero(np.diff(weak.astype(np.int64), prepend=0, append=0))
     waiting = [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
     while waiting:
@@ -149,9 +144,45 @@ def _groups(
         after = number - before
         apart = np.abs(sums[:-1] / before - (sums[-1] - sums[:-1]) / after)
         apart /= np.sqrt(1 / before + 1 / after)
-        apart /= np.where(np.minimum(before, after) < _FEW, few, _DIFFERENT)
+        apart /= np.where(np.minimum(before, after) < fewest, few, _DIFFERENT)
         if number > 1 and apart.max() > stddev:
             cut = start + 1 + int(apart.argmax())
             waiting += [(start, cut), (cut, end)]
         else:
             yield slice(start, end)
+
+
+_SURE = 4.0
+"""A code surely holds rows if its count is this many standard deviations above 0. Noise reaches
+that 1 time in 30,000."""
+
+
+def surely_held(
+    domain: Domain, measurements: Iterable[Measurement], deviations: float = _SURE
+) -> dict[str, np.ndarray]:
+    """Marks each attribute's codes that surely hold rows, bool; none where nothing was measured.
+
+    So sure that their counts are so many standard ``deviations`` of the noise above 0.
+
+    Of a number that a table only cuts, it can be the code for missing alone.
+
+    A decision that rests on this is the same from fit to fit, unless a code holds about as many
+    rows as the noise can hide.
+    """
+    margins = margin_estimates(noisy_tables(domain, measurements), 1)
+    held = {
+        name: np.zeros(size, dtype=bool)
+        for name, size in zip(domain.attributes, domain.sizes, strict=True)
+    }
+    for (name,), margin in margins.items():
+        held[name] = margin.counts > deviations * np.sqrt(margin.variance)
+    for measured in measurements:
+        query = measured.query
+        if not isinstance(query, CutMarginalQuery):
+            continue
+        for axis, cut in enumerate(query.cuts, start=len(query.clique)):
+            if cut.nullable and len(cut.lines) == 1:
+                missing = np.take(measured.answer, -1, axis=axis)
+                stddev = measured.stddev * np.sqrt(missing.size)
+                held[cut.lines[0].name][-1] |= bool(missing.sum() > deviations * stddev)
+    return held

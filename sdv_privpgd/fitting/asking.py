@@ -9,9 +9,8 @@ from sdv_privpgd.constraints.limits import Constraints
 from sdv_privpgd.fitting.checks import check
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta
-from sdv_privpgd.methods.importance import Target, importance_of, weighed
-from sdv_privpgd.methods.method import Method
-from sdv_privpgd.methods.names import method_of
+from sdv_privpgd.methods.method import Method, method_of
+from sdv_privpgd.methods.workload import Target, importance_of, weighed
 
 
 def asked(

@@ -1,10 +1,10 @@
 """What settings and columns must have in common, checked before a row is read. Public."""
 
-from sdv_privpgd import pipeline
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.methods import pipeline
 
 _FEW, _SEVERAL = 4, 16
 """Codes that are foreseen of a column without a domain, and at most of one whose range is looked

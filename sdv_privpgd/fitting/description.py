@@ -28,7 +28,7 @@ from sdv_privpgd.columns.schema import PublicDomainError, Schema
 from sdv_privpgd.columns.visits import Ordered, Visits
 from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.constraints.limits import Constraints, Limits
-from sdv_privpgd.constraints.visits import visit_rules
+from sdv_privpgd.constraints.rules import visit_rules
 from sdv_privpgd.discovery.bounds import inside
 from sdv_privpgd.discovery.looks import worth_a_look
 

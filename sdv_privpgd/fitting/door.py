@@ -32,11 +32,11 @@ from sdv_privpgd.fitting.sampled import SampledTable, SavedModel
 from sdv_privpgd.fitting.settings import People, Settings
 from sdv_privpgd.fitting.unfinished import Unfinished, booked, note_on
 from sdv_privpgd.inference.refits import Refits
-from sdv_privpgd.methods.importance import Target
 from sdv_privpgd.methods.method import Method
+from sdv_privpgd.methods.workload import Target
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.privacy import privacy_report
 from sdv_privpgd.report.warnings import in_one

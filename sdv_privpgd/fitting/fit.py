@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from sdv_privpgd import pipeline
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.ids import on_repeated_ids
@@ -26,13 +25,13 @@ from sdv_privpgd.fitting.making import SamplerMaker, method_for
 from sdv_privpgd.fitting.mismatch import ask_first, require_categories
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.refits import Refits
+from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.method import Method
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable, without_table
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement
 from sdv_privpgd.report.warnings import PublicFacts, warnings_of
 from sdv_privpgd.sampling.stream import KeyStream
 from sdv_privpgd.sampling.visits import RowMaker

@@ -8,12 +8,11 @@ import numpy as np
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.rules import possible_of
-from sdv_privpgd.estimate.evidence import surely_held
+from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.method import Method
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement
 from sdv_privpgd.sampling.sampler import Sampler
 from sdv_privpgd.sampling.visits import RowMaker, VisitSampler
 from sdv_privpgd.synthesize.engine import Model

@@ -21,7 +21,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr  # pyright: ignore[reportMissingTypeStubs]
 
-from sdv_privpgd import pipeline
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES
@@ -40,6 +39,7 @@ from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate
+from sdv_privpgd.methods import pipeline
 from sdv_privpgd.privacy.accounting import mu_squared_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger

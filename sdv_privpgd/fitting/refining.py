@@ -8,8 +8,7 @@ from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.composition import raised
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger, raised
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
 
 

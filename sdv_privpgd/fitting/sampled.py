@@ -14,10 +14,10 @@ from sdv_privpgd.base.damage import require_sealed, seal, undamaged
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.drafting.files import plain_domain, shortly
 from sdv_privpgd.fitting.fit import Fitted
-from sdv_privpgd.inference.concluding import Concluding
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.inference.analyses import Concluding
+from sdv_privpgd.methods.pipeline import Release
+from sdv_privpgd.sampling.conditions import check_conditions, require_some
 from sdv_privpgd.sampling.stream import MOVING
-from sdv_privpgd.sampling.unmet import check_conditions, require_some
 
 if TYPE_CHECKING:
     from sdv_privpgd.report.evaluation import Evaluation

@@ -8,13 +8,12 @@ from typing import Any, cast
 from sdv_privpgd.base.arguments import check_flag, check_integer, check_names, check_share
 from sdv_privpgd.columns.keys import too_few
 from sdv_privpgd.columns.visits import Visits
-from sdv_privpgd.methods.method import Method
-from sdv_privpgd.methods.names import method_of
+from sdv_privpgd.methods.method import Method, method_of
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
+from sdv_privpgd.privacy.counting import MOST
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.privacy.units import MOST
 from sdv_privpgd.report.warnings import on_delta
 
 

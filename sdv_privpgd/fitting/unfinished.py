@@ -17,8 +17,7 @@ from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,6 @@
 
 from .answers import Answer as Answer
 from .answers import TableAnswer as TableAnswer
-from .coefficients import Regression as Regression
 from .imputation import Rubin as Rubin
+from .regression import Regression as Regression
 from .replicates import Bootstrap as Bootstrap

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from sdv_privpgd.inference.intervals import Interval, Statistic, Total, deviations
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 
 TABLES, MODEL = "tables", "model"
 """What an answer rests on: the measured tables, which determine it, or the fitted model."""

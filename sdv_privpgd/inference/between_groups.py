@@ -22,9 +22,6 @@ from sdv_privpgd.estimate.noisy_tables import NoisyTable
 _FIXED, _UNKNOWN = -2, -1
 """Places of the number of rows where it is public, and of effects that no table holds."""
 
-_BLOCK = 64
-"""Right-hand sides that are solved together."""
-
 ROUNDING = 1e-9
 """The part of a functional's square that rounding may leave where nothing is."""
 
@@ -168,6 +165,7 @@ class BetweenGroups:
 
         Each is a function of the groups of some attributes; of the others it is 1 everywhere.
         """
+        at_once = 64  # right-hand sides that are solved together
         parts = [self._coordinates(product) for product in products]
         known = np.array([_is_known(places, values) for places, values in parts], dtype=bool)
         fixed = 0.0 if self._total is None else self._total
@@ -179,8 +177,8 @@ class BetweenGroups:
         loads = np.zeros((self._size, len(products)))
         for load, (places, values) in zip(loads.T, parts, strict=True):
             load[places[places >= 0]] = values[places >= 0]
-        for start in range(0, len(products), _BLOCK):
-            block = slice(start, start + _BLOCK)
+        for start in range(0, len(products), at_once):
+            block = slice(start, start + at_once)
             covariance[:, block] = loads.T @ factors.solve(loads[:, block])
         return found + loads.T @ effects, (covariance + covariance.T) / 2, known
 

@@ -10,7 +10,7 @@ import pandas as pd
 from sdv_privpgd.columns.bins import Interval
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.encoders import encoder_for
-from sdv_privpgd.sampling.between import Between, shares, span
+from sdv_privpgd.sampling.conditions import Between, shares, span
 
 _NEARLY = 1e-6
 """Shares of codes this near to 0 or to 1 are that: cells that never occur count a little."""

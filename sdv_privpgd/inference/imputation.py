@@ -11,9 +11,7 @@ from scipy.stats import t as student
 
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.inference.intervals import Interval, deviations
-from sdv_privpgd.inference.refits import Refit, Refits, numbers_of
-from sdv_privpgd.inference.repeating import repeated
-from sdv_privpgd.inference.simulating import Population
+from sdv_privpgd.inference.refits import Population, Refit, Refits, numbers_of, repeated
 
 
 @dataclass(frozen=True)

@@ -35,14 +35,15 @@ from itertools import combinations
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping
-from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged, fresh_tables, grouped_tables
+from sdv_privpgd.estimate.noisy_tables import (
+    NoisyTable,
+    averaged,
+    fresh_tables,
+    grouped_tables,
+    own_variance,
+)
 from sdv_privpgd.inference.between_groups import ROUNDING, BetweenGroups, Groups
-from sdv_privpgd.inference.rounding import own_variance
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery
-
-_LEAST = 1e-3
-"""The least standard deviation of a table's noise: all tables are noisy."""
+from sdv_privpgd.privacy.queries import CountQuery, Measurement
 
 Product = Mapping[str, np.ndarray]
 """A function of each of some attributes' codes, float64; of a row it is their product, and 1
@@ -212,8 +213,9 @@ class LinearEstimate:
 
 def _stddev(measurement: Measurement) -> float:
     """The noise's standard deviation, its rounding included; of what is no table 0 is exact."""
+    least = 1e-3  # the least standard deviation of a table's noise: all tables are noisy
     stddev = math.sqrt(own_variance(measurement))
-    return stddev if isinstance(measurement.query, CountQuery) else max(stddev, _LEAST)
+    return stddev if isinstance(measurement.query, CountQuery) else max(stddev, least)
 
 
 def _most_precise(

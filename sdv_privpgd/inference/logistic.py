@@ -18,11 +18,8 @@ from itertools import combinations
 import numpy as np
 from scipy.special import expit  # pyright: ignore[reportMissingTypeStubs]
 
-from sdv_privpgd.inference.design import Design
+from sdv_privpgd.inference.design import Design, Scaled, distinct_rows, moments, times, values_in
 from sdv_privpgd.inference.linear import LinearEstimate, Product
-from sdv_privpgd.inference.model_rows import distinct_rows, values_in
-from sdv_privpgd.inference.moments import moments, times
-from sdv_privpgd.inference.scaling import Scaled
 from sdv_privpgd.synthesize.engine import Model
 
 MOST_FEATURES = 800
@@ -30,9 +27,6 @@ MOST_FEATURES = 800
 
 _NUMBERS = 20_000_000
 """Most features times rows of the model."""
-
-_WEIGHT = 1e-3
-"""Of the model's own means beside those of the tables: this part of the rows."""
 
 _STEPS = 100
 
@@ -45,6 +39,7 @@ def logistic(
     Raises:
         ValueError: For too many features, and where noise leaves no finite coefficients.
     """
+    weight = 1e-3  # of the model's own means beside those of the tables: this part of the rows
     design = ready.design
     features = _features(design)
     if len(features) > MOST_FEATURES:
@@ -60,7 +55,7 @@ def logistic(
     rows, shares = distinct_rows(design, model, names, most)
     x = values_in(rows, model, [term.product for term in design.terms])
     f = values_in(rows, model, features)
-    ridge = _WEIGHT * found.num_rows * found.covariance[size:, size:]
+    ridge = weight * found.num_rows * found.covariance[size:, size:]
     shares = _tilted(shares, f, found.values[size:], ridge)
     coefficients = _solved(shares, x, found.values[:size])
     chances = expit(x @ coefficients)

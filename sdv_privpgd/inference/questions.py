@@ -20,11 +20,8 @@ from sdv_privpgd.inference.conditions import not_missing
 from sdv_privpgd.inference.intervals import Enclosed, Quantile, Ratio, Total
 from sdv_privpgd.inference.linear import LinearEstimate, Product
 from sdv_privpgd.inference.values import as_users, code_values, value_at
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.synthesize.engine import Model
-
-_BLOCK = 256
-"""Products whose covariance is computed at once, where only their variances are wanted."""
 
 _WIDE = (
     "But much of it lies in a few wide cells, as at the end of a long tail, and nobody knows how "
@@ -37,9 +34,6 @@ _FAR = (
     "where: the intervals hold wherever they lie. A smaller range, or cut_points beyond the rows, "
     "makes them narrower."
 )
-
-_CONFIDENT = 2.0
-"""Standard deviations of noise by which a count may be larger than it seems."""
 
 
 @dataclass(frozen=True)
@@ -177,12 +171,13 @@ class Questions:
 
     def _of_unknown_spread(self, asked: Asked) -> tuple[np.ndarray, np.ndarray]:
         """The codes in which much lies, and those so far out that few rows would be much."""
+        confident = 2.0  # standard deviations of noise by which a count may be larger than it seems
         (column,) = asked.columns
         values = code_values(column)
         sums = self._sums(
             [_weighed(asked.rows, column, unit) for unit in np.eye(column.num_values)]
         )
-        errors = _CONFIDENT * np.sqrt(np.maximum(np.diagonal(sums.covariance), 0.0))
+        errors = confident * np.sqrt(np.maximum(np.diagonal(sums.covariance), 0.0))
         return values.heavy(sums.values), values.far_reaching(sums.values, errors)
 
     def _unknown_spread(self, asked: Asked, statistic: Any) -> list[str]:
@@ -271,6 +266,8 @@ class Questions:
 
     def _cells(self, asked: Asked, order: Clique) -> tuple[np.ndarray, np.ndarray, str]:
         """The counts of the cells of a table, and their variances, product by product."""
+        # Products whose covariance is computed at once, where only their variances are wanted.
+        at_once = 256
         shape = self.release.domain.shape(order)
         products = []
         for cell in np.ndindex(shape):
@@ -279,8 +276,8 @@ class Questions:
                 product[name] = np.eye(size)[code] * product.get(name, 1.0)
             products.append(product)
         blocks = [
-            self._sums(products[start : start + _BLOCK])
-            for start in range(0, len(products), _BLOCK)
+            self._sums(products[start : start + at_once])
+            for start in range(0, len(products), at_once)
         ]
         if any(block.basis == MODEL for block in blocks):
             values = np.array([self._of_model(product) for product in products])

@@ -4,25 +4,149 @@ Rows are drawn from the fitted model, independently and as many as there were. T
 release are asked of them with the noise that they had, and the engine fits the answers again. How
 these fits differ from the model shows how far the release may be from its population, by sampling
 and by noise. This is the parametric bootstrap (Efron & Tibshirani 1993, section 6.5; for private
-releases Ferrando, Wang & Sheldon 2022). All of it is post-processing: free, and public.
+releases Ferrando, Wang & Sheldon 2022). Questions that were chosen by earlier answers are asked as
+they were chosen, and so are groups.
 
-Questions that were chosen by earlier answers are asked as they were chosen, and so are groups.
+All of it is post-processing: free, and public. That is why this noise may come from a seeded
+generator. It is Gaussian and rounded to whole numbers, as the curator's is, and no private answer
+ever gets it: nothing in ``privacy`` imports this module, which an import contract checks, and
+nothing here knows a curator, its books or its noise.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import os
+import pickle
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from sdv_privpgd.base.arguments import check_integer
-from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.inference.simulating import independent_rows, simulated_answers
-from sdv_privpgd.pipeline import Release
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.methods.dp_sgd import TrainingQuery
+from sdv_privpgd.methods.pipeline import Release
+from sdv_privpgd.privacy.embedding import EmbeddingQuery
+from sdv_privpgd.privacy.queries import (
+    CountQuery,
+    CutMarginalQuery,
+    GroupedMarginalQuery,
+    MarginalQuery,
+    Measurement,
+    answers_of_codes,
+)
 from sdv_privpgd.sampling.visits import RowMaker
 from sdv_privpgd.synthesize.engine import Engine, Model
+
+
+def simulated_answers(
+    measurements: Sequence[Measurement], domain: Domain, codes: np.ndarray, rng: np.random.Generator
+) -> tuple[Measurement, ...]:
+    """What the same questions, with the same noise, would have found in rows of a model. Public.
+
+    Args:
+        measurements: The questions: their answers are not looked at. What is not a table, an
+            embedding or the number of rows is left out.
+        domain: Of the codes.
+        codes: Of the model's rows, shape (row, attribute).
+        rng: Of the simulated noise.
+
+    Raises:
+        ValueError: For weights that private gradients have trained.
+    """
+    tables = _Tables(domain, codes)
+    found = []
+    for measured in measurements:
+        query = measured.query
+        if isinstance(query, CountQuery):
+            exact = np.array([len(codes)])
+        elif isinstance(query, MarginalQuery):
+            exact = tables.counts(query.clique)
+        elif isinstance(query, GroupedMarginalQuery):
+            exact = tables.counts(query.clique, query.grouping)
+        elif isinstance(query, EmbeddingQuery):
+            exact = query.of_codes(domain, codes)
+        elif isinstance(query, CutMarginalQuery):
+            (exact,) = answers_of_codes([query], domain, codes)
+        elif isinstance(query, TrainingQuery):
+            raise ValueError(
+                "Intervals repeat the fit with other noise, and a training by private gradients is "
+                "not repeated: it would take the time of as many fits. Choose another method, such "
+                "as method='privpgd' does."
+            )
+        else:
+            continue
+        noise = measured.stddev * rng.standard_normal(exact.shape)
+        answer, units = np.rint((exact + noise) * measured.units).astype(np.int64), measured.units
+        answer = answer / units if units > 1 else answer
+        found.append(replace(measured, answer=answer))
+    return tuple(found)
+
+
+def independent_rows(model: Model, num_rows: int, rng: np.random.Generator) -> np.ndarray:
+    """Codes of rows that are drawn one by one and independently, shape (row, attribute). Public.
+
+    A model's own samples vary less than that, because each of its particles is dealt equally often.
+    These vary as rows of a population do.
+    """
+    pool = model.sample(max(model.block, num_rows), int(rng.integers(2**31)))
+    return pool[rng.integers(len(pool), size=num_rows)]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Population:
+    """A model whose samples are independent rows. Public."""
+
+    model: Model
+
+    @property
+    def domain(self) -> Domain:
+        """The domain of the model's rows."""
+        return self.model.domain
+
+    @property
+    def block(self) -> int:
+        """The number of rows that is best drawn at once."""
+        return self.model.block
+
+    def marginal(self, clique: Clique) -> np.ndarray:
+        """The probabilities of a clique's cells, axes in the clique's order."""
+        return self.model.marginal(clique)
+
+    def sample(self, num_rows: int, seed: int) -> np.ndarray:
+        """Codes of shape (row, attribute). The same seed gives the same rows."""
+        return independent_rows(self.model, num_rows, np.random.default_rng(seed))
+
+
+class _Tables:
+    """Counts tables of codes: each column once for a grouping, then one pass a table."""
+
+    def __init__(self, domain: Domain, codes: np.ndarray) -> None:
+        self._domain = domain
+        self._codes = codes
+        self._columns: dict[tuple[str, int], np.ndarray] = {}
+
+    def counts(self, clique: Clique, grouping: Grouping | None = None) -> np.ndarray:
+        domain = self._domain if grouping is None else grouping.domain
+        shape = domain.shape(clique)
+        cells = np.zeros(len(self._codes), dtype=np.int32 if domain.size(clique) < 2**31 else int)
+        for name, size in zip(clique, shape, strict=True):
+            cells *= size
+            cells += self._column(name, grouping)
+        return np.bincount(cells, minlength=domain.size(clique)).reshape(shape)
+
+    def _column(self, name: str, grouping: Grouping | None) -> np.ndarray:
+        key = (name, id(grouping))
+        if key not in self._columns:
+            (axis,) = self._domain.axes((name,))
+            column = self._codes[:, axis]
+            if grouping is not None:
+                column = np.asarray(grouping[name])[column]
+            self._columns[key] = np.ascontiguousarray(column, dtype=np.int32)
+        return self._columns[key]
 
 
 class MakesRows(Protocol):
@@ -109,10 +233,91 @@ class Rows:
         return self.codes[np.arange(num_rows) % len(self.codes)]
 
 
-Evaluate = Callable[[Refit], Any]
-"""What is computed of a refit. It may run in another process."""
-
-
 def numbers_of(num_repetitions: int) -> Sequence[int]:
     """The numbers of so many refits. Raises ``ValueError`` for fewer than 2."""
     return range(check_integer("num_repetitions", num_repetitions, least=2))
+
+
+STAGE = "repeat the fit"
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is done for each number."""
+
+    refits: Refits
+    evaluate: Callable[[Refit], Any]
+    seed: int
+
+    def __call__(self, number: int) -> Any:
+        return self.evaluate(self.refits.refit(number, self.seed))
+
+
+def repeated(
+    refits: Refits,
+    evaluate: Callable[[Refit], Any],
+    numbers: Sequence[int],
+    *,
+    seed: int = 0,
+    num_processes: int | None = None,
+    progress: Progress = silent,
+) -> list[Any]:
+    """What is computed of each refit, in order. The result does not depend on the processes.
+
+    The first two are computed here. The second tells how long the others will take, the first one
+    may have had to compile. Short work stays in this process; so does a function that cannot be
+    sent to others.
+
+    Args:
+        refits: The release.
+        evaluate: What to compute of each.
+        numbers: The numbers of the refits.
+        seed: Of the simulated rows and noise.
+        num_processes: How many processes may be used; ``None`` for as many as there are cores.
+        progress: Told of the steps.
+    """
+    task = _Task(refits, evaluate, seed)
+    found = [task(number) for number in numbers[:1]]
+    begun = time.perf_counter()
+    found += [task(number) for number in numbers[1:2]]
+    seconds, left = time.perf_counter() - begun, numbers[2:]
+    processes = _num_processes(num_processes, len(left), seconds)
+    results = _in_processes(task, left, processes) if processes > 1 else map(task, left)
+    for _ in progress(left, STAGE):
+        found.append(next(results))
+    return found
+
+
+def _num_processes(wanted: int | None, number: int, seconds: float) -> int:
+    """How many processes are worth their start."""
+    # Seconds of work from which on other processes are started: each takes a few seconds to start.
+    worth_processes = 20.0
+    if wanted is not None and (isinstance(wanted, bool) or wanted < 1):
+        raise ValueError(f"num_processes must be at least 1, got {wanted!r}.")
+    if wanted is None and seconds * number < worth_processes:
+        return 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(min(cores or 1 if wanted is None else wanted, number), 1)
+
+
+def _in_processes(task: _Task, numbers: Sequence[int], processes: int) -> Iterator[Any]:
+    """The results in order, as they come. Each process computes on one core.
+
+    What cannot be sent to other processes is computed here.
+    """
+    parallel = Parallel(n_jobs=processes, backend="loky", return_as="generator")
+    told = 0
+    try:
+        for result in parallel(delayed(_alone)(task, number) for number in numbers):
+            yield result
+            told += 1
+    except pickle.PicklingError:
+        yield from map(task, numbers[told:])
+
+
+def _alone(task: _Task, number: int) -> Any:
+    """A task in a process of its own, which shares the cores with others."""
+    import torch
+
+    torch.set_num_threads(1)
+    return task(number)

@@ -12,12 +12,10 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import MISSING, code_labels
 from sdv_privpgd.columns.merging import Merging
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.estimate.noisy_tables import made_once
+from sdv_privpgd.estimate.noisy_tables import made_once, own_variance
 from sdv_privpgd.inference.linear import LinearEstimate
-from sdv_privpgd.inference.rounding import own_variance
-from sdv_privpgd.pipeline import Release
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.methods.pipeline import Release
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
 
 MEASURED, CONSISTENT = "measured", "consistent"
 

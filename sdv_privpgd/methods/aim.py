@@ -1,6 +1,6 @@
 """AIM: each round measures the marginal that the model fits worst, with budgets that grow."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,26 +8,13 @@ import numpy as np
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.methods.approximation import (
-    affordable,
-    expected_noise,
-    measured_cliques,
-    model_errors,
-)
+from sdv_privpgd.methods.adaptive import affordable, expected_noise, measured_cliques, model_errors
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.importance import Importance, whole_weight
 from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.workload import checked_workload, downward_closure
+from sdv_privpgd.methods.workload import Importance, checked_workload, downward_closure
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import MarginalQuery
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
-
-_MEASURING = Fraction(9, 10)
-"""Share of a round's mu^2 for the measurement; the rest pays for the choice."""
-
-_ANNEALING = 4
-"""A round's mu^2 grows by this factor when a measurement told nothing: its noise halves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +83,10 @@ class AIM(EngineMethod):
         self, curator: Curator, engine: Engine, *, progress: Progress = silent
     ) -> list[Measurement]:
         """Measures the 1-way marginals, then one a round, with all that is left of the budget."""
+        # A round's mu^2 grows by this factor when a measurement told nothing: its noise halves.
+        annealing = 4
+        # Share of a round's mu^2 for the measurement; the rest pays for the choice.
+        measuring = Fraction(9, 10)
         domain, budget = curator.domain, curator.ledger.remaining
         if len(domain) < 2:
             return Independent().run(curator, engine, progress=progress)
@@ -105,7 +96,7 @@ class AIM(EngineMethod):
         one_way = [MarginalQuery(clique) for clique in weights if len(clique) == 1]
         measured = curator.measure(
             one_way,
-            len(one_way) * _MEASURING * step if len(weights) > 1 else budget,
+            len(one_way) * measuring * step if len(weights) > 1 else budget,
             what="1-way marginals",
             progress=progress,
         )
@@ -126,26 +117,18 @@ class AIM(EngineMethod):
             )
             total = estimate_total(domain, curator.measurements).value
             noise = {
-                clique: expected_noise(curator.ledger, domain, clique, _MEASURING * step)
+                clique: expected_noise(curator.ledger, domain, clique, measuring * step)
                 for clique in candidates
             }
-            scores = model_errors(
-                domain,
-                model,
-                total,
-                {clique: round(noise[clique]) for clique in candidates},
-                {
-                    clique: weights[clique] * whole_weight(clique, self.importance)
-                    for clique in candidates
-                },
-            )
+            scores = [
+                replace(score, weight=weights[score.clique] * score.weight)
+                for score in model_errors(domain, model, total, noise, self.importance)
+            ]
             chosen = candidates[
-                curator.select(scores, (1 - _MEASURING) * step, what="worst fitted clique")
+                curator.select(scores, (1 - measuring) * step, what="worst fitted clique")
             ]
             measured += curator.measure(
-                [MarginalQuery(chosen)],
-                _MEASURING * step,
-                what=MarginalQuery(chosen).describe(),
+                [MarginalQuery(chosen)], measuring * step, what=MarginalQuery(chosen).describe()
             )
             cliques.append(chosen)
             if is_last:
@@ -154,7 +137,7 @@ class AIM(EngineMethod):
             before = model.marginal(chosen)
             model = engine.fit(domain, curator.measurements, warm_start=model)
             if total * np.abs(model.marginal(chosen) - before).sum() <= noise[chosen]:
-                step *= _ANNEALING
+                step *= annealing
         shares.reach(1.0)
         return measured
 

@@ -1,30 +1,29 @@
-"""Where pairs are too many for tables over codes: all of them coarsely, and a choice of few.
+"""Where tables over codes are too many or too large: all pairs and triples over groups of codes.
 
 A table over a few groups of codes has few cells. All pairs over groups take little time and memory,
 and their sums over large regions have little noise, also where a cell of a pair's codes would drown
 in it. What they say of the strength of dependence decides which pairs are measured over codes.
+Triples over groups tell what pairs leave open about three attributes, and locate the mass of each
+pair far more sharply than a pair's many cells do for the same budget.
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from statistics import fmean
 
 import numpy as np
 
-from sdv_privpgd.base.domain import Clique, Grouping, in_words
+from sdv_privpgd.base.domain import Clique, Domain, Grouping, in_words
 from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
-from sdv_privpgd.estimate.denoising import denoised
+from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups, signal_variances
 from sdv_privpgd.estimate.effects import independent
-from sdv_privpgd.estimate.groups import equal_groups, over_groups
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.methods.importance import Importance, clique_weights
-from sdv_privpgd.methods.triples import FINE_GROUPS, GROUPS
+from sdv_privpgd.methods.workload import Importance, clique_weights, is_for_important
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
 
 COARSE_SHARE = Fraction(3, 10)
 """The part of the pairs' mu^2 for tables over groups. On 100,000 simulated rows of 100 columns at
@@ -142,4 +141,165 @@ def _strengths(tables: ConsistentTables, progress: Progress) -> dict[Clique, flo
         pair: float(np.abs(counts - independent(tables, pair)).sum())
         for pair, counts in denoised(tables, progress, "compare").tables.items()
         if all(len(groups) > 1 for groups in tables.support(pair))
+    }
+
+
+GROUPS = 4
+"""Groups of each attribute. On Adult and ACS Income four are better than six or eight, whose tables
+are noisier."""
+
+FINE_GROUPS = 8
+"""Groups of each attribute where triples with an important attribute alone are asked for, if the
+noise can pay for them: a model that learns from the rows gains by finer conditions."""
+
+MOST = 400
+"""The largest number of triples that are measured: about as many as 14 attributes have. The time
+of the finish grows with them, and so does the noise of each."""
+
+
+def measure_triples(
+    curator: Curator,
+    triples: Sequence[Clique],
+    mu_squared: Fraction,
+    importance: Importance,
+    *,
+    progress: Progress,
+) -> list[Measurement]:
+    """Returns one measurement a triple, of which there must be some.
+
+    The groups hold about equal shares of the records. There are eight of each attribute if some
+    attribute is important and a cell then still holds, on average, as many records as the noise's
+    standard deviation; else four. If there are more than 400 triples, those whose pairs depend most
+    on each other are measured. Noisy answers alone decide all of this.
+    """
+    tables = consistent_tables(curator.domain, curator.measurements)
+    triples = _strongest(curator.domain, triples, tables, progress)
+    number = GROUPS
+    if is_for_important(importance) and _can_pay(curator, triples, tables, mu_squared):
+        number = FINE_GROUPS
+    # Groups that were asked about before are asked about again: their answers can be averaged.
+    grouping = _asked_before(curator, triples) or Grouping.of(
+        {name: equal_groups(counts, number) for name, counts in tables.one_way.items()}
+    )
+    for known in tables.grouped:  # sums over the same groups say more together
+        if max(known.domain.sizes) == number:
+            grouping = known
+    return curator.measure(
+        [GroupedMarginalQuery(triple, grouping) for triple in triples],
+        mu_squared,
+        what="3-way marginals in groups",
+        progress=progress,
+    )
+
+
+def _asked_before(curator: Curator, triples: list[Clique]) -> Grouping | None:
+    """The last grouping of which such triples were measured."""
+    queries = [known.query for known in curator.measurements]
+    found = [
+        query.grouping
+        for query in queries
+        if isinstance(query, GroupedMarginalQuery) and query.clique in triples
+    ]
+    return found[-1] if found else None
+
+
+def _can_pay(
+    curator: Curator, triples: list[Clique], tables: ConsistentTables, mu_squared: Fraction
+) -> bool:
+    """Whether a cell of fine groups holds as many records as its noise on average."""
+    ledger, domain = curator.ledger, curator.domain
+    squared = sum(
+        MarginalQuery(triple).l2_sensitivity_squared(ledger.adjacency) for triple in triples
+    )
+    stddev = stddev_for(ledger.rows_counted**2 * squared, mu_squared)
+    cells = [
+        math.prod(min(size, FINE_GROUPS) for size in domain.shape(triple)) for triple in triples
+    ]
+    return tables.total >= stddev * fmean(cells)
+
+
+def has_triples(domain: Domain) -> bool:
+    """Whether at least three attributes have more than one code."""
+    return sum(size > 1 for size in domain.sizes) > 2
+
+
+def triples_among(domain: Domain, pairs: Sequence[Clique], importance: Importance) -> list[Clique]:
+    """The triples of attributes that can vary, each two of which are among the pairs.
+
+    If some of them have an important attribute, those alone. Pairs are in the domain's order.
+    """
+    sizes = dict(zip(domain.attributes, domain.sizes, strict=True))
+    partners: dict[str, dict[str, None]] = {name: {} for name in domain.attributes}
+    for first, second in pairs:
+        if sizes[first] > 1 and sizes[second] > 1:
+            partners[first][second] = None
+    found = [
+        (first, second, third)
+        for first, others in partners.items()
+        for second in others
+        for third in partners[second]
+        if third in others
+    ]
+    return [
+        triple for triple, weight in clique_weights(found, importance).items() if weight > 1
+    ] or found
+
+
+def _strongest(
+    domain: Domain, triples: Sequence[Clique], tables: ConsistentTables, progress: Progress
+) -> list[Clique]:
+    """The triples; of too many, those with the strongest pairs."""
+    if len(triples) <= MOST:
+        return list(triples)
+    strengths = {pair: float(own.sum()) for pair, own in signal_variances(tables, progress).items()}
+    of_pairs = [
+        sum(strengths.get(pair, 0.0) for pair in domain.project(triple).cliques(2))
+        for triple in triples
+    ]
+    kept = np.argsort(-np.array(of_pairs), kind="stable")[:MOST]
+    return [triples[place] for place in sorted(kept.tolist())]
+
+
+def most_helpful(
+    signals: Mapping[Clique, np.ndarray],
+    variances: Mapping[Clique, float],
+    levels: Sequence[float],
+    budget: float,
+    weights: Mapping[Clique, float] | None = None,
+) -> dict[Clique, float]:
+    """Chooses how much more to measure of each clique to lower the expected square error most.
+
+    Args:
+        signals: The variances of each clique's signal along orthogonal directions.
+        variances: The variance of the noise that each clique was measured with.
+        levels: The amounts to choose from, ascending from 0, in units of what the clique's first
+            measurement cost: level 1 halves the variance of its noise.
+        budget: The most that all cliques together may cost, in units of a clique of weight 1.
+        weights: What the first measurement of a clique cost, in the same units; 1 where none is
+            given. Budgets in this ratio are best if square errors count weight^2 times.
+
+    Returns:
+        The cliques above level 0, each with its level. A unit spent on a higher step saves less
+        than one spent on the step before, so it is best to take steps in the order of what they
+        save.
+    """
+    cliques, weights = list(signals), weights or {}
+    own = np.array([weights.get(clique, 1.0) for clique in cliques])[:, None]
+    costs = own * np.diff(levels)
+    errors = np.array(
+        [
+            [
+                (signal * variances[clique] / (signal * (1 + level) + variances[clique])).sum()
+                for level in levels
+            ]
+            for clique, signal in signals.items()
+        ]
+    )
+    saved = -np.diff(own**2 * errors, axis=1) / costs
+    order = np.argsort(-saved, axis=None, kind="stable")
+    paid = np.cumsum(costs.ravel()[order])
+    steps = order[: np.searchsorted(paid, budget, side="right")] // (len(levels) - 1)
+    reached = np.bincount(steps, minlength=len(cliques))
+    return {
+        clique: levels[step] for clique, step in zip(cliques, reached.tolist(), strict=True) if step
     }

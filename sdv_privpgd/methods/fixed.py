@@ -8,8 +8,7 @@ from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import MarginalQuery
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
 
 
@@ -103,7 +102,4 @@ class Independent(EngineMethod):
         return AllKWay(degree=1).run(curator, engine, progress=progress)
 
 
-METHODS = {
-    "independent": Independent,
-    "private_gsd": partial(AllKWay, engine="private_gsd"),
-}
+METHODS = {"independent": Independent, "private_gsd": partial(AllKWay, engine="private_gsd")}

@@ -1,22 +1,22 @@
 """What a method is: it asks a curator, and makes a model of the answers. Public."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
 from itertools import pairwise
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from sdv_privpgd import methods
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.estimate.structural_zeros import Possible
-from sdv_privpgd.methods.importance import checked_importance
-from sdv_privpgd.methods.workload import checked_workload
+from sdv_privpgd.estimate.consistency import Possible
+from sdv_privpgd.methods.workload import checked_importance, checked_workload
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Query
+from sdv_privpgd.privacy.queries import Measurement, Query
 from sdv_privpgd.synthesize.engine import TABLES, Engine, Model
 
 if TYPE_CHECKING:
@@ -281,3 +281,40 @@ def require_model(
     reason = engine.refusal(domain, cliques)
     if reason is not None:
         raise MatchError(f"{asking} does not go with {type(engine).__name__} here: {reason}")
+
+
+def named_methods() -> Mapping[str, Callable[[], Method]]:
+    """Returns what makes the method of each name: all ``METHODS`` of the files of this folder."""
+    files = (
+        import_module(f"{methods.__name__}.{each.name}") for each in iter_modules(methods.__path__)
+    )
+    return {name: make for file in files for name, make in getattr(file, "METHODS", {}).items()}
+
+
+def method_of(method: Any, *, seed: int = 0) -> Method:
+    """Returns the method of a name, or the same method. Engines that are named get the seed.
+
+    Args:
+        method: A name, such as ``"aim"``, a name with that of another engine, such as
+            ``"aim+particles"``, or a ``Method``.
+        seed: Of an engine that is named.
+
+    Raises:
+        ValueError: For anything else.
+    """
+    if isinstance(method, Method):
+        return method.seeded(seed)
+    known = named_methods()
+    if isinstance(method, str):
+        if method in known:
+            return known[method]().seeded(seed)
+        name, plus, engine = method.rpartition("+")
+        if plus and name in known and engine in ENGINES:
+            made = known[name]()
+            if isinstance(made, EngineMethod):
+                return replace(made, engine=engine_of(engine, seed=seed))
+    raise ValueError(
+        f"method must be one of {tuple(sorted(known))}, one of them with another engine of "
+        f"{tuple(ENGINES)}, such as 'aim+particles', or a Method such as AIM(max_megabytes=20), "
+        f"got {method!r}."
+    )

@@ -6,23 +6,13 @@ from fractions import Fraction
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.methods.approximation import (
-    affordable,
-    count_rows,
-    measured_cliques,
-    model_errors,
-)
+from sdv_privpgd.methods.adaptive import affordable, count_rows, measured_cliques, model_errors
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.importance import Importance, whole_weight
 from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.workload import checked_workload
+from sdv_privpgd.methods.workload import Importance, checked_workload
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import MarginalQuery
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
-
-_SELECTING = Fraction(1, 10)
-"""Share of a round's mu^2 that pays for the choice."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +69,7 @@ class MWEM(EngineMethod):
         self, curator: Curator, engine: Engine, *, progress: Progress = silent
     ) -> list[Measurement]:
         """Returns one measurement a round, bought with all that is left of the budget."""
+        selecting = Fraction(1, 10)  # share of a round's mu^2 that pays for the choice
         domain = curator.domain
         if len(domain) < 2:
             return Independent().run(curator, engine, progress=progress)
@@ -101,10 +92,10 @@ class MWEM(EngineMethod):
                 model,
                 total,
                 {clique: domain.size(clique) for clique in candidates},
-                {clique: whole_weight(clique, self.importance) for clique in candidates},
+                self.importance,
             )
             chosen = candidates[
-                curator.select(scores, _SELECTING * step, what="worst fitted clique")
+                curator.select(scores, selecting * step, what="worst fitted clique")
             ]
             # The measurement gets all that the choice left of the round; a free choice leaves all.
             measured += curator.measure(

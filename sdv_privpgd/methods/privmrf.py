@@ -10,29 +10,19 @@ from sdv_privpgd.base.arguments import check_fields, check_integer, check_positi
 from sdv_privpgd.base.domain import Clique, in_words
 from sdv_privpgd.base.progress import Progress, one_step, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.methods.approximation import count_rows, expected_noise, whole_counts
-from sdv_privpgd.methods.dependence import dependences, measure_dependences
-from sdv_privpgd.methods.dependence_graph import dependence_graph
-from sdv_privpgd.methods.first_tables import first_tables
-from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.importance import (
-    Importance,
-    clique_weights,
-    whole_weight,
+from sdv_privpgd.methods.adaptive import count_rows, expected_noise, model_errors
+from sdv_privpgd.methods.dependence import (
+    dependence_graph,
+    dependences,
+    first_tables,
+    measure_dependences,
 )
+from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.method import EngineMethod
+from sdv_privpgd.methods.workload import Importance, clique_weights
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import MarginalQuery, ModelErrorQuery
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement, ModelErrorQuery
 from sdv_privpgd.synthesize.engine import Engine, Model
-
-_GRAPH, _CHOICES = Fraction(1, 10), Fraction(1, 10)
-"""Shares of mu^2 for the dependences of all pairs, and for the choices of later tables."""
-
-_LATER = Fraction(4, 5)
-"""Later tables for each attribute."""
-
-_MOST_ROUNDS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,20 +99,23 @@ class PrivMRF(EngineMethod):
         self, curator: Curator, engine: Engine, *, progress: Progress = silent
     ) -> list[Measurement]:
         """The dependences, and the first and later tables; spends all that is left."""
+        later_tables = Fraction(4, 5)  # later tables for each attribute
+        # Shares of mu^2 for the dependences of all pairs, and for the choices of later tables.
+        for_graph, for_choices = Fraction(1, 10), Fraction(1, 10)
         domain, budget = curator.domain, curator.ledger.remaining
         if len(domain) < 2:
             return Independent().run(curator, engine, progress=progress)
         measured = count_rows(curator)
         pairs = [pair for pair in domain.cliques(2) if min(domain.shape(pair)) > 1]
-        measured += measure_dependences(curator, pairs, _GRAPH * budget, progress)
+        measured += measure_dependences(curator, pairs, for_graph * budget, progress)
         total = estimate_total(domain, curator.measurements).value
         known = dependences(curator.measurements)
         weights = clique_weights(known, self.importance)
         dependence = {pair: weights[pair] * known[pair] / (2 * total) for pair in known}
         with one_step(progress, "compare"):
             graph = dependence_graph(domain, dependence, self.max_megabytes * 2**17)
-        number = int(_LATER * len(domain))
-        choices = _CHOICES * budget
+        number = int(later_tables * len(domain))
+        choices = for_choices * budget
         step = (curator.ledger.remaining - choices) / (len(domain) + number)
 
         def is_useful(clique: Clique) -> bool:
@@ -174,8 +167,9 @@ class PrivMRF(EngineMethod):
         progress: Progress,
     ) -> list[Measurement]:
         """Rounds of choosing and measuring; spends all that is left."""
+        most_rounds = 8
         domain, rng = curator.domain, np.random.default_rng(self.seed)
-        rounds = max(min(len(domain) // 2, _MOST_ROUNDS), 1)
+        rounds = max(min(len(domain) // 2, most_rounds), 1)
         measured: list[Measurement] = []
         model = None
         for turn in progress(range(rounds), "select"):
@@ -204,15 +198,11 @@ class PrivMRF(EngineMethod):
         self, curator: Curator, model: Model, cliques: Sequence[Clique], step: Fraction
     ) -> list[ModelErrorQuery]:
         total = estimate_total(curator.domain, curator.measurements).value
-        return [
-            ModelErrorQuery(
-                clique=clique,
-                expected=whole_counts(total * model.marginal(clique)),
-                bias=round(expected_noise(curator.ledger, curator.domain, clique, step)),
-                weight=whole_weight(clique, self.importance),
-            )
+        biases = {
+            clique: expected_noise(curator.ledger, curator.domain, clique, step)
             for clique in cliques
-        ]
+        }
+        return model_errors(curator.domain, model, total, biases, self.importance)
 
 
 class _Pool:

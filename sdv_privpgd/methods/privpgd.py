@@ -12,30 +12,30 @@ import numpy as np
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_share
 from sdv_privpgd.base.domain import Clique, Domain, in_words
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.estimate.consistency import consistent_tables
+from sdv_privpgd.estimate.consistency import Possible, consistent_tables
 from sdv_privpgd.estimate.denoising import signal_variances
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.estimate.structural_zeros import Possible
-from sdv_privpgd.methods.allocation import most_helpful
 from sdv_privpgd.methods.coarse_pairs import (
     COARSE_SHARE,
     EACH,
+    has_triples,
     measure_coarsely,
+    measure_triples,
+    most_helpful,
     pairs_paid_for,
     promising_pairs,
+    triples_among,
 )
-from sdv_privpgd.methods.importance import (
+from sdv_privpgd.methods.method import EngineMethod
+from sdv_privpgd.methods.workload import (
     Importance,
+    checked_workload,
     clique_weights,
     important_cliques,
 )
-from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.triples import has_triples, measure_triples, triples_among
-from sdv_privpgd.methods.workload import checked_workload
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
 
 if TYPE_CHECKING:
@@ -47,10 +47,6 @@ it, at most ``_LARGEST``, and nothing below ``_SMALLEST``. Chosen on Adult and B
 0.2, where the relative noise is 0.09 and 0.07, shares of 0.1 to 0.2 lower all errors; at 2.5
 they raise the errors of the pairs."""
 
-
-_OF_MANY = Fraction(1, 20)
-"""The least such share where pairs are too many: tables over groups say nothing of single codes,
-and some attributes are in no other table."""
 
 MOST_PAIRS = 1_225
 """The pairs of 50 columns. At epsilon 1 and 100,000 simulated rows the errors of 50 columns are the
@@ -197,6 +193,9 @@ class PrivPGD(EngineMethod):
 
         Where there are too many pairs, the coarse ones come before those over codes.
         """
+        # The least such share where pairs are too many: tables over groups say nothing of single
+        # codes, and some attributes are in no other table.
+        of_many = Fraction(1, 20)
         domain = curator.domain
         wanted = checked_workload(domain, self.pairs) if self.pairs else ()
         kept = curator.ledger.remaining * Fraction(self.triples)
@@ -206,7 +205,7 @@ class PrivPGD(EngineMethod):
         are_many = len(pairs) > self.most_pairs
         share = _one_way_share(curator) if self.columns else Fraction(0)
         if are_many and self.columns:
-            share = max(share, _OF_MANY)
+            share = max(share, of_many)
         one_way = []
         if share:
             one_way = curator.measure(

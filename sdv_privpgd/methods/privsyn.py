@@ -10,21 +10,16 @@ import numpy as np
 from sdv_privpgd.base.arguments import check_fields, check_integer
 from sdv_privpgd.base.domain import Clique, Domain, in_words
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.methods.approximation import modelled_together
-from sdv_privpgd.methods.combining import combined
+from sdv_privpgd.methods.adaptive import modelled_together
 from sdv_privpgd.methods.dependence import dependences, measure_dependences
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.importance import Importance, clique_weights
 from sdv_privpgd.methods.method import EngineMethod
+from sdv_privpgd.methods.workload import Importance, clique_weights
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import MarginalQuery
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
-
-_DEPENDENCES, _ONE_WAY = Fraction(1, 10), Fraction(1, 10)
-"""Shares of mu^2 for the dependences of all pairs and for the 1-way marginals."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,14 +84,16 @@ class PrivSyn(EngineMethod):
         self, curator: Curator, engine: Engine, *, progress: Progress = silent
     ) -> list[Measurement]:
         """The dependences, 1-way marginals and chosen tables; spends all that is left."""
+        # Shares of mu^2 for the dependences of all pairs and for the 1-way marginals.
+        for_dependences, for_one_way = Fraction(1, 10), Fraction(1, 10)
         domain, budget = curator.domain, curator.ledger.remaining
         if len(domain) < 2:
             return Independent().run(curator, engine, progress=progress)
         varied = [pair for pair in domain.cliques(2) if min(domain.shape(pair)) > 1]
-        measured = measure_dependences(curator, varied, _DEPENDENCES * budget, progress)
+        measured = measure_dependences(curator, varied, for_dependences * budget, progress)
         dependence = dependences(curator.measurements)
         weights = clique_weights(dependence, self.importance)
-        left = (1 - _DEPENDENCES - _ONE_WAY) * budget
+        left = (1 - for_dependences - for_one_way) * budget
         pairs = dense_pairs(
             {pair: weights[pair] * known for pair, known in dependence.items()},
             domain,
@@ -105,7 +102,7 @@ class PrivSyn(EngineMethod):
         pairs = modelled_together(engine, domain, pairs)
         measured += curator.measure(
             [MarginalQuery(clique) for clique in domain.cliques(1)],
-            _ONE_WAY * budget if pairs else curator.ledger.remaining,
+            for_one_way * budget if pairs else curator.ledger.remaining,
             what="all 1-way marginals",
             progress=progress,
         )
@@ -166,6 +163,68 @@ def _tables(curator: Curator, cliques: Sequence[Clique], progress: Progress) -> 
             what=f"marginals of {cells:,} cells: {in_words(by_cells[cells])}",
         )
     return measured
+
+
+def combined(domain: Domain, pairs: Sequence[Clique], max_cells: int) -> list[Clique]:
+    """The cliques to measure in place of pairs, in the domain's order: larger ones come first.
+
+    Zhang et al. 2021 (PrivSyn): in the graph of the pairs, the largest clique of three attributes
+    or more is taken that has at most ``max_cells`` cells, and at most two attributes with those
+    that were taken before. Pairs that no clique holds stay as they are.
+    """
+    axes = [tuple(sorted(domain.axes(pair))) for pair in pairs]
+    near = [set() for _ in domain.attributes]
+    for a, b in axes:
+        near[a].add(b)
+        near[b].add(a)
+    taken: list[tuple[int, ...]] = []
+    used: set[int] = set()
+    while len(found := _largest(domain, near, used, max_cells)) > 2:
+        taken.append(found)
+        used |= set(found)
+    left = [pair for pair in axes if not any(set(pair) <= set(clique) for clique in taken)]
+    return [tuple(domain.attributes[axis] for axis in clique) for clique in [*taken, *left]]
+
+
+def _largest(
+    domain: Domain, near: Sequence[set[int]], used: set[int], max_cells: int
+) -> tuple[int, ...]:
+    """The first of the largest cliques that may be taken, as axes; () where there is none."""
+    # Cliques that are looked at in one search; among more, the largest found by then is taken.
+    most_visits = 20_000
+    best: tuple[int, ...] = ()
+    visits = 0
+
+    def most(cells: int, candidates: Sequence[int], number_used: int) -> int:
+        """How many of the candidates could be added at most, if all were neighbors."""
+        number = 0
+        for axis in sorted(candidates, key=lambda axis: domain.sizes[axis]):
+            number_used += axis in used
+            if axis in used and number_used > 2:
+                continue
+            cells *= domain.sizes[axis]
+            if cells > max_cells:
+                break
+            number += 1
+        return number
+
+    def grow(clique: tuple[int, ...], cells: int, candidates: list[int], number_used: int) -> None:
+        nonlocal best, visits
+        visits += 1
+        if len(clique) > len(best):
+            best = clique
+        for place, axis in enumerate(candidates):
+            if visits > most_visits:
+                return
+            if len(clique) + most(cells, candidates[place:], number_used) <= len(best):
+                return
+            now_used = number_used + (axis in used)
+            if now_used <= 2 and cells * domain.sizes[axis] <= max_cells:
+                later = [other for other in candidates[place + 1 :] if other in near[axis]]
+                grow((*clique, axis), cells * domain.sizes[axis], later, now_used)
+
+    grow((), 1, [axis for axis in range(len(domain)) if near[axis]], 0)
+    return best
 
 
 METHODS = {"privsyn": PrivSyn}

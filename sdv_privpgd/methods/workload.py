@@ -1,7 +1,11 @@
-"""Workloads: the cliques on which accuracy is wanted, and all those whose marginals help it."""
+"""Workloads: the cliques on which accuracy is wanted, and which attributes matter more. Public."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import is_dataclass, replace
 from itertools import combinations
+from numbers import Real
+from typing import Any
 
 from sdv_privpgd.base.domain import Clique, Domain
 
@@ -43,3 +47,86 @@ def downward_closure(workload: Iterable[Clique]) -> dict[Clique, int]:
     return {
         subset: sum(len(set(subset) & set(clique)) for clique in workload) for subset in subsets
     }
+
+
+Importance = Mapping[str, float]
+"""By attribute, how many times the budget of another pair a pair with it gets."""
+
+Target = str | Sequence[str] | Importance | None
+"""A column that is to be predicted, several, or importances by name."""
+
+TARGET = 6.0
+"""The importance of a column that is to be predicted."""
+
+
+def importance_of(target: Target) -> dict[str, float]:
+    """The importances that are meant by a column to predict, by several, or by factors.
+
+    Raises ``ValueError`` for anything else.
+    """
+    if target is None or isinstance(target, Mapping):
+        return checked_importance(target)
+    names = [target] if isinstance(target, str) else target
+    if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
+        return dict.fromkeys(names, TARGET)
+    raise ValueError(
+        "target must be the name of a column, a list of names, or a dictionary from names to "
+        f"factors, got {target!r}."
+    )
+
+
+def weighed(method: Any, importance: Importance) -> Any:
+    """Returns the method with these importances; ``ValueError`` if it cannot weigh."""
+    if not importance:
+        return method
+    held = getattr(method, "importance", None)
+    if held is None or not is_dataclass(method):
+        raise ValueError(
+            f"{type(method).__name__} asks the same of all columns: it takes no target."
+        )
+    if held:
+        raise ValueError("Give target to the fit, or importance to the method, and not both.")
+    return replace(method, importance=importance)  # pyright: ignore[reportArgumentType]
+
+
+def whole_weight(clique: Clique, importance: Importance) -> int:
+    """What a score of a clique counts beside others: its importance, as a whole number."""
+    return round(clique_weights([clique], importance)[clique])
+
+
+def checked_importance(importance: Importance | None) -> dict[str, float]:
+    """The importances as floats. Raises ``ValueError`` unless each is a number of at least 1."""
+    if not isinstance(importance, Mapping | None):
+        raise ValueError(
+            f"target and importance map columns to numbers of at least 1, got {importance!r}."
+        )
+    found = {}
+    for name, factor in (importance or {}).items():
+        if isinstance(factor, bool) or not isinstance(factor, Real) or not 1 <= factor < math.inf:
+            raise ValueError(
+                f"The importance of {name!r} must be a number of at least 1, got {factor!r}."
+            )
+        found[str(name)] = float(factor)
+    return found
+
+
+def clique_weights(cliques: Iterable[Clique], importance: Importance) -> dict[Clique, float]:
+    """For each clique the largest importance of its attributes; those without one have 1."""
+    return {clique: max(importance.get(name, 1.0) for name in clique) for clique in cliques}
+
+
+def is_for_important(importance: Importance) -> bool:
+    """Whether some attribute is more important than others."""
+    return any(factor > 1 for factor in importance.values())
+
+
+def important_cliques(domain: Domain, degree: int, importance: Importance) -> list[Clique]:
+    """The cliques of so many attributes that can vary, one of them important.
+
+    All cliques of attributes that can vary where no attribute is more important than another.
+    """
+    varied = [name for name, size in zip(domain.attributes, domain.sizes, strict=True) if size > 1]
+    cliques = domain.project(varied).cliques(degree)
+    weights = clique_weights(cliques, importance)
+    important = [clique for clique, weight in weights.items() if weight > 1]
+    return important or list(cliques)

@@ -18,41 +18,7 @@ from sdv_privpgd.metrics.pairs import l1_by_pair
 from sdv_privpgd.metrics.queries import IntervalQuery
 from sdv_privpgd.metrics.rows import Columns
 
-_SPARSITY = 3
-"""Columns of a query; a table with fewer uses all."""
-
-_LEVELS = 100
-"""Levels of a numeric column in the fidelity error."""
-
 Mode = Literal["paper", "tab_bench"]
-
-
-def range_query_error(
-    real: pd.DataFrame,
-    synthetic: pd.DataFrame,
-    *,
-    numeric: Collection[str],
-    mode: Mode = "paper",
-    num_queries: int = 1_000,
-    seed: int = 0,
-) -> float:
-    """The mean absolute error of random 3-way range and point queries: 0 to 1. Not private.
-
-    ``mode="paper"`` is the text's definition. ``"tab_bench"`` is that of the paper's code: the mean
-    over the prefixes of one, two and three columns of each query. That code draws columns from an
-    unseeded generator; here everything follows from the seed.
-
-    >>> real = pd.DataFrame({"age": [20, 30, 40, 50], "ward": ["A", "A", "B", "B"]})
-    >>> synthetic = real.assign(ward="A")
-    >>> range_query_error(real, real, numeric=["age"])
-    0.0
-    >>> range_query_error(real, synthetic, numeric=["age"]) > 0.1
-    True
-    """
-    found = range_errors(
-        real, synthetic, numeric=numeric, mode=mode, num_queries=num_queries, seed=seed
-    )
-    return float(np.mean(list(found.values())))
 
 
 def range_errors(
@@ -64,25 +30,30 @@ def range_errors(
     num_queries: int = 1_000,
     seed: int = 0,
 ) -> dict[str, float]:
-    """The absolute error of each random 3-way range and point query. Not private.
+    """The absolute error of each random 3-way range and point query: 0 to 1. Not private.
 
     A query draws three distinct columns uniformly. On a numeric column it draws two ends of a
     closed range, uniform from the real table's smallest to its largest number. On another column
     it draws one of the real table's categories, all with the same chance. Categories are numbered
     in the order in which the two tables first show them.
 
+    ``mode="paper"`` is the text's definition. ``"tab_bench"`` is that of the paper's code: the mean
+    over the prefixes of one, two and three columns of each query. That code draws columns from an
+    unseeded generator; here everything follows from the seed.
+
     >>> real = pd.DataFrame({"age": [20, 30, 40, 50], "ward": ["A", "A", "B", "B"]})
     >>> synthetic = real.assign(ward="A")
     >>> len(range_errors(real, synthetic, numeric=["age"], num_queries=10))
     10
     """
+    sparsity = 3  # columns of a query; a table with fewer uses all
     ours, theirs = _comparable(real, synthetic, numeric)
     generator = np.random.default_rng(seed)
     names = list(ours)
     spans = {name: _span(ours[name], name in numeric) for name in names}
     errors = {}
     for number in range(num_queries):
-        axes = generator.choice(len(names), size=min(_SPARSITY, len(names)), replace=False)
+        axes = generator.choice(len(names), size=min(sparsity, len(names)), replace=False)
         attributes = tuple(names[axis] for axis in axes)
         ends = [_ends(spans[name], name in numeric, generator) for name in attributes]
         lows, highs = zip(*ends, strict=True)
@@ -95,28 +66,14 @@ def range_errors(
     return errors
 
 
-def fidelity_error(
-    real: pd.DataFrame, synthetic: pd.DataFrame, *, numeric: Collection[str]
-) -> float:
-    """The mean over all pairs of the total variation distance of their tables. Not private.
-
-    It is half the L1 distance, 0 to 1. The paper's formula sums over pairs; its tables show means.
-
-    >>> real = pd.DataFrame({"age": [20, 30, 40, 50], "ward": ["A", "A", "B", "B"]})
-    >>> synthetic = real.assign(ward="A")
-    >>> fidelity_error(real, synthetic, numeric=["age"])
-    0.5
-    """
-    return float(np.mean(list(fidelity_by_pair(real, synthetic, numeric=numeric).values())))
-
-
 def fidelity_by_pair(
     real: pd.DataFrame, synthetic: pd.DataFrame, *, numeric: Collection[str]
 ) -> dict[Clique, float]:
     """The total variation distance of each pair's tables: 0 to 1. Not private.
 
     A numeric column is cut into 100 levels, round(99 (x − min) / (max − min)) with the extremes of
-    both tables together; a column of one number is one level, where the code divides by zero.
+    both tables together; a column of one number is one level, where the code divides by zero. The
+    paper's formula sums over pairs; its tables show means.
 
     >>> real = pd.DataFrame({"age": [20, 30, 40, 50], "ward": ["A", "A", "B", "B"]})
     >>> synthetic = real.assign(ward="A")
@@ -182,10 +139,11 @@ def _ends(
 
 def _levels(values: np.ndarray) -> np.ndarray:
     """The levels of numbers, int64; what is no number has a level after the others."""
+    num_levels = 100  # levels of a numeric column in the fidelity error
     finite = np.isfinite(values)
-    levels = np.full(len(values), _LEVELS, dtype=np.int64)
+    levels = np.full(len(values), num_levels, dtype=np.int64)
     if finite.any():
         low, high = values[finite].min(), values[finite].max()
         share = (values[finite] - low) / (high - low) if high > low else np.zeros(finite.sum())
-        levels[finite] = np.rint((_LEVELS - 1) * share).astype(np.int64)
+        levels[finite] = np.rint((num_levels - 1) * share).astype(np.int64)
     return levels

@@ -16,8 +16,6 @@ from sdv_privpgd.metrics.rows import Columns, centers, columns
 
 Task = Literal["classification", "regression"]
 
-_BATCH = 1_000
-
 
 def downstream_error(
     domain: Domain,
@@ -60,33 +58,6 @@ def downstream_error(
     return float(errors.mean())
 
 
-def ml_efficiency(
-    domain: Domain,
-    synthetic: np.ndarray,
-    test: np.ndarray,
-    label: str,
-    *,
-    nominal: Collection[str] = (),
-    seed: int = 0,
-) -> float:
-    """The mean over four models of their macro F1 on test rows: 0 to 1. Not private.
-
-    It follows the "machine learning efficiency" of Chen et al. 2025, who take CatBoost, XGBoost, a
-    random forest and a perceptron, each tuned on real rows. This function takes scikit-learn's
-    random forest, histogram gradient boosting, perceptron and logistic regression, untuned. So do
-    not compare its values with the paper's.
-
-    >>> from sdv_privpgd.base.domain import Domain
-    >>> domain = Domain(("age", "ill"), (8, 2))
-    >>> ages = np.arange(200) % 8
-    >>> test = np.stack([ages, ages > 3], axis=1)
-    >>> ml_efficiency(domain, test, test, "ill") > 0.9
-    True
-    """
-    scores = f1_by_model(domain, synthetic, test, label, nominal=nominal, seed=seed)
-    return float(np.mean(list(scores.values())))
-
-
 def f1_by_model(
     domain: Domain,
     synthetic: np.ndarray,
@@ -98,7 +69,10 @@ def f1_by_model(
 ) -> dict[str, float]:
     """The macro F1 on test rows of each model trained on synthetic ones. Not private.
 
-    The mean is over the classes of the test rows.
+    The mean is over the classes of the test rows. Over the models it is the "machine learning
+    efficiency" of Chen et al. 2025, who take CatBoost, XGBoost, a random forest and a perceptron,
+    each tuned on real rows. These are scikit-learn's, untuned. So do not compare their values with
+    the paper's.
 
     The two models of trees get codes. The other two get a column for each code of a nominal
     attribute, and the standardized position in [0, 1] of other attributes.
@@ -110,6 +84,7 @@ def f1_by_model(
     >>> sorted(f1_by_model(domain, test, test, "ill"))
     ['gradient boosting', 'logistic regression', 'perceptron', 'random forest']
     """
+    batch = 1_000
     need("f1_by_model", "sklearn")
     # scikit-learn takes seconds to import, and most metrics do without.
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -126,7 +101,7 @@ def f1_by_model(
     as_vectors = [_vectors(domain, table, features, nominal) for table in (trained, tested)]
     # No early stopping, because it splits off rows by label and fails for a label's only row.
     perceptron = MLPClassifier(
-        batch_size=min(_BATCH, len(synthetic)),  # pyright: ignore[reportArgumentType]
+        batch_size=min(batch, len(synthetic)),  # pyright: ignore[reportArgumentType]
         max_iter=50,
         random_state=seed,
     )

@@ -13,15 +13,11 @@ from sdv_privpgd.metrics.conditional import (
     linear_threshold_errors,
     mixed_marginal_errors,
 )
-from sdv_privpgd.metrics.decoded import fidelity_error, range_query_error
-from sdv_privpgd.metrics.learning import Task, downstream_error, ml_efficiency
-from sdv_privpgd.metrics.pairs import covariance_error, mean_l1, mean_sw1
-from sdv_privpgd.metrics.queries import (
-    NoQueriesError,
-    counting_query_error,
-    threshold_query_error,
-)
-from sdv_privpgd.metrics.rows import columns
+from sdv_privpgd.metrics.decoded import fidelity_by_pair, range_errors
+from sdv_privpgd.metrics.learning import Task, downstream_error, f1_by_model
+from sdv_privpgd.metrics.pairs import covariance_error, l1_by_pair, sw1_by_pair
+from sdv_privpgd.metrics.queries import NoQueriesError, counting_errors, threshold_errors
+from sdv_privpgd.metrics.rows import average, columns
 
 
 def scores(
@@ -66,28 +62,28 @@ def scores(
     ['counting', 'covariance', 'covariance_to_real', 'half_l1', 'l1', 'sw1', 'threshold']
     """
     found = {
-        "sw1": mean_sw1(domain, real, synthetic, seed=seed),
-        "l1": mean_l1(domain, real, synthetic),
+        "sw1": average(sw1_by_pair(domain, real, synthetic, seed=seed)),
+        "l1": average(l1_by_pair(domain, real, synthetic)),
         "covariance": covariance_error(domain, real, synthetic, relative_to="synthetic"),
         "covariance_to_real": covariance_error(domain, real, synthetic),
-        "threshold": threshold_query_error(domain, real, synthetic, seed=seed),
+        "threshold": average(threshold_errors(domain, real, synthetic, seed=seed)),
     }
     found["half_l1"] = found["l1"] / 2
     with suppress(NoQueriesError):
-        found["counting"] = counting_query_error(domain, real, synthetic, seed=seed)
+        found["counting"] = average(counting_errors(domain, real, synthetic, seed=seed))
     if test is not None:
         numeric = [name for name in domain.attributes if name not in nominal]
         # They are clipped as in the other metrics.
         tables = [pd.DataFrame(columns(domain, codes)) for codes in (test, synthetic)]
-        found["range_query"] = range_query_error(*tables, numeric=numeric, seed=seed)
-        found["fidelity"] = fidelity_error(*tables, numeric=numeric)
+        found["range_query"] = average(range_errors(*tables, numeric=numeric, seed=seed))
+        found["fidelity"] = average(fidelity_by_pair(*tables, numeric=numeric))
     if label is not None:
         found |= _conditional(domain, real, synthetic, label, nominal, seed)
     if models and test is not None and label is not None:
         found["downstream"] = downstream_error(domain, synthetic, test, label, task=task, seed=seed)
         if task == "classification":
-            found["ml_efficiency"] = ml_efficiency(
-                domain, synthetic, test, label, nominal=nominal, seed=seed
+            found["ml_efficiency"] = average(
+                f1_by_model(domain, synthetic, test, label, nominal=nominal, seed=seed)
             )
     return found
 

@@ -12,15 +12,6 @@ import numpy as np
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.metrics.rows import Columns, centers, columns, ratio
 
-_SPARSITY = 3
-"""Attributes of a query; a domain with fewer uses all."""
-
-_SHARES = (0.05, 0.95)
-"""Smallest and largest share of the real rows that a counting query may hold."""
-
-_TRIES = 200
-"""Candidates per counting query that are tried before an error says that there are too few."""
-
 
 class NoQueriesError(ValueError):
     """Raised if almost no counting query holds a share of rows between 5 and 95 %."""
@@ -84,33 +75,6 @@ class ThresholdQuery:
         return float(np.count_nonzero(places > self.threshold) / len(places))
 
 
-def counting_query_error(
-    domain: Domain,
-    real: np.ndarray,
-    synthetic: np.ndarray,
-    *,
-    num_queries: int = 200,
-    seed: int = 0,
-) -> float:
-    """The relative error of random 3-way counting queries. Not private.
-
-    Σ |q(synthetic) − q(real)| / Σ q(real), equation (9) of the paper; infinite if only its
-    denominator is 0.
-
-    >>> from sdv_privpgd.base.domain import Domain
-    >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
-    >>> rng = np.random.default_rng(0)
-    >>> real = rng.integers(0, domain.sizes, (500, 3))
-    >>> synthetic = np.zeros_like(real)
-    >>> counting_query_error(domain, real, real)
-    0.0
-    >>> counting_query_error(domain, real, synthetic) > 0.5
-    True
-    """
-    errors = counting_errors(domain, real, synthetic, num_queries=num_queries, seed=seed)
-    return float(np.mean(list(errors.values())))
-
-
 def counting_errors(
     domain: Domain,
     real: np.ndarray,
@@ -119,7 +83,10 @@ def counting_errors(
     num_queries: int = 200,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Each counting query's error over the mean answer; they average to the error. Not private.
+    """The error of each random 3-way counting query over the mean answer. Not private.
+
+    Their mean is Σ |q(synthetic) − q(real)| / Σ q(real), equation (9) of the paper; infinite if
+    only its denominator is 0.
 
     >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
@@ -134,33 +101,6 @@ def counting_errors(
     return _relative_errors(queries, columns(domain, real), columns(domain, synthetic))
 
 
-def threshold_query_error(
-    domain: Domain,
-    real: np.ndarray,
-    synthetic: np.ndarray,
-    *,
-    num_queries: int = 200,
-    seed: int = 0,
-) -> float:
-    """The relative error of random 3-sparse threshold queries. Not private.
-
-    Σ |q(synthetic) − q(real)| / Σ q(real), equation (9) of the paper; infinite if only its
-    denominator is 0.
-
-    >>> from sdv_privpgd.base.domain import Domain
-    >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
-    >>> rng = np.random.default_rng(0)
-    >>> real = rng.integers(0, domain.sizes, (500, 3))
-    >>> synthetic = np.zeros_like(real)
-    >>> threshold_query_error(domain, real, real)
-    0.0
-    >>> threshold_query_error(domain, real, synthetic) > 0.5
-    True
-    """
-    errors = threshold_errors(domain, real, synthetic, num_queries=num_queries, seed=seed)
-    return float(np.mean(list(errors.values())))
-
-
 def threshold_errors(
     domain: Domain,
     real: np.ndarray,
@@ -169,7 +109,10 @@ def threshold_errors(
     num_queries: int = 200,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Each threshold query's error over the mean answer; they average to the error. Not private.
+    """The error of each random 3-sparse threshold query over the mean answer. Not private.
+
+    Their mean is Σ |q(synthetic) − q(real)| / Σ q(real), equation (9) of the paper; infinite if
+    only its denominator is 0.
 
     >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
@@ -193,11 +136,13 @@ def counting_queries(
     codes and an upper code uniformly from there on. Raises ``NoQueriesError`` if almost no query
     holds that share.
     """
+    # Candidates per counting query that are tried before an error says that there are too few.
+    tries = 200
+    least, most = 0.05, 0.95  # shares of the real rows that a counting query may hold
     table = columns(domain, real)
     candidates = _candidates(domain, np.random.default_rng(seed))
-    least, most = _SHARES
     found = []
-    for _ in range(_TRIES * num_queries):
+    for _ in range(tries * num_queries):
         query = next(candidates)
         if least <= query.share(table) <= most:
             found.append(query)
@@ -250,7 +195,8 @@ def _candidates(domain: Domain, generator: np.random.Generator) -> Iterator[Inte
 
 
 def _attributes(domain: Domain, generator: np.random.Generator) -> tuple[str, ...]:
-    axes = generator.choice(len(domain), size=min(_SPARSITY, len(domain)), replace=False)
+    sparsity = 3  # attributes of a query; a domain with fewer uses all
+    axes = generator.choice(len(domain), size=min(sparsity, len(domain)), replace=False)
     return tuple(domain.attributes[axis] for axis in axes)
 
 

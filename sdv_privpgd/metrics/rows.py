@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,11 @@ Columns = Mapping[str, np.ndarray]
 
 _MOST_DENSE = 1 << 22
 """Largest table that is counted in an array; larger ones are counted only where rows are."""
+
+
+def average(errors: Mapping[Any, float]) -> float:
+    """The mean of what a metric finds of each part of the tables."""
+    return float(np.mean(list(errors.values())))
 
 
 def columns(domain: Domain, codes: np.ndarray) -> dict[str, np.ndarray]:

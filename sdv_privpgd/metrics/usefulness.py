@@ -13,24 +13,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdv_privpgd.columns.scalars import quiet
-from sdv_privpgd.metrics.reading import READ, Described, read_categories, read_numbers
-from sdv_privpgd.metrics.values import as_codes, common_cells
+from sdv_privpgd.metrics.values import (
+    READ,
+    Described,
+    as_codes,
+    common_cells,
+    read_categories,
+    read_numbers,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
     Columns = Mapping[str, "pd.Series"]
-
-_MOST_TABLES = 200
-"""Tables of a degree that are compared; where there are more, so many of them at random."""
-
-_FOLDS = 2
-
-_TAIL = 0.01
-"""The share of the numbers at either end that are a column's tail."""
-
-_LEVELS = 50
-"""Quantiles of each tail that are compared."""
 
 
 def usefulness(
@@ -61,7 +56,9 @@ def tail_error(columns: "Sequence[Described]", real: "Columns", synthetic: "Colu
     from the median: 1 for a column that is the real median in all rows. The mean over all columns
     of numbers or dates that vary; not a number if there is none.
     """
-    levels = _TAIL * (np.arange(_LEVELS) + 0.5) / _LEVELS
+    num_levels = 50  # quantiles of each tail that are compared
+    tail = 0.01  # the share of the numbers at either end that are a column's tail
+    levels = tail * (np.arange(num_levels) + 0.5) / num_levels
     levels = np.concatenate((levels, 1 - levels))
     found = []
     for column in columns:
@@ -135,19 +132,20 @@ def propensity_error(
     many rows of both, each predicted by a model that has not seen it: the pMSE of Snoke et al. 2018
     in units of its largest value. 0 where nothing tells them apart.
     """
+    num_folds = 2
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.model_selection import StratifiedKFold
 
     generator = np.random.default_rng(seed)
     matrices = _features(columns, real, synthetic)
     size = min(map(len, matrices))
-    if size < _FOLDS:
-        raise ValueError(f"Both tables need at least {_FOLDS} rows to be told apart.")
+    if size < num_folds:
+        raise ValueError(f"Both tables need at least {num_folds} rows to be told apart.")
     rows = np.concatenate(
         [each[generator.choice(len(each), size=size, replace=False)] for each in matrices]
     )
     is_synthetic, chances = np.repeat([0, 1], size), np.empty(2 * size)
-    folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed)
+    folds = StratifiedKFold(num_folds, shuffle=True, random_state=seed)
     for learned, judged in folds.split(rows, is_synthetic):
         own, other = _readable(rows[learned], rows[judged])
         model = HistGradientBoostingClassifier(random_state=seed).fit(own, is_synthetic[learned])
@@ -167,13 +165,15 @@ def distances(
 
     In the cells of ``common_cells``. Of more than 200 tables of a degree, 200 at random.
     """
+    # Tables of a degree that are compared; where there are more, so many of them at random.
+    most_tables = 200
     domain, ours, theirs = as_codes(common_cells(columns, real, synthetic))
     generator = np.random.default_rng(seed)
     found = {}
     for degree in degrees:
         cliques = np.array(list(combinations(range(len(domain)), degree)))
-        if len(cliques) > _MOST_TABLES:
-            cliques = generator.choice(cliques, size=_MOST_TABLES, replace=False)
+        if len(cliques) > most_tables:
+            cliques = generator.choice(cliques, size=most_tables, replace=False)
         if len(cliques):
             apart = [_distance(ours[:, axes], theirs[:, axes]) for axes in cliques]
             found[degree] = float(np.mean(apart))

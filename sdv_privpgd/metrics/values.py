@@ -1,9 +1,12 @@
-"""Puts two tables into cells made of both tables' values, so that clipped values count as errors.
+"""Compares two tables by the values of their cells, without a domain. No result is private.
 
 Cells of a declared domain cannot show what the domain did to a column, because the real rows are
 put into the same cells first. Here numbers and dates are cut at quantiles of the real column.
 Values that many rows share, categories, missing and unreadable values have cells of their own.
-No result is private.
+Values are read as the synthesizer reads them, but unreadable ones are told apart from missing ones.
+
+A fit clips or replaces values that a domain does not hold, silently, because a message would tell
+about the table. Here they are counted, for people who may see the table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,26 +18,110 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.columns.scalars import quiet
-from sdv_privpgd.metrics.reading import (
-    EMPTY,
-    READ,
-    UNREAD,
-    Described,
-    read_categories,
-    read_numbers,
-)
+from sdv_privpgd.columns.bins import Categories, Ticks
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.dates import instants, to_ticks
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.number_formats import NumberFormat
+from sdv_privpgd.columns.scalars import plain, quiet, real_numbers, truths
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics.rows import ratio
+
+READ, UNREAD, EMPTY = 0, 1, 2
+"""Results for a cell that should hold a number or a date."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """The facts by which a column is read: its name, its sdtype and, if known, format and order."""
+
+    name: str
+    sdtype: str
+    datetime_format: str | None = None
+    number_format: NumberFormat | None = None
+    order: tuple = ()
+
+    @classmethod
+    def of(cls, column: Column) -> "Described":
+        """The description of a column that has a domain."""
+        values = column.cells.values if isinstance(column.cells, Categories) else ()
+        return cls(
+            name=column.name,
+            sdtype=column.sdtype,
+            datetime_format=column.datetime_format,
+            number_format=column.number_format,
+            order=values if column.sdtype == "ordinal" else (),
+        )
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether its values are numbers, or dates in nanoseconds since 1970."""
+        return self.sdtype in ("numerical", "datetime")
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the order of its values means something."""
+        return self.is_numeric or bool(self.order)
+
+
+def read_numbers(column: Described, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of a column, or the nanoseconds of its dates, and the result for each cell.
+
+    A result is ``READ``, ``UNREAD`` or ``EMPTY``. The numbers of cells that were not read mean
+    nothing.
+    """
+    empty = series.isna().to_numpy(dtype=bool)
+    distinct, places = _distinct(series)
+    if column.sdtype == "datetime":
+        numbers, unread = instants(distinct, column.datetime_format)
+    else:
+        numbers, unread = real_numbers(distinct, column.number_format)
+    state = np.where(unread, UNREAD, READ)[places]
+    state[empty] = EMPTY
+    return numbers[places], state
+
+
+def _distinct(series: pd.Series) -> tuple[pd.Series, np.ndarray | slice]:
+    """The different values of a column that is slow to read, and each cell's index among them."""
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufM":
+        return series, slice(None)
+    listed = series.astype(object)
+    try:
+        places, distinct = pd.factorize(listed, use_na_sentinel=False)
+    except TypeError:  # lists and the like have no hash
+        return listed, slice(None)
+    return pd.Series(distinct, dtype=object), places
+
+
+def read_categories(column: Described, both: pd.Series) -> tuple[list, np.ndarray]:
+    """The different categories, and each cell's index among them, with -1 for missing.
+
+    Categories that are equal in Python are the same, as for the synthesizer: 1, 1.0 and ``True``.
+    In a boolean column the words for true and false are the same as these values, too.
+    """
+    try:
+        places, distinct = pd.factorize(both)
+    except TypeError:  # lists and the like have no hash
+        both = both.map(repr, na_action="ignore")
+        places, distinct = pd.factorize(both)
+    listed = [_key(cell) for cell in distinct]
+    if column.sdtype == "boolean":
+        values, unread = truths(pd.Series(distinct, dtype=object))
+        known = zip(values, unread, listed, strict=True)
+        listed = [key if no else bool(value) for value, no, key in known]
+    place_of: dict = {}
+    index = np.array([place_of.setdefault(key, len(place_of)) for key in listed] + [-1])
+    return list(place_of), index[places]
+
+
+def _key(cell: Any) -> Any:
+    """A category that can be compared and named: the value itself or, for an object, its text."""
+    value = plain(cell)
+    return repr(cell) if value is None else value
+
 
 MISSING, UNREADABLE = "(missing)", "(unreadable)"
 """Names of the cells of missing and unreadable values."""
-
-_MOST_CELLS, _ROWS_A_CELL = 20, 10
-"""Number of cells between quantiles of the real numbers, and the fewest rows that a cell holds."""
-
-_MOST_CATEGORIES = 200
-"""Most categories with a cell of their own. Rarer ones share a cell: those of both tables, those of
-the real rows alone, and those of the synthetic rows alone."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,9 +178,7 @@ class CommonCells:
 
 
 def common_cells(
-    columns: Sequence[Described],
-    real: Mapping[str, pd.Series],
-    synthetic: Mapping[str, pd.Series],
+    columns: Sequence[Described], real: Mapping[str, pd.Series], synthetic: Mapping[str, pd.Series]
 ) -> dict[str, CommonCells]:
     """Puts each column into cells made of both tables' values. Not private.
 
@@ -166,6 +251,8 @@ def _cut(
     A number that many rows of either table share has a cell of its own. The others are cut at the
     real numbers' quantiles. Synthetic numbers beyond all real ones have cells of their own.
     """
+    # Number of cells between quantiles of the real numbers, and the fewest rows that a cell holds.
+    most_cells, rows_a_cell = 20, 10
     values, places = np.unique(np.concatenate((real, synthetic)), return_inverse=True)
     if not len(values):
         return [], real.astype(np.int64), synthetic.astype(np.int64)
@@ -174,7 +261,7 @@ def _cut(
         for part in (places[: len(real)], places[len(real) :])
     ]
     shares = [count / max(count.sum(), 1) for count in counts]
-    most = min(max(len(real) // _ROWS_A_CELL, 2), _MOST_CELLS)
+    most = min(max(len(real) // rows_a_cell, 2), most_cells)
     heavy = (np.maximum(*shares) >= 1 / most) & (np.maximum(*counts) > 1)
     light = np.where(heavy, 0.0, shares[0])
     quantile = np.floor((np.cumsum(light) - light) * most + 1e-9).astype(np.int64)
@@ -192,6 +279,9 @@ def _cut(
 
 
 def _of_categories(column: Described, real: pd.Series, synthetic: pd.Series) -> CommonCells:
+    # Most categories with a cell of their own. Rarer ones share a cell: those of both tables, those
+    # of the real rows alone, and those of the synthetic rows alone.
+    most_categories = 200
     keys, codes = read_categories(
         column, pd.concat([real.astype(object), synthetic.astype(object)])
     )
@@ -201,7 +291,7 @@ def _of_categories(column: Described, real: pd.Series, synthetic: pd.Series) -> 
     rank = {value: place for place, value in enumerate(column.order)}
     pooled = counts[0] / len(ours) + counts[1] / len(theirs)
     frequent = np.argsort(-pooled, kind="stable")
-    kept = sorted(frequent[:_MOST_CATEGORIES], key=lambda key: rank.get(keys[key], len(rank)))
+    kept = sorted(frequent[:most_categories], key=lambda key: rank.get(keys[key], len(rank)))
     cell_of = np.full(num_keys + 1, -1)
     cell_of[kept] = np.arange(len(kept))
     others = []
@@ -225,3 +315,84 @@ def _of_categories(column: Described, real: pd.Series, synthetic: pd.Series) -> 
         real=cell_of[ours],
         synthetic=cell_of[theirs],
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outside:
+    """The shares of a column's real rows whose values its domain does not hold.
+
+    Attributes:
+        below: Numbers or dates below the range, which become its first.
+        above: Numbers or dates above the range, which become its last.
+        undeclared: Categories that are not declared.
+        unreadable: Values that are no number, or no date in the column's format.
+        missing: Missing values where nothing may be missing.
+        finer: Numbers and dates in the range that are rounded, because they have more decimal
+            places or a finer unit. They are inside the domain, so ``share`` does not count them.
+        fate: What undeclared, unreadable and missing values become.
+    """
+
+    below: float = 0.0
+    above: float = 0.0
+    undeclared: float = 0.0
+    unreadable: float = 0.0
+    missing: float = 0.0
+    finer: float = 0.0
+    fate: str = "missing"
+
+    @property
+    def share(self) -> float:
+        """The share of the column's rows outside the domain, 0 to 1."""
+        return self.below + self.above + self.undeclared + self.unreadable + self.missing
+
+
+def outside(schema: Schema, real: Mapping[str, pd.Series]) -> dict[str, Outside]:
+    """The values of the real rows that each column's domain does not hold. Not private."""
+    with quiet():
+        return {column.name: _outside(column, real[column.name]) for column in schema.columns}
+
+
+def _outside(column: Column, series: pd.Series) -> Outside:
+    missing = 0.0 if column.nullable else float(series.isna().mean())
+    if isinstance(column.cells, Categories):
+        known = _known(column, series)
+        fate = "missing" if column.nullable else f"the first value, {column.cells.values[0]}"
+        if column.cells.has_other:
+            fate = str(column.cells.values[-1])
+        undeclared = float((~known & series.notna().to_numpy()).mean())
+        return Outside(undeclared=undeclared, missing=missing, fate=fate)
+    numbers, state = read_numbers(Described.of(column), series)
+    low, high = column.cells.ends
+    ticks, rounded = _ticks(column, numbers)
+    read, below, above = state == READ, ticks < low, ticks > high
+    return Outside(
+        below=float((read & below).mean()),
+        above=float((read & above).mean()),
+        unreadable=float((state == UNREAD).mean()),
+        missing=missing,
+        finer=float((read & rounded & ~below & ~above).mean()),
+        fate="missing" if column.nullable else "the lowest value",
+    )
+
+
+def _known(column: Column, series: pd.Series) -> np.ndarray:
+    """True for values of a column that are among its categories; each value is looked up once."""
+    try:
+        places, distinct = pd.factorize(series.astype(object), use_na_sentinel=False)
+    except TypeError:  # lists and the like have no hash, and are no category
+        return encoder_for(column).holds(series)
+    return encoder_for(column).holds(pd.Series(distinct, dtype=object))[places]
+
+
+def _ticks(column: Column, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers or nanoseconds in the unit of the cells, and True for those that it rounds."""
+    if column.unit is not None:
+        ticks = to_ticks(numbers, column.unit)
+        again = ticks.astype(f"datetime64[{column.unit}]").astype("datetime64[ns]")
+        return ticks, again != numbers.astype("datetime64[ns]")
+    if not isinstance(column.cells, Ticks):
+        return numbers, np.zeros(len(numbers), dtype=bool)
+    steps = numbers / float(column.tick)
+    ticks = np.rint(steps)
+    # The nearest float64 of a decimal is a few units of the last place off a whole tick.
+    return ticks, ~np.isclose(steps, ticks, rtol=1e-14, atol=1e-9)

@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sdv_privpgd.base.bar import shown
-from sdv_privpgd.base.progress import Progress
+from sdv_privpgd.base.progress import Progress, shown
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.inference.concluding import Concluding
-from sdv_privpgd.inference.refits import Refits
-from sdv_privpgd.inference.repeating import STAGE
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.inference.analyses import Concluding
+from sdv_privpgd.inference.refits import STAGE, Refits
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.plugin.state import FittedState
 
 

@@ -12,8 +12,7 @@ import pandas as pd
 
 from sdv_privpgd.audit.door import audited
 from sdv_privpgd.audit.kept_file import file_checks
-from sdv_privpgd.audit.leaves import Leaf, leaves
-from sdv_privpgd.audit.observing import Steps, listening
+from sdv_privpgd.audit.outputs import Leaf, Steps, leaves, listening
 from sdv_privpgd.audit.subjects import ROWS, Outcome, Through, finished, of_answers, of_rows
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.base.progress import Progress
@@ -22,7 +21,7 @@ from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import FittedTable
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.methods.names import method_of
+from sdv_privpgd.methods.method import method_of
 from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.report.page import Report

@@ -26,9 +26,8 @@ from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import FittedTable
 from sdv_privpgd.fitting.settings import People, Settings, check_people, usual_delta
-from sdv_privpgd.methods.importance import Target, importance_of, weighed
-from sdv_privpgd.methods.method import Method
-from sdv_privpgd.methods.names import method_of
+from sdv_privpgd.methods.method import Method, method_of
+from sdv_privpgd.methods.workload import Target, importance_of, weighed
 from sdv_privpgd.plugin.answers import AnsweredQuestions
 from sdv_privpgd.plugin.arguments import public_copy, python_s, refuse_several_tables
 from sdv_privpgd.plugin.auditing import AuditedFit

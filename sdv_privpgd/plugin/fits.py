@@ -16,8 +16,7 @@ from sdv.errors import (
     SynthesizerInputError,
 )
 
-from sdv_privpgd.base.bar import shown
-from sdv_privpgd.base.progress import Progress
+from sdv_privpgd.base.progress import Progress, shown
 from sdv_privpgd.columns.keys import on_patterns
 from sdv_privpgd.fitting.checks import check, check_match, on_undeclared
 from sdv_privpgd.fitting.description import Description

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sdv_privpgd.methods.importance import Target
+from sdv_privpgd.methods.workload import Target
 from sdv_privpgd.plugin.arguments import column_names
 from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.report.page import Report

@@ -27,9 +27,8 @@ from sdv_privpgd.plugin.arguments import (
     refuse_retries,
 )
 from sdv_privpgd.plugin.state import FittedState
-from sdv_privpgd.sampling.conditions import is_wanted
+from sdv_privpgd.sampling.conditions import check_conditions, is_wanted, require_some
 from sdv_privpgd.sampling.stream import MOVING
-from sdv_privpgd.sampling.unmet import check_conditions, require_some
 
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false

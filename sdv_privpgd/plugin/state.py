@@ -18,7 +18,7 @@ from sdv_privpgd.fitting.door import FittedTable
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.refining import on_several_releases
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.sampling.visits import RowMaker

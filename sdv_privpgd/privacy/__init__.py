@@ -8,24 +8,20 @@ An auditor reads these files, in this order, with their lines of code:
 
     ``privacy/accounting.py``      108  epsilon and delta as mu, and back
     ``privacy/noise.py``            45  rounded Gaussian noise
-    ``privacy/selection.py``        47  the exponential mechanism
-    ``privacy/splitting.py``        21  where many rows are, by PrivTree
+    ``privacy/selection.py``        65  the exponential mechanism, and PrivTree by it
     ``privacy/thresholding.py``     35  values that nobody declared
     ``privacy/half_spaces.py``      65  where numbers lie, and sides of hyperplanes
-    ``privacy/queries.py``         238  what can be asked, and its sensitivity
-    ``privacy/counting.py``        130  what is counted over codes
+    ``privacy/queries.py``         246  what can be asked, its sensitivity, and a noisy answer
+    ``privacy/counting.py``        137  what is counted over codes, in which units
     ``privacy/dataset.py``          68  codes in memory
-    ``privacy/units.py``             8  what a row of a person weighs
-    ``privacy/weighing.py``         72  rows of a person that count as one
+    ``privacy/weighing.py``         78  rows of a person that count as one
     ``privacy/value_counts.py``     78  values, and their counting
     ``privacy/embedding.py``        86  sums of random features of codes
-    ``privacy/ledger.py``          239  the books
-    ``privacy/composition.py``      22  more budget, and people of several tables
-    ``privacy/measurement.py``      11  a noisy answer
-    ``privacy/curator.py``         326  charging, counting and noise in one act
+    ``privacy/ledger.py``          246  the books; more budget, and people of several tables
+    ``privacy/curator.py``         314  charging, counting and noise in one act
     ``privacy/looking.py``          60  what a first look counts
     ``privacy/streams.py``          70  codes in a file, and where rows are
-    ``privacy/boundary.py``        187  the table's way in
+    ``privacy/boundary.py``        179  the table's way in
     ``columns/encoders.py``        229  cells to codes, and back
     ``columns/encoding.py``         33  columns to codes
     ``columns/readings.py``         65  cells of which little is known to codes
@@ -36,27 +32,25 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          123  no more than so many rows of a person
 
-These are 2,842 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,518 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,806 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,430 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
-    ``sources/opening.py``          77  the source of what a user has
+    ``sources/opening.py``          72  the source of what a user has
     ``sources/withheld.py``         41  messages that could quote a cell
-    ``sources/files.py``            122  paths and patterns; Parquet
-    ``sources/arrow.py``            109  batches of Arrow
-    ``sources/tables.py``           109  tables of other libraries
-    ``sources/csv.py``             138  files of text
+    ``sources/files.py``           133  paths, patterns and kinds of files; Parquet
+    ``sources/arrow.py``           109  batches of Arrow
+    ``sources/tables.py``          100  tables of other libraries
+    ``sources/csv.py``             152  files of text, and dtypes that a user names
     ``sources/texts.py``           142  what a text means
-    ``sources/parsers.py``         179  the parser of texts
-    ``sources/dialect.py``         139  how texts are written
-    ``sources/kinds.py``            24  kinds of files
-    ``sources/retyped.py``          35  dtypes that a user names
+    ``sources/parsers.py``         144  the parser of texts
+    ``sources/dialect.py``         134  how texts are written
     ``sources/spark.py``           165  tallies to the workers of a cluster
     ``sources/spark_tasks.py``     105  what the workers do
     ``sources/visits.py``          133  at most so many rows of a person, in order
 
 What they call besides holds no record: ``domain`` and the cells of
-``columns/`` are public facts. The first fifteen need numpy, scipy and mpmath alone. ``looking``,
+``columns/`` are public facts. The first twelve need numpy, scipy and mpmath alone. ``looking``,
 ``streams`` and ``boundary`` are the exceptions of the rule that the core is free of pandas: they
 call the encoders, who read pandas' columns, on columns that they do not look into. ``ledger_file``
 reads ledgers, which are public. ``Curator.train`` hands codes to DP-SGD in ``methods/``, outside

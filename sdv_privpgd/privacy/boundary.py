@@ -23,26 +23,18 @@ from sdv_privpgd.columns.readings import Readable, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Ordered
 from sdv_privpgd.columns.vocabulary import MODELLED
+from sdv_privpgd.privacy.counting import units_of, weights_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset, Records
 from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.looking import Looking
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.queries import Adjacency, Measurement
 from sdv_privpgd.privacy.streams import ClusterRecords, MarginRecords, StoredRecords
-from sdv_privpgd.privacy.units import units_of, weights_of
 from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.privacy.weighing import ColumnsByNumber, Encoding, WeighedRecords, records_of
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.opening import of_people, of_visits, open_source
-from sdv_privpgd.sources.source import (
-    Cluster,
-    Numbered,
-    Source,
-    SourceError,
-    in_batches,
-    total_of,
-)
+from sdv_privpgd.sources.source import Cluster, Numbered, Source, SourceError, in_batches, total_of
 from sdv_privpgd.sources.withheld import sealed
 
 Bound: TypeAlias = tuple[str, int, bool] | None

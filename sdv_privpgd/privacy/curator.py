@@ -11,32 +11,20 @@ import numpy as np
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.values import Value
-from sdv_privpgd.privacy.accounting import (
-    delta_of_one,
-    delta_of_rows,
-    range_epsilon_of,
-    stddev_for,
-)
+from sdv_privpgd.privacy.accounting import delta_of_one, delta_of_rows, range_epsilon_of, stddev_for
 from sdv_privpgd.privacy.counting import AllCodes
 from sdv_privpgd.privacy.dataset import Records
-from sdv_privpgd.privacy.ledger import (
-    TRAINED,
-    Books,
-    Charge,
-    PrivacyBudgetError,
-    PrivacyLedger,
-)
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.ledger import TRAINED, Books, Charge, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, WordSource, rounded_gaussian
 from sdv_privpgd.privacy.queries import (
     Adjacency,
+    Measurement,
     ModelErrorQuery,
     Query,
     ValueCountsQuery,
     answers,
 )
-from sdv_privpgd.privacy.selection import exponential_choice
-from sdv_privpgd.privacy.splitting import COST, decay_of, halved
+from sdv_privpgd.privacy.selection import COST, decay_of, exponential_choice, halved
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
 from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.sources.withheld import sealed
@@ -343,7 +331,7 @@ class Curator:
 
         Privacy: sqrt(mu_squared)-GDP. The tree has range epsilon ``COST`` D / T for a decision's
         temperature T and the D rows that come or go between neighbors, times what a person's rows
-        count as (``privacy/splitting.py`` has the proof). The ledger names the temperature at which
+        count as (``privacy/selection.py`` has the proof). The ledger names the temperature at which
         a choice between scores of sensitivity D costs as much: 2 T / ``COST``.
 
         Raises ``PrivacyBudgetError`` before the table is read if the budget is short.

@@ -13,9 +13,15 @@ import numpy as np
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.privacy.counting import CliqueCounts, CutCounts, RecordNumber, Tables
+from sdv_privpgd.privacy.counting import (
+    CliqueCounts,
+    CutCounts,
+    RecordNumber,
+    Tables,
+    units_of,
+    weights_of,
+)
 from sdv_privpgd.privacy.dataset import Dataset, Records
-from sdv_privpgd.privacy.units import units_of, weights_of
 from sdv_privpgd.sources.source import Columns, Numbered, Tally
 
 

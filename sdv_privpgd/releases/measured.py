@@ -12,14 +12,12 @@ from sdv_privpgd.base.domain import Domain, FieldsAlone
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.drafting.files import plain_domain
-from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.estimate.noisy_tables import Total, estimate_total
 from sdv_privpgd.fitting.asking import require_sdtypes
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.releases.order_file import order_facts
-from sdv_privpgd.releases.queries_file import query_facts
-from sdv_privpgd.releases.release_file import read_release, write_release
+from sdv_privpgd.privacy.queries import Measurement
+from sdv_privpgd.releases.release_file import order_facts, query_facts, read_release, write_release
 from sdv_privpgd.report.privacy import privacy_report
 from sdv_privpgd.report.warnings import Answers, PublicFacts, Rank, warnings_of
 
@@ -178,3 +176,38 @@ class Measured(FieldsAlone):
     def __repr__(self) -> str:
         rows = f"{self.num_rows:,} rows, {len(self.columns)} columns"
         return f"Measured({self.holder!r}: {rows}, epsilon {self.ledger.spent():.4g})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holder:
+    """One of the holders of a combined table. Public.
+
+    Attributes:
+        name: Whose table it is.
+        ledger: What was spent on it.
+        rows: How many rows it has, noisy where that is private.
+        strategy: What chose the questions.
+        date: When it was measured.
+    """
+
+    name: str
+    ledger: PrivacyLedger
+    rows: Total
+    strategy: str
+    date: str
+
+    @classmethod
+    def of(cls, measured: Measured) -> "Holder":
+        """The holder of a release."""
+        return cls(
+            name=measured.holder,
+            ledger=measured.ledger,
+            rows=estimate_total(measured.domain, measured.answers),
+            strategy=measured.strategy,
+            date=measured.date,
+        )
+
+    @property
+    def unit(self) -> str:
+        """What is protected: one row, or the rows of one person."""
+        return self.ledger.unit

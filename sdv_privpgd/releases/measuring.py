@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.cutting import USUAL_BINS, tick_of
 from sdv_privpgd.columns.facts import NumberFacts
@@ -25,20 +26,41 @@ from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.refining import gone
 from sdv_privpgd.fitting.settings import People, Settings, with_bins
 from sdv_privpgd.fitting.unfinished import Unfinished, note_on
-from sdv_privpgd.methods.importance import Target
-from sdv_privpgd.methods.method import EngineMethod, Method
-from sdv_privpgd.methods.names import method_of
+from sdv_privpgd.methods.method import EngineMethod, Method, method_of
 from sdv_privpgd.methods.privpgd import PrivPGD
+from sdv_privpgd.methods.workload import Target
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.releases.measured import Measured, described, plain_words
-from sdv_privpgd.releases.unchosen import Unchosen
 from sdv_privpgd.report.warnings import in_one, on_delta
+from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.pgm import PrivatePGM
 
-_WIDE, _FINEST = 1e3, 1e6
-"""The cells of a range without negative numbers grow if its end is so many times its begin, which
-is at least this part of the end."""
+
+@dataclass(frozen=True)
+class Unchosen(Engine):
+    """The engine of a measurement: whoever combines releases chooses the one that makes rows.
+
+    A method that looks at a model of its earlier answers gets that of Private-PGM. What that
+    engine could not take at the end is no reason to refuse it here.
+    """
+
+    def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
+        """The size of a graphical model of these cliques."""
+        return PrivatePGM().megabytes(domain, cliques)
+
+    def fit(
+        self,
+        domain: Domain,
+        measurements: Sequence[Measurement],
+        *,
+        warm_start: Model | None = None,
+        progress: Progress = silent,
+    ) -> Model:
+        """The graphical model of the measurements."""
+        return PrivatePGM().fit(domain, measurements, warm_start=warm_start, progress=progress)
+
 
 _WHY = (
     "Tables of several holders are added up cell by cell, so all holders must declare the same "
@@ -146,11 +168,7 @@ class Measuring:
         return self.fit.books.ledger
 
     def run(
-        self,
-        progress: Progress = silent,
-        *,
-        known: Sequence[Measurement] = (),
-        stops: bool = True,
+        self, progress: Progress = silent, *, known: Sequence[Measurement] = (), stops: bool = True
     ) -> Measured:
         """Asks the table for all that may be spent, but for what is known already.
 
@@ -185,11 +203,7 @@ class Measuring:
 
 
 def _gone_on(
-    holder: str,
-    columns: Mapping[str, Mapping],
-    settings: Settings,
-    kept: Unfinished,
-    table: Any,
+    holder: str, columns: Mapping[str, Mapping], settings: Settings, kept: Unfinished, table: Any
 ) -> Callable[[], Measured]:
     """What goes on where a measurement stopped, and spends the rest. The table is checked first."""
     private = kept.opened(table, settings)
@@ -239,11 +253,14 @@ def with_cells(words: Mapping[str, Mapping], num_bins: int | None) -> dict[str, 
 
 def _public_cuts(facts: NumberFacts, number: int) -> Sequence[float]:
     """Where cells begin, at most ``number`` and two more; none where equal ones do."""
+    # The cells of a range without negative numbers grow if its end is so many times its begin,
+    # which is at least this part of the end.
+    wide, finest = 1e3, 1e6
     low, high = map(float, facts.ends)
     tick = tick_of(facts)
     after_zero = math.ulp(0.0) if tick is None else float(tick)
-    least = max(low, high / _FINEST, 0.0 if tick is None else float(tick))
-    if low >= 0 and high > _WIDE * least:
+    least = max(low, high / finest, 0.0 if tick is None else float(tick))
+    if low >= 0 and high > wide * least:
         cuts = np.geomspace(least, high, number)[low > 0 : -1].tolist()
     elif low < 0 < high and (tick is None or high - low > number * tick):
         cuts = np.linspace(low, high, number + 1)[1:-1].tolist()

@@ -3,20 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sdv_privpgd import pipeline
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.estimate.evidence import surely_held
+from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.making import SamplerMaker
 from sdv_privpgd.fitting.sampled import SampledTable
 from sdv_privpgd.inference.refits import Refits
+from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.method import engine_of, require_model
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import MarginalQuery
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.report.assumed import About
 from sdv_privpgd.synthesize.engine import Engine
 

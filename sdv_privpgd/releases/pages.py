@@ -11,10 +11,9 @@ from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.fitting.fit import Fitted
-from sdv_privpgd.privacy.composition import epsilon_in_all
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger, epsilon_in_all
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.releases.holders import Holder
+from sdv_privpgd.releases.measured import Holder
 from sdv_privpgd.releases.tidy_tables import TidyTable
 from sdv_privpgd.report.assumed import (
     CONFIDENT,

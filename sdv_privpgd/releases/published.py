@@ -14,15 +14,10 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, Measurement
 from sdv_privpgd.releases.measured import described, plain_words
 from sdv_privpgd.releases.modelling import ModelledTables, modelled
-from sdv_privpgd.releases.pages import (
-    PublishedTable,
-    published_report,
-    published_text,
-)
+from sdv_privpgd.releases.pages import PublishedTable, published_report, published_text
 from sdv_privpgd.releases.tidy_tables import (
     Source,
     TidyTable,
@@ -37,12 +32,6 @@ _NO_LEDGER = PrivacyLedger(
     adjacency=Adjacency.REPLACE_ONE, epsilon=0.0, delta=1e-5, budget=Fraction(0)
 )
 """Nothing was asked of any table here. No report shows it."""
-
-_MORE_PRECISE = 10.0
-"""An exact table counts, in a fit, as one with so much less noise than the least noisy other."""
-
-_FAR, _PART = 6.0, 0.005
-"""Two tables' numbers of rows differ if by so many standard deviations and such a part."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -165,8 +154,10 @@ def _weighed(measurements: Sequence[Measurement]) -> list[Measurement]:
 
     An engine that descends would never reach the noisy tables if others weighed infinitely more.
     """
+    # An exact table counts, in a fit, as one with so much less noise than the least noisy other.
+    more_precise = 10.0
     noisy = [each.stddev for each in measurements if each.stddev]
-    least = min(noisy, default=0.0) / _MORE_PRECISE
+    least = min(noisy, default=0.0) / more_precise
     return [
         each if each.stddev or isinstance(each.query, CountQuery) else replace(each, stddev=least)
         for each in measurements
@@ -186,11 +177,13 @@ def _on_noise(tables: Sequence[TidyTable]) -> list[str]:
 
 def _on_rows(domain: Domain, measurements: Sequence[Measurement]) -> list[str]:
     """A sentence if the tables seem to count different people."""
+    # Two tables' numbers of rows differ if by so many standard deviations and such a part.
+    far, part = 6.0, 0.005
     total, unlike = estimate_total(domain, measurements), []
     for each in measurements:
         own = float(each.answer.sum())
         noise = math.hypot(each.stddev * math.sqrt(each.answer.size), total.stddev)
-        if abs(own - total.value) > max(_FAR * noise, _PART * total.value):
+        if abs(own - total.value) > max(far * noise, part * total.value):
             unlike.append(f"{_name(each)} {np.rint(own):,.0f}")
     if not unlike:
         return []

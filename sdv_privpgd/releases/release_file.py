@@ -32,15 +32,101 @@ from typing import Any
 import numpy as np
 
 from sdv_privpgd.base.damage import undamaged
-from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
+from sdv_privpgd.fitting.settings import People
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery
-from sdv_privpgd.releases.order_file import order_of
-from sdv_privpgd.releases.queries_file import query_facts, query_of
+from sdv_privpgd.privacy.queries import (
+    CountQuery,
+    DependenceQuery,
+    GroupedMarginalQuery,
+    MarginalQuery,
+    Measurement,
+    Query,
+)
+
+COUNT, TABLE, GROUPED = "number of rows", "table", "table over groups"
+DEPENDENCE = "dependence"
+
+
+def query_facts(query: Query) -> dict[str, Any]:
+    """What a query asks for, in lists, numbers and text.
+
+    Raises ``ValueError`` for a query that no release file has.
+    """
+    if isinstance(query, CountQuery):
+        return {"asks": COUNT}
+    if isinstance(query, MarginalQuery):
+        return {"asks": TABLE, "columns": list(query.clique)}
+    if isinstance(query, DependenceQuery):
+        return {"asks": DEPENDENCE, "columns": list(query.clique)}
+    if isinstance(query, GroupedMarginalQuery):
+        groups = {name: query.grouping[name].tolist() for name in query.clique}
+        others = {
+            name: query.grouping[name].tolist()
+            for name in query.grouping.attributes
+            if name not in groups
+        }
+        return {
+            "asks": GROUPED,
+            "columns": list(query.clique),
+            "groups": {name: (groups | others)[name] for name in query.grouping.attributes},
+        }
+    raise ValueError(f"A release file cannot hold an answer on {query.describe()}.")
+
+
+def query_of(facts: Any, domain: Domain) -> Query:
+    """The query that facts describe. Raises ``ValueError`` where it is none of this domain."""
+    asks = facts.get("asks") if isinstance(facts, Mapping) else None
+    if asks == COUNT:
+        return CountQuery()
+    if asks not in (TABLE, GROUPED, DEPENDENCE):
+        raise ValueError(f"A release file asks for {COUNT!r} or a table, and not {asks!r}.")
+    clique = facts.get("columns")
+    if not isinstance(clique, list) or not all(isinstance(name, str) for name in clique):
+        raise ValueError("A table of a release file needs the names of its columns.")
+    if not clique or len(set(clique)) < len(clique):
+        raise ValueError(f"A table of a release file needs different columns, got {clique!r}.")
+    query: Query = (DependenceQuery if asks == DEPENDENCE else MarginalQuery)(tuple(clique))
+    if asks == GROUPED:
+        query = GroupedMarginalQuery(tuple(clique), _grouping(facts.get("groups")))
+    query.shape(domain)
+    return query
+
+
+def _grouping(groups: Any) -> Grouping:
+    is_whole = isinstance(groups, Mapping) and all(
+        isinstance(own, list) and all(type(group) is int for group in own)
+        for own in groups.values()
+    )
+    if not is_whole:
+        raise ValueError("A table over groups needs the group of each code, a whole number.")
+    return Grouping.of({str(name): np.array(own) for name, own in groups.items()})
+
+
+def order_facts(visits: Visits) -> dict[str, Any]:
+    """What a file says of an order, as ``People`` takes it."""
+    return {
+        "column": visits.person,
+        "max_rows": visits.most,
+        "sequence_index": visits.by,
+        "previous": list(visits.previous),
+        "context_columns": list(visits.context_columns),
+    }
+
+
+def order_of(facts: Any) -> Visits:
+    """The order that a file says. Raises ``ValueError`` for anything else."""
+    names = ("column", "max_rows", "sequence_index", "previous", "context_columns")
+    if not isinstance(facts, Mapping) or set(facts) != set(names):
+        raise ValueError(f"its order needs {list(names)!r} and nothing else.")
+    visits = People(**facts).visits
+    if visits is None:
+        raise ValueError("its order names no column of people, or none that puts rows in order.")
+    return visits
+
 
 FORMAT, VERSION, ORDERED = "sdv-privpgd release", 1, 2
 """The version of a file with an order is one that older programs refuse: they would not know what
@@ -50,12 +136,6 @@ _FACTS = "release.json"
 
 _MOST_TEXT, _HEADER = 2**28, 2**12
 """Bytes: of the JSON, and of an array's header."""
-
-_MOST_CELLS = 2**28
-"""Of one table: 2 GiB of counts."""
-
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The archive's own dates say nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,13 +234,14 @@ def _in_units(answer: np.ndarray, units: int) -> np.ndarray:
 def _answer(
     archive: zipfile.ZipFile, facts: Mapping[str, Any], domain: Domain, units: int
 ) -> Measurement:
+    most_cells = 2**28  # of one table: 2 GiB of counts
     query, stddev = query_of(facts, domain), facts["stddev"]
     if isinstance(stddev, bool) or not isinstance(stddev, int | float):
         raise ValueError(f"a standard deviation is a number, got {stddev!r}.")
     if not 0 <= stddev < math.inf:
         raise ValueError(f"a standard deviation is not negative and finite, got {stddev!r}.")
     shape = query.shape(domain)
-    if math.prod(shape) > _MOST_CELLS:
+    if math.prod(shape) > most_cells:
         raise ValueError(f"the {query.describe()} has too many cells.")
     numbers = _taken(archive, str(facts["file"]), 8 * math.prod(shape) + _HEADER)
     found = np.lib.format.read_array(io.BytesIO(numbers), allow_pickle=False)
@@ -187,7 +268,8 @@ def _require_paid(ledger: PrivacyLedger, answers: Sequence[Measurement]) -> None
 
 
 def _put(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    told = zipfile.ZipInfo(name, _EPOCH)
+    epoch = (1980, 1, 1, 0, 0, 0)  # the archive's own dates say nothing
+    told = zipfile.ZipInfo(name, epoch)
     told.compress_type = zipfile.ZIP_DEFLATED
     archive.writestr(told, content)
 

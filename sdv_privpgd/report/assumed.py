@@ -10,7 +10,7 @@ from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.page import Details, Facts, Items, Part, Section, Text, long_table
 from sdv_privpgd.synthesize.engine import Engine

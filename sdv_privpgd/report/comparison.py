@@ -14,10 +14,8 @@ import numpy as np
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.words import dates, listed, number, share, short_number
 from sdv_privpgd.columns.labels import Names
-from sdv_privpgd.metrics.outside import Outside
-from sdv_privpgd.metrics.reading import Described
 from sdv_privpgd.metrics.usefulness import usefulness
-from sdv_privpgd.metrics.values import CommonCells
+from sdv_privpgd.metrics.values import CommonCells, Described, Outside
 from sdv_privpgd.report.figures import Bars, Heat, pair_heat
 from sdv_privpgd.report.page import (
     Facts,
@@ -41,8 +39,6 @@ if TYPE_CHECKING:
 
 Useful = Mapping[str, Mapping[str, float]]
 """The scores of ``"synthetic"`` and of ``"real"`` rows; empty where there are too few rows."""
-
-_TEST_SHARE = 0.2
 
 _FEWEST, _MOST = 50, 50_000
 """Rows of either table: with fewer nothing is said, and of more so many are drawn at random."""
@@ -90,15 +86,16 @@ def useful_scores(
     Raises:
         ValueError: If the label is no column.
     """
+    test_share = 0.2
     names = [column.name for column in columns]
     if label is not None and label not in names:
         raise ValueError(f"label must be one of the columns {listed(names, 12)}, got {label!r}.")
     generator = np.random.default_rng(0)
     if held_out is None:
         order = generator.permutation(_size(real))
-        cut = round(_TEST_SHARE * len(order))
+        cut = round(test_share * len(order))
         real, held_out = _taken(real, order[cut:]), _taken(real, order[:cut])
-    fewest = min(_size(real), _size(synthetic), _size(held_out) / _TEST_SHARE)
+    fewest = min(_size(real), _size(synthetic), _size(held_out) / test_share)
     if fewest < _FEWEST:
         return {}
     size = min(_size(real), _size(synthetic), _MOST)
@@ -275,9 +272,6 @@ def _shares(first: np.ndarray, second: np.ndarray, rows: int, columns: int) -> n
     return counts.reshape(rows, columns) / len(first)
 
 
-_MOST_SENTENCES = 12
-"""Sentences on values outside the domain that are shown; the others are folded away."""
-
 BANNER = "NOT PRIVATE: this page compares with the real table. Do not pass it on."
 
 _MEANINGS = {
@@ -349,6 +343,8 @@ def said(name: str, lost: Outside) -> str:
 
 
 def _outside_section(lost: Mapping[str, Outside]) -> Section:
+    # Sentences on values outside the domain that are shown; the others are folded away.
+    most_sentences = 12
     worst = sorted(lost.items(), key=lambda item: -item[1].share)
     sentences = [said(name, each) for name, each in worst if each.share > 0]
     if sentences:
@@ -358,9 +354,9 @@ def _outside_section(lost: Mapping[str, Outside]) -> Section:
                 "the fit has put them where the domain has a place. Declare a wider range, "
                 "or more categories, from public knowledge and not from this list."
             ),
-            Items(sentences[:_MOST_SENTENCES]),
+            Items(sentences[:most_sentences]),
         ]
-        if rest := sentences[_MOST_SENTENCES:]:
+        if rest := sentences[most_sentences:]:
             shown.append(Fold(f"The other {len(rest)} columns", [Items(rest)]))
     else:
         shown = [Text("None: every real value lies in the domain of its column.")]
@@ -378,11 +374,7 @@ def _columns_section(cells: Mapping[str, CommonCells]) -> Section:
     for name, each in worst:
         real, synthetic = each.shares
         picture = Bars(
-            title=name,
-            names=common_names(each),
-            synthetic=synthetic,
-            other=real,
-            other_name="real",
+            title=name, names=common_names(each), synthetic=synthetic, other=real, other_name="real"
         )
         summary = f"Distance {share(each.distance)}, {len(each)} cells."
         figures.append(Figure(name, summary, picture))

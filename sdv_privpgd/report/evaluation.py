@@ -20,9 +20,15 @@ from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics import l1_by_pair, scores
-from sdv_privpgd.metrics.outside import outside
-from sdv_privpgd.metrics.reading import READ, Described, read_numbers
-from sdv_privpgd.metrics.values import CommonCells, as_codes, common_cells
+from sdv_privpgd.metrics.values import (
+    READ,
+    CommonCells,
+    Described,
+    as_codes,
+    common_cells,
+    outside,
+    read_numbers,
+)
 from sdv_privpgd.report.comparison import (
     BANNER,
     Useful,
@@ -31,9 +37,6 @@ from sdv_privpgd.report.comparison import (
     useful_scores,
 )
 from sdv_privpgd.report.page import Report, checked_ending
-
-_WORST = 12
-"""Columns and pairs that the text names."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -197,6 +200,7 @@ def compare(
 
 def _text(numbers: Mapping[str, Any]) -> str:
     """The numbers in lines, the worst first."""
+    most_named = 12  # columns and pairs that the text names
     columns, pairs = numbers["columns"], numbers["pairs"]
     lines = [
         BANNER,
@@ -213,9 +217,9 @@ def _text(numbers: Mapping[str, Any]) -> str:
     ):
         worst = sorted((item for item in found.items() if item[1] > 0), key=lambda item: -item[1])
         if worst:
-            rest = len(worst) - _WORST
+            rest = len(worst) - most_named
             lines += ["", f"{what}:"]
-            lines += [f"  {share(part):>12}  {name}"[:100] for name, part in worst[:_WORST]]
+            lines += [f"  {share(part):>12}  {name}"[:100] for name, part in worst[:most_named]]
             lines += [f"  and {rest:,} more"] if rest > 0 else []
     lines += useful_lines(numbers["usefulness"])
     return "\n".join(lines)
@@ -263,9 +267,7 @@ def _plain(column: Described, series: pd.Series) -> pd.Series:
 
 
 def _quality(
-    columns: Sequence[Described],
-    real: Mapping[str, pd.Series],
-    synthetic: Mapping[str, pd.Series],
+    columns: Sequence[Described], real: Mapping[str, pd.Series], synthetic: Mapping[str, pd.Series]
 ) -> tuple[float, dict[str, float]]:
     """SDMetrics' quality score and its parts."""
     # Imported here because it takes a second and only this page needs it.

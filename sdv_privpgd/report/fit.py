@@ -19,15 +19,10 @@ from sdv_privpgd.estimate.noisy_tables import (
     noisy_tables,
 )
 from sdv_privpgd.inference.questions import Questions
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.report.assumed import CONFIDENT
 from sdv_privpgd.report.figures import Bars, Heat, pair_heat
 from sdv_privpgd.report.page import Figure, Grid, Part, Section, Table, Text, long_grid, long_table
-
-_MOST_PAIRS = 6
-"""Number of pairs that are drawn cell by cell."""
-
-_MOST_ROWS = 300
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -118,6 +113,7 @@ _HOW_TO_READ = Text(
 
 
 def _noise_section(release: Release, noisy: Mapping[Clique, NoisyTable], total: Total) -> Section:
+    most_rows = 300
     grouped = grouped_tables(release.domain, release.measurements).values()
     tables = [(" × ".join(clique), table) for clique, table in noisy.items()]
     tables += [
@@ -131,7 +127,7 @@ def _noise_section(release: Release, noisy: Mapping[Clique, NoisyTable], total: 
         strength = float(np.square(table.counts).mean() / table.variance) if stddev else math.inf
         rows.append((strength, name, cells, total.value / cells, stddev))
     rows.sort(key=lambda row: row[0])
-    left_out = "" if len(rows) <= _MOST_ROWS else f" (the first {_MOST_ROWS} of {len(rows):,})"
+    left_out = "" if len(rows) <= most_rows else f" (the first {most_rows} of {len(rows):,})"
     count = in_rows(total.value) + (
         f", give or take {CONFIDENT * total.stddev:,.0f}" if total.stddev else ""
     )
@@ -157,7 +153,7 @@ def _noise_section(release: Release, noisy: Mapping[Clique, NoisyTable], total: 
                 ),
                 [
                     (name, f"{cells:,}", f"{mean:,.3g}", f"{stddev:,.3g}", f"{strength:,.3g}")
-                    for strength, name, cells, mean, stddev in rows[:_MOST_ROWS]
+                    for strength, name, cells, mean, stddev in rows[:most_rows]
                 ],
             ),
         ],
@@ -203,6 +199,7 @@ def _column_figure(
 
 def _pairs_section(domain: Domain, fits: Sequence[PairFit], names: Mapping[str, Names]) -> Section:
     # Noise alone may displace more rows than there are.
+    most_pairs = 6  # number of pairs that are drawn cell by cell
     distances = {fit.clique: min(fit.distance, 1.0) for fit in fits}
     expected = {fit.clique: min(fit.expected, 1.0) for fit in fits}
     largest = max(*distances.values(), *expected.values())
@@ -217,7 +214,7 @@ def _pairs_section(domain: Domain, fits: Sequence[PairFit], names: Mapping[str, 
             ("Distance that the noise alone explains", expected),
         )
     ]
-    worst = fits[:_MOST_PAIRS]
+    worst = fits[:most_pairs]
     maps = [figure for fit in worst for figure in _maps(fit, names)]
     rows = [
         (" × ".join(fit.clique), share(fit.distance), share(fit.expected), f"{fit.ratio:.2f}")

@@ -25,9 +25,6 @@ from sdv_privpgd.report.figures import Picture
 _IN_SIGHT = 12
 """Rows of a table, and figures, that are not folded behind a line."""
 
-_MOST_NUMBERS = 2_500
-"""Numbers of a figure that a page holds."""
-
 _FRAME = (
     '<iframe srcdoc="{}" sandbox="allow-downloads" '
     'style="width: 100%; height: 40rem; border: 0"></iframe>'
@@ -114,11 +111,12 @@ class Figure:
     picture: Picture
 
     def html(self) -> str:
+        most_numbers = 2_500  # numbers of a figure that a page holds
         header, rows = self.picture.numbers
         caption = f"{self.title}: in % of the rows"
         numbers: list[Part] = (
             [Table(caption, header, rows)]
-            if len(header) * len(rows) <= _MOST_NUMBERS
+            if len(header) * len(rows) <= most_numbers
             else [Text(f"{len(rows):,} rows of numbers are too many for a page.", quiet=True)]
         )
         try:

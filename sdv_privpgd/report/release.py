@@ -6,13 +6,16 @@ The noisy tables are files inside the page.
 
 import gzip
 import io
+import math
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib.metadata import version
 
 import pandas as pd
 
+from sdv_privpgd.base.words import in_rows
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.schema import Schema
@@ -20,12 +23,12 @@ from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.inference.intervals import Total
 from sdv_privpgd.inference.tables import CONSISTENT, MEASURED, noisy_tables
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.method import Method
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.report.assumed import CONFIDENT, About, assumed_section, facts_about, subject
 from sdv_privpgd.report.fit import ColumnEstimate, column_estimates, fit_sections
-from sdv_privpgd.report.methods import methods_section
 from sdv_privpgd.report.page import Items, Page, Part, Report, Section, Text, long_table, read_first
 from sdv_privpgd.report.privacy import (
     first_line,
@@ -141,13 +144,6 @@ def visits_sections(visits: Visits | None) -> list[Section]:
     return [Section("Rows of a person in order", [Text(first), Items(rest)])]
 
 
-_LEVEL = 0.95
-
-_FEWER = 0.5
-"""Synthetic rows have lost a value if they have it less often than this part of the least that is
-likely."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class HiddenValue:
     """A value that noise hides, or that the synthetic rows have far too rarely. Public.
@@ -171,7 +167,10 @@ class HiddenValue:
     @property
     def is_lost(self) -> bool:
         """Whether rows surely have it, and the synthetic rows far fewer."""
-        return self.low > 0 and self.synthetic < _FEWER * self.low
+        # Synthetic rows have lost a value if they have it less often than this part of the least
+        # that is likely.
+        fewer = 0.5
+        return self.low > 0 and self.synthetic < fewer * self.low
 
 
 def hidden_values(
@@ -181,6 +180,7 @@ def hidden_values(
 
     Lost ones are first, then those that most rows may have.
     """
+    level = 0.95
     total = estimate_total(release.domain, release.measurements).value
     found = []
     for column in schema.columns:
@@ -196,7 +196,7 @@ def hidden_values(
                 low=0.0,
                 high=max(total, 0.0),
             )
-            low, high = count.interval("table", _LEVEL)
+            low, high = count.interval("table", level)
             value = HiddenValue(
                 column=column.name,
                 label=labels[code],
@@ -254,10 +254,6 @@ def hidden_section(
 
 def _number(count: int, word: str) -> str:
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
-
-
-_MOST_CELLS = 40_000
-"""Cells in a file of pairs: at most half a megabyte in a page."""
 
 
 @dataclass(frozen=True)
@@ -352,6 +348,10 @@ def _csv(frame: pd.DataFrame) -> bytes:
     return text.getvalue().encode()
 
 
+_MOST_CELLS = 40_000
+"""Cells in a file of pairs: at most half a megabyte in a page."""
+
+
 def _kinds(release: Release) -> list[str]:
     """The kinds of tables whose cells are few enough together, those that were measured first."""
     tables = [
@@ -373,3 +373,102 @@ def _kinds(release: Release) -> list[str]:
             found.append(kind)
             left -= number
     return found
+
+
+_GAUSSIAN = (
+    "Dong, J., Roth, A. & Su, W. J. (2022). Gaussian differential privacy. Journal of the Royal "
+    "Statistical Society B 84(1), 3–37."
+)
+_DEFINITION = (
+    "Dwork, C., McSherry, F., Nissim, K. & Smith, A. (2006). Calibrating noise to sensitivity in "
+    "private data analysis. Theory of Cryptography, 265–284."
+)
+
+
+_INTERVALS = (
+    "Where counts, shares and means have intervals, these were not computed from the synthetic "
+    "rows, as if they were real. They come from all noisy counts by generalized least squares; the "
+    "variance of the noise is known. Intervals for the table account for the noise, those for the "
+    "population for sampling as well."
+)
+
+
+def methods_section(about: About, release: Release, ledger: PrivacyLedger) -> Section:
+    """The text, and the references that it names by number."""
+    references: list[str] = []
+
+    def cited(work: str) -> str:
+        if work not in references:
+            references.append(work)
+        return f"[{references.index(work) + 1}]"
+
+    paragraphs = [
+        f"{_made(about, release, ledger)} {_asked(about, release, cited)} {_fitted(about, cited)}",
+        _promise(ledger, cited),
+    ]
+    if any(isinstance(each.query, MarginalQuery) for each in release.measurements):
+        paragraphs.append(_INTERVALS)
+    return Section(
+        "For a methods section",
+        [
+            Text("The facts of this fit, in sentences to be pasted and shortened.", quiet=True),
+            *map(Text, paragraphs),
+            Items([f"[{place}] {work}" for place, work in enumerate(references, start=1)]),
+        ],
+    )
+
+
+def _made(about: About, release: Release, ledger: PrivacyLedger) -> str:
+    total = estimate_total(release.domain, release.measurements)
+    rows = in_rows(total.value)
+    if ledger.adjacency is Adjacency.ADD_REMOVE:
+        rows = (
+            f"about {total.value:,.0f} rows (a noisy count; ± {CONFIDENT * total.stddev:,.0f} with "
+            "95 % confidence)"
+        )
+    columns = "column" if len(about.columns) == 1 else "columns"
+    return (
+        f"We used synthetic rows that were generated with sdv-privpgd {version('sdv-privpgd')} on "
+        f"{about.date} from a confidential table of {rows} and {len(about.columns):,} {columns}."
+    )
+
+
+def _asked(about: About, release: Release, cited: Callable[[str], str]) -> str:
+    """What was asked, by the method."""
+    method = about.method
+    assert isinstance(method, Method)
+    counted = method.counted(release.measurements)
+    if method.citation:
+        counted += f" {cited(method.citation)}"
+    found = [name for name, facts in about.discovered.items() if facts]
+    said = (
+        f"Of it were counted {counted}. Gaussian noise, rounded to whole numbers, was added to all "
+        f"counts {cited(_GAUSSIAN)}."
+    )
+    if found:
+        said += (
+            f" What was not declared of the values of {len(found):,} of the columns was found by "
+            "noisy counts as well."
+        )
+    return f"{said} The other facts on columns (types, declared ranges and categories) are public."
+
+
+def _fitted(about: About, cited: Callable[[str], str]) -> str:
+    """What made rows of the answers, by the engine."""
+    engine = getattr(about.method, "made", about.method)
+    return f"{engine.title} {cited(engine.citation)}." if engine.citation else f"{engine.title}."
+
+
+def _promise(ledger: PrivacyLedger, cited: Callable[[str], str]) -> str:
+    unit = ledger.unit
+    differ = {
+        Adjacency.REPLACE_ONE: f"{unit} replaced by any others; the number of rows is public",
+        Adjacency.ADD_REMOVE: f"{unit} added or removed; the number of rows is private",
+    }[ledger.adjacency]
+    return (
+        f"All that was released of the table satisfies (ε, δ)-differential privacy "
+        f"{cited(_DEFINITION)} with ε = {ledger.spent():.4g} and δ = {ledger.delta:g}, where two "
+        f"tables are neighbors if one is the other with {differ}. It was accounted for exactly, as "
+        f"{math.sqrt(ledger.mu_squared):.4g}-Gaussian differential privacy {cited(_GAUSSIAN)} over "
+        f"{len(ledger.charges):,} sets of questions."
+    )

@@ -36,10 +36,9 @@ from sdv_privpgd.estimate.noisy_tables import (
     noisy_tables,
 )
 from sdv_privpgd.inference.values import HEAVIEST, code_values
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
 
 OPENING = "Worth a look before the rows are used:"
 """The first words of the warning at the end of a fit, and of the warnings in a report."""

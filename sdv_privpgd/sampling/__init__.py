@@ -2,5 +2,5 @@
 
 ``stream`` draws an endless, repeatable sequence of rows, ``conditioning`` draws rows that fit
 conditions, and ``sampler`` decodes both into the user's columns. Public: ``sampler.Sampler`` and
-``between.Between``.
+``conditions.Between``.
 """

@@ -6,18 +6,6 @@ import numpy as np
 
 from sdv_privpgd.synthesize.engine import Model
 
-_ENOUGH = 1_000
-"""This many fitting rows need no help."""
-
-_NEAREST = 300
-"""If fewer fit, this many of the nearest rows, and those as near as the last one, are moved."""
-
-_PART = 16
-"""The nearest rows are first searched among this many times as many."""
-
-_MOVED = 100
-"""The moved rows together weigh as much as this many fitting ones."""
-
 Wish = Mapping[str, np.ndarray]
 """The fit of each code of attributes to a condition: in [0, 1], shape (code,), the best is
 1."""
@@ -62,12 +50,14 @@ class ConditionalRows:
 
     def weights(self, wish: Wish) -> tuple[np.ndarray, np.ndarray]:
         """Indices of rows of the pool, and the weight of each; a row may occur twice."""
+        all_moved = 100  # the moved rows together weigh as much as this many fitting ones
+        enough = 1_000  # this many fitting rows need no help
         fitting, fits = self._fitting(wish)
-        if fits.sum() >= _ENOUGH:
+        if fits.sum() >= enough:
             return fitting, fits
         moved, nearness = self._nearest(wish)
         if len(fitting):
-            nearness *= _MOVED / nearness.sum()
+            nearness *= all_moved / nearness.sum()
         return np.concatenate([moved, fitting]), np.concatenate([nearness, fits])
 
     def _fitting(self, wish: Wish) -> tuple[np.ndarray, np.ndarray]:
@@ -90,15 +80,18 @@ class ConditionalRows:
 
     def _nearest(self, wish: Wish) -> tuple[np.ndarray, np.ndarray]:
         """The rows that have to move least, and their weights, the largest 1."""
+        times_as_many = 16  # the nearest rows are first searched among this many times as many
+        # If fewer fit, this many of the nearest rows, and those as near as the last one, are moved.
+        nearest = 300
         costs = np.zeros(self._model.block, dtype=np.float32)
         for name, fit in wish.items():
             of_codes = self._costs(name, fit).astype(np.float32)
             costs += of_codes.take(
                 self._pool[name], mode="clip"
             )  # clip skips the check of each row
-        last = min(_NEAREST, len(costs)) - 1
+        last = min(nearest, len(costs)) - 1
         # A sample of the rows gives a bound on the distance, so that few rows need sorting.
-        part = costs[:: max(1, len(costs) // (_PART * _NEAREST))]
+        part = costs[:: max(1, len(costs) // (times_as_many * nearest))]
         rows = np.flatnonzero(costs <= np.partition(part, last)[last])
         near = costs[rows]
         rows = rows[near <= np.partition(near, last)[last]]

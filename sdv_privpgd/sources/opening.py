@@ -60,12 +60,7 @@ def open_source(
 
 
 def of_people(
-    source: Source,
-    person: str,
-    most: int,
-    numbered: bool = False,
-    *,
-    columns: Iterable[str] = (),
+    source: Source, person: str, most: int, numbered: bool = False, *, columns: Iterable[str] = ()
 ) -> Source:
     """The same source without the rows of a person beyond so many.
 

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, TextIO
 import pandas as pd
 
 from sdv_privpgd.sources.dialect import Reading
-from sdv_privpgd.sources.kinds import KNOWN, Kind, kind_of
+from sdv_privpgd.sources.files import KNOWN, Kind, kind_of
 from sdv_privpgd.sources.source import SourceError
 
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}

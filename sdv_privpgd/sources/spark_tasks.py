@@ -40,9 +40,6 @@ _BLOCK = 1 << 16
 _BYTES = 1 << 28
 """The same in bytes, so that no column of long texts is too large for Arrow."""
 
-_PIECE = 1 << 20
-"""Bytes of a row of the last total: messages have a limit."""
-
 
 @dataclass(frozen=True)
 class Ready:
@@ -106,6 +103,7 @@ class SumOfTotals:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yields rows, or none if none come."""
+        piece = 1 << 20  # bytes of a row of the last total: messages have a limit
         with _silenced():
             parts, total = [], self.tally.zero()
             for batch in batches:
@@ -118,8 +116,8 @@ class SumOfTotals:
             if not self.in_pieces:
                 yield _row(min(parts) // WIDTH, held)
                 return
-            for number, start in enumerate(range(0, len(held), _PIECE)):
-                yield _row(number, held[start : start + _PIECE])
+            for number, start in enumerate(range(0, len(held), piece)):
+                yield _row(number, held[start : start + piece])
 
 
 def column_of(array: pa.Array, zone: str) -> pd.Series:

@@ -9,9 +9,8 @@ import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.estimate.structural_zeros import Possible
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Query
+from sdv_privpgd.estimate.consistency import Possible
+from sdv_privpgd.privacy.queries import Measurement, Query
 
 TABLES = "tables"
 """The kind of answers that most engines fit: noisy tables of counts."""

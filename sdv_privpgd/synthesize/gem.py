@@ -10,15 +10,17 @@ from torch import Tensor
 from sdv_privpgd.base.arguments import check_fields, check_integer
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, Shares, silent
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.goals import Goals
-from sdv_privpgd.synthesize.mixture import Mixture
-from sdv_privpgd.synthesize.relaxed import RelaxedLoss, descend, device_of, softmaxes
-from sdv_privpgd.synthesize.table_engine import MixtureEngine
-
-_STEADY = 1e-5
-"""Added to the variance of a layer's values before they are divided by its root."""
+from sdv_privpgd.synthesize.relaxed import (
+    Mixture,
+    MixtureEngine,
+    RelaxedLoss,
+    descend,
+    device_of,
+    softmaxes,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +56,7 @@ class GenerativeNetwork(MixtureEngine):
 
     >>> import numpy as np
     >>> from sdv_privpgd.base.domain import Domain
-    >>> from sdv_privpgd.privacy.measurement import Measurement
+    >>> from sdv_privpgd.privacy.queries import Measurement
     >>> from sdv_privpgd.privacy.queries import MarginalQuery
     >>> noisy = Measurement(
     ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=2.0
@@ -157,11 +159,12 @@ def logits_of(
     A layer's values are normalized over the sample, scaled, shifted and cut at 0; what went into
     the layer goes on beside them.
     """
+    steady = 1e-5  # added to the variance of a layer's values before they are divided by its root
     values = noise
     for at in range((len(weights) - 2) // 3):
         mapped = values @ weights[f"map {at}"]
         variance, mean = torch.var_mean(mapped, dim=0, correction=0)
-        normal = (mapped - mean) * torch.rsqrt(variance + _STEADY)
+        normal = (mapped - mean) * torch.rsqrt(variance + steady)
         active = torch.relu(normal * weights[f"scale {at}"] + weights[f"shift {at}"])
         values = torch.cat([active, values], dim=1)
     return values @ weights["map"] + weights["shift"]

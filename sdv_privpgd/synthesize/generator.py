@@ -1,4 +1,8 @@
-"""A small network that makes rows, fitted to the noisy mean embedding of the table: DP-MERF."""
+"""A small network that makes rows, fitted to the noisy mean embedding of the table: DP-MERF.
+
+Rows are given as the chances of their codes, which are independent given what the row was made of.
+They are compared with noisy mean embeddings and noisy tables.
+"""
 
 import math
 from collections.abc import Sequence
@@ -13,22 +17,114 @@ from torch import Tensor
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.estimate.noisy_tables import estimate_total, margin_estimates, noisy_tables
+from sdv_privpgd.estimate.noisy_tables import (
+    EXACT,
+    NoisyTable,
+    estimate_total,
+    margin_estimates,
+    noisy_tables,
+)
 from sdv_privpgd.estimate.support import supported_one_way
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
-from sdv_privpgd.synthesize.generator_loss import EmbeddingLoss, TableLoss
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
+
+_AXES = "abcdefghijklmnopqrst"
+
+Chances = Sequence[Float[Tensor, "row _"]]
+
+
+@dataclass(frozen=True)
+class TableLoss:
+    """The squared distance of the rows' shares of cells from those of a noisy table."""
+
+    axes: tuple[int, ...]
+    target: Tensor
+    precision: float
+
+    @classmethod
+    def of(
+        cls, domain: Domain, clique: Clique, table: NoisyTable, total: float, device: torch.device
+    ) -> "TableLoss":
+        """The loss of a table of counts of about ``total`` records."""
+        target = torch.from_numpy(table.counts / total).float().to(device)
+        return cls(domain.axes(clique), target, total**2 / table.weighed_variance)
+
+    def __call__(self, chances: Chances) -> Float[Tensor, ""]:
+        letters = _AXES[: len(self.axes)]
+        terms = ",".join(f"z{letter}" for letter in letters)
+        own = [chances[axis] for axis in self.axes]
+        found = torch.einsum(f"{terms}->{letters}", *own) / len(own[0])
+        return (found - self.target).square().sum()
+
+
+@dataclass(frozen=True)
+class EmbeddingLoss:
+    """The squared distance of the rows' mean embedding from a noisy one, over random features.
+
+    A code x of attribute j adds an angle to the phase of its row. The mean of cos + i sin over
+    independent codes is the product over j of sum_x chance_j(x) exp(i angle_j(x)).
+    """
+
+    axes: tuple[int, ...]
+    waves: tuple[Float[Tensor, "2 _ feature"], ...]
+    label: int | None
+    target: Float[Tensor, "label 2 feature"]
+    precision: float
+    num_drawn: int
+    generator: torch.Generator
+
+    @classmethod
+    def of(
+        cls,
+        domain: Domain,
+        answer: Measurement,
+        total: float,
+        num_drawn: int,
+        generator: torch.Generator,
+        device: torch.device,
+    ) -> "EmbeddingLoss":
+        """The loss of an ``EmbeddingQuery``'s answer; a call draws so many of its features."""
+        query = answer.query
+        assert isinstance(query, EmbeddingQuery)
+        unit = query.GRID * total
+        angles = [2 * np.pi / query.TURN * phases.astype(np.float64) for phases in query.phases()]
+        waves = [np.stack([np.cos(own), np.sin(own)]).astype(np.float32) for own in angles]
+        return cls(
+            axes=domain.axes(name for name, _ in query.coordinates),
+            waves=tuple(torch.from_numpy(own).to(device) for own in waves),
+            label=None if query.label is None else domain.axes((query.label,))[0],
+            target=torch.from_numpy(answer.answer / unit).float().to(device),
+            precision=(unit / max(answer.stddev, EXACT * query.GRID)) ** 2,
+            num_drawn=min(num_drawn, query.num_features),
+            generator=generator,
+        )
+
+    def __call__(self, chances: Chances) -> Float[Tensor, ""]:
+        num_features = self.target.shape[-1]
+        drawn = torch.randperm(num_features, generator=self.generator)[: self.num_drawn]
+        drawn = drawn.to(self.target.device)
+        found = self.embedding(chances, drawn)
+        far = (found - self.target[..., drawn]).square().sum()
+        return num_features / self.num_drawn * far
+
+    def embedding(self, chances: Chances, features: Tensor) -> Float[Tensor, "label 2 feature"]:
+        """The mean embedding of rows with these chances of codes, for some of the features."""
+        ones = torch.ones((len(chances[0]), len(features)), device=features.device)
+        cosine, sine = ones, torch.zeros_like(ones)
+        for axis, (cosines, sines) in zip(self.axes, self.waves, strict=True):
+            own = chances[axis]
+            across, along = own @ cosines[:, features], own @ sines[:, features]
+            cosine, sine = cosine * across - sine * along, sine * across + cosine * along
+        labels = ones[:, :1] if self.label is None else chances[self.label]
+        return torch.einsum("zl,zwf->lwf", labels, torch.stack([cosine, sine], 1)) / len(ones)
+
 
 _LATENT = 16
 """Normal numbers of an input."""
 _HIDDEN = 256
 """Width of the network's two hidden layers."""
-_AT_ONCE = 1 << 13
-"""Rows that are drawn at a time."""
-_LEAST = 1e-5
-"""Share of a value that surely holds no rows when the fit starts: its logarithm must be finite."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +282,9 @@ class _Network:
         cls, start: Sequence[np.ndarray], generator: torch.Generator, device: torch.device
     ) -> "_Network":
         """A network with random weights, whose rows have about these shares of codes."""
+        # Share of a value that surely holds no rows when the fit starts: its logarithm must be
+        # finite.
+        least = 1e-5
         sizes = tuple(len(shares) for shares in start)
         widths = (_LATENT, _HIDDEN, _HIDDEN, sum(sizes))
         weights: list[Tensor] = []
@@ -193,7 +292,7 @@ class _Network:
             scale = math.sqrt(2 / before) if layer < 2 else 0.5 / math.sqrt(before)
             bias = torch.zeros(after)
             if layer == 2:
-                bias = torch.from_numpy(np.log(np.concatenate(start) + _LEAST)).float()
+                bias = torch.from_numpy(np.log(np.concatenate(start) + least)).float()
             weights += [scale * torch.randn(before, after, generator=generator), bias]
         return cls([each.to(device).requires_grad_() for each in weights], sizes)
 
@@ -210,9 +309,10 @@ def _drawn(
     chances: Sequence[Float[Tensor, "row _"]], number: int, generator: torch.Generator
 ) -> np.ndarray:
     """Codes of so many rows, shape (row, attribute): each input has equally many, but for one."""
+    at_once = 1 << 13  # rows that are drawn at a time
     known, found = [own.detach().cpu() for own in chances], []
-    for begun in range(0, number, _AT_ONCE):
-        places = torch.arange(begun, min(begun + _AT_ONCE, number)) % len(known[0])
+    for begun in range(0, number, at_once):
+        places = torch.arange(begun, min(begun + at_once, number)) % len(known[0])
         codes = [torch.multinomial(own[places], 1, generator=generator) for own in known]
         found.append(torch.cat(codes, dim=1))
     return torch.cat(found).numpy()

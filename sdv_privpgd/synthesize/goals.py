@@ -7,20 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping
+from sdv_privpgd.estimate.consistency import Possible, possible_cells
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     estimate_total,
     grouped_tables,
     noisy_tables,
 )
-from sdv_privpgd.estimate.structural_zeros import Possible, possible_cells
-from sdv_privpgd.privacy.measurement import Measurement
-
-_EXACT = 1e-3
-"""Standard deviation, in records, that stands for an answer without noise."""
-
-_LARGEST = 2048.0
-"""MiB of the largest model of an engine that holds a number for each component and code."""
+from sdv_privpgd.privacy.queries import Measurement
 
 
 class View(NamedTuple):
@@ -86,9 +80,7 @@ class Goals:
             views=tuple(views),
             tables=tuple(places),
             shares=tuple(table.counts / total for _, _, table in found),
-            weights=tuple(
-                total**2 / max(table.variance, _EXACT**2) / cells for _, _, table in found
-            ),
+            weights=tuple(total**2 / table.weighed_variance / cells for _, _, table in found),
         )
 
 
@@ -100,11 +92,13 @@ def _view(domain: Domain, name: str, grouping: Grouping | None) -> View:
 
 def too_many_components(domain: Domain, components: int) -> str | None:
     """Why so many components of all codes cannot be held: they take more than 2 GiB of float64."""
+    # MiB of the largest model of an engine that holds a number for each component and code.
+    largest = 2048.0
     size = components * sum(domain.sizes) * 8 / 2**20
-    if size <= _LARGEST:
+    if size <= largest:
         return None
     return (
         f"{components:,} rows of shares over all {sum(domain.sizes):,} codes take {size:.3g} MiB, "
-        f"above {_LARGEST:g}. Ask for fewer components, or for fewer codes of the columns with "
+        f"above {largest:g}. Ask for fewer components, or for fewer codes of the columns with "
         "most of them."
     )

@@ -8,15 +8,10 @@ import numpy as np
 from sdv_privpgd.base.arguments import check_fields, check_integer
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.estimate.consistency import consistent_tables
-from sdv_privpgd.estimate.possible_tables import possible_tables
-from sdv_privpgd.estimate.structural_zeros import Possible, emptied
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.estimate.consistency import Possible, consistent_tables, emptied, possible_tables
+from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
-
-_SLOWER, _TIMES = 0.84, 16
-"""The rate of change is multiplied by the first so many times in a fit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +84,8 @@ class GUM(Engine):
 
         ``warm_start`` is drawn from in place of the independent start.
         """
+        # The rate of change is multiplied by the first so many times in a fit.
+        slower, times = 0.84, 16
         rng = np.random.default_rng(self.seed)
         agreed = consistent_tables(domain, measurements)
         if self.possible:
@@ -105,7 +102,7 @@ class GUM(Engine):
             if counts.any() and not any(set(clique) < set(other) for other in targets)
         ]
         for sweep in progress(range(self.sweeps), "fit"):
-            alpha = _SLOWER ** (sweep * _TIMES // self.sweeps)
+            alpha = slower ** (sweep * times // self.sweeps)
             codes = codes[:, rng.permutation(number)]  # so that the first rows are any rows
             errors = [table.error(codes) for table in tables]
             for place in np.argsort(-np.array(errors), kind="stable"):

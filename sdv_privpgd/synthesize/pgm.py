@@ -8,31 +8,11 @@ import numpy as np
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive, check_share
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, Shares, silent
+from sdv_privpgd.estimate.consistency import Possible, possible_cells
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, estimate_total, noisy_tables
-from sdv_privpgd.estimate.structural_zeros import Possible, possible_cells
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
-from sdv_privpgd.synthesize.graphical import GraphicalModel
-from sdv_privpgd.synthesize.junction_tree import JunctionTree
-from sdv_privpgd.synthesize.message_passing import MessagePassing
-
-_STEPS_AT_ONCE = 50
-"""Steps of one lot. The fit looks at the loss after each lot."""
-
-_USUAL_LOTS = 5
-"""Lots after which the progress bar shows a fit as half done."""
-
-_ZEROS = 80.0
-"""MiB of a junction tree to which cliques with zeros are added."""
-
-_EXACT = 1e-3
-"""Standard deviation, in records, that stands for an answer without noise."""
-
-_IMPOSSIBLE = -500.0
-"""Log-potential of a cell that no row can be in: e**-500 of another's probability."""
-
-_CUT = 0.8
-"""Factor of the step's length after a step that led uphill."""
+from sdv_privpgd.synthesize.graphical import GraphicalModel, JunctionTree, MessagePassing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +40,7 @@ class PrivatePGM(Engine):
 
     >>> import numpy as np
     >>> from sdv_privpgd.base.domain import Domain
-    >>> from sdv_privpgd.privacy.measurement import Measurement
+    >>> from sdv_privpgd.privacy.queries import Measurement
     >>> from sdv_privpgd.privacy.queries import MarginalQuery
     >>> noisy = Measurement(
     ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=2.0
@@ -122,6 +102,8 @@ class PrivatePGM(Engine):
         ``warm_start`` is where the descent starts if it is a model of this engine. Raises
         ``ValueError`` if the tables' junction tree would be too large to hold.
         """
+        usual_lots = 5  # lots after which the progress bar shows a fit as half done
+        steps_at_once = 50  # Steps of one lot. The fit looks at the loss after each lot.
         total = estimate_total(domain, measurements).value
         # Tables are summed several times as fast with their longest axes last.
         by_size = domain.project(sorted(domain.attributes, key=lambda name: domain.size((name,))))
@@ -150,17 +132,17 @@ class PrivatePGM(Engine):
         if tables:
             descent = _Descent(tree, tables, total, potentials, known)
             stalls, left = 0, self.steps
-            for lot in range(1, 1 - (-self.steps // _STEPS_AT_ONCE)):
+            for lot in range(1, 1 - (-self.steps // steps_at_once)):
                 before = descent.loss
-                for _ in range(min(_STEPS_AT_ONCE, left)):
+                for _ in range(min(steps_at_once, left)):
                     descent.step()
-                left -= _STEPS_AT_ONCE
+                left -= steps_at_once
                 is_stalled = before - descent.loss <= self.tolerance * max(descent.loss, 1.0)
                 stalls = stalls + 1 if is_stalled else 0
                 if stalls == 2:
                     break
                 # Most fits end early, after some five or ten lots.
-                shares.reach(lot / (lot + _USUAL_LOTS))
+                shares.reach(lot / (lot + usual_lots))
             potentials = descent.potentials
         shares.reach(1.0)
         centred = {
@@ -172,8 +154,11 @@ class PrivatePGM(Engine):
         self, domain: Domain, tree: JunctionTree, cliques: Iterable[Clique]
     ) -> tuple[JunctionTree, dict[Clique, np.ndarray]]:
         """A tree that holds the cliques with zeros as well, and their log-potentials."""
+        # Log-potential of a cell that no row can be in: e**-500 of another's probability.
+        impossible = -500.0
+        zeros = 80.0  # MiB of a junction tree to which cliques with zeros are added
         held, known = list(cliques), {}
-        limit = max(_ZEROS, _megabytes(tree))
+        limit = max(zeros, _megabytes(tree))
         for names, allowed in self.possible.items():
             clique = tuple(name for name in domain.attributes if name in names)
             wider = JunctionTree.of(domain, [*held, clique])
@@ -181,7 +166,7 @@ class PrivatePGM(Engine):
                 tree = wider
                 held.append(clique)
                 possible = possible_cells(clique, domain.shape(clique), {names: allowed})
-                known[clique] = np.where(possible, 0.0, _IMPOSSIBLE)
+                known[clique] = np.where(possible, 0.0, impossible)
         return tree, known
 
 
@@ -218,9 +203,7 @@ class _Descent:
         cliques = tuple(dict.fromkeys([*tables, *known]))
         self._passing = MessagePassing(tree=tree, cliques=cliques)
         self._tables, self._total, self._known = tables, total, known
-        self._precisions = {
-            clique: 1 / max(table.variance, _EXACT**2) for clique, table in tables.items()
-        }
+        self._precisions = {clique: 1 / table.weighed_variance for clique, table in tables.items()}
         self.potentials = self._without_momentum = dict(potentials)
         self.loss, self._errors = self._judged(self.potentials)
         self._length = 1 / (total * max(self._precisions.values()))
@@ -228,6 +211,7 @@ class _Descent:
 
     def step(self) -> None:
         """Takes a step, or finds that it would lead uphill."""
+        cut = 0.8  # factor of the step's length after a step that led uphill
         stepped = {
             clique: values - self._length * self._precisions[clique] * self._errors[clique]
             for clique, values in self.potentials.items()
@@ -244,7 +228,7 @@ class _Descent:
             self._since += 1
         else:
             self._without_momentum = self.potentials
-            self._length *= _CUT
+            self._length *= cut
             self._since = 0
 
     def _judged(

@@ -8,18 +8,12 @@ import numpy as np
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_share
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, Shares, silent
-from sdv_privpgd.estimate.structural_zeros import Possible
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.estimate.consistency import Possible
+from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
-from sdv_privpgd.synthesize.generations import PackedGoals, evolve
-from sdv_privpgd.synthesize.goals import (
-    Goals,
-)
+from sdv_privpgd.synthesize.generations import Asked, PackedGoals, evolve, evolve_by_recounts
+from sdv_privpgd.synthesize.goals import Goals
 from sdv_privpgd.synthesize.particles.particles import Particles
-from sdv_privpgd.synthesize.recounting import Asked, evolve_by_recounts
-
-_RECOUNTED = 20
-"""Children of a generation of which queries that are no tables are asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +47,7 @@ class PrivateGSD(Engine):
 
     >>> import numpy as np
     >>> from sdv_privpgd.base.domain import Domain
-    >>> from sdv_privpgd.privacy.measurement import Measurement
+    >>> from sdv_privpgd.privacy.queries import Measurement
     >>> from sdv_privpgd.privacy.queries import MarginalQuery
     >>> noisy = Measurement(
     ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=2.0
@@ -99,6 +93,7 @@ class PrivateGSD(Engine):
 
         ``warm_start`` is a model from which the first elite is drawn; without one it is uniform.
         """
+        recounted = 20  # children of a generation of which queries that are no tables are asked
         rng = np.random.default_rng(self.seed)
         goals = PackedGoals.of(Goals.of(domain, measurements, self.possible), self.num_rows)
         shape = (self.elite, self.num_rows, len(domain))
@@ -139,7 +134,7 @@ class PrivateGSD(Engine):
         if asked.measurements:
             evolve_by_recounts(
                 elite[0], goals, asked, rng,
-                generations=self.recounts, children=_RECOUNTED, shares=shares,
+                generations=self.recounts, children=recounted, shares=shares,
             )  # fmt: skip
         shares.reach(1.0)
         return Particles(domain=domain, codes=elite[0])

@@ -7,12 +7,17 @@ import torch
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, Shares, silent
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.goals import Goals
-from sdv_privpgd.synthesize.mixture import Mixture
-from sdv_privpgd.synthesize.relaxed import RelaxedLoss, descend, device_of, softmaxes
-from sdv_privpgd.synthesize.table_engine import MixtureEngine
+from sdv_privpgd.synthesize.relaxed import (
+    Mixture,
+    MixtureEngine,
+    RelaxedLoss,
+    descend,
+    device_of,
+    softmaxes,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +49,7 @@ class RelaxedProjection(MixtureEngine):
 
     >>> import numpy as np
     >>> from sdv_privpgd.base.domain import Domain
-    >>> from sdv_privpgd.privacy.measurement import Measurement
+    >>> from sdv_privpgd.privacy.queries import Measurement
     >>> from sdv_privpgd.privacy.queries import MarginalQuery
     >>> noisy = Measurement(
     ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=2.0

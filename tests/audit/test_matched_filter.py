@@ -23,12 +23,7 @@ from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
-from sdv_privpgd.privacy.queries import (
-    Adjacency,
-    CutMarginalQuery,
-    MarginalQuery,
-    SigmoidSumQuery,
-)
+from sdv_privpgd.privacy.queries import Adjacency, CutMarginalQuery, MarginalQuery, SigmoidSumQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 RUNS = 2000

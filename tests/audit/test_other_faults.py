@@ -15,7 +15,7 @@ from sdv_privpgd.audit import audit_fit, audit_measure, door
 from sdv_privpgd.audit.alone import alone_checks
 from sdv_privpgd.audit.checks import failed as failed_of
 from sdv_privpgd.audit.recording import Tape
-from sdv_privpgd.audit.replaying import recorded
+from sdv_privpgd.audit.replay import recorded
 from sdv_privpgd.audit.subjects import TableFit
 from sdv_privpgd.audit.thresholds import threshold_checks
 from sdv_privpgd.columns import encoders

@@ -10,8 +10,8 @@ from no_processes import NoProcesses
 from sdv_privpgd import Boolean, Categorical, MSTSynthesizer, Numerical, People
 from sdv_privpgd.audit import audit_fit, audit_measure, door
 from sdv_privpgd.privacy import boundary, weighing
+from sdv_privpgd.privacy.counting import units_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.units import units_of
 from sdv_privpgd.releases.measuring import Measuring
 from sdv_privpgd.sources import people, visits
 from sdv_privpgd.sources.people import PeopleSource

@@ -94,10 +94,7 @@ def plant(monkeypatch):
                 "delta": 1e-5,
             },
         ),
-        (
-            COLUMNS,
-            {"method": "privsyn"},
-        ),
+        (COLUMNS, {"method": "privsyn"}),
         (COLUMNS, {"method": "privmrf+particles", "adjacency": "add_remove", "delta": 1e-5}),
         (COLUMNS, {"method": PrivPGD(), "epsilon": 0.2}),
         (COLUMNS, {"method": PrivPGD(most_pairs=1, engine=SMALL), "people": People(max_rows=2)}),
@@ -255,9 +252,7 @@ class TestBooks:
     def test_a_question_that_is_not_charged(self, plant):
         charge = Books.charge
         plant(
-            Books,
-            "charge",
-            lambda self, each: None if "2-way" in each.what else charge(self, each),
+            Books, "charge", lambda self, each: None if "2-way" in each.what else charge(self, each)
         )
         found = failed(method=PairsFirst(engine="particles"))
         assert {"books"} <= found <= {"books"} | ATTACK
@@ -432,9 +427,7 @@ class TestLeaks:
         assert {"samples"} <= found <= MADE
 
     def test_an_engine_that_looks_into_the_table(self, plant):
-        found = failed(
-            method=Telling(engine=Spying()),
-        )
+        found = failed(method=Telling(engine=Spying()))
         assert {"samples", "file"} <= found <= MADE
 
     def test_an_engine_without_a_seed_is_told(self, plant):

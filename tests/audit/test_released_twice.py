@@ -12,16 +12,15 @@ import pytest
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.fixed import AllKWay
-from sdv_privpgd.pipeline import ask
+from sdv_privpgd.methods.pipeline import ask
 from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy.accounting import stddev_for
-from sdv_privpgd.privacy.composition import epsilon_in_all, raised
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger, epsilon_in_all, raised
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.releases.pooling import pooled
+from sdv_privpgd.releases.combining import pooled
 
 RUNS, Z = 600, 4.9
 DOMAIN = Domain(("a", "b", "c"), (2, 2, 2))

@@ -12,15 +12,20 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.experiment import apart, metered_fit, options, particles
-from sdv_privpgd.benchmark.meters import Stopwatch
+from sdv_privpgd.benchmark.single import Stopwatch
 from sdv_privpgd.benchmark.tables import load
 from sdv_privpgd.methods import ParticleGradientDescent
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.methods.privpgd import PrivPGD
-from sdv_privpgd.metrics.pairs import covariance_error, mean_l1, mean_sw1
+from sdv_privpgd.metrics.pairs import covariance_error, l1_by_pair, sw1_by_pair
+from sdv_privpgd.metrics.rows import average
 from sdv_privpgd.privacy.dataset import Dataset
 
-_ERRORS = {"L1": mean_l1, "SW1": mean_sw1, "Cov": covariance_error}
+_ERRORS = {
+    "L1": lambda *tables: average(l1_by_pair(*tables)),
+    "SW1": lambda *tables: average(sw1_by_pair(*tables)),
+    "Cov": covariance_error,
+}
 
 
 @options(

@@ -18,13 +18,14 @@ import sdv  # noqa: F401 - first: it loads the classes
 import sdv_privpgd
 from benchmarks.experiment import metadata_of, options
 from sdv_privpgd.benchmark.declarations import TABLES
-from sdv_privpgd.benchmark.fits import columns_of
+from sdv_privpgd.benchmark.tables import columns_of
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.ordered import differences_of
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.limits import Constraints
-from sdv_privpgd.metrics.pairs import mean_l1
+from sdv_privpgd.metrics.pairs import l1_by_pair
+from sdv_privpgd.metrics.rows import average
 from sdv_privpgd.plugin.constrained import translated, valid_rows
 
 _NAMES = (
@@ -71,7 +72,7 @@ def _measured(table, columns, constraint, method, given):
                 found["sample"].append(time.perf_counter() - fitted)
                 broken += int((~valid_rows(constraint, rows, metadata)).sum())
             codes = encode_table(columns_of(rows), schema)
-            found[kind].append(mean_l1(schema.domain(), real, codes) / 2)
+            found[kind].append(average(l1_by_pair(schema.domain(), real, codes)) / 2)
             apart.setdefault(f"peaks, {kind}", []).append(_peak_error(table, rows, constraint))
             for pair in zip(between, _differences(constraint, schema, rows), strict=True):
                 apart.setdefault(f"between, {kind}", []).append(_quantile_error(*pair))

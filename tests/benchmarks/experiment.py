@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from sdv_privpgd.benchmark.fits import FOLDER, fit_dataset
-from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch, print_table
+from sdv_privpgd.benchmark.single import PeakMemory, Stopwatch, print_table
+from sdv_privpgd.benchmark.tables import FOLDER, fit_dataset
 from sdv_privpgd.methods import Method, PrivPGD
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.dataset import Dataset
 
 HERE = Path(__file__).parent

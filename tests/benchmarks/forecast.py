@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.experiment import options, parts_of
-from sdv_privpgd.benchmark.fits import columns_of
-from sdv_privpgd.benchmark.tables import rows_and_facts
+from sdv_privpgd.benchmark.tables import columns_of, rows_and_facts
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
@@ -25,7 +24,8 @@ from sdv_privpgd.fitting.plan import expected_errors
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
-from sdv_privpgd.metrics.pairs import mean_l1
+from sdv_privpgd.metrics.pairs import l1_by_pair
+from sdv_privpgd.metrics.rows import average
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.report.assumed import CONFIDENT
 from sdv_privpgd.report.plan import of_rows
@@ -75,7 +75,7 @@ def compared(frame, facts, epsilon, fits, *, with_rows=False):
         exact.append(variances)
         if with_rows:
             model = fit.model().release.model
-            rows.append(mean_l1(fit.curator.domain, codes, model.codes) / 2)
+            rows.append(average(l1_by_pair(fit.curator.domain, codes, model.codes)) / 2)
     shares = [np.sqrt(np.mean([errors[name,] for errors in found])) for name in plan.columns]
     known = [np.sqrt(np.mean([each[name] for each in exact])) for name in plan.columns]
     planned = np.array(list(plan.columns.values()))

@@ -31,8 +31,7 @@ from benchmarks.experiment import means, options, particles, quiet
 from benchmarks.forecast import declared_table
 from sdv_privpgd import combine, fit_table
 from sdv_privpgd.benchmark.declarations import TABLES
-from sdv_privpgd.benchmark.fits import columns_of
-from sdv_privpgd.benchmark.tables import SPLIT_SEED
+from sdv_privpgd.benchmark.tables import SPLIT_SEED, columns_of
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
 from sdv_privpgd.methods import PrivPGD

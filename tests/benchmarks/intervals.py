@@ -21,12 +21,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.experiment import options
-from sdv_privpgd import pipeline
-from sdv_privpgd.benchmark.meters import Stopwatch
+from sdv_privpgd.benchmark.single import Stopwatch
 from sdv_privpgd.benchmark.tables import load
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
 from sdv_privpgd.inference.intervals import KINDS, Total, deviations
 from sdv_privpgd.inference.linear import LinearEstimate
+from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset

@@ -40,11 +40,7 @@ MIXED_DOMAIN = {
     "branch": {"range_values": list(range(100, 132))},
     "grade": {"range_values": list("ABCDEFGH"), "range_is_nullable": False},
     "member": {"range_is_nullable": True},
-    "joined": {
-        "range_min": "2000-01-01",
-        "range_max": "2019-12-31",
-        "datetime_format": "%Y-%m-%d",
-    },
+    "joined": {"range_min": "2000-01-01", "range_max": "2019-12-31", "datetime_format": "%Y-%m-%d"},
     "seen": {"range_min": "2020-01-01 00:00:00", "range_max": "2025-12-31 23:59:59"},
 }
 """The declarations of the modelled columns."""

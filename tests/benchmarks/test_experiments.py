@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.experiment import HERE, NAMES, main, means, quiet
-from benchmarks.simulated import mixed_table, simulated_table
+from benchmarks.simulated import simulated_table
 
 FEW = ["--num-particles", "100", "--seeds", "1"]
 RUNS = {  # options that make it small, and how many lines it has at least
@@ -37,8 +37,6 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "scale --from-files .": (["--rows", "2000", "--sources", "parquet", "tuples"], 2),
     "sequences": ([*FEW, "--bounds", "2", "--epsilon", "9"], 3),
     "shapes": (["--shapes", "age", "--fits", "1", "--rows", "300", "--epsilon", "1"], 2),
-    "stages": (["--share", "0.0001", "--repetitions", "1"], 7),
-    "undeclared": (["--tables", "mixed", "--rows", "300", "--num-particles", "100"], 1),
 }  # fmt: skip
 
 
@@ -85,9 +83,6 @@ def tables(tmp_path_factory):
         diag_1=rng.choice(["250.8", "401", "V45"], number),
         time_in_hospital=rng.integers(1, 15, number),
         age=rng.choice(["[0-10)", "[10-20)"], number),
-    )
-    mixed_table(number).assign(key=[f"key-{row}" for row in range(number)]).to_parquet(
-        folder / "mixed.parquet"
     )
     return folder
 

@@ -184,7 +184,7 @@ class TestWhatIsKept:
 
 def test_a_fit_in_another_thread_has_its_own_noise():
     """While an audit gives frozen answers, another thread's real fit draws fresh ones."""
-    from sdv_privpgd.audit.replaying import recorded
+    from sdv_privpgd.audit.replay import recorded
 
     real = [small() for _ in range(2)]
     begun, ended = threading.Event(), threading.Event()

@@ -26,7 +26,7 @@ ORDERS = {
         "import sdv_privpgd; import sdv; from sdv.single_table import PrivPGDSynthesizer"
     ),
     "the core first": (
-        "import sdv_privpgd.pipeline; from sdv.single_table import PrivPGDSynthesizer"
+        "import sdv_privpgd.methods.pipeline; from sdv.single_table import PrivPGDSynthesizer"
     ),
     "sdv's metadata first": (
         "from sdv.metadata import Metadata; from sdv_privpgd import PrivPGDSynthesizer"

@@ -23,8 +23,7 @@ from sdv_privpgd import (
 from sdv_privpgd.audit import audit_fit
 from sdv_privpgd.cli.program import main
 from sdv_privpgd.methods import AIM, MST, MWEM, Independent, ParticleGradientDescent, PrivatePGM
-from sdv_privpgd.methods.method import ENGINES
-from sdv_privpgd.methods.names import method_of, named_methods
+from sdv_privpgd.methods.method import ENGINES, method_of, named_methods
 
 KINDS = (PrivPGDSynthesizer, MSTSynthesizer, AIMSynthesizer)
 METADATA = sdv_tables.metadata_of({"a": {"sdtype": "boolean"}, "b": {"sdtype": "categorical"}})

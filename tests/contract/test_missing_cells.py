@@ -6,11 +6,10 @@ import pytest
 
 from sdv_privpgd import Boolean, Numerical, fit_table
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.estimate.evidence import surely_held
+from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.making import SamplerMaker
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.synthesize.particles.particles import Particles
 
 ROWS, NOISE = 1_000, 20.0

@@ -13,6 +13,7 @@ from sdmetrics.single_table import SingleTableMetric
 from sdv_privpgd import metrics
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.schema import PublicDomainError
+from sdv_privpgd.metrics.rows import average
 
 CLASSES = {name: getattr(metrics, name) for name in metrics.__all__ if name[0].isupper()}
 ORDERS = {
@@ -20,7 +21,7 @@ ORDERS = {
     "sdmetrics first": "import sdmetrics; from sdv_privpgd.metrics import FidelityError",
     "ours first": "import sdv_privpgd.metrics; FidelityError = sdv_privpgd.metrics.FidelityError",
     "a function first": (
-        "from sdv_privpgd.metrics import mean_l1; from sdv_privpgd.metrics import FidelityError"
+        "from sdv_privpgd.metrics import l1_by_pair; from sdv_privpgd.metrics import FidelityError"
     ),
     "sdv first": "import sdv; from sdmetrics.single_table import FidelityError",
     "our synthesizer first": (
@@ -91,10 +92,10 @@ FRAMES = [
 ]
 
 ON_CELLS = {  # options, and the value of the function
-    "PairwiseTotalVariation": ({}, lambda: metrics.mean_l1(*PAIR) / 2),
+    "PairwiseTotalVariation": ({}, lambda: average(metrics.l1_by_pair(*PAIR)) / 2),
     "PairwiseSlicedWasserstein": (
         {"num_slices": 7, "seed": 3},
-        lambda: metrics.mean_sw1(*PAIR, num_slices=7, seed=3),
+        lambda: average(metrics.sw1_by_pair(*PAIR, num_slices=7, seed=3)),
     ),
     "CovarianceError": (
         {"relative_to": "synthetic"},
@@ -102,11 +103,11 @@ ON_CELLS = {  # options, and the value of the function
     ),
     "CountingQueryError": (
         {"num_queries": 20, "seed": 3},
-        lambda: metrics.counting_query_error(*PAIR, num_queries=20, seed=3),
+        lambda: average(metrics.counting_errors(*PAIR, num_queries=20, seed=3)),
     ),
     "ThresholdQueryError": (
         {"num_queries": 20, "seed": 3},
-        lambda: metrics.threshold_query_error(*PAIR, num_queries=20, seed=3),
+        lambda: average(metrics.threshold_errors(*PAIR, num_queries=20, seed=3)),
     ),
     "CategoricalMarginalError": (
         {"label": "rich"},
@@ -130,17 +131,22 @@ ON_CELLS = {  # options, and the value of the function
     ),
     "MLEfficiency": (
         {"label": "rich", "seed": 3},
-        lambda: metrics.ml_efficiency(*LEARNED, nominal=NOMINAL, seed=3),
+        lambda: average(metrics.f1_by_model(*LEARNED, nominal=NOMINAL, seed=3)),
     ),
 }
 ON_VALUES = {
     "RangeQueryError": (
         {"num_queries": 30, "seed": 3, "mode": "tab_bench"},
-        lambda: metrics.range_query_error(
-            *FRAMES, numeric=["age", "born"], num_queries=30, seed=3, mode="tab_bench"
+        lambda: average(
+            metrics.range_errors(
+                *FRAMES, numeric=["age", "born"], num_queries=30, seed=3, mode="tab_bench"
+            )
         ),
     ),
-    "FidelityError": ({}, lambda: metrics.fidelity_error(*FRAMES, numeric=["age", "born"])),
+    "FidelityError": (
+        {},
+        lambda: average(metrics.fidelity_by_pair(*FRAMES, numeric=["age", "born"])),
+    ),
 }
 ALL = {name: (CELLS | options, value) for name, (options, value) in ON_CELLS.items()} | {
     name: ({"metadata": METADATA} | options, value) for name, (options, value) in ON_VALUES.items()
@@ -165,7 +171,7 @@ assert FidelityError.__module__ == "sdv_privpgd.metrics"
 def test_functions_need_no_sdmetrics_and_sdmetrics_no_rdt_of_ours():
     code = """
 import sys
-from sdv_privpgd.metrics import counting_query_error, mean_l1, mixed_marginal_errors
+from sdv_privpgd.metrics import counting_errors, l1_by_pair, mixed_marginal_errors
 heavy = {"sdv", "rdt", "torch", "sdmetrics", "sklearn", "pandas"} & set(sys.modules)
 assert not heavy, heavy
 import sdmetrics

@@ -15,8 +15,9 @@ from protocols import classes_with, differences
 from selecting import STRATEGIES
 from small_engine import Joint, MaximumEntropy
 
-from sdv_privpgd import methods, pipeline
+from sdv_privpgd import methods
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.method import EngineMethod, Method
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery

@@ -107,7 +107,7 @@ def test_without_a_model_the_answers_are_kept_beside_the_rows(csv, tmp_path, mon
 def test_what_is_left_is_spent_with_the_table(csv, tmp_path, monkeypatch, capsys):
     model, ledger, out = (tmp_path / name for name in ("m.pkl", "l.json", "out.csv"))
     with monkeypatch.context() as patched:
-        patched.setattr("sdv_privpgd.pipeline.ask", interrupt)
+        patched.setattr("sdv_privpgd.methods.pipeline.ask", interrupt)
         assert run(
             "synthesize", csv, "--epsilon", 1, "--method", "mst", "--out", out, "--model", model,
             "--metadata", tmp_path / "metadata.json", "--ledger", ledger, "--quiet",

@@ -228,7 +228,7 @@ class TestTwoRuns:
             asked = ("refine", model, csv, "--epsilon", 1)
         elif command == "finish":
             with monkeypatch.context() as patched:
-                patched.setattr("sdv_privpgd.pipeline.ask", interrupt)
+                patched.setattr("sdv_privpgd.methods.pipeline.ask", interrupt)
                 assert declared(csv, "--epsilon", 1, "--model", model, "--quiet") == 130
             asked = ("finish", model, "--table", csv)
         else:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from processes import benchmark
 
-from sdv_privpgd.benchmark.records import read
+from sdv_privpgd.benchmark.compare import read
 
 NUM_ROWS = 250
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdv_privpgd import PrivacyLedger, pipeline
+from sdv_privpgd import PrivacyLedger
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.methods import ParticleGradientDescent
+from sdv_privpgd.methods import ParticleGradientDescent, pipeline
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset

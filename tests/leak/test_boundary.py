@@ -16,19 +16,11 @@ import pyarrow as pa
 import pytest
 import sdv_tables
 
-from sdv_privpgd import (
-    Boolean,
-    Categorical,
-    Datetime,
-    MSTSynthesizer,
-    Numerical,
-    fit_table,
-    pipeline,
-)
+from sdv_privpgd import Boolean, Categorical, Datetime, MSTSynthesizer, Numerical, fit_table
 from sdv_privpgd.columns.facts import CategoryFacts, NumberFacts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.methods import MST, PrivatePGM
+from sdv_privpgd.methods import MST, PrivatePGM, pipeline
 from sdv_privpgd.privacy import boundary
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.curator import Curator

@@ -16,7 +16,7 @@ import sdv_tables
 from answers import open_curator
 from interference import OTHER_TABLES, nasty, observe, other_values, settings
 
-from sdv_privpgd import DomainMismatchError, MSTSynthesizer, PrivPGDSynthesizer, fit_table, pipeline
+from sdv_privpgd import DomainMismatchError, MSTSynthesizer, PrivPGDSynthesizer, fit_table
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.methods import (
@@ -35,6 +35,7 @@ from sdv_privpgd.methods import (
     ProtectedThreshold,
     RAPPlusPlus,
     RelaxedProjection,
+    pipeline,
 )
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.privacy.dataset import Dataset

@@ -83,11 +83,7 @@ def date_facts(draw):
     found = draw(ranges(instants))
     aware = written is None and bool({"low", "high"} & found.keys()) and draw(st.booleans())
     return DateFacts(
-        **found,
-        datetime_format=written,
-        aware=aware,
-        nullable=draw(NULLABLE),
-        num_bins=draw(BINS),
+        **found, datetime_format=written, aware=aware, nullable=draw(NULLABLE), num_bins=draw(BINS)
     )
 
 

@@ -46,11 +46,7 @@ def neighbors(draw, rows=1):
     position = draw(st.integers(0, len(shared)))
     tables = [
         Dataset(domain, np.array(records, dtype=np.int64).reshape(-1, len(sizes)))
-        for records in (
-            shared[:position] + one + shared[position:],
-            other + shared[::-1],
-            shared,
-        )
+        for records in (shared[:position] + one + shared[position:], other + shared[::-1], shared)
     ]
     return domain, *tables
 
@@ -191,10 +187,7 @@ def test_no_neighbor_s_differences_change_an_answer_by_more_than_its_sensitivity
 
     place = min(place, len(shared))
     table = encoded([*shared[:place], one, *shared[place:]])
-    for adjacency, neighbor in (
-        (REPLACE, encoded([other, *shared])),
-        (ADD, encoded(shared)),
-    ):
+    for adjacency, neighbor in ((REPLACE, encoded([other, *shared])), (ADD, encoded(shared))):
         for degree in (1, 2, 3):
             for clique in WITH_DIFFERENCE.domain().cliques(degree):
                 query = MarginalQuery(clique)

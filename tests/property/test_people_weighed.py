@@ -14,6 +14,7 @@ from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.counting import MOST, units_of, weights_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
@@ -29,7 +30,6 @@ from sdv_privpgd.privacy.queries import (
     SigmoidSumQuery,
     answers,
 )
-from sdv_privpgd.privacy.units import MOST, units_of, weights_of
 from sdv_privpgd.privacy.weighing import WeighedRecords
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import PeopleSource
@@ -48,8 +48,7 @@ QUERIES = [
     MarginalQuery(("x",)),
     MarginalQuery(("x", "y")),
     GroupedMarginalQuery(
-        ("x", "y"),
-        Grouping.of({"x": np.array([0, 0, 1, 1]), "y": np.array([0, 1, 1])}),
+        ("x", "y"), Grouping.of({"x": np.array([0, 0, 1, 1]), "y": np.array([0, 1, 1])})
     ),
     SigmoidSumQuery.of({"x": 1.0, "y": -0.5}, b=0.2, slope=8.0),
     CutMarginalQuery(("y",), (Cut((Line("x", (0, 3, 7), nullable=True),), (2,), (5, 10)),)),

@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
     GroupedMarginalQuery,
     MarginalQuery,
+    Measurement,
 )
-from sdv_privpgd.releases.pooling import pooled
+from sdv_privpgd.releases.combining import pooled
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
 GROUPING = Grouping.of({"a": np.array([0, 1]), "b": np.array([0, 1, 1]), "c": np.arange(4) // 2})

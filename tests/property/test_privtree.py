@@ -13,7 +13,7 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.privacy.splitting import COST, decay_of, halved
+from sdv_privpgd.privacy.selection import COST, decay_of, halved
 
 
 def log_chances(counts, temperature, decay):

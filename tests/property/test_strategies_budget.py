@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selecting import STRATEGIES
 
-from sdv_privpgd import pipeline
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.methods import Engine
+from sdv_privpgd.methods import Engine, pipeline
 from sdv_privpgd.methods.adaptive import Adaptive
 from sdv_privpgd.methods.aim import AIM
 from sdv_privpgd.methods.mst import MST

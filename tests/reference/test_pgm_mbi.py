@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import MarginalQuery
-from sdv_privpgd.synthesize.junction_tree import JunctionTree
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
+from sdv_privpgd.synthesize.graphical import JunctionTree
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 TOTAL = 5_000

@@ -52,10 +52,7 @@ class PrimalDualProjection:
         return self.solve(centers, values, generator).probabilities
 
     def project_all(
-        self,
-        tables: Sequence[SignedTable],
-        generator: torch.Generator,
-        progress: Progress = silent,
+        self, tables: Sequence[SignedTable], generator: torch.Generator, progress: Progress = silent
     ) -> list[Float[Tensor, " cell"]]:
         """Probabilities of the cells of each table (see ``Projection``)."""
         return [self(*table, generator) for table in progress(tables, "project")]

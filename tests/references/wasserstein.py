@@ -6,10 +6,7 @@ Every function is exact for the directions that it is given.
 from jaxtyping import Float
 from torch import Tensor
 
-from sdv_privpgd.synthesize.particles.kernels.exact import (
-    displacement_to_targets,
-    quantile_targets,
-)
+from sdv_privpgd.synthesize.particles.kernels.exact import displacement_to_targets, quantile_targets
 
 
 def sliced_w1(

@@ -18,12 +18,7 @@ from answers import seeded_words
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from sdv_privpgd.privacy.noise import (
-    MAX_STDDEV,
-    SAMPLING_DELTA,
-    _tail,
-    rounded_gaussian,
-)
+from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, _tail, rounded_gaussian
 
 ALPHA = 1e-6
 Z = 4.9  # two-sided normal quantile of ALPHA
@@ -176,10 +171,7 @@ class Words:
     """A source of one word with its sign, and then of the further bits, if asked."""
 
     def __init__(self, uniform, sign=0, extra=0):
-        self.chunks = [
-            (uniform << 1 | sign).to_bytes(8, "little"),
-            extra.to_bytes(128, "little"),
-        ]
+        self.chunks = [(uniform << 1 | sign).to_bytes(8, "little"), extra.to_bytes(128, "little")]
         self.asked = []
 
     def __call__(self, size):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.base.domain import Domain, Grouping
-from sdv_privpgd.privacy import accounting, ledger, selection, splitting, thresholding, units
+from sdv_privpgd.privacy import accounting, counting, ledger, selection, thresholding
 from sdv_privpgd.privacy.curator import Curator, _usable_stddev
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyBudgetError, PrivacyLedger
@@ -47,8 +47,8 @@ def test_margins_and_limits_are_those_that_the_docstrings_argue_with():
     assert ModelErrorQuery._LIMIT == 2**60
     assert SigmoidSumQuery.GRID == 2**20
     assert SigmoidSumQuery._SCORES == 2**16
-    assert splitting._LOG_2 - Fraction(1, 10**9) < math.log(2) < splitting._LOG_2
-    assert units.MOST == 100  # up to so many rows README's numbers are for
+    assert selection._LOG_2 - Fraction(1, 10**9) < math.log(2) < selection._LOG_2
+    assert counting.MOST == 100  # up to so many rows README's numbers are for
 
 
 class TestCharges:

@@ -1,17 +1,20 @@
 """The house keeps within its budgets: what is built pays for its lines by removing others."""
 
+import re
+
 import pytest
-from house import circles, floors, lines_of_code, measured
+from house import ROOT, circles, floors, lines_of_code, measured
+from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 58_135,
-    "package lines of code": 38_334,
-    "package files": 380,
-    "test lines": 50_371,
-    "constants": 458,
-    "floors": 15,
+    "package lines": 56_278,
+    "package lines of code": 37_171,
+    "package files": 315,
+    "test lines": 49_098,
+    "constants": 310,
+    "floors": 14,
     "circles": 0,
-    "arrows": 120,
+    "arrows": 108,
     "README lines": 200,
 }
 """A number here only falls, or rises in a commit that says what for."""
@@ -34,3 +37,11 @@ def test_floors_and_circles_are_counted():
 def test_lines_of_code_are_what_is_run():
     text = '"""Two\nlines."""\n\n# a comment\nx = (\n    1,\n)\n"""Of x."""\n'
     assert lines_of_code(text) == 3
+
+
+def test_few_tests_have_a_second_run_and_none_of_a_promise():
+    assert sum(map(len, SECOND_RUN.values())) <= 20
+    for path, names in SECOND_RUN.items():
+        text = (ROOT / "tests" / path).read_text()
+        assert all(re.search(rf"^ *def {name}\(", text, re.MULTILINE) for name in names), path
+        assert {"audit", "leak", "privacy", "property"}.isdisjoint(path.split("/")), path

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from answers import open_curator
 
-from sdv_privpgd import pipeline
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.methods.method import Method
-from sdv_privpgd.pipeline import COUNT_SHARE, STATISTIC_SHARE, Release
+from sdv_privpgd.methods.pipeline import COUNT_SHARE, STATISTIC_SHARE, Release
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, SigmoidSumQuery
@@ -165,8 +165,7 @@ def test_a_domain_smaller_than_the_degree_is_measured_whole(attributes):
     domain = Domain(("a", "b")[:attributes], (3, 1)[:attributes])
     table = Dataset(domain, np.zeros((4, attributes), dtype=np.int64))
     release = pipeline.run(
-        open_curator(table, adjacency=REPLACE),
-        replace(AllKWay(degree=3), engine=FakeEngine()),
+        open_curator(table, adjacency=REPLACE), replace(AllKWay(degree=3), engine=FakeEngine())
     )
     assert [m.query for m in release.measurements[1:]] == [MarginalQuery(domain.attributes)]
 

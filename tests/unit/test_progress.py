@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd import PrivacyLedger, pipeline, synthesizer  # noqa: F401
+from sdv_privpgd import PrivacyLedger
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Shares, one_step
-from sdv_privpgd.methods import ParticleGradientDescent
+from sdv_privpgd.methods import ParticleGradientDescent, pipeline
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset

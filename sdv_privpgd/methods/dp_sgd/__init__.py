@@ -26,8 +26,7 @@ from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.accounting import delta_of_one
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
+from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 
@@ -39,12 +38,6 @@ TABLES = Fraction(1, 10)
 
 LEAST_DELTA = 1e-9
 """Of one record. Below it the rounding of the accountant would be no small part of it."""
-
-_GRAIN = 1 << 32
-_PER_ROW = 100
-"""A row is as slow to draw as so many tables are to fit."""
-_AT_ONCE = 1 << 13
-"""Rows that are drawn at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +131,7 @@ class _Trained(Method):
 
     def measure(self, curator: Curator, *, progress: Progress = silent) -> list[Measurement]:
         """Returns the tables and the trained weights, bought with all that is left."""
+        grain = 1 << 32
         domain, ledger = curator.domain, curator.ledger
         refused = self.refusal(domain)
         if refused is not None:
@@ -158,7 +152,7 @@ class _Trained(Method):
             num_weights=network.num_weights,
             num_public=len(network.weights()) - network.num_weights,
             clip=float(self.clip),
-            rate=min(Fraction(math.ceil(self.batch / total * _GRAIN), _GRAIN), Fraction(1)),
+            rate=min(Fraction(math.ceil(self.batch / total * grain), grain), Fraction(1)),
             steps=self.steps,
         )
         trainer = Trainer(network, query, min(self.batch, math.ceil(total)))
@@ -175,16 +169,18 @@ class _Trained(Method):
         progress: Progress = silent,
     ) -> Particles:
         """Rows of the network with the weights among the answers. ``warm_start`` is not used."""
+        at_once = 1 << 13  # rows that are drawn at a time
+        per_row = 100  # A row is as slow to draw as so many tables are to fit
         del warm_start
         network = self.begun(domain, measurements)
         for each in measurements:
             if isinstance(each.query, TrainingQuery) and each.query.network == self.network:
                 network.load(each.answer)
         number = self.num_particles or default_number(
-            estimate_total(domain, measurements).value, _PER_ROW
+            estimate_total(domain, measurements).value, per_row
         )
-        starts = progress(range(0, number, _AT_ONCE), "fit")
-        parts = [network.drawn(min(_AT_ONCE, number - start)) for start in starts]
+        starts = progress(range(0, number, at_once), "fit")
+        parts = [network.drawn(min(at_once, number - start)) for start in starts]
         return Particles(domain=domain, codes=np.concatenate(parts))
 
 

@@ -24,13 +24,11 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total, margin_estimates, noisy_tables
 from sdv_privpgd.estimate.support import supported_one_way
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Measurement
 
 if TYPE_CHECKING:
     from sdv_privpgd.methods.dp_sgd import DPCTGAN, DPDiffusion
 
-_LEAST = 1e-5
-"""Share of a value that surely holds no rows when training starts: its logarithm must be finite."""
 _LEVELS, _COPIES = 12, 8
 """Degrees of disturbance; disturbed copies of a row that its gradient is the mean of."""
 _LONGEST = 5.0
@@ -42,8 +40,6 @@ _FAKES = 200
 """Rows that the critic compares with in a step, and that the generator learns from."""
 _COOL = 0.5
 """Temperature of the softened codes (Jang, Gu & Poole 2017)."""
-_FORGET = 0.01
-"""Part of the critic's weights that a step takes off: what noise adds to them fades."""
 _DEALT = 1024
 """Sets of random numbers of a step, one of which a row takes by its codes."""
 _NEW = 0.05
@@ -65,11 +61,14 @@ class Codes:
     @classmethod
     def of(cls, domain: Domain, measurements: Sequence[Measurement]) -> "Codes":
         """By the noisy tables among the answers."""
+        # Share of a value that surely holds no rows when training starts: its logarithm must be
+        # finite.
+        least = 1e-5
         total = estimate_total(domain, measurements).value
         margins = margin_estimates(noisy_tables(domain, measurements), 1)
         found: list[np.ndarray] = []
         for name, size in zip(domain.attributes, domain.sizes, strict=True):
-            shares = supported_one_way(margins.get((name,)), size, total) / total + _LEAST
+            shares = supported_one_way(margins.get((name,)), size, total) / total + least
             found.append(shares / shares.sum())
         return cls(list(domain.sizes), torch.from_numpy(np.concatenate(found)))
 
@@ -324,9 +323,11 @@ class Adversarial(Network):
             each.grad += torch.einsum("i,i...->...", factors, found[name])
 
     def moved(self) -> None:
+        # Part of the critic's weights that a step takes off: what noise adds to them fades.
+        forget = 0.01
         with torch.no_grad():
             for each in self.private.parameters():
-                each.mul_(1 - _FORGET)
+                each.mul_(1 - forget)
         self._schedules[0].step()
         self._step += 1
         if self._step % self._every == 0:

@@ -45,17 +45,12 @@ from sdv_privpgd.privacy.noise import WordSource, rounded_gaussian
 GRID = 1 << 20
 """Points of the grid of sums in a clip."""
 
-_WORDS = 1 << 32
-"""A record is in a sample if its word of 32 bits is less than the rate times this."""
 _NUMBERS = 1 << 20
 """Numbers of gradients that are held at a time."""
 _FINE = 50
 """Opacus' error in epsilon is this part of mu: it costs a hundredth of noise."""
 _LEAST_NOISE = 0.3
 """Nobody needs less, and with a row in hardly any sample none at all would do."""
-_ROUNDING, _STEP_ROUNDING = 1e-11, 1e-15
-"""Generous bounds on what rounding in sums and transforms moves a delta by, as a whole and for each
-step. Noise that is sampled by 2^-128 otherwise than said is far below."""
 
 
 class _TurnedPRV(PoissonSubsampledGaussianPRV):
@@ -100,6 +95,9 @@ def excess(rate: float, steps: int, noise: float, mu: float, delta: float) -> fl
 
     It is precise enough to be compared with ``delta``.
     """
+    # Generous bounds on what rounding in sums and transforms moves a delta by, as a whole and for
+    # each step. Noise that is sampled by 2^-128 otherwise than said is far below.
+    rounding, step_rounding = 1e-11, 1e-15
     error, lost, found = mu / _FINE, delta / _FINE, 0.0
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -123,7 +121,7 @@ def excess(rate: float, steps: int, noise: float, mu: float, delta: float) -> fl
             x = losses + width + error
             allowed = ndtr(mu / 2 - x / mu) - np.exp(x + log_ndtr(-mu / 2 - x / mu))
             found = max(found, float(np.max(above - allowed)))
-    return found + lost + _ROUNDING + _STEP_ROUNDING * steps
+    return found + lost + rounding + step_rounding * steps
 
 
 class Samples(UniformWithReplacementSampler):
@@ -131,8 +129,10 @@ class Samples(UniformWithReplacementSampler):
 
     def __init__(self, number: int, query: TrainingQuery, words: WordSource) -> None:
         # Opacus' own refuses a table without rows, whose number may be private.
+        # A record is in a sample if its word of 32 bits is less than the rate times this.
+        num_words = 1 << 32
         self.num_samples, self.sample_rate, self.steps = number, float(query.rate), query.steps
-        self._below, self._words = np.uint64(query.rate * _WORDS), words
+        self._below, self._words = np.uint64(query.rate * num_words), words
 
     def __iter__(self) -> Generator[Any, None, None]:
         for _ in range(self.steps):

@@ -13,10 +13,9 @@ from torch import Tensor
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_share
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, one_step, silent
+from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.estimate.interactions import grouped_targets
-from sdv_privpgd.estimate.structural_zeros import Possible
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Query
+from sdv_privpgd.privacy.queries import Measurement, Query
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.particles.back_end import back_end_of, default_projection
 from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
@@ -96,7 +95,7 @@ class ParticleGradientDescent(Engine):
 
     >>> import numpy as np
     >>> from sdv_privpgd.base.domain import Domain
-    >>> from sdv_privpgd.privacy.measurement import Measurement
+    >>> from sdv_privpgd.privacy.queries import Measurement
     >>> from sdv_privpgd.privacy.queries import MarginalQuery
     >>> noisy = Measurement(
     ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=1.0

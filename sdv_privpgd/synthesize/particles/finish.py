@@ -8,8 +8,8 @@ import numpy as np
 from sdv_privpgd.base.arguments import check_fields, check_integer
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, Shares, silent
+from sdv_privpgd.estimate.consistency import Possible, few_choices
 from sdv_privpgd.estimate.interactions import GroupedTargets
-from sdv_privpgd.estimate.structural_zeros import Possible, few_choices
 
 
 @dataclass(frozen=True, kw_only=True)

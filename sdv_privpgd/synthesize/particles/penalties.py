@@ -11,8 +11,7 @@ from torch import Tensor
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Query, SigmoidSumQuery
+from sdv_privpgd.privacy.queries import Measurement, Query, SigmoidSumQuery
 
 Loss = Callable[[Tensor], Tensor]
 """Takes positions of shape (particle, attribute) in [0, 1] and returns a scalar. It should be a

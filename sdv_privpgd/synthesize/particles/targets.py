@@ -11,11 +11,16 @@ from torch import Tensor
 
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
+from sdv_privpgd.estimate.consistency import (
+    ConsistentTables,
+    Possible,
+    consistent_tables,
+    emptied,
+    possible_cells,
+)
 from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
-from sdv_privpgd.estimate.structural_zeros import Possible, emptied, possible_cells
-from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.particles.embedding import embed, nearest_codes
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
 

@@ -5,8 +5,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import MarginalQuery
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.kernels import choose_kernel
 

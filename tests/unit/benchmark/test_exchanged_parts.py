@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd.benchmark.exchanged import (
+from sdv_privpgd.benchmark.methods import SELECTS, Compared, is_arm, names_of, parts_of
+from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, Preprocessing, decode
+from sdv_privpgd.benchmark.show import (
     KINDS,
     arms_of,
     in_rank,
@@ -15,14 +17,11 @@ from sdv_privpgd.benchmark.exchanged import (
     table_of_arms,
     write_exchange,
 )
-from sdv_privpgd.benchmark.methods import SELECTS, Compared, is_arm, names_of, parts_of
-from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, Preprocessing, decode
 from sdv_privpgd.benchmark.tables import Table
 from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.method import ENGINES, engine_of
-from sdv_privpgd.methods.names import named_methods
+from sdv_privpgd.methods.method import ENGINES, engine_of, named_methods
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 

@@ -14,8 +14,8 @@ import pytest
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.benchmark import reference_codes, rivals
 from sdv_privpgd.benchmark.__main__ import main
+from sdv_privpgd.benchmark.compare import read
 from sdv_privpgd.benchmark.methods import METHODS
-from sdv_privpgd.benchmark.records import read
 from sdv_privpgd.benchmark.reference_codes import REFERENCES, Call
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.queries import Adjacency
@@ -175,11 +175,7 @@ def test_errors_are_halves_of_l1_over_pairs_and_triples():
 
 
 METADATA = {
-    "columns": {
-        "a": {"sdtype": "boolean"},
-        "b": {"sdtype": "boolean"},
-        "c": {"sdtype": "boolean"},
-    }
+    "columns": {"a": {"sdtype": "boolean"}, "b": {"sdtype": "boolean"}, "c": {"sdtype": "boolean"}}
 }
 
 

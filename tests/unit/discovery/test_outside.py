@@ -15,8 +15,7 @@ from sdv_privpgd.discovery.plan import discover, reserved_delta
 from sdv_privpgd.estimate.noisy_tables import Total
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
+from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery, Measurement
 
 ROWS = 5_000
 AGE = {"sdtype": "numerical", "range_min": 0, "range_max": 150, "decimal_places": 0}

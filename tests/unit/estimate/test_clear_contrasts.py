@@ -4,12 +4,17 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.estimate.clear_contrasts import ClearContrasts, directions
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, signal_variances
-from sdv_privpgd.estimate.effects import Residual, contrast_bases, contrasts, residuals_of
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
+from sdv_privpgd.estimate.effects import (
+    ClearContrasts,
+    Residual,
+    contrast_bases,
+    contrasts,
+    directions,
+    residuals_of,
+)
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 
 ROWS, NOISE = 20_000, 68.0
 DOMAIN = Domain(("ward", "lab", *"abcdefgh"), (5, 17, *[16] * 8))

@@ -9,8 +9,7 @@ from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.interactions import grouped_targets
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, Measurement
 
 DOMAIN = Domain(("a", "b", "c"), (8, 6, 4))
 GROUPING = Grouping(("a", "b", "c"), ((0, 0, 0, 1, 1, 2, 2, 2), (0, 0, 1, 1, 2, 2), (0, 1, 1, 2)))

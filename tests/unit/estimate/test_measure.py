@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged, estimate_total, noisy_tables
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, SigmoidSumQuery
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement, SigmoidSumQuery
 
 
 def table(clique, counts, stddev=1.0):

@@ -5,13 +5,11 @@ import pytest
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.consistency import ConsistentTables
-from sdv_privpgd.estimate.denoising import FINER, denoised
+from sdv_privpgd.estimate.denoising import FINER, denoised, over_groups
 from sdv_privpgd.estimate.effects import independent
-from sdv_privpgd.estimate.groups import over_groups
 from sdv_privpgd.estimate.interactions import grouped_targets
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 
 ROWS = 40_000.0

@@ -14,8 +14,7 @@ from sdv_privpgd.estimate.noisy_tables import noisy_tables
 from sdv_privpgd.fitting.mismatch import UNREAD
 from sdv_privpgd.methods import AllKWay, ParticleGradientDescent, PrivPGD, ProtectedThreshold
 from sdv_privpgd.plugin.auditing import KeptFile
-from sdv_privpgd.privacy.composition import epsilon_in_all, raised
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger, epsilon_in_all, raised
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery
 
 COLUMNS = {"ward": Categorical(["A", "B", "C"]), "ill": Boolean(), "old": Boolean()}

@@ -12,12 +12,17 @@ from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.inference import Bootstrap
 from sdv_privpgd.inference.bootstrap import bootstrap
 from sdv_privpgd.inference.imputation import imputations
-from sdv_privpgd.inference.refits import Refits, Rows
-from sdv_privpgd.inference.repeating import STAGE, repeated
-from sdv_privpgd.inference.simulating import Population, independent_rows, simulated_answers
+from sdv_privpgd.inference.refits import (
+    STAGE,
+    Population,
+    Refits,
+    Rows,
+    independent_rows,
+    repeated,
+    simulated_answers,
+)
 from sdv_privpgd.methods import ParticleGradientDescent, PrivatePGM
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
 from sdv_privpgd.sampling.sampler import Sampler
 from sdv_privpgd.synthesize.particles.particles import Particles
 

@@ -7,11 +7,10 @@ import pytest
 from scipy.stats import norm
 
 from sdv_privpgd.base.domain import Domain, Grouping
+from sdv_privpgd.estimate.noisy_tables import rounded_variance
 from sdv_privpgd.inference.linear import LinearEstimate
-from sdv_privpgd.inference.rounding import rounded_variance
-from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.noise import rounded_gaussian
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
 
 DOMAIN = Domain(("a", "b", "c", "d"), (3, 5, 4, 2))
 GROUPS = {"a": [0, 0, 1], "b": [0, 1, 1, 1, 2], "c": [0, 1, 1, 0], "d": [0, 1]}

@@ -6,11 +6,11 @@ import pytest
 import statsmodels.api as sm
 from answers import noisy_answers, number_of_rows
 
-from sdv_privpgd import Between, pipeline
+from sdv_privpgd import Between
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.inference.coefficients import Regression
 from sdv_privpgd.inference.questions import Questions
-from sdv_privpgd.inference.regression import regression
+from sdv_privpgd.inference.regression import Regression, regression
+from sdv_privpgd.methods import pipeline
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.synthesize.particles.particles import Particles

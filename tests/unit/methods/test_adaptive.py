@@ -1,15 +1,33 @@
-"""Adaptive has equal rounds of several marginals, and a model between them."""
+"""Strategies that choose in rounds, and MST: what they ask for, in which order and for how much."""
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
+import numpy as np
 import pytest
 from answers import open_curator
-from selecting import HUGE, Limited, chain, cliques_of, dependence
+from selecting import (
+    ADD,
+    HUGE,
+    Limited,
+    chain,
+    cliques_of,
+    dependence,
+    maximum_spanning_tree,
+    rounds_of,
+)
 from small_engine import MaximumEntropy
 
-from sdv_privpgd import pipeline
+from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.adaptive import Adaptive
+from sdv_privpgd.methods.aim import AIM
+from sdv_privpgd.methods.fixed import Independent
+from sdv_privpgd.methods.mst import MST
+from sdv_privpgd.methods.mwem import MWEM
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 
 
 def test_rounds_are_equal_and_a_tenth_of_each_pays_for_its_choices():
@@ -53,7 +71,223 @@ def test_the_model_grows_with_the_rounds():
     assert len(set(measured)) == 4
 
 
-@pytest.mark.parametrize("name", ["rounds", "marginals"])
-def test_settings_without_a_round_are_refused(name):
-    with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
-        replace(Adaptive(), **{name: 0})
+def test_rounds_of_mwem_are_equal_and_start_from_the_uniform_distribution():
+    curator = open_curator(chain())
+    engine = MaximumEntropy()
+    release = pipeline.run(curator, replace(MWEM(rounds=4), engine=engine))
+    assert rounds_of(release.ledger) == [(Fraction(1, 40), Fraction(9, 40))] * 4
+    assert all(len(clique) == 2 for clique in cliques_of(release.measurements))
+    # The first of the strategy's three fits has nothing to start from; nor has the release's.
+    assert engine.fits == [False, True, True, False]
+
+
+def test_with_a_huge_budget_mwem_measures_what_is_furthest_from_uniform():
+    table = chain()
+    curator = open_curator(table, epsilon=HUGE)
+    measured = cliques_of(MWEM(rounds=1).run(curator, MaximumEntropy()))
+    counts = {pair: table.counts(pair) for pair in table.domain.cliques(2)}
+    far = {pair: np.abs(c - c.sum() / 9).sum() for pair, c in counts.items()}
+    assert measured == [max(far, key=far.get)]
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_mwem_alone_asks_for_the_number_of_rows_first(dataset, adjacency):
+    curator = open_curator(dataset, adjacency=adjacency)
+    measured = MWEM(rounds=2).run(curator, MaximumEntropy())
+    assert isinstance(measured[0].query, CountQuery)
+    count, *_ = curator.ledger.charges
+    assert count.mu_squared == (curator.ledger.budget / 100 if adjacency is ADD else 0)
+    assert curator.ledger.remaining == 0
+
+
+def test_mwem_has_as_many_rounds_as_attributes_and_no_more_than_cliques():
+    for strategy, rounds in (
+        (MWEM(), 5),
+        (MWEM(rounds=3), 3),
+        (MWEM(workload=(("a", "b"), ("c", "d"))), 2),
+    ):
+        curator = open_curator(chain(100))
+        assert len(cliques_of(strategy.run(curator, MaximumEntropy()))) == rounds
+
+
+def test_mwems_model_grows_with_the_rounds():
+    curator = open_curator(chain(), epsilon=HUGE)
+    measured = cliques_of(MWEM(rounds=4, max_megabytes=2.0).run(curator, Limited()))
+    # 0.5, 1, 1.5 and 2 MiB: one pair at first for want of less, and another in the last round.
+    assert len(set(measured[:3])) == 1
+    assert len(set(measured)) == 2
+
+
+def test_mwem_takes_the_smallest_model_where_none_is_within_the_limit(domain, dataset):
+    strategy = MWEM(rounds=2, max_megabytes=1e-9)
+    measured = cliques_of(strategy.run(open_curator(dataset), MaximumEntropy()))
+    assert measured == [("a", "b"), ("a", "b")]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "changes", "message"),
+    [
+        (AIM(), {"rounds_per_attribute": 0}, "rounds_per_attribute must be at least 1, got 0"),
+        (MWEM(), {"rounds": 0}, "rounds must be at least 1, got 0"),
+        (Adaptive(), {"rounds": 0}, "rounds must be at least 1, got 0"),
+        (Adaptive(), {"marginals": 0}, "marginals must be at least 1, got 0"),
+    ],
+)
+def test_settings_without_a_round_are_refused(strategy, changes, message):
+    with pytest.raises(ValueError, match=message):
+        replace(strategy, **changes)
+
+
+def test_rounds_of_aim_take_a_tenth_for_the_choice_and_the_last_takes_the_rest():
+    curator = open_curator(chain(), epsilon=0.5)
+    engine = MaximumEntropy()
+    AIM(rounds_per_attribute=4).run(curator, engine)
+    first = next(c for c in curator.ledger.charges if c.what == "1-way marginals")
+    assert first.mu_squared == curator.ledger.budget * 5 * Fraction(9, 10) / 20
+    rounds = rounds_of(curator.ledger)
+    assert len(rounds) <= 20
+    for choice, table in rounds:
+        assert choice == (choice + table) / 10
+    steps = [choice + table for choice, table in rounds]
+    assert steps[0] == Fraction(1, 20)
+    # A round costs what the one before did, or 4 times as much; the last one takes what is left.
+    assert all(later in (before, 4 * before) for before, later in pairwise(steps[:-1]))
+    assert sum(steps) == 1 - Fraction(9, 40)
+    assert curator.ledger.remaining == 0
+    # One fit for the columns, one a round but the last, each from where the former ended.
+    assert engine.fits == [False] + [True] * (len(rounds) - 1)
+
+
+def test_rounds_that_tell_nothing_anneal_and_rounds_that_do_tell_do_not():
+    blank = Dataset(chain().domain, np.random.default_rng(0).integers(0, 3, (2_000, 5)))
+    lengths = {}
+    for name, table in (("blank", blank), ("chain", chain(20_000))):
+        curator = open_curator(table, epsilon=0.5)
+        AIM(rounds_per_attribute=8).run(curator, MaximumEntropy())
+        lengths[name] = rounds_of(curator.ledger)
+    # Independent data: 1 / 40, 4 / 40 and 16 / 40 are used up in a few rounds.
+    assert len(lengths["blank"]) <= 6
+    first, second = (choice + table for choice, table in lengths["chain"][:2])
+    assert first == second == Fraction(1, 40)
+    assert len(lengths["chain"]) > len(lengths["blank"])
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_with_a_huge_budget_aim_measures_the_worst_pair_first(adjacency):
+    table = chain()
+    curator = open_curator(table, epsilon=HUGE, adjacency=adjacency)
+    measured = cliques_of(AIM().run(curator, MaximumEntropy()))
+    assert measured[5] == max(
+        table.domain.cliques(2),
+        # All pairs of five attributes weigh alike: 2 with themselves, 1 with 6 others.
+        key=lambda pair: dependence(table, pair),
+    )
+    assert set(maximum_spanning_tree(table)) <= set(measured)
+
+
+def test_a_workload_of_single_attributes_is_the_independent_model():
+    table = chain()
+    strategy = AIM(workload=tuple(table.domain.cliques(1)), rounds_per_attribute=2)
+    assert {
+        len(clique) for clique in cliques_of(strategy.run(open_curator(table), MaximumEntropy()))
+    } == {1}
+
+
+def test_a_workload_of_one_attribute_of_many_is_measured_at_once():
+    curator = open_curator(chain())
+    (measurement,) = AIM(workload=(("c",),)).run(curator, MaximumEntropy())
+    assert measurement.query == MarginalQuery(("c",))
+    assert curator.ledger.remaining == 0
+
+
+def test_a_workload_of_triples_measures_triples_where_they_matter():
+    rng = np.random.default_rng(0)
+    two = rng.integers(0, 2, (5_000, 2))
+    parity = Dataset(
+        Domain(("x", "y", "z"), (2, 2, 2)), np.column_stack([two, two.sum(axis=1) % 2])
+    )
+    strategy = AIM(workload=(("x", "y", "z"),), rounds_per_attribute=2)
+    measured = cliques_of(strategy.run(open_curator(parity, epsilon=5.0), MaximumEntropy()))
+    assert ("x", "y", "z") in measured
+
+
+@pytest.mark.parametrize("limit", [0.5, 2.0])
+def test_aims_model_never_outgrows_its_share_of_the_limit(limit):
+    curator = open_curator(chain(), epsilon=5.0)
+    strategy = AIM(rounds_per_attribute=3, max_megabytes=limit)
+    measured = strategy.run(curator, Limited())
+    spent, pairs = Fraction(0), set()
+    tables = iter(measured)
+    for charge in curator.ledger.charges:
+        spent += charge.mu_squared
+        if charge.stddev:
+            new = {next(tables).query.clique for _ in range(charge.num_queries)}
+            pairs |= {clique for clique in new if len(clique) > 1}
+            assert len(pairs) <= limit * spent / curator.ledger.budget
+    assert len(pairs) == int(limit)
+    assert curator.ledger.remaining == 0
+
+
+def test_independent_measures_each_attribute_in_one_release(dataset, domain):
+    curator = open_curator(dataset)
+    measurements = Independent().run(curator, MaximumEntropy())
+    assert cliques_of(measurements) == [("a",), ("b",), ("c",)]
+    assert len(curator.ledger.charges) == 1
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_with_a_huge_budget_the_tree_is_the_maximum_spanning_tree(adjacency):
+    table = chain()
+    tree = maximum_spanning_tree(table)
+    assert tree == {("a", "b"), ("b", "c"), ("c", "d"), ("b", "e")}
+    curator = open_curator(table, epsilon=HUGE, adjacency=adjacency)
+    measured = cliques_of(MST().run(curator, MaximumEntropy()))
+    assert measured[:5] == list(table.domain.cliques(1))
+    assert set(measured[5:]) == tree
+    assert len(measured) == 9
+
+
+def test_with_a_tiny_budget_the_tree_is_another_at_times():
+    trees = set()
+    for seed in range(10):
+        curator = open_curator(chain(200), epsilon=0.05, seed=seed)
+        trees.add(tuple(sorted(cliques_of(MST().run(curator, MaximumEntropy()))[5:])))
+    assert len(trees) > 5
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_tree_joins_all_attributes_without_a_cycle(seed):
+    curator = open_curator(chain(50), epsilon=0.1, seed=seed)
+    tree = cliques_of(MST().run(curator, MaximumEntropy()))[5:]
+    assert len(set(tree)) == 4
+    assert {name for pair in tree for name in pair} == set("abcde")
+
+
+def test_thirds_of_the_budget_go_to_columns_choices_and_pairs():
+    curator = open_curator(chain())
+    MST().run(curator, MaximumEntropy())
+    one_way, *choices, pairs = curator.ledger.charges
+    third = curator.ledger.budget / 3
+    assert one_way.mu_squared == third
+    assert [choice.mu_squared for choice in choices] == [third / 4] * 4
+    assert choices[0].num_queries == 10
+    assert pairs.mu_squared == third
+
+
+def test_of_two_attributes_the_only_pair_is_chosen_for_nothing(domain, dataset):
+    pair = Dataset(domain.project(("b", "c")), np.zeros((9, 2), dtype=np.int64))
+    curator = open_curator(pair)
+    measured = MST().run(curator, MaximumEntropy())
+    assert cliques_of(measured) == [("b",), ("c",), ("b", "c")]
+    one_way, pairs = curator.ledger.charges
+    assert one_way.mu_squared == curator.ledger.budget / 3
+    assert pairs.mu_squared == curator.ledger.budget * 2 / 3
+
+
+def test_a_tree_reproduces_its_pairs_when_nothing_is_noisy():
+    table = chain()
+    curator = open_curator(table, epsilon=1e6)
+    release = pipeline.run(curator, replace(MST(), engine=MaximumEntropy(sweeps=60)))
+    for pair in maximum_spanning_tree(table):
+        expected = table.counts(pair) / 2_000
+        np.testing.assert_allclose(release.model.marginal(pair), expected, atol=1e-6)

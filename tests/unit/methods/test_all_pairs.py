@@ -9,7 +9,7 @@ from selecting import ADD, REPLACE, chain, cliques_of
 from small_engine import MaximumEntropy
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.methods import triples
+from sdv_privpgd.methods import coarse_pairs
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.dataset import Dataset
@@ -113,7 +113,7 @@ class TestAllPairs:
         assert not any(len(each.query.clique) > 2 for each in measured[:-1])
 
     def test_of_many_triples_those_with_the_strongest_pairs_are_measured(self, monkeypatch):
-        monkeypatch.setattr(triples, "MOST", 3)
+        monkeypatch.setattr(coarse_pairs, "MOST", 3)
         curator = open_curator(chain(20_000), epsilon=5.0)
         measured = PrivPGD().run(curator, MaximumEntropy())
         asked = [each.query.clique for each in measured if len(each.query.clique) == 3]

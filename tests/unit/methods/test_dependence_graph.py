@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.methods.dependence_graph import dependence_graph, edges_of
-from sdv_privpgd.methods.first_tables import first_tables
-from sdv_privpgd.synthesize.junction_tree import JunctionTree
+from sdv_privpgd.methods.dependence import dependence_graph, edges_of, first_tables
+from sdv_privpgd.synthesize.graphical import JunctionTree
 
 networkx = pytest.importorskip("networkx")
 

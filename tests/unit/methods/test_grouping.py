@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.base.domain import Domain, Grouping
-from sdv_privpgd.estimate.groups import equal_groups
+from sdv_privpgd.estimate.denoising import equal_groups
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, answers
 
 GROUPING = Grouping(("a", "b", "c"), ((0, 0), (1, 0, 1), (0, 1, 2, 1)))

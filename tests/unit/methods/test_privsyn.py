@@ -11,7 +11,7 @@ from selecting import HUGE, chain, cliques_of, dependence
 from small_engine import MaximumEntropy
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.methods.privsyn import PrivSyn, dense_pairs
+from sdv_privpgd.methods.privsyn import PrivSyn, combined, dense_pairs
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency, DependenceQuery, MarginalQuery
 
@@ -127,3 +127,38 @@ def test_pairs_of_important_attributes_are_chosen_sooner():
 def test_settings_that_cannot_be_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         PrivSyn(**wrong)
+
+
+def by_enumeration(domain, pairs, max_cells):
+    """All cliques, from the largest on; the first that may be taken is."""
+    edges = {frozenset(pair) for pair in pairs}
+    taken, used = [], set()
+    for degree in range(len(domain), 2, -1):
+        for clique in combinations(domain.attributes, degree):
+            if (
+                all(frozenset(pair) in edges for pair in combinations(clique, 2))
+                and len(used & set(clique)) <= 2
+                and domain.size(clique) <= max_cells
+            ):
+                taken.append(clique)
+                used |= set(clique)
+    covered = {frozenset(pair) for clique in taken for pair in combinations(clique, 2)}
+    return taken, edges - covered
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_cliques_are_those_of_an_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    domain = Domain(tuple("abcdefg"), tuple(rng.integers(2, 6, 7).tolist()))
+    pairs = [pair for pair in domain.cliques(2) if rng.random() < 0.7]
+    for max_cells in (0, 30, 100, 5_000):
+        found = combined(domain, pairs, max_cells)
+        taken, left = by_enumeration(domain, pairs, max_cells)
+        assert [clique for clique in found if len(clique) > 2] == taken
+        assert {frozenset(clique) for clique in found if len(clique) == 2} == left
+
+
+def test_many_binary_attributes_that_all_depend_take_a_moment():
+    domain = Domain(tuple(f"a{i}" for i in range(40)), (2,) * 40)
+    found = combined(domain, domain.cliques(2), 5_000)
+    assert max(len(clique) for clique in found) == 12  # 2^12 cells

@@ -1,16 +1,33 @@
-"""What may be asked, what a model of it would weigh, and what noise it would have."""
+"""What may be asked, what matters more, what a model of it would weigh, and its noise."""
 
+import pickle
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from selecting import ADD, REPLACE
 from small_engine import MaximumEntropy
 
-from sdv_privpgd.methods.approximation import affordable, expected_noise
-from sdv_privpgd.methods.workload import checked_workload, downward_closure
+from sdv_privpgd import Categorical, fit_table
+from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.methods import AIM, MST, Independent
+from sdv_privpgd.methods.adaptive import affordable, expected_noise
+from sdv_privpgd.methods.mwem import MWEM
+from sdv_privpgd.methods.privpgd import PrivPGD
+from sdv_privpgd.methods.workload import (
+    TARGET,
+    checked_workload,
+    downward_closure,
+    importance_of,
+    weighed,
+)
 from sdv_privpgd.privacy.accounting import stddev_for
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery, MarginalQuery
 
 
 def test_a_closure_has_every_subset_once_and_weighs_what_it_shares():
@@ -65,3 +82,159 @@ def test_the_expected_noise_is_the_mean_of_the_noise_that_is_added(domain, adjac
     # A sum of 12 absolute normals has a deviation of 0.6 sqrt(12) sigma: 0.34 % in 4,000.
     assert found == pytest.approx(np.abs(noise).sum(axis=1).mean(), rel=0.02)
     assert found != pytest.approx(1.1 * np.abs(noise).sum(axis=1).mean(), rel=0.02)
+
+
+DOMAIN = Domain(tuple("abcde"), (4, 4, 4, 4, 4))
+"""Five attributes that follow a sixth alike; ``e`` is the one of interest."""
+
+
+def table():
+    rng = np.random.default_rng(0)
+    hidden, others = rng.integers(0, 4, (2_000, 1)), rng.integers(0, 4, (2_000, len(DOMAIN)))
+    return Dataset(DOMAIN, np.where(rng.random(others.shape) < 0.7, hidden, others))
+
+
+def run(strategy):
+    books = Books(PrivacyLedger.open(1.0, 1e-6, Adjacency.REPLACE_ONE))
+    curator = Curator(table(), books)
+    strategy.run(curator, MaximumEntropy())
+    assert curator.ledger.remaining == 0
+    return curator.measurements
+
+
+def test_a_first_measurement_costs_as_many_times_as_much():
+    measured = run(PrivPGD(importance={"e": 4}, columns=False, triples=0, first_share=1))
+    variances = {each.query.clique: each.stddev**2 for each in measured}
+    others = {variance for clique, variance in variances.items() if "e" not in clique}
+    important = {variance for clique, variance in variances.items() if "e" in clique}
+    assert len(others) == len(important) == 1
+    assert others.pop() / important.pop() == pytest.approx(4, rel=1e-3)
+
+
+def test_what_matters_is_measured_more_in_both_rounds():
+    """All attributes hang on one another alike."""
+    spent = {False: [], True: []}
+    for each in run(PrivPGD(importance={"e": 4}, columns=False, triples=0)):
+        spent["e" in each.query.clique].append(each.stddev**-2)
+    assert sum(spent[True]) / 4 > 2 * sum(spent[False]) / 6
+
+
+@pytest.mark.parametrize(
+    ("importance", "num_rows", "groups"),
+    [({}, 50_000, 4), ({"e": 4}, 50_000, 8), ({"e": 4}, 1_000, 4), ({"e": 1}, 50_000, 4)],
+)
+def test_triples_with_what_matters_are_finer_where_the_noise_can_pay(importance, num_rows, groups):
+    domain = Domain(tuple("abcde"), (12, 12, 12, 12, 2))
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, domain.sizes, (num_rows, len(domain)))
+    books = Books(PrivacyLedger.open(1.0, 1e-6, Adjacency.REPLACE_ONE))
+    curator = Curator(Dataset(domain, codes), books)
+    PrivPGD(importance=importance).run(curator, MaximumEntropy())
+    shapes = {
+        each.answer.shape
+        for each in curator.measurements
+        if isinstance(each.query, GroupedMarginalQuery) and "e" in each.query.clique
+    }
+    assert shapes == {(groups, groups, 2)}
+
+
+@pytest.mark.parametrize("importance", [{}, {"e": 4}])
+def test_the_ledger_names_the_pairs_unless_they_are_all(importance):
+    books = Books(PrivacyLedger.open(1.0, 1e-6, Adjacency.REPLACE_ONE))
+    PrivPGD(importance=importance, columns=False, triples=0).run(
+        Curator(table(), books), MaximumEntropy()
+    )
+    told = [charge.what for charge in books.ledger.charges]
+    first = [what for what in told if "promise most" not in what]
+    assert first == ["all 2-way marginals"] if not importance else len(first) == 2
+    assert all(" x " in what for what in told if what != "all 2-way marginals")
+
+
+def test_only_triples_with_what_matters_are_measured():
+    measured = run(PrivPGD(importance={"e": 2}))
+    triples = [each.query.clique for each in measured if len(each.query.clique) == 3]
+    assert len(triples) == 6
+    assert all("e" in clique for clique in triples)
+    assert isinstance(measured[-1].query, GroupedMarginalQuery)
+
+
+def test_all_triples_are_measured_where_nothing_matters_more():
+    for importance in ({}, {"e": 1}):
+        measured = run(PrivPGD(importance=importance))
+        assert sum(len(each.query.clique) == 3 for each in measured) == 10
+
+
+@pytest.mark.parametrize("strategy", [AIM(), MWEM(rounds=4), MST()], ids=lambda s: type(s).__name__)
+def test_chosen_cliques_are_those_with_what_matters(strategy):
+    shares = []
+    for importance in ({}, {"e": 1_000}):
+        chosen = [
+            each.query.clique
+            for _ in range(5)
+            for each in run(weighed(strategy, importance))
+            if isinstance(each.query, MarginalQuery) and len(each.query.clique) == 2
+        ]
+        shares.append(np.mean(["e" in clique for clique in chosen]))
+    assert shares[1] > shares[0]
+
+
+@pytest.mark.parametrize(
+    ("importance", "said"),
+    [
+        ({"e": 0.5}, "at least 1"),
+        ({"e": float("inf")}, "at least 1"),
+        ({"e": float("nan")}, "at least 1"),
+        ({"e": True}, "at least 1"),
+        ({"e": "much"}, "at least 1"),
+        (["e"], "map columns"),
+    ],
+)
+@pytest.mark.parametrize("strategy", [PrivPGD, AIM, MWEM, MST])
+def test_what_is_no_importance_is_refused(strategy, importance, said):
+    with pytest.raises(ValueError, match=said):
+        strategy(importance=importance)
+
+
+def test_numbers_of_all_kinds_are_importances():
+    factors = {"a": np.int64(2), "b": np.float32(1.5), "c": Fraction(3)}
+    assert PrivPGD(importance=factors).importance == {"a": 2.0, "b": 1.5, "c": 3.0}
+    assert pickle.loads(pickle.dumps(PrivPGD(importance=factors))).importance["c"] == 3.0
+
+
+def test_targets_are_important():
+    assert importance_of(None) == {}
+    assert importance_of("e") == {"e": TARGET}
+    assert importance_of({"a": 2, "e": 6}) == {"a": 2.0, "e": 6.0}
+    assert importance_of(["a", "e"]) == {"a": TARGET, "e": TARGET}
+    with pytest.raises(ValueError, match="name of a column"):
+        importance_of(3)
+
+
+VISITS = pd.DataFrame({"ward": ["A", "B"] * 50, "ill": ["yes", "no", "no", "no"] * 25, "id": 1})
+COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Categorical(["yes", "no"])}
+
+
+def test_a_column_that_is_not_there_is_refused_before_a_row_is_read(monkeypatch):
+    monkeypatch.setattr("sdv_privpgd.fitting.door.PrivateTable", None)
+    for settings in ({"target": "id"}, {"target": {"illness": 2}}):
+        with pytest.raises(ValueError, match=r"no modelled columns: choose from \['ward', 'ill'\]"):
+            fit_table(VISITS, COLUMNS, 1.0, **settings)
+
+
+def test_a_wish_that_a_strategy_cannot_meet_is_refused():
+    with pytest.raises(ValueError, match="Independent asks the same of all columns"):
+        fit_table(VISITS, COLUMNS, 1.0, method=Independent(), target="ill")
+    with pytest.raises(ValueError, match="and not both"):
+        fit_table(
+            VISITS,
+            COLUMNS,
+            1.0,
+            method=AIM(importance={"ill": 2}, engine="particles"),
+            target="ill",
+        )
+
+
+def test_rows_come_out_with_a_target():
+    fitted = fit_table(VISITS, COLUMNS, 10.0, target="ill")
+    assert set(fitted.sample(50)["ill"]) == {"yes", "no"}
+    assert fitted.ledger.spent() <= 10

@@ -5,8 +5,8 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.metrics import downstream_error, f1_by_model, learning, ml_efficiency
-from sdv_privpgd.metrics.rows import columns
+from sdv_privpgd.metrics import downstream_error, f1_by_model, learning
+from sdv_privpgd.metrics.rows import average, columns
 
 DOMAIN = Domain(("a", "b", "y"), (6, 4, 3))
 
@@ -45,7 +45,9 @@ def test_rows_without_the_dependence_teach_less():
     shuffled[:, 2] = np.random.default_rng(2).permutation(shuffled[:, 2])
     learned, guessed = (downstream_error(DOMAIN, rows, TEST, "y") for rows in (TRAINED, shuffled))
     assert guessed > learned + 0.2
-    learned, guessed = (ml_efficiency(DOMAIN, rows, TEST, "y") for rows in (TRAINED, shuffled))
+    learned, guessed = (
+        average(f1_by_model(DOMAIN, rows, TEST, "y")) for rows in (TRAINED, shuffled)
+    )
     assert guessed < learned - 0.2
 
 
@@ -56,7 +58,7 @@ def test_ml_efficiency_is_the_mean_macro_f1_of_four_models():
     ]  # fmt: skip
     # One column a code of a nominal attribute, a single one of the others.
     assert all(0.5 < score < 1 for score in scores.values())
-    found = ml_efficiency(DOMAIN, TRAINED, TEST, "y", nominal=["a"])
+    found = average(f1_by_model(DOMAIN, TRAINED, TEST, "y", nominal=["a"]))
     assert found == pytest.approx(np.mean(list(scores.values())), rel=1e-12)
     assert f1_by_model(DOMAIN, TRAINED, TEST, "y", nominal=["a"]) == scores  # seeded
 
@@ -94,7 +96,7 @@ def test_a_label_of_one_row_can_be_learned():
     rare[:, 2] = rare[:, 2].clip(0, 1)
     rare[7, 2] = 2
     assert 0 <= downstream_error(DOMAIN, rare, TEST, "y") <= 1
-    assert 0 < ml_efficiency(DOMAIN, rare, TEST, "y") < 1
+    assert 0 < average(f1_by_model(DOMAIN, rare, TEST, "y")) < 1
 
 
 def test_what_cannot_be_learned_is_refused():

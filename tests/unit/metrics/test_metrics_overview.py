@@ -6,6 +6,7 @@ import pytest
 
 from sdv_privpgd import metrics
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.metrics.rows import average
 
 DOMAIN = Domain(("a", "b", "c", "d", "y"), (4, 3, 7, 5, 2))
 NOMINAL = ["b", "d"]
@@ -23,13 +24,13 @@ def test_without_test_rows_and_label_there_are_the_distances_and_queries(tables)
     found = metrics.scores(DOMAIN, real, synthetic, seed=2)
     pair = DOMAIN, real, synthetic
     assert found == {
-        "sw1": metrics.mean_sw1(*pair, seed=2),
-        "l1": metrics.mean_l1(*pair),
-        "half_l1": metrics.mean_l1(*pair) / 2,
+        "sw1": average(metrics.sw1_by_pair(*pair, seed=2)),
+        "l1": average(metrics.l1_by_pair(*pair)),
+        "half_l1": average(metrics.l1_by_pair(*pair)) / 2,
         "covariance": metrics.covariance_error(*pair, relative_to="synthetic"),
         "covariance_to_real": metrics.covariance_error(*pair),
-        "counting": metrics.counting_query_error(*pair, seed=2),
-        "threshold": metrics.threshold_query_error(*pair, seed=2),
+        "counting": average(metrics.counting_errors(*pair, seed=2)),
+        "threshold": average(metrics.threshold_errors(*pair, seed=2)),
     }
 
 
@@ -40,10 +41,12 @@ def test_test_rows_and_a_label_add_what_needs_them(tables):
     assert set(found) > set(metrics.scores(DOMAIN, real, synthetic))
     frames = [pd.DataFrame(codes, columns=list(DOMAIN.attributes)) for codes in (test, synthetic)]
     numeric = ["a", "c", "y"]
-    assert found["range_query"] == metrics.range_query_error(*frames, numeric=numeric, seed=1)
-    assert found["fidelity"] == metrics.fidelity_error(*frames, numeric=numeric)
+    assert found["range_query"] == average(metrics.range_errors(*frames, numeric=numeric, seed=1))
+    assert found["fidelity"] == average(metrics.fidelity_by_pair(*frames, numeric=numeric))
     # No column has more than 100 codes: each is a level.
-    assert found["fidelity"] == pytest.approx(metrics.mean_l1(DOMAIN, test, synthetic) / 2)
+    assert found["fidelity"] == pytest.approx(
+        average(metrics.l1_by_pair(DOMAIN, test, synthetic)) / 2
+    )
     asked = {"features": ["a", "c"], "labels": ["y"]}
     pair = DOMAIN, real, synthetic
     for name, errors in {
@@ -56,7 +59,7 @@ def test_test_rows_and_a_label_add_what_needs_them(tables):
         assert (found[f"{name}_mean"], found[f"{name}_max"]) == errors
     learned = DOMAIN, synthetic, test, "y"
     assert found["downstream"] == metrics.downstream_error(*learned, seed=1)
-    assert found["ml_efficiency"] == metrics.ml_efficiency(*learned, nominal=NOMINAL, seed=1)
+    assert found["ml_efficiency"] == average(metrics.f1_by_model(*learned, nominal=NOMINAL, seed=1))
 
 
 def test_regression_has_no_f1_and_features_of_one_kind_no_queries_of_the_other(tables):

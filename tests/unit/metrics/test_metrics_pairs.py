@@ -7,17 +7,21 @@ import pytest
 from scipy.stats import wasserstein_distance
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.metrics import (
-    covariance_error,
-    l1_by_pair,
-    mean_l1,
-    mean_sw1,
-    rows,
-    sw1_by_pair,
-)
+from sdv_privpgd.metrics import covariance_error, l1_by_pair, rows, sw1_by_pair
+from sdv_privpgd.metrics.rows import average
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 5))
 PAIRS = list(combinations(range(3), 2))
+
+
+def mean_l1(*tables, **settings):
+    return average(l1_by_pair(*tables, **settings))
+
+
+def mean_sw1(*tables, **settings):
+    return average(sw1_by_pair(*tables, **settings))
+
+
 DISTANCES = [mean_l1, mean_sw1, covariance_error]
 
 
@@ -42,14 +46,16 @@ def test_l1_is_that_of_counting_rows(tables):
                 for c in seen
             )
         )
-    assert mean_l1(DOMAIN, real, synthetic) == pytest.approx(np.mean(distances), rel=1e-12)
+    assert average(l1_by_pair(DOMAIN, real, synthetic)) == pytest.approx(
+        np.mean(distances), rel=1e-12
+    )
     assert list(l1_by_pair(DOMAIN, real, synthetic).values()) == pytest.approx(distances, rel=1e-12)
 
 
 def test_l1_runs_from_0_to_2():
     zeros, ones = np.zeros((4, 3), dtype=int), np.ones((9, 3), dtype=int)
-    assert mean_l1(DOMAIN, zeros, np.zeros((7, 3), dtype=int)) == 0
-    assert mean_l1(DOMAIN, zeros, ones) == pytest.approx(2)
+    assert average(l1_by_pair(DOMAIN, zeros, np.zeros((7, 3), dtype=int))) == 0
+    assert average(l1_by_pair(DOMAIN, zeros, ones)) == pytest.approx(2)
 
 
 def test_tables_too_large_for_an_array_are_counted_where_there_are_rows(tables, monkeypatch):
@@ -58,7 +64,7 @@ def test_tables_too_large_for_an_array_are_counted_where_there_are_rows(tables, 
     assert (l1_by_pair(DOMAIN, *tables), sw1_by_pair(DOMAIN, *tables)) == found
     huge = Domain(("a", "b"), (10**9, 10**9))
     ends, middles = np.array([[0, 10**9 - 1]] * 3), np.array([[10**9 // 2] * 2])
-    assert mean_l1(huge, ends, middles) == 2
+    assert average(l1_by_pair(huge, ends, middles)) == 2
 
 
 def test_sw1_is_that_of_scipy_on_the_embedded_rows(tables):
@@ -78,7 +84,7 @@ def test_sw1_is_that_of_scipy_on_the_embedded_rows(tables):
     found = sw1_by_pair(DOMAIN, *tables, num_slices=20, seed=3)
     assert list(found) == list(DOMAIN.cliques(2))
     assert list(found.values()) == pytest.approx(distances, rel=1e-9)
-    mean = mean_sw1(DOMAIN, *tables, num_slices=20, seed=3)
+    mean = average(sw1_by_pair(DOMAIN, *tables, num_slices=20, seed=3))
     assert mean == pytest.approx(np.mean(distances), rel=1e-9)
 
 
@@ -86,13 +92,13 @@ def test_sw1_of_a_shift_is_the_mean_of_its_projections():
     """Moved by (1/2, 0, 0): E |cos| / 2 = 1/pi for 2 pairs, 0 for the third."""
     zeros = np.zeros((5, 3), dtype=int)
     moved = zeros + [1, 0, 0]
-    found = mean_sw1(DOMAIN, zeros, moved)
+    found = average(sw1_by_pair(DOMAIN, zeros, moved))
     # 100 equal steps of |cos| integrate it to pi²/(24 * 100²) of its mean at the worst offset.
     assert found == pytest.approx(2 / 3 / np.pi, rel=1e-4)
 
 
 def test_sw1_hardly_depends_on_the_seed(tables):
-    found = {mean_sw1(DOMAIN, *tables, seed=seed) for seed in range(10)}
+    found = {average(sw1_by_pair(DOMAIN, *tables, seed=seed)) for seed in range(10)}
     assert len(found) == 10
     # Independent directions would vary by some 3 %.
     assert np.std(list(found)) < 2e-3 * np.mean(list(found))
@@ -170,4 +176,4 @@ def test_tables_that_cannot_be_compared_are_refused(distance, tables):
 def test_one_attribute_has_no_pairs(tables):
     single = Domain(("a",), (2,))
     with pytest.raises(ValueError, match="at least 2 attributes, got 1"):
-        mean_l1(single, tables[0][:, :1], tables[1][:, :1])
+        average(l1_by_pair(single, tables[0][:, :1], tables[1][:, :1]))

@@ -6,9 +6,14 @@ import pytest
 
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.metrics.outside import outside
-from sdv_privpgd.metrics.reading import Described
-from sdv_privpgd.metrics.values import MISSING, UNREADABLE, as_codes, common_cells
+from sdv_privpgd.metrics.values import (
+    MISSING,
+    UNREADABLE,
+    Described,
+    as_codes,
+    common_cells,
+    outside,
+)
 from sdv_privpgd.report.evaluation import evaluate
 
 ROWS = 4_000
@@ -30,13 +35,7 @@ RIGHT = {
 SDTYPES = dict(
     zip(
         RIGHT,
-        [
-            *["numerical"] * 2,
-            *["categorical"] * 2,
-            *["numerical"] * 2,
-            "datetime",
-            "categorical",
-        ],
+        [*["numerical"] * 2, *["categorical"] * 2, *["numerical"] * 2, "datetime", "categorical"],
         strict=True,
     )
 )

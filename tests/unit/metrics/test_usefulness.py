@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd.metrics.reading import Described
 from sdv_privpgd.metrics.usefulness import (
     distances,
     learning_scores,
@@ -12,6 +11,7 @@ from sdv_privpgd.metrics.usefulness import (
     tail_error,
     usefulness,
 )
+from sdv_privpgd.metrics.values import Described
 
 COLUMNS = [
     Described(name="age", sdtype="numerical"),

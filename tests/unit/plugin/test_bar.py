@@ -6,7 +6,7 @@ import sdv_tables
 from sdv.sampling import Condition
 
 from sdv_privpgd import MSTSynthesizer, PrivPGDSynthesizer
-from sdv_privpgd.base.bar import Bar
+from sdv_privpgd.base.progress import Bar
 from sdv_privpgd.methods import AIM, MST, Adaptive, PrivateGSD, RelaxedProjection
 
 

@@ -11,11 +11,7 @@ import numpy as np
 import pytest
 from answers import open_curator
 
-from sdv_privpgd.privacy.accounting import (
-    epsilon_of,
-    mu_squared_of_range,
-    range_epsilon_of,
-)
+from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of_range, range_epsilon_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError

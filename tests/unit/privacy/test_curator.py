@@ -1,10 +1,13 @@
 """The curator charges first, reads then, and adds the noise that the charge pays for."""
 
+import contextlib
 import copy
+import functools
 import inspect
 import math
 import pickle
 import random
+import threading
 from fractions import Fraction
 
 import numpy as np
@@ -404,3 +407,29 @@ def test_values_show_their_columns_alone_and_are_never_pickled():
     assert repr(values) == "ValueCounts(('x', 'y'))"
     with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(values)
+
+
+class TestThreads:
+    """Two threads meet in the middle of a charge: neither is lost."""
+
+    def test_no_charge_is_lost(self, dataset, monkeypatch):
+        curator = open_curator(dataset)
+        record, both = PrivacyLedger.record, threading.Barrier(2)
+
+        def slowly(ledger, charge):
+            after = record(ledger, charge)
+            with contextlib.suppress(threading.BrokenBarrierError):
+                both.wait(0.2)  # would be met by the other thread if it were let in
+            return after
+
+        monkeypatch.setattr(PrivacyLedger, "record", slowly)
+        part = curator.ledger.budget / 4
+        ask = functools.partial(curator.measure, [MarginalQuery(("a",))], part)
+        threads = [threading.Thread(target=ask, kwargs={"what": name}) for name in ("one", "two")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert {charge.what for charge in curator.ledger.charges} == {"one", "two"}
+        assert curator.ledger.mu_squared == 2 * part
+        assert len(curator.measurements) == 2

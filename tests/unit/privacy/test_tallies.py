@@ -16,10 +16,10 @@ from sdv_privpgd.privacy.counting import (
     FeatureSums,
     LookupSum,
     RecordNumber,
+    units_of,
 )
 from sdv_privpgd.privacy.looking import Looking
 from sdv_privpgd.privacy.streams import MarginRecords
-from sdv_privpgd.privacy.units import units_of
 from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.privacy.weighing import ByNumber, ColumnsByNumber, Encoding, records_of
 from sdv_privpgd.sources.source import Numbered

@@ -97,8 +97,7 @@ class TestKeys:
 
 class TestNeighbors:
     @given(
-        st.lists(st.sampled_from([*"abc", 1, True, 2.5, None]), min_size=1, max_size=12),
-        st.data(),
+        st.lists(st.sampled_from([*"abc", 1, True, 2.5, None]), min_size=1, max_size=12), st.data()
     )
     def test_a_row_that_changes_moves_two_counts_by_one_and_one_that_goes_one(self, cells, data):
         row = data.draw(st.integers(0, len(cells) - 1))

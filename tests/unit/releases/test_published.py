@@ -18,7 +18,7 @@ from sdv_privpgd import (
     from_tables,
 )
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.releases.labelled import ColumnLabels
+from sdv_privpgd.releases.tidy_tables import ColumnLabels
 
 AGES = ["0-17", "18-64", "65-99"]
 COLUMNS = {

@@ -12,16 +12,17 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sdv.cag import Inequality
 
+from sdv_privpgd import MSTSynthesizer, draft_metadata
 from sdv_privpgd.cli.saying import in_options
 from sdv_privpgd.columns.facts import CategoryFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.parsing import describe, read_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.plan import FINE_GRIDS
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.report.warnings import PublicFacts, Rank, warnings_of
 
 STDDEV = 20.0
@@ -311,8 +312,7 @@ def test_tails_that_discovery_cannot_have_seen_are_told(num_rows, told):
 
 
 @pytest.mark.parametrize(
-    ("declared", "told"),
-    [({}, True), ({"low": 0}, True), ({"low": 0, "high": 0}, False)],
+    ("declared", "told"), [({}, True), ({"low": 0}, True), ({"low": 0, "high": 0}, False)]
 )
 def test_a_column_that_was_found_to_be_constant_is_told(declared, told):
     constant = {"sdtype": "numerical", "range_min": 0, "range_max": 0, "decimal_places": 0}
@@ -507,3 +507,46 @@ def test_a_code_is_told(facts, parts, told, declared, seed):
 @pytest.mark.parametrize(("facts", "parts", "error"), NO_CODES.values(), ids=NO_CODES)
 def test_other_numbers_and_dates_are_met_with_silence(facts, parts, error, seed):
     assert on_codes(facts, parts, seed, error) == []
+
+
+ROWS = 4_000
+CAME = pd.Timestamp("2023-01-01") + pd.to_timedelta(np.arange(ROWS) % 365, "D")
+RNG = np.random.default_rng(0)
+
+
+def told(columns, constraints=(), epsilon=3.0, first="2022-09-01"):
+    table = pd.DataFrame({"came": CAME, **columns})
+    year = {"range_min": first, "range_max": "2024-06-30"}
+    synthesizer = MSTSynthesizer(
+        draft_metadata(table.dtypes), epsilon, public_domain=dict.fromkeys(table, year)
+    )
+    if constraints:
+        synthesizer.add_constraints(list(constraints))
+    synthesizer.fit(table)
+    return [each for each in synthesizer.warnings_ if "Inequality" in each]
+
+
+def later(days):
+    return CAME + pd.to_timedelta(days, "D")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+class TestOrder:
+    def test_a_discharge_after_admission_is_told(self):
+        columns = {"left": later(RNG.gamma(2.0, 15.0, ROWS).astype(int))}
+        (sentence,) = told(columns)
+        assert sentence.startswith("Dates seem to be in order")
+        assert "the constraint Inequality('came', 'left')." in sentence
+        assert told(columns, [Inequality("came", "left")]) == []
+
+    def test_where_cells_do_not_tell_which_is_first_nothing_is_claimed(self):
+        (sentence,) = told({"left": later(RNG.integers(0, 2, ROWS))})
+        assert "Inequality(earlier, later) of 'came' and 'left'." in sentence
+
+    @pytest.mark.parametrize("order", [1, -1])
+    def test_other_dates_are_met_with_silence(self, order):
+        shuffled = RNG.permutation(CAME)
+        assert told({"seen": shuffled}) == []  # no order
+        assert told({"seen": later(order * RNG.integers(-90, 91, ROWS))}) == []  # either order
+        born = CAME - pd.to_timedelta(RNG.integers(7_000, 30_000, ROWS), "D")
+        assert told({"born": born}, first="1935-01-01") == []  # nor would any others be in order

@@ -30,10 +30,9 @@ from sdv_privpgd.methods import (
     RelaxedProjection,
 )
 from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.pipeline import Release
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.report import release as release_module
 from sdv_privpgd.report.fit import column_estimates, fit_sections
 from sdv_privpgd.report.release import hidden_values, release_page

@@ -7,11 +7,9 @@ import pytest
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.dtypes import chosen
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.estimate.evidence import surely_held
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import MarginalQuery
-from sdv_privpgd.sampling.filling import Filled
-from sdv_privpgd.sampling.sampler import Sampler
+from sdv_privpgd.estimate.support import surely_held
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
+from sdv_privpgd.sampling.sampler import Filled, Sampler
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.particles.particles import Particles
 

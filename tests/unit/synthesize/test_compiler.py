@@ -1,9 +1,11 @@
 """What is compiled is kept where there is a folder for it, and works where there is none."""
 
+import json
 import os
 import subprocess
 import sys
 
+import pytest
 from processes import python_says
 
 WITHOUT_A_FOLDER = """
@@ -97,3 +99,93 @@ def test_two_processes_that_compile_at_once_keep_their_code_apart(tmp_path):
     environment = {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
     python_says("-c", AT_ONCE, tmp_path, **environment)
     assert python_says("-c", AFTERWARDS, tmp_path, **environment).split() == ["1.5", "6"]
+
+
+FITS = """
+import json, sys
+import numpy as np, torch
+from sdv_privpgd.methods import ParticleGradientDescent
+from sdv_privpgd.benchmark.tables import fit_dataset
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.methods.fixed import AllKWay
+from sdv_privpgd.synthesize.particles.embedding import cell_centers
+from sdv_privpgd.synthesize.particles.projection import SignedTable
+from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
+
+def fit(sizes, degree):
+    domain = Domain(tuple(f"c{axis}" for axis in range(len(sizes))), sizes)
+    codes = np.random.default_rng(0).integers(0, sizes, size=(200, len(sizes)))
+    engine = ParticleGradientDescent(
+        num_particles=300, epochs=1, kernel="torch", targets="raw"  # negative: to be projected
+    )
+    fit_dataset(Dataset(domain, codes), 0.1, AllKWay(degree=degree, engine=engine))
+    for shape in (sizes[:1], sizes[:2], sizes[:3]):
+        centers = cell_centers(shape)
+        table = SignedTable(centers, torch.full((len(centers),), 1.0 / len(centers)))
+        published = SoftmaxProjection(num_slices=3, max_steps=2)
+        published.project_all([table], torch.Generator().manual_seed(0))
+
+def compiled():
+    found = {}
+    for name, module in list(sys.modules.items()):
+        if name.startswith("sdv_privpgd.synthesize"):
+            for function in vars(module).values():
+                if hasattr(function, "signatures") and function.py_func.__module__ == name:
+                    stats = function.stats
+                    found[f"{name.rpartition('.')[2]}.{function.py_func.__name__}"] = [
+                        len(function.signatures),
+                        sum(stats.cache_hits.values()),
+                        sum(stats.cache_misses.values()),
+                    ]
+    return found
+
+fit((5, 4, 3), 2)
+few = compiled()
+fit(tuple(2 + axis % 7 for axis in range(20)), 2)
+fit((2, 6, 3, 5), 3)
+fit((9, 1, 4), 1)
+print(json.dumps([few, compiled()]))
+"""
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Compiled functions after a small fit and after many shapes, in each of two processes."""
+    folder = tmp_path_factory.mktemp("caches")
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder), "NUMBA_NUM_THREADS": "2"}
+    found = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", FITS],
+            env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout.splitlines()[-1]))
+    return found
+
+
+def test_no_shape_of_table_compiles_anything_again(runs):
+    (few, many), _ = runs
+    assert {
+        "primal_dual.improve",
+        "compiled_exchange.sweep_blocks",
+        "softmax_descent.descend",
+    } < set(many)
+    assert many == few
+    modules = ("primal_dual.", "compiled_exchange.", "softmax_descent.")
+    for name, (num_signatures, _, _) in many.items():
+        assert num_signatures == 1 or not name.startswith(modules), name
+
+
+def test_a_second_process_compiles_nothing(runs):
+    (first, _), (second, _) = runs
+    assert all(misses > 0 for name, (_, _, misses) in first.items() if "primal_dual" in name)
+    assert sum(misses for _, _, misses in second.values()) == 0
+    # What Python calls is loaded; what that calls is linked into it already.
+    for name in (
+        "primal_dual.improve",
+        "compiled_exchange.sweep_blocks",
+        "softmax_descent.descend",
+    ):
+        assert second[name] == [1, 1, 0], name

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import MarginalQuery
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.optimizers import TransportStep

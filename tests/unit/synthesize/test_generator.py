@@ -11,10 +11,8 @@ from answers import margin, noisy_answers, number_of_rows
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery
-from sdv_privpgd.synthesize.generator import GeneratorNetwork
-from sdv_privpgd.synthesize.generator_loss import EmbeddingLoss, TableLoss
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
+from sdv_privpgd.synthesize.generator import EmbeddingLoss, GeneratorNetwork, TableLoss
 
 CPU = torch.device("cpu")
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))

@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 import torch
 from generators import seeded
-from references.wasserstein import (
-    quantile_targets,
-    sliced_w2_displacement,
-)
+from references.wasserstein import quantile_targets, sliced_w2_displacement
 
 from sdv_privpgd.synthesize.particles import compiler
 from sdv_privpgd.synthesize.particles.directions import stratified_directions

@@ -7,12 +7,17 @@ from answers import margin, noisy_answers, number_of_rows
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.base.progress import Shares, silent
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, SigmoidSumQuery
-from sdv_privpgd.synthesize.generations import PackedGoals, change, evolve, replace
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement, SigmoidSumQuery
+from sdv_privpgd.synthesize.generations import (
+    Asked,
+    PackedGoals,
+    change,
+    evolve,
+    evolve_by_recounts,
+    replace,
+)
 from sdv_privpgd.synthesize.goals import Goals
 from sdv_privpgd.synthesize.private_gsd import PrivateGSD
-from sdv_privpgd.synthesize.recounting import Asked, evolve_by_recounts
 
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
 SIZES = np.array(DOMAIN.sizes)

@@ -8,13 +8,11 @@ from answers import margin, noisy_answers, number_of_rows
 from sdv_privpgd import MatchError
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
 from sdv_privpgd.synthesize.gem import GenerativeNetwork, first_weights, logits_of
 from sdv_privpgd.synthesize.goals import Goals
-from sdv_privpgd.synthesize.mixture import Mixture
 from sdv_privpgd.synthesize.rap import RelaxedProjection
-from sdv_privpgd.synthesize.relaxed import RelaxedLoss, softmaxes
+from sdv_privpgd.synthesize.relaxed import Mixture, RelaxedLoss, softmaxes
 
 CPU = torch.device("cpu")
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))

@@ -1,4 +1,7 @@
-"""How far relaxed rows of numbers and categories are from the noisy tables of half-spaces."""
+"""What noisy tables of half-spaces ask of relaxed rows of numbers and categories.
+
+A number's codes have ranks: each code is as wide as the share of rows that have it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,15 +12,157 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.base.domain import Clique, Domain
-from sdv_privpgd.privacy.half_spaces import Cut
-from sdv_privpgd.synthesize.ranks import Ranks
-from sdv_privpgd.synthesize.wanted import Wanted
+from sdv_privpgd.estimate.noisy_tables import EXACT, noisy_tables
+from sdv_privpgd.privacy.half_spaces import Cut, Line
+from sdv_privpgd.privacy.queries import CutMarginalQuery, Measurement
 
-_EXACT = 1e-3
-"""Standard deviation, in records, that stands for an answer without noise."""
 
-_NARROW, _NARROWEST = 0.02, 1e-3
-"""The narrowest intervals of ranks that a sigmoid is told of, and that at an end of all ranks."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Wanted:
+    """A noisy table: what it is over, its counts, and the variance of a cell. Public."""
+
+    clique: Clique
+    cuts: tuple[Cut, ...]
+    counts: np.ndarray
+    variance: float
+
+
+def lines_of(measurements: Sequence[Measurement]) -> dict[str, Line]:
+    """The line of each attribute that some question cuts.
+
+    Raises ``ValueError`` for an attribute on several lines, and for places that do not ascend.
+    """
+    found: dict[str, Line] = {}
+    for each in measurements:
+        if isinstance(each.query, CutMarginalQuery):
+            for line in (line for cut in each.query.cuts for line in cut.lines):
+                if found.setdefault(line.name, line) != line:
+                    raise ValueError(f"{line.name!r} lies on several lines: ask along one alone.")
+    for name, line in found.items():
+        if any(np.diff(line.places) <= 0):
+            raise ValueError(f"The places of {name!r} do not ascend: number its codes in order.")
+    return found
+
+
+def wanted_of(
+    domain: Domain, measurements: Sequence[Measurement], lines: Mapping[str, Line]
+) -> list[Wanted]:
+    """What tables and tables of half-spaces want of rows; other answers are left out.
+
+    Codes of an attribute that lies on a line are told apart by thresholds between their places.
+    """
+    found: list[Wanted] = []
+    for clique, table in noisy_tables(domain, measurements).items():
+        found.append(_told_apart(clique, (), table.counts, table.variance, lines))
+    for each in measurements:
+        if isinstance(each.query, CutMarginalQuery):
+            counts = each.answer.astype(np.float64)
+            query, variance = each.query, each.stddev**2
+            found.append(_told_apart(query.clique, query.cuts, counts, variance, lines))
+    return found
+
+
+def _told_apart(
+    clique: Clique,
+    cuts: tuple[Cut, ...],
+    counts: np.ndarray,
+    variance: float,
+    lines: Mapping[str, Line],
+) -> Wanted:
+    """The table with cuts in place of the attributes of its clique that lie on lines."""
+    numbers = [axis for axis, name in enumerate(clique) if _size(lines.get(clique[axis])) > 1]
+    kept = [axis for axis in range(len(clique)) if axis not in numbers]
+    own = [
+        Cut((line,), (2,), tuple((np.array(line.places[1:]) + line.places[:-1]).tolist()))
+        for line in (lines[clique[axis]] for axis in numbers)
+    ]
+    order = [*kept, *numbers, *range(len(clique), counts.ndim)]
+    names = tuple(clique[axis] for axis in kept)
+    return Wanted(
+        clique=names, cuts=(*own, *cuts), counts=counts.transpose(order), variance=variance
+    )
+
+
+def _size(line: Line | None) -> int:
+    return 0 if line is None else len(line.places)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ranks:
+    """Where the codes of a number lie in [0, 1], by its noisy table. Public.
+
+    A relaxed row's number is moved along its rank, not along its value. Half of all rows may have
+    one value, and a tenth of them the upper 99 % of a range: a sigmoid that is as wide as their
+    distance in values says nothing, and pushes rows away from where they are right. Along ranks all
+    rows are equally far apart, so that a sigmoid of any slope leaves a column alone that is right.
+
+    Attributes:
+        line: The places of the codes.
+        edges: The rank at which each code begins, and 1.
+        missing: The share of missing.
+    """
+
+    line: Line
+    edges: np.ndarray
+    missing: float
+
+    @classmethod
+    def of(cls, line: Line, wanted: Sequence[Wanted]) -> "Ranks":
+        """By the first table that cuts this number alone; codes are alike where there is none."""
+        # Part of the ranks that goes to all codes alike: what looks empty by chance can be reached.
+        even = 0.1
+        size = len(line.places)
+        shares, missing = np.full(size, 1 / size), 0.0
+        for table in wanted:
+            alone = [
+                axis
+                for axis, cut in enumerate(table.cuts)
+                if cut.lines == (line,) and cut.weights[0] > 0
+            ]
+            if alone:
+                shares, missing = _shares(line, table, alone[0])
+                break
+        shares = (1 - even) * shares + even / size
+        edges = np.concatenate([[0.0], np.cumsum(shares)])
+        return cls(line=line, edges=edges / edges[-1], missing=missing)
+
+    @property
+    def middles(self) -> np.ndarray:
+        """The rank in the middle of each code."""
+        return (self.edges[1:] + self.edges[:-1]) / 2
+
+    def threshold(self, place: float) -> float:
+        """The rank that is exceeded by just the codes whose places exceed this one."""
+        return float(self.edges[np.searchsorted(self.line.places, place, side="right")])
+
+    def of_values(self, values: np.ndarray) -> np.ndarray:
+        """The ranks of values that are 0 where the first code begins, and 1 where the last ends."""
+        return np.interp(values, np.linspace(0, 1, len(self.edges)), self.edges)
+
+    def to_values(self, ranks: np.ndarray) -> np.ndarray:
+        """The values of ranks."""
+        return np.interp(ranks, self.edges, np.linspace(0, 1, len(self.edges)))
+
+
+def _shares(line: Line, table: Wanted, number: int) -> tuple[np.ndarray, float]:
+    """The share of each code, the same for all of an interval, and that of missing."""
+    cut, axis = table.cuts[number], len(table.clique) + number
+    size = len(line.places)
+    others = tuple(each for each in range(table.counts.ndim) if each != axis)
+    counts = np.maximum(table.counts.sum(axis=others), 0.0)
+    all_rows = max(float(counts.sum()), 1e-9)
+    missing = float(counts[-1]) / all_rows if line.nullable else 0.0
+    held = counts[: len(cut.thresholds) + 1]
+    # A code is in the interval of as many thresholds as its weighted place exceeds.
+    own = np.searchsorted(np.array(cut.thresholds), np.array(line.places) * cut.weights[0])
+    codes = np.bincount(own, minlength=len(held))
+    each = np.where(codes > 0, held / np.maximum(codes, 1), 0.0)[own]
+    return (each / each.sum() if each.sum() > 0 else np.full(size, 1 / size)), missing
+
+
+def ranks_of(lines: Mapping[str, Line], wanted: Sequence[Wanted]) -> dict[str, Ranks]:
+    """The ranks of each number."""
+    return {name: Ranks.of(line, wanted) for name, line in lines.items()}
 
 
 class HalfSpaceLoss:
@@ -51,7 +196,7 @@ class HalfSpaceLoss:
             size = domain.size(clique)
             shares = [table.counts.reshape(size, -1) / total for table in tables]
             weights = [
-                np.full(own.shape[1], total**2 / max(table.variance, _EXACT**2) / cells)
+                np.full(own.shape[1], total**2 / max(table.variance, EXACT**2) / cells)
                 for table, own in zip(tables, shares, strict=True)
             ]
             self._blocks.append(
@@ -115,6 +260,9 @@ class _Cuts:
 
     @classmethod
     def of(cls, cuts: Sequence[Cut], ranks: Mapping[str, Ranks], device: torch.device) -> "_Cuts":
+        # The narrowest intervals of ranks that a sigmoid is told of, and that at an end of all
+        # ranks.
+        narrow, narrowest = 0.02, 1e-3
         columns, steps, used, firsts = [], [], [], []
         names = list(ranks)
         for cut in cuts:
@@ -126,9 +274,9 @@ class _Cuts:
                 exact = np.array([own.threshold(each / cut.weights[0]) for each in cut.thresholds])
                 column[len(names) + axes[0]] = 1.0
                 gaps = np.diff([0.0, *exact, 1.0])
-                scale = np.maximum(np.minimum(gaps[1:], gaps[:-1]), _NARROW)
+                scale = np.maximum(np.minimum(gaps[1:], gaps[:-1]), narrow)
                 # Beyond 0 and 1 there are no rows that make up for those a sigmoid loses.
-                scale = np.maximum(np.minimum.reduce([scale, exact, 1 - exact]), _NARROWEST)
+                scale = np.maximum(np.minimum.reduce([scale, exact, 1 - exact]), narrowest)
             else:
                 exact = np.array(cut.thresholds, dtype=np.float64)
                 weights = np.array(cut.weights, dtype=np.float64)

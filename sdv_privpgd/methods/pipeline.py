@@ -8,12 +8,11 @@ import numpy as np
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.estimate.evidence import surely_held
+from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, Query
+from sdv_privpgd.privacy.queries import CountQuery, Measurement, Query
 from sdv_privpgd.synthesize.engine import Engine, Model
 
 COUNT_SHARE = Fraction(1, 100)
@@ -83,11 +82,7 @@ class Answers:
 
 
 def ask(
-    curator: Curator,
-    method: Method,
-    *,
-    again: bool = False,
-    progress: Progress = silent,
+    curator: Curator, method: Method, *, again: bool = False, progress: Progress = silent
 ) -> None:
     """Asks for the number of rows, the engine's statistics and the method's own queries.
 
