@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.estimate.effects import Residual
@@ -52,7 +52,7 @@ class ClearContrasts:
         }
         seen = [each for each in residuals if math.isfinite(each.variance)]
         number = sum(math.prod(self._sides(each.clique)) for each in seen)
-        self._least = float(norm.isf(_FALSE_ALARMS / 2 / max(number, 1)))
+        self._least = float(-ndtri(_FALSE_ALARMS / 2 / max(number, 1)))
 
     def has_any(self, residual: Residual) -> bool:
         """Whether a contrast of a residual stands out."""

@@ -9,7 +9,7 @@ post-processing of noisy answers: public and free.
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 
@@ -101,7 +101,7 @@ def outstanding(noisy: NoisyTable) -> np.ndarray:
 
 def _deviations(size: int) -> float:
     """So many standard deviations one of ``size`` values takes to stand out."""
-    return max(_STRONG, float(norm.isf(_FALSE_ALARMS / max(size, 1))))
+    return max(_STRONG, float(-ndtri(_FALSE_ALARMS / max(size, 1))))
 
 
 def simplex_projection(values: np.ndarray, total: float) -> np.ndarray:
