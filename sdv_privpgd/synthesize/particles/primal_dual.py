@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.synthesize.particles.compiler import njit
+from sdv_privpgd.synthesize.particles.compiler import inner, njit
 from sdv_privpgd.synthesize.particles.projection import (
     CHECK_EVERY,
     MOST_WORK,
@@ -151,7 +151,7 @@ def improve(
     return distance, lower_bound
 
 
-@njit()
+@inner()
 @no_type_check
 def _to_simplex(values, out):
     """The nearest probability vector in L2: values minus a threshold, clipped at 0.
@@ -176,7 +176,7 @@ def _to_simplex(values, out):
         out[i] = max(values[i] - threshold, 0.0)
 
 
-@njit()
+@inner()
 @no_type_check
 def _adjoint(y, order, gaps, sums, pull):
     """Writes K^T y into pull: for each cell, the sum of the steps from its place on."""
@@ -204,7 +204,7 @@ def _distance(first, second, order, gaps):
     return distance
 
 
-@njit()
+@inner()
 @no_type_check
 def _lower_bound(y, signed, order, gaps):
     """min_i (K^T y)_i - <K^T y, signed> for y clipped to [-1, 1]."""
@@ -250,7 +250,7 @@ def _norm(order, gaps):
     return 1.02 * math.sqrt(length)
 
 
-@njit()
+@inner()
 @no_type_check
 def _center(vector):
     mean = 0.0

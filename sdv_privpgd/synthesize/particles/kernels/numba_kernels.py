@@ -10,7 +10,7 @@ from typing import no_type_check
 
 import numpy as np
 
-from sdv_privpgd.synthesize.particles.compiler import njit
+from sdv_privpgd.synthesize.particles.compiler import inner, njit
 
 CHUNK = 2048
 """Particles that are moved together: a line of them stays in the first cache."""
@@ -37,7 +37,7 @@ def sort_cells(
         )  # fmt: skip
 
 
-@njit()
+@inner()
 @no_type_check
 def _sort_table(table, dims, offsets, centers, weights, directions, heights, levels):
     if table < 0:  # pads a batch that is not full
@@ -70,7 +70,7 @@ def _sort_table(table, dims, offsets, centers, weights, directions, heights, lev
             levels[line, j] /= level
 
 
-@njit()
+@inner()
 @no_type_check
 def _sort_digit(keys, shift, order, into):
     """The order, sorted by one half of the keys' bits: a pass of a radix sort."""
@@ -84,16 +84,6 @@ def _sort_digit(keys, shift, order, into):
         digit = (keys[order[j]] >> np.uint32(shift)) & mask
         into[starts[digit]] = order[j]
         starts[digit] += 1
-
-
-@njit()
-@no_type_check
-def follow(work, shifts, segment):
-    """All passes over all particles, in one thread."""
-    for step in range(len(segment.tables) + 1):
-        part, num_parts = np.int64(0), np.int64(1)
-        pass_part(part, num_parts, step, work, shifts, segment)
-        set_goals(num_parts, step, work, segment)
 
 
 @njit()
@@ -183,14 +173,14 @@ def set_goals(num_parts, step, work, segment):
             )
 
 
-@njit()
+@inner()
 @no_type_check
 def _merge(counts, into):
     for b in range(len(into)):
         into[b] += counts[b]
 
 
-@njit()
+@inner()
 @no_type_check
 def _project(positions, axes, theta, first, line):
     """The particles from the first on, on the direction, as many as the line is long."""
@@ -201,14 +191,14 @@ def _project(positions, axes, theta, first, line):
         _add(theta[dim], positions[axes[dim], first : first + len(line)], line)
 
 
-@njit()
+@inner()
 @no_type_check
 def _add(factor, column, line):
     for i in range(len(line)):
         line[i] += factor * column[i]
 
 
-@njit()
+@inner()
 @no_type_check
 def _bins(theta, num_bins):
     """Where the projections begin, and how many bins there are to a unit of length."""
@@ -219,7 +209,7 @@ def _bins(theta, num_bins):
     return low, np.float32(num_bins - 1) / (high - low if high > low else np.float32(1))
 
 
-@njit()
+@inner()
 @no_type_check
 def _set_bins(line, theta, shifts, num_bins, bins):
     low, scale = _bins(theta, num_bins)
@@ -229,21 +219,21 @@ def _set_bins(line, theta, shifts, num_bins, bins):
         bins[i] = np.uint16(min(max(found, np.int32(0)), last))
 
 
-@njit()
+@inner()
 @no_type_check
 def _count(bins, counts):
     for i in range(len(bins)):
         counts[np.uint32(bins[i])] += 1
 
 
-@njit()
+@inner()
 @no_type_check
 def _look_up(bins, goals, line):
     for i in range(len(line)):
         line[i] = goals[np.uint32(bins[i])]
 
 
-@njit()
+@inner()
 @no_type_check
 def _mean_product(directions, dim, other):
     """One entry of the mean over slices of theta theta^T."""
@@ -253,7 +243,7 @@ def _mean_product(directions, dim, other):
     return total / np.float32(len(directions))
 
 
-@njit()
+@inner()
 @no_type_check
 def _set_means(counts, heights, levels, num_particles, goals):
     """The mean of the quantile function over the ranks of each bin. Empty bins have none."""
@@ -272,14 +262,14 @@ def _set_means(counts, heights, levels, num_particles, goals):
             goals[b] = area / counts[b]
 
 
-@njit()
+@inner()
 @no_type_check
 def _move(rate, way, column):
     for i in range(len(column)):
         column[i] = min(max(column[i] + rate * way[i], np.float32(0)), np.float32(1))
 
 
-@njit(fastmath={"reassoc"})
+@inner(fastmath={"reassoc"})
 @no_type_check
 def _sum_of_squares(line):
     total = np.float32(0)
