@@ -76,10 +76,15 @@ class CompiledProjection(CertifiedSolver):
         signed = balanced(table.values.double().cpu())
         weights = simplex_projection(signed).numpy()
         signed = signed.numpy()
+        largest = gaps.max(initial=0.0)
+        scales = largest / np.maximum(gaps, SMALLEST_GAP * largest)  # squares of the dual's
         distance, lower_bound = improve(
             signed,
             order,
             gaps,
+            gaps.astype(np.float32),
+            scales * gaps,
+            (gaps * np.sqrt(scales)).astype(np.float32),
             float(np.linalg.norm(weights - signed)),
             min(self.max_steps, max(CHECK_EVERY, MOST_WORK // order.size)),
             float(self.tolerance),
@@ -93,33 +98,26 @@ class CompiledProjection(CertifiedSolver):
 # one type: anything else costs seconds of compiling on every new machine.
 @njit()
 @no_type_check
-def improve(signed, order, gaps, way, max_steps, tolerance, precision, best):
+def improve(
+    signed, order, gaps, narrow, scaled, steps, way, max_steps, tolerance, precision, best
+):  # fmt: skip
     """Replaces the best probabilities by better ones; returns their distance and a lower bound.
 
-    ``way`` is their L2 distance from the signed measure.
+    ``way`` is their L2 distance from the signed measure. ``narrow`` are the gaps in float32,
+    ``scaled`` the gaps times their scales and ``steps``, which it overwrites by the dual's steps,
+    the gaps times the roots of their scales.
     """
     num_steps, num_slices = gaps.shape
     num_cells = num_steps + 1
     distance, lower_bound = _distance(best, signed, order, gaps), 0.0
     if distance <= precision or way == 0:
         return distance, lower_bound
-    largest = 0.0
-    for j in range(num_steps):
-        for s in range(num_slices):
-            largest = max(largest, gaps[j, s])
-    narrow, dual_steps = np.zeros(gaps.shape, np.float32), np.zeros(gaps.shape, np.float32)
-    for j in range(num_steps):
-        for s in range(num_slices):
-            narrow[j, s] = gaps[j, s]
-            scale = largest / max(gaps[j, s], SMALLEST_GAP * largest)  # the square of the dual's
-            dual_steps[j, s] = gaps[j, s] * math.sqrt(scale)
-    norm = _norm(order, dual_steps)
+    norm = _norm(order, steps)
     ratio = PRIMAL_SHARE * way / math.sqrt(gaps.size)
     primal_step = np.float32(ratio / norm)
     for j in range(num_steps):
         for s in range(num_slices):
-            scale = largest / max(gaps[j, s], SMALLEST_GAP * largest)
-            dual_steps[j, s] = scale * gaps[j, s] / (ratio * norm)
+            steps[j, s] = scaled[j, s] / (ratio * norm)
     relaxation, one = np.float32(RELAXATION), np.float32(1)
     w, w_new = np.zeros(num_cells, np.float32), np.zeros(num_cells, np.float32)
     moved, reflected = np.zeros(num_cells, np.float32), np.zeros(num_cells, np.float32)
@@ -140,7 +138,7 @@ def improve(signed, order, gaps, way, max_steps, tolerance, precision, best):
         for j in range(num_steps):
             for s in range(num_slices):
                 sums[s] += reflected[order[j, s]]
-                y_new = min(max(y[j, s] + dual_steps[j, s] * sums[s], -one), one)
+                y_new = min(max(y[j, s] + steps[j, s] * sums[s], -one), one)
                 y[j, s] += relaxation * (y_new - y[j, s])
         _adjoint(y, order, narrow, sums, pull)
         if step % CHECK_EVERY == 0 or step == max_steps:

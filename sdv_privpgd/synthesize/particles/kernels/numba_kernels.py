@@ -117,18 +117,16 @@ def pass_part(part, num_parts, step, work, shifts, segment):
                 _look_up(bins[row, first:end], goals[row], line)
                 for dim in range(len(theta)):
                     share = theta[dim] / np.float32(num_slices)
-                    _add(share, line, total[axes[table, dim], first:end])
+                    _spread(share, line, total, axes[table, dim], first)
                 if len(rates) == 0:
                     for dim in range(len(theta)):
-                        _add(-theta[dim], positions[axes[table, dim], first:end], line)
+                        _add(-theta[dim], positions, axes[table, dim], first, line)
                     squares[chunk, place] += _sum_of_squares(line)
             for dim in range(dims[table] if table >= 0 else 0):
                 for other in range(dims[table]):
-                    _add(
-                        -_mean_product(directions[place], dim, other),
-                        positions[axes[table, other], first:end],
-                        total[axes[table, dim], first:end],
-                    )
+                    product = _mean_product(directions[place], dim, other)
+                    column = positions[axes[table, other], first:end]
+                    _spread(-product, column, total, axes[table, dim], first)
         for place in range(len(tables) if len(rates) else 0):
             for dim in range(dims[tables[place]] if tables[place] >= 0 else 0):
                 axis = axes[tables[place], dim]
@@ -172,18 +170,28 @@ def set_goals(num_parts, step, work, segment):
 @no_type_check
 def _project(positions, axes, theta, first, line):
     """The particles from the first on, on the direction, as many as the line is long."""
-    column = positions[axes[0], first : first + len(line)]
     for i in range(len(line)):
-        line[i] = theta[0] * column[i]
-    for dim in range(1, len(theta)):
-        _add(theta[dim], positions[axes[dim], first : first + len(line)], line)
+        line[i] = 0
+    for dim in range(len(theta)):
+        _add(theta[dim], positions, axes[dim], first, line)
 
 
 @inner()
 @no_type_check
-def _add(factor, column, line):
+def _add(factor, rows, row, first, line):
+    """Adds the multiple of a part of a row, which begins at ``first``, to the line."""
+    column = rows[row, first : first + len(line)]
     for i in range(len(line)):
         line[i] += factor * column[i]
+
+
+@inner()
+@no_type_check
+def _spread(factor, line, rows, row, first):
+    """Adds the multiple of the line to a part of a row, which begins at ``first``."""
+    column = rows[row, first : first + len(line)]
+    for i in range(len(line)):
+        column[i] += factor * line[i]
 
 
 @inner()
