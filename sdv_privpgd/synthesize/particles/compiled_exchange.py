@@ -225,7 +225,7 @@ def take_proposals(first, last, axis, proposals, held):
     return num_moved
 
 
-@inner()
+@inner(inline="always")
 @no_type_check
 def _sum_rows(codes, values, i, begin, end, width, places, weights, part):
     """Adds a particle's rows of the views of one level, and returns the sum of their weights."""
@@ -268,7 +268,7 @@ def _row(codes, particle, view, places):
     return at
 
 
-@inner()
+@inner(inline="always")
 @no_type_check
 def _improving(score, level, word):
     """A code whose score exceeds the level, drawn in proportion to the excess; -1 for none."""
@@ -291,7 +291,7 @@ def _improving(score, level, word):
     return chosen
 
 
-@inner()
+@inner(inline="always")
 @no_type_check
 def _mixed(key, particle, axis):
     """64 random bits for a particle's attribute: SplitMix64's finalizer (Steele et al. 2014)."""

@@ -158,7 +158,7 @@ def improve(
     return distance, lower_bound
 
 
-@inner()
+@inner(inline="always")
 @no_type_check
 def _to_simplex(values, out):
     """The nearest probability vector in L2: values minus a threshold, clipped at 0.
@@ -211,7 +211,7 @@ def _distance(first, second, order, gaps):
     return distance
 
 
-@inner()
+@inner(inline="always")
 @no_type_check
 def _lower_bound(y, signed, order, gaps):
     """min_i (K^T y)_i - <K^T y, signed> for y clipped to [-1, 1]."""
@@ -227,7 +227,7 @@ def _lower_bound(y, signed, order, gaps):
     return least - product
 
 
-@inner()
+@inner(inline="always")
 @no_type_check
 def _norm(order, gaps):
     """The largest singular value of K on measures of mass 0, by 20 power iterations, plus 2 %."""

@@ -75,23 +75,24 @@ def test_no_shape_of_table_compiles_anything_again(runs):
     (few, many), _ = runs
     assert {
         "primal_dual.improve",
-        "compiled_exchange.sweep_blocks",
+        "compiled_exchange.propose",
         "softmax_descent.descend",
     } < set(many)
     assert many == few
     modules = ("primal_dual.", "compiled_exchange.", "softmax_descent.")
     for name, (num_signatures, _, _) in many.items():
-        assert num_signatures == 1 or not name.startswith(modules), name
+        # None is compiled by itself where it is inlined.
+        assert num_signatures <= 1 or not name.startswith(modules), name
 
 
 def test_a_second_process_compiles_nothing(runs):
     (first, _), (second, _) = runs
-    assert all(misses > 0 for name, (_, _, misses) in first.items() if "primal_dual" in name)
+    assert first["primal_dual.improve"] == [1, 0, 1]
     assert sum(misses for _, _, misses in second.values()) == 0
     # What Python calls is loaded; what that calls is linked into it already.
     for name in (
         "primal_dual.improve",
-        "compiled_exchange.sweep_blocks",
+        "compiled_exchange.propose",
         "softmax_descent.descend",
     ):
         assert second[name] == [1, 1, 0], name

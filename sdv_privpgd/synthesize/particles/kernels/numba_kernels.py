@@ -166,7 +166,7 @@ def set_goals(num_parts, step, work, segment):
             )
 
 
-@inner()
+@inner(inline="always")
 @no_type_check
 def _project(positions, axes, theta, first, line):
     """The particles from the first on, on the direction, as many as the line is long."""
@@ -194,7 +194,7 @@ def _spread(factor, line, rows, row, first):
         column[i] += factor * line[i]
 
 
-@inner()
+@inner(inline="always")
 @no_type_check
 def _set_bins(line, theta, shifts, num_bins, bins, counts):
     """Sets the bin of each projection, and counts it there.
@@ -214,14 +214,14 @@ def _set_bins(line, theta, shifts, num_bins, bins, counts):
         counts[np.uint32(bins[i])] += 1
 
 
-@inner()
+@inner(inline="always")
 @no_type_check
 def _look_up(bins, goals, line):
     for i in range(len(line)):
         line[i] = goals[np.uint32(bins[i])]
 
 
-@inner()
+@inner(inline="always")
 @no_type_check
 def _mean_product(directions, dim, other):
     """One entry of the mean over slices of theta theta^T."""
@@ -231,7 +231,7 @@ def _mean_product(directions, dim, other):
     return total / np.float32(len(directions))
 
 
-@inner()
+@inner(inline="always")
 @no_type_check
 def _set_means(counts, heights, levels, num_particles, goals):
     """The mean of the quantile function over the ranks of each bin. Empty bins have none."""
@@ -250,7 +250,7 @@ def _set_means(counts, heights, levels, num_particles, goals):
             goals[b] = area / counts[b]
 
 
-@inner()
+@inner(inline="always")
 @no_type_check
 def _move(rate, way, column):
     """Moves a column by a share of its way, which is then gone."""
