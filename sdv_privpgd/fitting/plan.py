@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -51,7 +52,6 @@ from sdv_privpgd.report.assumed import CONFIDENT
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.plan import Curve, Errors, ExpectedErrors, plan_report
 from sdv_privpgd.report.warnings import on_delta
-from sdv_privpgd.sources.source import Tally
 
 _MADE_UP = 1_000
 """Made-up rows: enough to find groups and strong pairs in, and quickly counted."""
@@ -149,7 +149,7 @@ class _RepeatedRecords(Records):
     def units(self) -> int:
         return self._records.units
 
-    def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
+    def total(self, tally: Any) -> Tables:
         return [table * self._times for table in self._records.total(tally)]
 
 
@@ -195,11 +195,12 @@ def expected_errors(
         return None
     num_rows = max(num_rows, 1)
     assumed = _Assumed(settings, description, left)
-    here = assumed.errors(left.remaining, num_rows)
     over_epsilon = over_rows = None
     # A choice among many pairs takes seconds.
     are_many = bool(settings.method.coarse_cliques(description.attributes.domain()))
     are_chosen = settings.method.chooses or are_many
+    # Pairs that answers will choose are not listed: their mean alone is told.
+    here = assumed.errors(left.remaining, num_rows, _FEW_PAIRS if are_chosen else None)
     if settings.method.is_quick and not are_many:
         kept, delta = left.remaining / left.budget, float(Fraction(left.delta) - left.reserved)
         budgets = {each: mu_squared_of(each, delta) * kept for each in _EPSILONS}
