@@ -9,7 +9,7 @@ from sdv_privpgd._lazy import is_there
 from sdv_privpgd.base.progress import Item, Progress, silent
 
 _TOLD = {
-    "compile": "compiling, once, about 20 seconds",
+    "compile": "compiling, once, about 10 seconds",
     "look": "looking for ranges and categories",
     "encode": "reading cells",
     "measure": "counting and adding noise",
