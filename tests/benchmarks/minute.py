@@ -1,7 +1,8 @@
 """The first minute, in processor seconds: compiling, a new process's first fit, a plan.
 
-Each line is a new process, of which "process" is the whole. "compile" has an empty folder for compiled code; "again" is the same
-fit in a process after it. A plan is of as many numbers as categories, none of them undeclared.
+Each line is a new process, of which "process" is the whole. "compile" has an empty folder for
+compiled code; "again" is the same fit in a process after it. A plan is of as many numbers as
+categories, none of them undeclared.
 """
 
 import os

@@ -4,10 +4,10 @@ import pytest
 from house import circles, floors, lines_of_code, measured
 
 MOST = {
-    "package lines": 57_326,
-    "package lines of code": 37_702,
+    "package lines": 57_328,
+    "package lines of code": 37_703,
     "package files": 380,
-    "test lines": 49_527,
+    "test lines": 49_586,
     "constants": 458,
     "floors": 15,
     "circles": 0,

@@ -13,6 +13,8 @@ import numba
 from numba import config
 from numba.core.caching import IndexDataCacheFile
 
+_njit: Any = numba.njit  # its overloads know few of its options
+
 
 def inner(**settings: Any) -> Callable[[Callable], Any]:
     """A decorator of functions that compiled code alone calls: nothing else can call them.
@@ -20,7 +22,7 @@ def inner(**settings: Any) -> Callable[[Callable], Any]:
     Without what Python and C would call, and without a file, compiling takes a tenth less. A
     function that is called in one place has ``inline="always"``, which takes another tenth.
     """
-    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **settings)
+    return _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **settings)
 
 
 def njit() -> Callable[[Callable], Any]:
@@ -34,10 +36,10 @@ def njit() -> Callable[[Callable], Any]:
 
     def decorated(function: Callable) -> Any:
         try:
-            compiled: Any = numba.njit(cache=True, nogil=True, no_cfunc_wrapper=True)(function)
+            compiled: Any = _njit(cache=True, nogil=True, no_cfunc_wrapper=True)(function)
         except RuntimeError:  # numba finds no folder
             _warn_of_no_folder()
-            return numba.njit(nogil=True, no_cfunc_wrapper=True)(function)
+            return _njit(nogil=True, no_cfunc_wrapper=True)(function)
         file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
         if type(file) is IndexDataCacheFile:  # numba has no public way to name another kind
             file.__class__ = _CheckedFile
