@@ -57,7 +57,7 @@ class Shares:
 
 
 _TOLD = {
-    "compile": "compiling, once, about 20 seconds",
+    "compile": "compiling, once, about 10 seconds",
     "look": "looking for ranges and categories",
     "encode": "reading cells",
     "measure": "counting and adding noise",

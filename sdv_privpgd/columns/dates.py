@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.columns.scalars import cells, filled, plain, whole
+from sdv_privpgd.columns.scalars import cells, distinct, filled, plain, whole
 from sdv_privpgd.columns.units import directives
 
 _DAY_OF = 86_400 * 10**9
@@ -50,12 +50,15 @@ def instants(series: pd.Series, datetime_format: str | None) -> tuple[np.ndarray
         naive = series.dt.tz_convert(None) if series.dt.tz is not None else series
         moments = naive.to_numpy()
         return _nanoseconds(moments), np.isnat(moments)
-    found = [_text_or_instant(cell, datetime_format, year) for cell in cells(series)]
+    listed, places = distinct(series)
+    found = [_text_or_instant(cell, datetime_format, year) for cell in listed]
     if datetime_format is not None and not is_whole:
         found = _as_written(found, datetime_format, year)
         datetime_format += year and " %Y"
     instant_of = _read_texts({cell for cell in found if type(cell) is str}, datetime_format)
-    return filled([instant_of[cell] if type(cell) is str else cell for cell in found], np.int64)
+    read = [instant_of[cell] if type(cell) is str else cell for cell in found]
+    moments, missing = filled(read, np.int64)
+    return moments[places], missing[places]
 
 
 def to_ticks(moments: np.ndarray, unit: str) -> np.ndarray:

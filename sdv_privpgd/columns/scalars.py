@@ -35,7 +35,9 @@ LARGEST_WHOLE = 2**62
 _DIGITS = 34
 """Decimals of more digits before or after the point are read as the nearest float."""
 
-_COMPARABLE = {str, bytes, bool, int, float, datetime.date, type(None), type(pd.NA)}
+_TOLD_APART = {id(kind) for kind in (str, float, datetime.date, type(None), type(pd.NA))}
+_COMPARABLE = _TOLD_APART | {id(kind) for kind in (bytes, bool, int)}
+"""Types by identity: comparing types would call the code of a type's own type."""
 
 _TIMES = datetime.time, datetime.datetime, pd.Timestamp
 
@@ -125,7 +127,7 @@ def key_counts(series: pd.Series) -> Iterator[tuple[Value | None, int]]:
 
 def _counted(listed: list) -> Iterable[tuple[Any, int]]:
     """Cells and their numbers. Cells are put together only if comparing them calls known code."""
-    if not set(map(type, listed)) <= _COMPARABLE:
+    if not set(map(id, map(type, listed))) <= _COMPARABLE:
         return ((cell, 1) for cell in listed)
     # Python finds 1, 1.0 and True equal, but they may be different keys.
     typed = Counter(zip(map(type, listed), listed, strict=True))
@@ -190,7 +192,9 @@ def whole_numbers(
     if kind == "f":
         numbers, missing = real_numbers(series)
         return np.clip(np.rint(numbers), -LARGEST_WHOLE, LARGEST_WHOLE).astype(np.int64), missing
-    return filled([whole(_number(cell, written)) for cell in cells(series)], np.int64)
+    listed, places = distinct(series)
+    found, missing = filled([whole(_number(cell, written)) for cell in listed], np.int64)
+    return found[places], missing[places]
 
 
 def real_numbers(
@@ -203,9 +207,10 @@ def real_numbers(
     if series.dtype.kind in "biuf":
         numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
         return numbers, ~np.isfinite(numbers)
-    numbers = [_number(cell, written) for cell in cells(series)]
+    listed, places = distinct(series)
+    numbers = [_number(cell, written) for cell in listed]
     found, missing = filled([None if each is None else real(each) for each in numbers], np.float64)
-    return np.nan_to_num(found), missing
+    return np.nan_to_num(found)[places], missing[places]
 
 
 def cells(series: pd.Series) -> list:
@@ -239,12 +244,19 @@ def _is_there(cell: Any) -> bool:
 def distinct(series: pd.Series) -> tuple[list, np.ndarray | slice]:
     """Cells that are to be read, and the place of each cell among them.
 
-    Numbers and truths that are there often are read once: Python's objects take long.
+    What is there often is read once: Python's objects take long. Objects are put together only if
+    all are of kinds whose values differ from those of any other, and whose code is known.
     """
-    if series.dtype.kind not in "biuf":
-        return cells(series), slice(None)
-    places, found = pd.factorize(series)
-    return [*cells(pd.Series(found)), None], places  # -1, the last one, is missing
+    if series.dtype.kind in "biuf":
+        places, found = pd.factorize(series)
+        return [*cells(pd.Series(found)), None], places  # -1, the last one, is missing
+    listed = cells(series)
+    if not set(map(id, map(type, listed))) <= _TOLD_APART:
+        return listed, slice(None)
+    objects = np.empty(len(listed), dtype=object)
+    objects[:] = listed
+    places, found = pd.factorize(objects)
+    return [*found, None], places
 
 
 def filled(values: list, dtype: type) -> tuple[np.ndarray, np.ndarray]:

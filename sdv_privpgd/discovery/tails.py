@@ -10,7 +10,7 @@ share a code keep these proportions; how many rows a code has is measured again.
 import math
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.discovery.searching import REST, Blocks
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
@@ -182,7 +182,7 @@ def _last_held(blocks: Blocks) -> tuple[int, float]:
     starts, ends = np.triu_indices(sizes.size + 1, k=1)
     sums, variances, numbers = (each[ends] - each[starts] for each in before)
     scores = sums / np.sqrt(np.maximum(blocks.variance_of(variances), 1e-300))
-    clear = np.flatnonzero(scores > norm.isf(_FALSE_ALARMS / (_LOOKS * sizes.size)))
+    clear = np.flatnonzero(scores > -ndtri(_FALSE_ALARMS / (_LOOKS * sizes.size)))
     if clear.size:
         chosen = clear[np.lexsort((ends[clear], -starts[clear]))[0]]
     elif beside:
@@ -213,7 +213,7 @@ def _with_rest(blocks: Blocks, last: int, beside: float) -> tuple[int, float]:
 def _last_clear(counts: np.ndarray, stddev: float) -> tuple[int, float]:
     """The last of the cells whose sum is clear, and their mean; else the last of all, and 0."""
     sums = np.concatenate([[0.0], np.cumsum(counts)])
-    least = stddev * norm.isf(_FALSE_ALARMS / (_LOOKS * counts.size))
+    least = stddev * -ndtri(_FALSE_ALARMS / (_LOOKS * counts.size))
     lengths = np.unique(np.rint(2 ** np.arange(0, np.log2(counts.size) + 0.5, 0.5)).astype(int))
     found = []
     for length in lengths[lengths <= counts.size]:

@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
 
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.estimate.consistency import ConsistentTables
@@ -159,7 +158,7 @@ class ClearContrasts:
         }
         seen = [each for each in residuals if math.isfinite(each.variance)]
         number = sum(math.prod(self._sides(each.clique)) for each in seen)
-        self._least = float(norm.isf(false_alarms / 2 / max(number, 1)))
+        self._least = float(-ndtri(false_alarms / 2 / max(number, 1)))
 
     def has_any(self, residual: Residual) -> bool:
         """Whether a contrast of a residual stands out."""

@@ -9,7 +9,7 @@ post-processing of noisy answers: public and free.
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, margin_estimates, noisy_tables
@@ -90,7 +90,7 @@ def _deviations(size: int) -> float:
     """So many standard deviations one of ``size`` values takes to stand out."""
     # In so many tables noise makes one value stand out of its neighbors, whatever their number.
     false_alarms = 0.01
-    return max(_STRONG, float(norm.isf(false_alarms / max(size, 1))))
+    return max(_STRONG, float(-ndtri(false_alarms / max(size, 1))))
 
 
 def simplex_projection(values: np.ndarray, total: float) -> np.ndarray:

@@ -124,7 +124,8 @@ def ask_first(
     queries = [MarginalQuery((attribute_of("read", name),)) for name in declared]
     part = books.ledger.budget * _FIRST_PART
     rows = table.known_rows(books.ledger.adjacency)
-    if rows is not None:  # so that another table is told apart by whoever goes on
+    if not CountQuery().l2_sensitivity_squared(books.ledger.adjacency):
+        # It is public, and tells another table apart for whoever goes on.
         asker.measure([CountQuery()], part, what="number of rows")
     answers = asker.measure(queries, part, what=UNREAD)
     total = max(

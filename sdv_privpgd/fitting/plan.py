@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from scipy.special import ndtr  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
@@ -41,8 +43,11 @@ from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.privacy.accounting import mu_squared_of
-from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.boundary import Bound, PrivateTable
+from sdv_privpgd.privacy.counting import Tables
+from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.assumed import CONFIDENT
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.plan import Curve, Errors, ExpectedErrors, plan_report
@@ -87,11 +92,13 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     """What a fit to so many rows would ask, and how large its errors are to be expected."""
     num_rows = check_integer("num_rows", num_rows, least=0)
     settings = settings.for_rows(num_rows)
-    missing = pd.Series([None] * num_rows, dtype=object)
+    times = max(-(-num_rows // _MADE_UP), 1)
+    number = round(num_rows / times)
+    missing = pd.Series(np.full(number, np.nan))
     columns = dict.fromkeys([*description.columns, *description.measured], missing)
     # Rare categories, so that both questions about those that nobody declared are planned.
-    columns |= dict.fromkeys(description.uncategorized, pd.Series(range(num_rows)) // 10)
-    table = PrivateTable(columns, bound=settings.people.limit)
+    columns |= dict.fromkeys(description.uncategorized, pd.Series(range(number)) // 10)
+    table = _Repeated(columns, settings.people.limit, num_rows, times)
     fit = Fit(settings, description)
     fit.discover(table)
     expected = expected_errors(settings, fit.description, fit.books.ledger, num_rows)
@@ -108,6 +115,43 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
         *_on_categories(description.uncategorized, fit.books.ledger),
     ]
     return plan_report(without_choices(fit.books.ledger), num_rows, expected, notes)
+
+
+class _Repeated(PrivateTable):
+    """Made-up rows of which each is counted several times, so that many take no longer."""
+
+    __slots__ = ("_num_rows", "_times")
+
+    def __init__(
+        self, columns: Mapping[str, pd.Series], bound: Bound, num_rows: int, times: int
+    ) -> None:
+        super().__init__(columns, bound=bound)
+        self._num_rows, self._times = num_rows, times
+
+    def known_rows(self, adjacency: Adjacency) -> int:
+        """The assumed number of rows, whatever the adjacency: no row is private."""
+        del adjacency
+        return self._num_rows
+
+    def _records(self, schema: Schema, progress: Progress) -> Records:
+        return _RepeatedRecords(super()._records(schema, progress), self._times)
+
+
+class _RepeatedRecords(Records):
+    """The codes of repeated rows."""
+
+    __slots__ = ("_records", "_times")
+
+    def __init__(self, records: Records, times: int) -> None:
+        super().__init__(records.domain)
+        self._records, self._times = records, times
+
+    @property
+    def units(self) -> int:
+        return self._records.units
+
+    def total(self, tally: Any) -> Tables:
+        return [table * self._times for table in self._records.total(tally)]
 
 
 def _on_categories(names: list[str], ledger: PrivacyLedger) -> list[str]:
@@ -152,11 +196,12 @@ def expected_errors(
         return None
     num_rows = max(num_rows, 1)
     assumed = _Assumed(settings, description, left)
-    here = assumed.errors(left.remaining, num_rows)
     over_epsilon = over_rows = None
     # A choice among many pairs takes seconds.
     are_many = bool(settings.method.coarse_cliques(description.attributes.domain()))
     are_chosen = settings.method.chooses or are_many
+    # Pairs that answers will choose are not listed: their mean alone is told.
+    here = assumed.errors(left.remaining, num_rows, _FEW_PAIRS if are_chosen else None)
     if settings.method.is_quick and not are_many:
         kept, delta = left.remaining / left.budget, float(Fraction(left.delta) - left.reserved)
         budgets = {each: mu_squared_of(each, delta) * kept for each in _EPSILONS}

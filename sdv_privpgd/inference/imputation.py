@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.stats import t as student
+from scipy.special import stdtrit  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.inference.intervals import Interval, deviations
@@ -61,7 +61,7 @@ class Rubin(NamedTuple):
     def interval(self, level: float = 0.95) -> Interval:
         """The ends of the interval for the population."""
         deviations("population", level)
-        half = student.ppf((1 + level) / 2, self.df) * self.stddev
+        half = stdtrit(self.df, (1 + level) / 2) * self.stddev
         return Interval(self.estimate - half, self.estimate + half)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
+from scipy.special import stdtrit  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.inference.intervals import Interval, deviations
 
@@ -58,7 +58,7 @@ class Replicates:
             tails = (1 - level) / 2, (1 + level) / 2
             low, high = np.nanquantile(self.errors, tails, axis=0)
             return self.estimate - high, self.estimate - low
-        half = student.ppf((1 + level) / 2, np.maximum(self._number - 1, 1)) * self.stddev
+        half = stdtrit(np.maximum(self._number - 1, 1), (1 + level) / 2) * self.stddev
         return self.estimate - half, self.estimate + half
 
     @property

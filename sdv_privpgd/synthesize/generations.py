@@ -15,7 +15,7 @@ from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
 from sdv_privpgd.synthesize.goals import Goals
-from sdv_privpgd.synthesize.particles.compiler import njit
+from sdv_privpgd.synthesize.particles.compiler import inner, njit
 
 
 class PackedGoals(NamedTuple):
@@ -173,7 +173,7 @@ def replace(row, axis, code, errors, goals):
         errors[old - goals.places[first + row[axis]] + goals.places[first + code]] += 1
 
 
-@njit()
+@inner()
 @no_type_check
 def _cell(row, table, goals):
     """The cell of a row in a table."""
@@ -183,7 +183,7 @@ def _cell(row, table, goals):
     return found
 
 
-@njit()
+@inner()
 @no_type_check
 def _below(state, number):
     """A random number below another, by splitmix64 (Steele, Lea & Flood 2014), of the seed."""

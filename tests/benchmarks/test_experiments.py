@@ -29,6 +29,7 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "intervals": (["--tables", "diabetes", "--epsilons", "9", "--fits", "3", "--questions", "12"],
                   1),
     "learning": ([*FEW, "--arms", "target", "Real", "DP-EBM"], 3),
+    "minute": (["--rows", "100", "--columns", "2"], 3),
     "people": ([*FEW, "--bounds", "2", "--columns", "2"], 4),
     "projection": (["--rows", "2000", "--columns", "3", "--cells", "16", "--repetitions", "1",
                     "--compared", "1", "--steps", "50", "--epsilon", "1"], 2),

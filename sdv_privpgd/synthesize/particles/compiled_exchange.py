@@ -8,7 +8,7 @@ import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.estimate.interactions import GroupedTargets
-from sdv_privpgd.synthesize.particles.compiler import Threads, njit, num_threads
+from sdv_privpgd.synthesize.particles.compiler import Threads, inner, njit, num_threads
 from sdv_privpgd.synthesize.particles.layouts import Levels, Table, tables_of
 
 _STRETCHES = 50
@@ -133,16 +133,13 @@ class Residuals(NamedTuple):
         with Threads() as threads:
             for start in range(0, number, stretch):
                 stop = min(number, start + stretch)
-                if num_parts == 1:
-                    moved = sweep_blocks(start, stop, order, word, scores, proposals, self)
-                else:
-                    moved = 0
-                    for first in range(start, stop, block):
-                        last = min(stop, first + block)
-                        for axis in order:
-                            own = first, last, axis
-                            threads.run(propose, num_parts, *own, word, scores, proposals, self)
-                            moved += take_proposals(*own, proposals, self)
+                moved = 0
+                for first in range(start, stop, block):
+                    last = min(stop, first + block)
+                    for axis in order:
+                        own = first, last, axis
+                        threads.run(propose, num_parts, *own, word, scores, proposals, self)
+                        moved += take_proposals(*own, proposals, self)
                 yield stop / number, int(moved)
 
 
@@ -156,29 +153,34 @@ def _lacks(table: Table, codes: np.ndarray, num_attributes: int) -> np.ndarray:
 
 @njit()
 @no_type_check
-def sweep_blocks(start, stop, order, key, scores, proposals, held):
-    """Sweeps a stretch of the particles in one thread, block by block, attribute by attribute."""
-    num_moved = 0
-    for first in range(start, stop, len(proposals)):
-        last = min(stop, first + len(proposals))
-        for axis in order:
-            part, num_parts = np.int64(0), np.int64(1)
-            propose(part, num_parts, first, last, axis, key, scores, proposals, held)
-            num_moved += take_proposals(first, last, axis, proposals, held)
-    return num_moved
-
-
-@njit()
-@no_type_check
 def propose(part, num_parts, first, last, axis, key, scores, proposals, held):
-    """Proposes codes of an attribute for a part of a block's particles."""
+    """Proposes an improving code of an attribute for a part of a block; -1 for none."""
     chunk = -(-(last - first) // num_parts)
     start = min(last, first + part * chunk)
     stop = min(last, start + chunk)
+    codes, values, weights, maps, first_view = (
+        held.codes, held.values, held.weights, held.maps, held.first_view
+    )  # fmt: skip
     places = (held.offsets, held.axes, held.strides)
-    views = (held.first_view, held.weights, held.maps, held.widths)
-    block = (first, last, axis)
-    _score(held.codes, held.values, places, views, key, block, start, stop, scores[part], proposals)
+    num_levels = len(maps)
+    size = held.widths[0, axis]
+    score, sums = scores[part]
+    for i in range(start, stop):
+        old = codes[axis, i]
+        for level in range(num_levels):
+            begin = first_view[axis * num_levels + level]
+            end = first_view[axis * num_levels + level + 1]
+            if level > 0 and begin == end:
+                continue
+            own, width = maps[level, axis], held.widths[level, axis]
+            into = sums if level > 0 else score  # the codes of level 0 are the codes
+            need = _sum_rows(codes, values, i, begin, end, width, places, weights, into)
+            # Only a move to another code of the level takes the particle out of its cell.
+            into[own[old]] += need
+            if level > 0:
+                for b in range(size):
+                    score[b] += sums[own[b]]
+        proposals[i - first] = _improving(score[:size], score[old], _mixed(key, i, axis))
 
 
 @njit()
@@ -223,34 +225,7 @@ def take_proposals(first, last, axis, proposals, held):
     return num_moved
 
 
-@njit()
-@no_type_check
-def _score(codes, values, places, views, key, block, start, stop, scores, proposals):
-    """Proposes an improving code of one attribute for particles of a block; -1 for none."""
-    first, _, axis = block
-    first_view, weights, maps, widths = views
-    num_levels = len(maps)
-    size = widths[0, axis]
-    score, part = scores[0], scores[1]
-    for i in range(start, stop):
-        old = codes[axis, i]
-        for level in range(num_levels):
-            begin = first_view[axis * num_levels + level]
-            end = first_view[axis * num_levels + level + 1]
-            if level > 0 and begin == end:
-                continue
-            own, width = maps[level, axis], widths[level, axis]
-            into = part if level > 0 else score  # the codes of level 0 are the codes
-            need = _sum_rows(codes, values, i, begin, end, width, places, weights, into)
-            # Only a move to another code of the level takes the particle out of its cell.
-            into[own[old]] += need
-            if level > 0:
-                for b in range(size):
-                    score[b] += part[own[b]]
-        proposals[i - first] = _improving(score[:size], score[old], _mixed(key, i, axis))
-
-
-@njit()
+@inner(inline="always")
 @no_type_check
 def _sum_rows(codes, values, i, begin, end, width, places, weights, part):
     """Adds a particle's rows of the views of one level, and returns the sum of their weights."""
@@ -278,7 +253,7 @@ def _sum_rows(codes, values, i, begin, end, width, places, weights, part):
     return need
 
 
-@njit()
+@inner()
 @no_type_check
 def _row(codes, particle, view, places):
     """The place in a view where a particle's residuals begin, one for each code."""
@@ -293,7 +268,7 @@ def _row(codes, particle, view, places):
     return at
 
 
-@njit()
+@inner(inline="always")
 @no_type_check
 def _improving(score, level, word):
     """A code whose score exceeds the level, drawn in proportion to the excess; -1 for none."""
@@ -316,7 +291,7 @@ def _improving(score, level, word):
     return chosen
 
 
-@njit()
+@inner(inline="always")
 @no_type_check
 def _mixed(key, particle, axis):
     """64 random bits for a particle's attribute: SplitMix64's finalizer (Steele et al. 2014)."""

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.synthesize.particles.compiler import njit
+from sdv_privpgd.synthesize.particles.compiler import inner, njit
 from sdv_privpgd.synthesize.particles.projection import (
     CHECK_EVERY,
     MOST_WORK,
@@ -76,47 +76,54 @@ class CompiledProjection(CertifiedSolver):
         signed = balanced(table.values.double().cpu())
         weights = simplex_projection(signed).numpy()
         signed = signed.numpy()
-        distance, lower_bound = _distance(weights, signed, order, gaps), 0.0
-        way = float(np.linalg.norm(weights - signed))
-        if distance > self.precision and way > 0:
-            largest = gaps.max()
-            scales = largest / np.maximum(gaps, SMALLEST_GAP * largest)  # squares of the dual's
-            norm = _norm(order, (gaps * np.sqrt(scales)).astype(np.float32))
-            ratio = PRIMAL_SHARE * way / math.sqrt(gaps.size)
-            distance, lower_bound = improve(
-                signed,
-                order,
-                gaps,
-                gaps.astype(np.float32),
-                np.float32(ratio / norm),
-                (scales * gaps / (ratio * norm)).astype(np.float32),
-                min(self.max_steps, max(CHECK_EVERY, MOST_WORK // order.size)),
-                float(self.tolerance),
-                float(self.precision),
-                weights,
-                distance,
-            )
+        largest = gaps.max(initial=0.0)
+        scales = largest / np.maximum(gaps, SMALLEST_GAP * largest)  # squares of the dual's
+        distance, lower_bound = improve(
+            signed,
+            order,
+            gaps,
+            gaps.astype(np.float32),
+            scales * gaps,
+            (gaps * np.sqrt(scales)).astype(np.float32),
+            float(np.linalg.norm(weights - signed)),
+            min(self.max_steps, max(CHECK_EVERY, MOST_WORK // order.size)),
+            float(self.tolerance),
+            float(self.precision),
+            weights,
+        )
         return CertifiedProjection(torch.from_numpy(weights), distance, lower_bound)
 
 
-# These are loops rather than numpy's functions, and each argument has one type: anything else
-# costs seconds of compiling on every new machine.
+# These are loops rather than numpy's functions, memory comes by zeros alone, and each argument has
+# one type: anything else costs seconds of compiling on every new machine.
 @njit()
 @no_type_check
 def improve(
-    signed, order, gaps, narrow, primal_step, dual_steps, max_steps, tolerance, precision,
-    best, distance,
+    signed, order, gaps, narrow, scaled, steps, way, max_steps, tolerance, precision, best
 ):  # fmt: skip
-    """Replaces the best probabilities by better ones; returns their distance and a lower bound."""
+    """Replaces the best probabilities by better ones; returns their distance and a lower bound.
+
+    ``way`` is their L2 distance from the signed measure. ``narrow`` are the gaps in float32,
+    ``scaled`` the gaps times their scales and ``steps``, which it overwrites by the dual's steps,
+    the gaps times the roots of their scales.
+    """
     num_steps, num_slices = gaps.shape
     num_cells = num_steps + 1
-    lower_bound = 0.0
+    distance, lower_bound = _distance(best, signed, order, gaps), 0.0
+    if distance <= precision or way == 0:
+        return distance, lower_bound
+    norm = _norm(order, steps)
+    ratio = PRIMAL_SHARE * way / math.sqrt(gaps.size)
+    primal_step = np.float32(ratio / norm)
+    for j in range(num_steps):
+        for s in range(num_slices):
+            steps[j, s] = scaled[j, s] / (ratio * norm)
     relaxation, one = np.float32(RELAXATION), np.float32(1)
-    w, w_new = np.empty(num_cells, np.float32), np.empty(num_cells, np.float32)
-    moved, reflected = np.empty(num_cells, np.float32), np.empty(num_cells, np.float32)
-    pull, sums = np.zeros(num_cells, np.float32), np.empty(num_slices, np.float32)
-    y = np.zeros((num_steps, num_slices), np.float32)
-    found = np.empty(num_cells)
+    w, w_new = np.zeros(num_cells, np.float32), np.zeros(num_cells, np.float32)
+    moved, reflected = np.zeros(num_cells, np.float32), np.zeros(num_cells, np.float32)
+    pull, sums = np.zeros(num_cells, np.float32), np.zeros(num_slices, np.float32)
+    y = np.zeros(gaps.shape, np.float32)
+    found = np.zeros(num_cells)
     for i in range(num_cells):
         w[i] = best[i]
     for step in range(1, max_steps + 1):
@@ -131,7 +138,7 @@ def improve(
         for j in range(num_steps):
             for s in range(num_slices):
                 sums[s] += reflected[order[j, s]]
-                y_new = min(max(y[j, s] + dual_steps[j, s] * sums[s], -one), one)
+                y_new = min(max(y[j, s] + steps[j, s] * sums[s], -one), one)
                 y[j, s] += relaxation * (y_new - y[j, s])
         _adjoint(y, order, narrow, sums, pull)
         if step % CHECK_EVERY == 0 or step == max_steps:
@@ -151,7 +158,7 @@ def improve(
     return distance, lower_bound
 
 
-@njit()
+@inner(inline="always")
 @no_type_check
 def _to_simplex(values, out):
     """The nearest probability vector in L2: values minus a threshold, clipped at 0.
@@ -176,7 +183,7 @@ def _to_simplex(values, out):
         out[i] = max(values[i] - threshold, 0.0)
 
 
-@njit()
+@inner()
 @no_type_check
 def _adjoint(y, order, gaps, sums, pull):
     """Writes K^T y into pull: for each cell, the sum of the steps from its place on."""
@@ -190,7 +197,7 @@ def _adjoint(y, order, gaps, sums, pull):
             pull[order[j, s]] += sums[s]
 
 
-@njit()
+@inner()
 @no_type_check
 def _distance(first, second, order, gaps):
     """|K (first - second)|_1."""
@@ -204,7 +211,7 @@ def _distance(first, second, order, gaps):
     return distance
 
 
-@njit()
+@inner(inline="always")
 @no_type_check
 def _lower_bound(y, signed, order, gaps):
     """min_i (K^T y)_i - <K^T y, signed> for y clipped to [-1, 1]."""
@@ -220,16 +227,16 @@ def _lower_bound(y, signed, order, gaps):
     return least - product
 
 
-@njit()
+@inner(inline="always")
 @no_type_check
 def _norm(order, gaps):
     """The largest singular value of K on measures of mass 0, by 20 power iterations, plus 2 %."""
     num_cells, num_slices = order.shape
-    vector = np.empty(num_cells, np.float32)
+    vector = np.zeros(num_cells, np.float32)
     for i in range(num_cells):
         vector[i] = math.cos(1.7 * i) + 2 * i / num_cells
-    image = np.empty(gaps.shape, np.float32)
-    sums = np.empty(num_slices, np.float32)
+    image = np.zeros(gaps.shape, np.float32)
+    sums = np.zeros(num_slices, np.float32)
     length = 0.0
     for _ in range(20):
         _center(vector)
@@ -250,7 +257,7 @@ def _norm(order, gaps):
     return 1.02 * math.sqrt(length)
 
 
-@njit()
+@inner()
 @no_type_check
 def _center(vector):
     mean = 0.0

@@ -20,12 +20,18 @@ def must_compile(*, enable_gpu: bool) -> bool:
     ):
         return False
     # Here, because numba need not be installed.
-    from sdv_privpgd.synthesize.particles.compiled_exchange import sweep_blocks
+    from sdv_privpgd.synthesize.particles.compiled_exchange import propose, take_proposals
     from sdv_privpgd.synthesize.particles.compiler import is_compiled
-    from sdv_privpgd.synthesize.particles.kernels.numba_kernels import follow, sort_cells
+    from sdv_privpgd.synthesize.particles.kernels.numba_kernels import (
+        pass_part,
+        set_goals,
+        sort_cells,
+    )
     from sdv_privpgd.synthesize.particles.primal_dual import improve
 
-    return not all(map(is_compiled, (follow, sort_cells, improve, sweep_blocks)))
+    return not all(
+        map(is_compiled, (sort_cells, pass_part, set_goals, improve, propose, take_proposals))
+    )
 
 
 def compile_all() -> None:

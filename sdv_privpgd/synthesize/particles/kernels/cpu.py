@@ -32,7 +32,6 @@ from torch import Tensor
 from sdv_privpgd.synthesize.particles.compiler import Threads, num_threads
 from sdv_privpgd.synthesize.particles.kernels.numba_kernels import (
     CHUNK,
-    follow,
     pass_part,
     set_goals,
     sort_cells,
@@ -187,9 +186,6 @@ class _Work(NamedTuple):
 
         Each pass moves particles for the last visit and counts them for the next.
         """
-        if num_parts == 1:
-            follow(self, _SHIFTS, segment)
-            return
         for step in range(len(segment.tables) + 1):
             threads.run(pass_part, num_parts, step, self, _SHIFTS, segment)
             set_goals(num_parts, step, self, segment)

@@ -10,7 +10,7 @@ from typing import no_type_check
 
 import numpy as np
 
-from sdv_privpgd.synthesize.particles.compiler import njit
+from sdv_privpgd.synthesize.particles.compiler import inner, njit
 
 CHUNK = 2048
 """Particles that are moved together: a line of them stays in the first cache."""
@@ -29,71 +29,57 @@ def sort_cells(
     position tells apart, may change places: keys of 22 bits are sorted in linear time.
     """
     num_steps, batch = tables.shape
+    zero, half = np.uint32(0), np.uint32(_KEY_BITS // 2)
     for item in range(part, num_steps * batch, num_parts):
         step, place = item // batch, item % batch
-        _sort_table(
-            tables[step, place], dims, offsets, centers, weights,
-            directions[step, place], heights[step, place], levels[step, place],
-        )  # fmt: skip
+        table = tables[step, place]
+        if table < 0:  # pads a batch that is not full
+            continue
+        first, size = offsets[table], offsets[table + 1] - offsets[table]
+        keys, order = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        spare = np.zeros(size, np.int64)
+        for line in range(directions.shape[2]):
+            stairs = heights[step, place, line, :size]
+            projected = levels[step, place, line, :size]  # until the levels are known
+            for cell in range(size):
+                projected[cell] = 0
+            for dim in range(dims[table]):
+                theta = np.float64(directions[step, place, line, dim])
+                for cell in range(size):
+                    projected[cell] += theta * centers[first + cell, dim]
+            low, high = projected[0], projected[0]
+            for cell in range(size):
+                low, high = min(low, projected[cell]), max(high, projected[cell])
+            scale = (2**_KEY_BITS - 1) / (high - low) if high > low else 0.0
+            for cell in range(size):
+                keys[cell] = np.uint32((projected[cell] - low) * scale)
+                spare[cell] = cell
+            _sort_digit(keys, zero, spare, order)
+            _sort_digit(keys, half, order, spare)
+            for j in range(size):
+                stairs[j] = projected[spare[j]]
+            level = 0.0
+            for j in range(size):
+                level += weights[first + spare[j]]
+                projected[j] = level
+            for j in range(size):
+                projected[j] /= level
 
 
-@njit()
-@no_type_check
-def _sort_table(table, dims, offsets, centers, weights, directions, heights, levels):
-    if table < 0:  # pads a batch that is not full
-        return
-    first, end = offsets[table], offsets[table + 1]
-    projected = np.empty(end - first)
-    keys = np.empty(end - first, dtype=np.uint32)
-    order, spare = np.empty((2, end - first), dtype=np.int64)
-    for line in range(len(directions)):
-        projected[:] = 0
-        for dim in range(dims[table]):
-            theta = np.float64(directions[line, dim])
-            for cell in range(end - first):
-                projected[cell] += theta * centers[first + cell, dim]
-        low, high = projected[0], projected[0]
-        for cell in range(end - first):
-            low, high = min(low, projected[cell]), max(high, projected[cell])
-        scale = (2**_KEY_BITS - 1) / (high - low) if high > low else 0.0
-        for cell in range(end - first):
-            keys[cell] = np.uint32((projected[cell] - low) * scale)
-            spare[cell] = cell
-        _sort_digit(keys, 0, spare, order)
-        _sort_digit(keys, _KEY_BITS // 2, order, spare)
-        level = 0.0
-        for j in range(end - first):
-            level += weights[first + spare[j]]
-            heights[line, j] = projected[spare[j]]
-            levels[line, j] = level
-        for j in range(end - first):
-            levels[line, j] /= level
-
-
-@njit()
+@inner()
 @no_type_check
 def _sort_digit(keys, shift, order, into):
     """The order, sorted by one half of the keys' bits: a pass of a radix sort."""
     mask = np.uint32(2 ** (_KEY_BITS // 2) - 1)
-    starts = np.zeros(2 ** (_KEY_BITS // 2) + 1, dtype=np.int64)
+    starts = np.zeros(np.int64(mask) + 2, np.int64)
     for cell in range(len(keys)):
-        starts[((keys[cell] >> np.uint32(shift)) & mask) + 1] += 1
+        starts[((np.uint32(keys[cell]) >> shift) & mask) + 1] += 1
     for digit in range(1, len(starts)):
         starts[digit] += starts[digit - 1]
     for j in range(len(order)):
-        digit = (keys[order[j]] >> np.uint32(shift)) & mask
+        digit = (np.uint32(keys[order[j]]) >> shift) & mask
         into[starts[digit]] = order[j]
         starts[digit] += 1
-
-
-@njit()
-@no_type_check
-def follow(work, shifts, segment):
-    """All passes over all particles, in one thread."""
-    for step in range(len(segment.tables) + 1):
-        part, num_parts = np.int64(0), np.int64(1)
-        pass_part(part, num_parts, step, work, shifts, segment)
-        set_goals(num_parts, step, work, segment)
 
 
 @njit()
@@ -116,7 +102,8 @@ def pass_part(part, num_parts, step, work, shifts, segment):
     num_particles = positions.shape[1]
     num_chunks, num_bins = len(squares), goals.shape[1]
     for row in range(len(counts)):
-        counts[row, part] = 0
+        for b in range(num_bins):
+            counts[row, part, b] = 0
     for chunk in range(part * num_chunks // num_parts, (part + 1) * num_chunks // num_parts):
         first = chunk * CHUNK
         end = min(num_particles, first + CHUNK)
@@ -130,24 +117,20 @@ def pass_part(part, num_parts, step, work, shifts, segment):
                 _look_up(bins[row, first:end], goals[row], line)
                 for dim in range(len(theta)):
                     share = theta[dim] / np.float32(num_slices)
-                    _add(share, line, total[axes[table, dim], first:end])
+                    _spread(share, line, total, axes[table, dim], first)
                 if len(rates) == 0:
                     for dim in range(len(theta)):
-                        _add(-theta[dim], positions[axes[table, dim], first:end], line)
+                        _add(-theta[dim], positions, axes[table, dim], first, line)
                     squares[chunk, place] += _sum_of_squares(line)
             for dim in range(dims[table] if table >= 0 else 0):
                 for other in range(dims[table]):
-                    _add(
-                        -_mean_product(directions[place], dim, other),
-                        positions[axes[table, other], first:end],
-                        total[axes[table, dim], first:end],
-                    )
-        for axis in range(len(rates) if len(tables) else 0):
-            if rates[axis] != 0:
-                _move(rates[axis], total[axis, first:end], positions[axis, first:end])
+                    product = _mean_product(directions[place], dim, other)
+                    column = positions[axes[table, other], first:end]
+                    _spread(-product, column, total, axes[table, dim], first)
         for place in range(len(tables) if len(rates) else 0):
             for dim in range(dims[tables[place]] if tables[place] >= 0 else 0):
-                total[axes[tables[place], dim], first:end] = 0
+                axis = axes[tables[place], dim]
+                _move(rates[axis], total[axis, first:end], positions[axis, first:end])
         num_slices = next_directions.shape[1]
         for place in range(len(next_tables)):
             table = next_tables[place]
@@ -155,8 +138,7 @@ def pass_part(part, num_parts, step, work, shifts, segment):
                 row = place * num_slices + slice_
                 theta = next_directions[place, slice_, : dims[table]]
                 _project(positions, axes[table], theta, first, line)
-                _set_bins(line, theta, shifts, num_bins, bins[row, first:end])
-                _count(bins[row, first:end], counts[row, part])
+                _set_bins(line, theta, shifts, num_bins, bins[row, first:end], counts[row, part])
 
 
 @njit()
@@ -172,7 +154,8 @@ def set_goals(num_parts, step, work, segment):
         for slice_ in range(num_slices if table >= 0 else 0):
             row = place * num_slices + slice_
             for part in range(1, num_parts):
-                _merge(counts[row, part], counts[row, 0])
+                for b in range(counts.shape[2]):
+                    counts[row, 0, b] += counts[row, part, b]
             num_cells = offsets[table + 1] - offsets[table]
             _set_means(
                 counts[row, 0],
@@ -183,67 +166,62 @@ def set_goals(num_parts, step, work, segment):
             )
 
 
-@njit()
-@no_type_check
-def _merge(counts, into):
-    for b in range(len(into)):
-        into[b] += counts[b]
-
-
-@njit()
+@inner(inline="always")
 @no_type_check
 def _project(positions, axes, theta, first, line):
     """The particles from the first on, on the direction, as many as the line is long."""
-    column = positions[axes[0], first : first + len(line)]
     for i in range(len(line)):
-        line[i] = theta[0] * column[i]
-    for dim in range(1, len(theta)):
-        _add(theta[dim], positions[axes[dim], first : first + len(line)], line)
+        line[i] = 0
+    for dim in range(len(theta)):
+        _add(theta[dim], positions, axes[dim], first, line)
 
 
-@njit()
+@inner()
 @no_type_check
-def _add(factor, column, line):
+def _add(factor, rows, row, first, line):
+    """Adds the multiple of a part of a row, which begins at ``first``, to the line."""
+    column = rows[row, first : first + len(line)]
     for i in range(len(line)):
         line[i] += factor * column[i]
 
 
-@njit()
+@inner()
 @no_type_check
-def _bins(theta, num_bins):
-    """Where the projections begin, and how many bins there are to a unit of length."""
+def _spread(factor, line, rows, row, first):
+    """Adds the multiple of the line to a part of a row, which begins at ``first``."""
+    column = rows[row, first : first + len(line)]
+    for i in range(len(line)):
+        column[i] += factor * line[i]
+
+
+@inner(inline="always")
+@no_type_check
+def _set_bins(line, theta, shifts, num_bins, bins, counts):
+    """Sets the bin of each projection, and counts it there.
+
+    The bins are even between the least and the largest projection of a point of the cube.
+    """
     low, high = np.float32(0), np.float32(0)
     for dim in range(len(theta)):
         low += min(theta[dim], np.float32(0))
         high += max(theta[dim], np.float32(0))
-    return low, np.float32(num_bins - 1) / (high - low if high > low else np.float32(1))
-
-
-@njit()
-@no_type_check
-def _set_bins(line, theta, shifts, num_bins, bins):
-    low, scale = _bins(theta, num_bins)
+    scale = np.float32(num_bins - 1) / (high - low if high > low else np.float32(1))
     last = np.int32(num_bins - 1)
     for i in range(len(line)):
         found = np.int32((line[i] - low) * scale + shifts[i])
         bins[i] = np.uint16(min(max(found, np.int32(0)), last))
-
-
-@njit()
-@no_type_check
-def _count(bins, counts):
     for i in range(len(bins)):
         counts[np.uint32(bins[i])] += 1
 
 
-@njit()
+@inner(inline="always")
 @no_type_check
 def _look_up(bins, goals, line):
     for i in range(len(line)):
         line[i] = goals[np.uint32(bins[i])]
 
 
-@njit()
+@inner(inline="always")
 @no_type_check
 def _mean_product(directions, dim, other):
     """One entry of the mean over slices of theta theta^T."""
@@ -253,7 +231,7 @@ def _mean_product(directions, dim, other):
     return total / np.float32(len(directions))
 
 
-@njit()
+@inner(inline="always")
 @no_type_check
 def _set_means(counts, heights, levels, num_particles, goals):
     """The mean of the quantile function over the ranks of each bin. Empty bins have none."""
@@ -272,14 +250,16 @@ def _set_means(counts, heights, levels, num_particles, goals):
             goals[b] = area / counts[b]
 
 
-@njit()
+@inner(inline="always")
 @no_type_check
 def _move(rate, way, column):
+    """Moves a column by a share of its way, which is then gone."""
     for i in range(len(column)):
         column[i] = min(max(column[i] + rate * way[i], np.float32(0)), np.float32(1))
+        way[i] = 0
 
 
-@njit(fastmath={"reassoc"})
+@inner(fastmath={"reassoc"})
 @no_type_check
 def _sum_of_squares(line):
     total = np.float32(0)
