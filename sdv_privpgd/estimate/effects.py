@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.estimate.consistency import ConsistentTables
