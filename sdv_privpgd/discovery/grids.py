@@ -5,21 +5,39 @@ table can tell apart. Each group has a price: the evidence it takes to believe t
 """
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from sdv_privpgd.columns.bins import SignedPowers, Ticks
 from sdv_privpgd.columns.dates import EARLIEST, LATEST
+from sdv_privpgd.discovery.density import Density
+from sdv_privpgd.estimate.noisy_tables import NoisyTable
 
 DAY = 86_400 * 10**9
 """Nanoseconds of a day."""
 
-_USUAL, _RARE, _STRANGE = 3.0, 7.0, 11.0
-"""Nats of evidence: 3 are 2.4 standard deviations of noise, 11 are 4.7."""
+_USUAL, _RARE, _STRANGE = 1.0, 5.0, 9.0
+"""Nats of evidence: 1 is 1.4 standard deviations of noise, 9 are 4.2."""
 
 
 Cells = TypeVar("Cells", SignedPowers, Ticks)
+
+
+class Stretch(NamedTuple):
+    """The first and the last cell of a grid that may hold rows, and how many each has.
+
+    Attributes:
+        first: The first one.
+        last: The last one.
+        is_clear: Whether there clearly were any rows.
+        density: Of all cells of the grid, in its units.
+    """
+
+    first: int
+    last: int
+    is_clear: bool
+    density: Density
 
 
 @dataclass(frozen=True)
@@ -37,6 +55,35 @@ class Grid(Generic[Cells]):
     cells: Cells
     groups: tuple[int, ...]
     dearness: tuple[float, ...]
+
+    @property
+    def edges(self) -> np.ndarray:
+        """Where the cells begin, and where the last one ends."""
+        cells = self.cells
+        return np.append(cells.starts, cells.last + 1) if isinstance(cells, Ticks) else cells.edges
+
+    def held(self, coarse: NoisyTable, fine: NoisyTable, rows: float) -> Stretch:
+        """Finds the cells that may hold rows, from counts of each group and of each cell.
+
+        Of all runs of groups it is the one that has the most evidence beyond what it takes; where
+        nothing is clear, that of all groups that take little. Its ends are those of the cells.
+        """
+        begins = np.flatnonzero(np.diff(self.groups, prepend=-1))
+        groups = Density.of(self.edges[[*begins, -1]].astype(np.float64), coarse)
+        density = Density.of(self.edges.astype(np.float64), fine, groups)
+        dearness = np.array(self.dearness)
+        if not groups.is_clear:
+            cells = np.flatnonzero(np.isin(self.groups, np.flatnonzero(dearness == _USUAL)))
+            return Stretch(int(cells[0]), int(cells[-1]), False, density)
+        evidence = np.maximum(coarse.counts, 0.0) ** 2 / (2 * coarse.variance)
+        before = np.append(0.0, np.cumsum(evidence - dearness))
+        gains = np.triu(before - before[:, None], 1)
+        start, end = np.unravel_index(gains.argmax(), gains.shape)
+        first, stop = int(begins[start]), int(np.searchsorted(self.groups, end))
+        inner = density.within(self.edges[first], np.nextafter(float(self.edges[stop]), -np.inf))
+        last = first + inner.end(rows) - 1
+        first = stop - inner.backwards().end(rows)
+        return Stretch(min(first, last), max(first, last), True, density)
 
 
 def _grouped(cells: Cells, starts: np.ndarray, groups: dict) -> Grid[Cells]:

@@ -19,8 +19,7 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.wording import words_of
-from sdv_privpgd.discovery.bounds import range_of, starts_of
-from sdv_privpgd.discovery.zoom import Picture
+from sdv_privpgd.discovery.bounds import edges_of
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total, averaged
 from sdv_privpgd.privacy.measurement import Measurement
 
@@ -215,12 +214,11 @@ class Fenced:
             within_stddev=math.sqrt(within.variance),
         )
 
-    def picture(self, answer: Measurement) -> Picture:
-        """The counts of the inner cells."""
+    def seen(self, answer: Measurement) -> tuple[np.ndarray, NoisyTable]:
+        """The edges of the inner cells, and their counts."""
         number, start = self.inner.num_values, int("range_min" in self.declared)
         counts = answer.answer[start : start + number].astype(np.float64)
-        edges = [*starts_of(self.inner), float(range_of(self.inner, (0, number - 1))[1])]
-        return Picture.of(np.array(edges, dtype=np.float64), NoisyTable(counts, answer.stddev**2))
+        return edges_of(self.inner), NoisyTable(counts, answer.stddev**2)
 
     def counted(self, answer: Measurement, clear: Mapping[str, float]) -> Measurement:
         """The counts of the inner cells. The rows that clearly lie beyond an end are in its."""

@@ -251,26 +251,26 @@ def _closer(
         queries = [MarginalQuery((name,)) for name in asked]
         answers = asker.measure(queries, part, what=CLOSER, progress=progress)
         for name, answer in zip(asked, answers, strict=True):
-            rough[name] = rough[name].seen(asked[name].picture(answer))
+            rough[name] = rough[name].seen(*asked[name].seen(answer))
     return rough, budget
 
 
 def _next_look(name: str, rough: Rough, known: ColumnFacts, rows: int | None) -> Fenced | None:
     """The column in the cells of its next closer look; ``None`` if it needs none."""
-    facts, picture = rough.known, rough.picture
+    facts, density = rough.known, rough.density
     assert isinstance(facts, NumberFacts | DateFacts)
-    if picture is None:
+    if density is None:
         low, high = facts.ends
         edges = np.linspace(float(low), float(high), _FIRST_CELLS + 1)
     else:
         whole = rows if rough.total is None else rough.total.value
-        edges = picture.closer(float(picture.counts.sum() if whole is None else whole), rough.alone)
+        edges = density.closer(float(density.counts.sum() if whole is None else whole), rough.alone)
     if edges is None:
         return None
     numbers = edges[1:-1].tolist()
     cuts = [round(each) for each in numbers] if isinstance(facts, DateFacts) else numbers
     found = fenced(_fine(name, replace(facts, cuts=inside(cuts, facts))), known, facts)
-    has_more = found.inner.num_values > (1 if picture is None else len(picture.counts))
+    has_more = found.inner.num_values > (1 if density is None else len(density.counts))
     return found if cuts and has_more else None
 
 

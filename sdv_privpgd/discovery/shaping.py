@@ -12,8 +12,8 @@ import numpy as np
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.discovery.bounds import numbers_at
-from sdv_privpgd.discovery.tails import has_clear, thinned
+from sdv_privpgd.discovery.bounds import edges_of
+from sdv_privpgd.discovery.density import Density
 from sdv_privpgd.discovery.transcript import Transcript
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -72,22 +72,22 @@ def find_shapes(
     for difference, answer in zip(differences, answers, strict=True):
         counts = answer.answer[: difference.column.num_values].astype(np.float64)
         noisy = NoisyTable(counts, answer.stddev**2)
-        frequent = _frequencies(noisy, numbers_at(difference.column))
+        frequent = _frequencies(Density.of(edges_of(difference.column), noisy))
         if frequent is not None:
             found[difference.name] = tuple(frequent.tolist())
     return found
 
 
-def _frequencies(noisy: NoisyTable, starts: np.ndarray) -> np.ndarray | None:
+def _frequencies(density: Density) -> np.ndarray | None:
     """The rows of each cell, none where too few can be; None if noise is all there is.
 
     Tails may hold rows that the noise hides. Nothing is cut off at the small end, where many narrow
     cells hold few rows each. The large end goes as far as half a row may lie: all means would show
     the noise of a code of very large differences.
     """
-    if not has_clear(noisy):
+    if not density.is_clear:
         return None
-    frequent = thinned(noisy, starts)
+    frequent = density.rows()
     beyond = np.cumsum(frequent[::-1])[::-1]
     least = frequent.max() * _HARDLY
     return np.where(beyond > _A_ROW, np.maximum(frequent, least), 0.0)

@@ -67,8 +67,10 @@ def supported_one_way(best: NoisyTable | None, size: int, total: float) -> np.nd
     return values * (total / values.sum())
 
 
-def pooled(noisy: NoisyTable, seen: np.ndarray | None = None) -> np.ndarray:
-    """A 1-way marginal with less noise: what does not stand out is its group's mean. None negative.
+def pooled(
+    noisy: NoisyTable, seen: np.ndarray | None = None, expected: np.ndarray | None = None
+) -> np.ndarray:
+    """A 1-way marginal with less noise: what does not stand out shares its group's. None negative.
 
     Groups are those of ``supported_one_way``, but each keeps its mass, significant or not. And the
     more values there are, the more it takes to stand out, for few together as for one: the largest
@@ -77,11 +79,13 @@ def pooled(noisy: NoisyTable, seen: np.ndarray | None = None) -> np.ndarray:
     Args:
         noisy: The counts.
         seen: Which values stand out, a bool for each; by default those of ``outstanding``.
+        expected: How a group's rows are spread over its values, all above 0; evenly by default.
     """
     stddev, values = float(np.sqrt(noisy.variance)), noisy.counts.copy()
     seen = outstanding(noisy) if seen is None else seen
+    shares = np.ones(values.size) if expected is None else expected
     for group in _groups(values, ~seen, stddev, _deviations(values.size)):
-        values[group] = values[group].mean()
+        values[group] = values[group].sum() * shares[group] / shares[group].sum()
     return np.maximum(values, 0.0)
 
 
