@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import norm
 
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
-from sdv_privpgd.estimate.support import outstanding, pooled
+from sdv_privpgd.estimate.support import outstanding, pooled, simplex_projection
 
 _FALSE_ALARMS = 1e-3
 """A run is clear if noise has one as large in so few tables, at most."""
@@ -24,7 +24,7 @@ _FALSE_ALARMS = 1e-3
 HINT = 2.0
 """Standard deviations of what is likely no noise, where it is expected: beside clear runs."""
 
-_HIDDEN = 0.01
+_HIDDEN = 0.03
 """A range goes on where noise may hide this part of all rows."""
 
 _FALL = 1.5
@@ -109,7 +109,8 @@ class Density:
 
     def within(self, low: float, high: float) -> "Density":
         """The cells that lie in a range, which they fill."""
-        held = np.flatnonzero((self.edges[1:] > low) & (self.edges[:-1] <= high))
+        end = max(high, math.nextafter(low, math.inf))
+        held = np.flatnonzero((self.edges[1:] > low) & (self.edges[:-1] < end))
         edges = np.clip(self.edges[[*held, held[-1] + 1]].astype(np.float64), low, high)
         edges[[0, -1]] = low, high
         blocks, of_cell = np.unique(self.of_cell[held], return_inverse=True)
@@ -164,17 +165,17 @@ class Density:
     def end(self, rows: float) -> int:
         """The number of cells up to where a range of so many rows ends.
 
-        It goes on to the end of a block where noise may hide a part of the rows, unless a number
-        that many rows share is the last one: no tail begins at a cap, or a code.
+        It goes on where noise may hide a part of the rows, unless a number that many rows share is
+        the last one: no tail begins at a cap, or a code.
         """
-        reach = self.reach
-        stop = self._block_end(int(self.of_cell[reach - 1]) + 1)
-        widths = np.diff(self.edges)
-        if reach < stop and widths[reach - 1] * _NARROW <= widths[reach:stop].max():
+        reach, widths = self.reach, np.diff(self.edges)
+        if reach < widths.size and widths[reach - 1] * _NARROW <= widths[reach:].max():
             return reach
-        counts, noise = (each[reach:stop][::-1] for each in (self.counts, self.variances))
-        hidden = np.cumsum(counts) + HINT * np.sqrt(np.cumsum(noise)) > _HIDDEN * rows
-        return stop - int(hidden.argmax()) if hidden.any() else reach
+        block = int(self.of_cell[reach - 1]) + 1
+        block += _hiding(self._block_sums[block:], self.sums[block:], _HIDDEN * rows)
+        stop = self._block_end(block)
+        inside = slice(reach, stop)
+        return reach + _hiding(self.counts[inside], self.variances[inside], _HIDDEN * rows)
 
     def shares(self, edges: np.ndarray) -> np.ndarray:
         """The rows between neighboring edges, which are spread evenly in each cell."""
@@ -221,20 +222,18 @@ class Density:
         return _cut(self.edges, parts)
 
     def fine_edges(self, most: int, scale: float) -> np.ndarray:
-        """The edges of at most about ``most`` cells: more where there are many rows, much width, or
-        many powers.
+        """The edges of about ``most`` cells: more where there are many rows, much width, or powers.
 
         They are not finer than ticks of 1 / scale. A cell that seems empty beside others that are
         not stays whole: the noise of its parts would spread rows over it.
         """
-        edges, held = self.edges.astype(np.float64), np.maximum(self.counts, 0.0)
+        edges, held = self.edges.astype(np.float64), self.rows()
         if scale < math.inf:
             edges = np.ceil(edges * scale) / scale
         widths = np.diff(edges)
         cells = np.flatnonzero(widths)
-        full = held > HINT * np.sqrt(self.variances)
-        full |= not full[cells].any()
-        shares = held / max(held.sum(), 1.0)
+        shares = held / max(held.sum(), 1e-300)
+        full = shares >= min(1 / most, shares[cells].max())
         shares += widths * full / max((widths * full).sum(), 1e-300) + full / full.sum()
         parts = np.where(full, np.ceil(most / 3 * shares), 1.0)
         # The cell about zero stays whole: beside others, numbers so small are as good as zero.
@@ -292,6 +291,9 @@ class Density:
         shares = np.bincount(of_cell, weights=np.where(weak, expected, 0.0))[known]
         variance = float(self.sums[self.of_cell[inside][0] + known].mean())
         sums[known] = pooled(NoisyTable(sums[known], variance), None, shares)
+        if self.whole < math.inf and sums[known].sum() > 0:
+            missed = max(float(self.counts.sum() - found[seen].sum()), 1.0)
+            sums[known] = simplex_projection(sums[known], missed)
         share = found + _LIGHT * max(found.max(), 1e-300) * expected / expected.max()
         share = np.where(weak, share, 0.0)
         of_blocks = np.bincount(of_cell, weights=share)
@@ -319,6 +321,13 @@ def last_clear(
             found.append((int(clear[-1]), -int(length)))
     start, length = max(found, default=(0, 0))
     return start, start - length
+
+
+def _hiding(counts: np.ndarray, variances: np.ndarray, rows: float) -> int:
+    """The number of cells that are needed so that those after them surely hold fewer rows."""
+    sums, noise = (np.cumsum(each[::-1])[::-1] for each in (counts, variances))
+    needed = np.flatnonzero(sums + HINT * np.sqrt(noise) > rows)
+    return int(needed[-1]) + 1 if needed.size else 0
 
 
 def _cut(edges: np.ndarray, parts: np.ndarray) -> np.ndarray:

@@ -84,7 +84,7 @@ def pooled(
     stddev, values = float(np.sqrt(noisy.variance)), noisy.counts.copy()
     seen = outstanding(noisy) if seen is None else seen
     shares = np.ones(values.size) if expected is None else expected
-    for group in _groups(values, ~seen, stddev, _deviations(values.size)):
+    for group in _groups(values, ~seen, stddev, _deviations(values.size), _STRONG):
         values[group] = values[group].sum() * shares[group] / shares[group].sum()
     return np.maximum(values, 0.0)
 
@@ -137,7 +137,11 @@ def _is_significant(values: np.ndarray, stddev: float) -> bool:
 
 
 def _groups(
-    values: np.ndarray, weak: np.ndarray, stddev: float, few: float = _DIFFERENT
+    values: np.ndarray,
+    weak: np.ndarray,
+    stddev: float,
+    few: float = _DIFFERENT,
+    many: float = _DIFFERENT,
 ) -> Iterator[slice]:
     """The runs of weak values, each cut where its halves differ most, as long as they differ.
 
@@ -153,7 +157,7 @@ def _groups(
         after = number - before
         apart = np.abs(sums[:-1] / before - (sums[-1] - sums[:-1]) / after)
         apart /= np.sqrt(1 / before + 1 / after)
-        apart /= np.where(np.minimum(before, after) < _FEW, few, _DIFFERENT)
+        apart /= np.where(np.minimum(before, after) < _FEW, few, many)
         if number > 1 and apart.max() > stddev:
             cut = start + 1 + int(apart.argmax())
             waiting += [(start, cut), (cut, end)]
