@@ -217,29 +217,33 @@ class Density:
         is_cut &= (self.edges[:-1] < -ABOUT_ZERO) | (self.edges[1:] > ABOUT_ZERO)
         if not is_cut.any():
             return None
-        parts = np.minimum(_PARTS * counts / rows, HINT * counts / noise)
-        parts = np.where(is_cut, np.ceil(parts), 1).astype(int)
-        return _cut(self.edges, parts)
+        return self._cut(np.where(is_cut, counts / rows, 0.0) * _PARTS, self.edges)
 
     def fine_edges(self, most: int, scale: float) -> np.ndarray:
-        """The edges of about ``most`` cells: more where there are many rows, much width, or powers.
+        """The edges of about ``most`` cells of equally many rows, and as many as noise can pay for.
 
-        They are not finer than ticks of 1 / scale. A cell that seems empty beside others that are
-        not stays whole: the noise of its parts would spread rows over it.
+        They are not finer than ticks of 1 / scale.
         """
         edges, held = self.edges.astype(np.float64), self.rows()
         if scale < math.inf:
             edges = np.ceil(edges * scale) / scale
         widths = np.diff(edges)
-        cells = np.flatnonzero(widths)
-        shares = held / max(held.sum(), 1e-300)
-        full = shares >= min(1 / most, shares[cells].max())
-        shares += widths * full / max((widths * full).sum(), 1e-300) + full / full.sum()
-        parts = np.where(full, np.ceil(most / 3 * shares), 1.0)
+        parts = np.minimum(held * most / max(held.sum(), 1e-300), np.rint(widths * scale))
         # The cell about zero stays whole: beside others, numbers so small are as good as zero.
         parts[(edges[:-1] <= 0) & (edges[1:] > 0) & (widths <= 2 * ABOUT_ZERO)] = 1
-        parts = np.minimum(parts[cells], np.rint(widths[cells] * scale)).astype(int)
-        return _cut(edges[np.append(cells, cells[-1] + 1)], parts)
+        return self._cut(parts, edges)
+
+    def _cut(self, parts: np.ndarray, edges: np.ndarray) -> np.ndarray:
+        """The edges of cells that are cut into about so many parts each, of equal width.
+
+        There are at most as many as the square of the standard deviations that a cell's count is: a
+        number that all of its rows share still stands out then.
+        """
+        most = np.maximum(self.counts, 0.0) ** 2 / self.variances
+        parts = np.maximum(np.ceil(np.minimum(parts, most)), 1).astype(int)
+        cells = zip(edges, edges[1:], parts, strict=False)
+        inner = [np.linspace(low, high, number, endpoint=False) for low, high, number in cells]
+        return np.unique(np.append(np.concatenate(inner), edges[-1]))
 
     @property
     def is_tiny(self) -> bool:
@@ -328,13 +332,6 @@ def _hiding(counts: np.ndarray, variances: np.ndarray, rows: float) -> int:
     sums, noise = (np.cumsum(each[::-1])[::-1] for each in (counts, variances))
     needed = np.flatnonzero(sums + HINT * np.sqrt(noise) > rows)
     return int(needed[-1]) + 1 if needed.size else 0
-
-
-def _cut(edges: np.ndarray, parts: np.ndarray) -> np.ndarray:
-    """The edges of cells of which each is cut into some parts of equal width."""
-    cells = zip(edges, edges[1:], parts, strict=False)
-    inner = [np.linspace(low, high, number, endpoint=False) for low, high, number in cells]
-    return np.append(np.concatenate(inner), edges[-1])
 
 
 def _tail(counts: np.ndarray, stddev: float, held: np.ndarray, away: np.ndarray) -> np.ndarray:

@@ -52,6 +52,9 @@ CLOSER = "where rows lie, more closely"
 _LOOK_SHARE = Fraction(1, 4)
 """Part of what is left for the columns of a closer look that it takes."""
 
+_ROWS_PER_NOISE = 32
+"""And no more than makes the noise of a cell this part of all rows."""
+
 _MOST_LOOKS = 12
 """So many looks find days among all nanoseconds."""
 
@@ -244,11 +247,15 @@ def _closer(
         }
         if not asked:
             break
-        part = budget * _LOOK_SHARE * Fraction(len(asked), len(looks))
-        budget -= part
         schema = Schema(tuple(each.column for each in asked.values()))
         asker = known.asking(partial(table.curator, schema, books), books)
         queries = [MarginalQuery((name,)) for name in asked]
+        part = budget * _LOOK_SHARE * Fraction(len(asked), len(looks))
+        if rows is not None:
+            squares = sum(query.l2_sensitivity_squared(asker.adjacency) for query in queries)
+            enough = max(rows // _ROWS_PER_NOISE, 1)
+            part = min(part, Fraction(books.ledger.rows_counted**2 * squares, enough**2))
+        budget -= part
         answers = asker.measure(queries, part, what=CLOSER, progress=progress)
         for name, answer in zip(asked, answers, strict=True):
             rough[name] = rough[name].seen(*asked[name].seen(answer))

@@ -28,7 +28,7 @@ from sdv_privpgd.discovery.bounds import (
 )
 from sdv_privpgd.discovery.density import Density, last_clear
 from sdv_privpgd.discovery.grids import DAY, POWERS, YEARS, Stretch
-from sdv_privpgd.discovery.looks import SINGLE, Look
+from sdv_privpgd.discovery.looks import Look
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 from sdv_privpgd.privacy.measurement import Measurement
 
@@ -61,7 +61,6 @@ class Rough(NamedTuple):
         """What is known of the column, in fine cells.
 
         Single numbers that many rows share, and those that codebooks use, have a cell of their own.
-        Where there are few numbers in the range, each of them has one.
         """
         facts, density = self.known, self.density
         if density is None or not isinstance(facts, NumberFacts | DateFacts):
@@ -70,7 +69,7 @@ class Rough(NamedTuple):
             return replace(facts, cuts=inside(_cut_dates(facts, density), facts) or None)
         low, high = facts.ends
         scale = math.inf if facts.decimal_places is None else 10**facts.decimal_places
-        if low == high or (high - low) * scale < SINGLE:
+        if low == high:
             return facts
         usual = [] if math.isinf(scale) else sorted(USUAL_NUMBERS)
         single = [*list(self.alone)[: _FINE_CELLS // 4], *usual]
@@ -282,16 +281,13 @@ def _rough_dates(
 def _cut_dates(facts: DateFacts, density: Density) -> list[int]:
     """Cuts of times into cells of whole units, in nanoseconds.
 
-    Days that stand for unknown or never have cells of their own, which cost next to nothing. There
-    are no cuts if there are so few dates that each has a cell.
+    Days that stand for unknown or never have cells of their own, which cost next to nothing.
     """
     column = column_of("", facts)
     assert isinstance(column.cells, Ticks)
     assert column.unit is not None
     edges = to_ticks(density.edges.astype(np.int64), column.unit)
     edges[[0, -1]] = first, last = column.cells.first, column.cells.last + 1
-    if last - first < SINGLE:
-        return []
     cuts = np.ceil(replace(density, edges=edges).fine_edges(_FINE_CELLS, 1.0)[1:-1])
     days = (int(day.astype(np.int64)) * DAY for day in USUAL_DATES)
     told = [day for day in days if EARLIEST < day <= LATEST - DAY]
