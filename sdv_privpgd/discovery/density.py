@@ -201,12 +201,13 @@ class Density:
             before, after = _light(before[::-1], held, stddev)[::-1], _light(after, held, stddev)
         return np.concatenate([before, held, after])
 
-    def closer(self, rows: float, alone: Mapping[float, float]) -> np.ndarray | None:
+    def closer(self, rows: float, alone: Mapping[float, float], stddev: float) -> np.ndarray | None:
         """The edges of the next look; ``None`` if no cell surely has many of the ``rows``.
 
         Args:
             rows: The number of rows with a value.
             alone: Numbers that many rows share, and about how many. They are not to be spread.
+            stddev: Of the noise of that look.
         """
         counts, noise = self.counts.copy(), np.sqrt(self.variances)
         for number, held in alone.items():
@@ -217,33 +218,25 @@ class Density:
         is_cut &= (self.edges[:-1] < -ABOUT_ZERO) | (self.edges[1:] > ABOUT_ZERO)
         if not is_cut.any():
             return None
-        return self._cut(np.where(is_cut, counts / rows, 0.0) * _PARTS, self.edges)
+        parts = np.where(is_cut, counts / rows, 0.0) * _PARTS
+        return _cut(self.edges, np.minimum(parts, (counts / stddev) ** 2))
 
-    def fine_edges(self, most: int, scale: float) -> np.ndarray:
+    def fine_edges(self, most: int, scale: float, stddev: float) -> np.ndarray:
         """The edges of about ``most`` cells of equally many rows, and as many as noise can pay for.
 
-        They are not finer than ticks of 1 / scale.
+        A cell is cut into at most as many parts as the square of the standard deviations that its
+        rows will be: a number that all of them share still stands out then. Parts are not finer
+        than ticks of 1 / scale.
         """
         edges, held = self.edges.astype(np.float64), self.rows()
         if scale < math.inf:
             edges = np.ceil(edges * scale) / scale
         widths = np.diff(edges)
-        parts = np.minimum(held * most / max(held.sum(), 1e-300), np.rint(widths * scale))
+        parts = np.minimum(held * most / max(held.sum(), 1e-300), (held / stddev) ** 2)
+        parts = np.minimum(parts, np.rint(widths * scale))
         # The cell about zero stays whole: beside others, numbers so small are as good as zero.
         parts[(edges[:-1] <= 0) & (edges[1:] > 0) & (widths <= 2 * ABOUT_ZERO)] = 1
-        return self._cut(parts, edges)
-
-    def _cut(self, parts: np.ndarray, edges: np.ndarray) -> np.ndarray:
-        """The edges of cells that are cut into about so many parts each, of equal width.
-
-        There are at most as many as the square of the standard deviations that a cell's count is: a
-        number that all of its rows share still stands out then.
-        """
-        most = np.maximum(self.counts, 0.0) ** 2 / self.variances
-        parts = np.maximum(np.ceil(np.minimum(parts, most)), 1).astype(int)
-        cells = zip(edges, edges[1:], parts, strict=False)
-        inner = [np.linspace(low, high, number, endpoint=False) for low, high, number in cells]
-        return np.unique(np.append(np.concatenate(inner), edges[-1]))
+        return _cut(edges, parts)
 
     @property
     def is_tiny(self) -> bool:
@@ -332,6 +325,14 @@ def _hiding(counts: np.ndarray, variances: np.ndarray, rows: float) -> int:
     sums, noise = (np.cumsum(each[::-1])[::-1] for each in (counts, variances))
     needed = np.flatnonzero(sums + HINT * np.sqrt(noise) > rows)
     return int(needed[-1]) + 1 if needed.size else 0
+
+
+def _cut(edges: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """The edges of cells of which each is cut into about so many parts of equal width."""
+    numbers = np.maximum(np.ceil(parts), 1).astype(int)
+    cells = zip(edges, edges[1:], numbers, strict=False)
+    inner = [np.linspace(low, high, number, endpoint=False) for low, high, number in cells]
+    return np.unique(np.append(np.concatenate(inner), edges[-1]))
 
 
 def _tail(counts: np.ndarray, stddev: float, held: np.ndarray, away: np.ndarray) -> np.ndarray:

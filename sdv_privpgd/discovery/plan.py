@@ -11,6 +11,7 @@ All of it is asked of the curator, so the ledger has it; what is made of the noi
 post-processing. The table is passed on unseen.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -141,7 +142,8 @@ def discover(
     doubts = {name: _doubt(name, each.known) for name, each in rough.items() if not each.is_clear}
     rough = {name: rough.get(name, Rough(look.known)) for name, look in measured.items()}
     rough, left = _closer(table, rough, measured, books, left, known, progress)
-    second = _SecondLook.at(rough, measured, short)
+    stddev = _noise(left / max(len(measured), 1), books)
+    second = _SecondLook.at(rough, measured, short, stddev)
     if not second.columns:
         return Discovery(facts, doubts)
     schema = Schema(second.columns)
@@ -238,23 +240,22 @@ def _closer(
     A column is looked at again as long as some of its cells surely have many rows.
     """
     rough, rows = dict(rough), table.known_rows(books.ledger.adjacency)
+    enough = 1 if rows is None else max(rows // _ROWS_PER_NOISE, 1)
     for _ in range(_MOST_LOOKS):
+        part = budget * _LOOK_SHARE / max(len(looks), 1)
+        noise = max(_noise(part, books), enough)
         asked = {
             name: column
             for name, each in rough.items()
             if isinstance(each.known, NumberFacts | DateFacts)
-            and (column := _next_look(name, each, looks[name].known, rows)) is not None
+            and (column := _next_look(name, each, looks[name].known, rows, noise)) is not None
         }
         if not asked:
             break
         schema = Schema(tuple(each.column for each in asked.values()))
         asker = known.asking(partial(table.curator, schema, books), books)
         queries = [MarginalQuery((name,)) for name in asked]
-        part = budget * _LOOK_SHARE * Fraction(len(asked), len(looks))
-        if rows is not None:
-            squares = sum(query.l2_sensitivity_squared(asker.adjacency) for query in queries)
-            enough = max(rows // _ROWS_PER_NOISE, 1)
-            part = min(part, Fraction(books.ledger.rows_counted**2 * squares, enough**2))
+        part = min(part, Fraction(_squared(books), enough**2)) * len(asked)
         budget -= part
         answers = asker.measure(queries, part, what=CLOSER, progress=progress)
         for name, answer in zip(asked, answers, strict=True):
@@ -262,7 +263,20 @@ def _closer(
     return rough, budget
 
 
-def _next_look(name: str, rough: Rough, known: ColumnFacts, rows: int | None) -> Fenced | None:
+def _squared(books: Books) -> int:
+    """The square of what a row, or a person, changes the counts of a column's cells by."""
+    ledger = books.ledger
+    return ledger.rows_counted**2 * MarginalQuery(("",)).l2_sensitivity_squared(ledger.adjacency)
+
+
+def _noise(part: Fraction, books: Books) -> float:
+    """The standard deviation of the counts of a column's cells, in rows."""
+    return math.sqrt(_squared(books) / part) if part else math.inf
+
+
+def _next_look(
+    name: str, rough: Rough, known: ColumnFacts, rows: int | None, stddev: float
+) -> Fenced | None:
     """The column in the cells of its next closer look; ``None`` if it needs none."""
     facts, density = rough.known, rough.density
     assert isinstance(facts, NumberFacts | DateFacts)
@@ -271,7 +285,8 @@ def _next_look(name: str, rough: Rough, known: ColumnFacts, rows: int | None) ->
         edges = np.linspace(float(low), float(high), _FIRST_CELLS + 1)
     else:
         whole = rows if rough.total is None else rough.total.value
-        edges = density.closer(float(density.counts.sum() if whole is None else whole), rough.alone)
+        whole = float(density.counts.sum() if whole is None else whole)
+        edges = density.closer(whole, rough.alone, stddev)
     if edges is None:
         return None
     numbers = edges[1:-1].tolist()
@@ -295,12 +310,16 @@ class _SecondLook:
 
     @classmethod
     def at(
-        cls, rough: Mapping[str, Rough], looks: Mapping[str, Look], short: Mapping[str, ColumnFacts]
+        cls,
+        rough: Mapping[str, Rough],
+        looks: Mapping[str, Look],
+        short: Mapping[str, ColumnFacts],
+        stddev: float,
     ) -> "_SecondLook":
         whole = {name: fenced_whole(name, facts) for name, facts in short.items()}
         return cls(
             fine={
-                name: fenced(_fine(name, each.cut()), looks[name].known, each.known)
+                name: fenced(_fine(name, each.cut(stddev)), looks[name].known, each.known)
                 for name, each in rough.items()
             },
             # One number without a precision has no room beyond it.

@@ -57,8 +57,8 @@ class Rough(NamedTuple):
     total: Total | None = None
     alone: Mapping[float, float] = MappingProxyType({})
 
-    def cut(self) -> ColumnFacts:
-        """What is known of the column, in fine cells.
+    def cut(self, stddev: float) -> ColumnFacts:
+        """What is known of the column, in as fine cells as noise of this ``stddev`` can pay for.
 
         Single numbers that many rows share, and those that codebooks use, have a cell of their own.
         """
@@ -66,7 +66,7 @@ class Rough(NamedTuple):
         if density is None or not isinstance(facts, NumberFacts | DateFacts):
             return facts
         if isinstance(facts, DateFacts):
-            return replace(facts, cuts=inside(_cut_dates(facts, density), facts) or None)
+            return replace(facts, cuts=inside(_cut_dates(facts, density, stddev), facts) or None)
         low, high = facts.ends
         scale = math.inf if facts.decimal_places is None else 10**facts.decimal_places
         if low == high:
@@ -74,7 +74,7 @@ class Rough(NamedTuple):
         usual = [] if math.isinf(scale) else sorted(USUAL_NUMBERS)
         single = [*list(self.alone)[: _FINE_CELLS // 4], *usual]
         found = {
-            *density.fine_edges(_FINE_CELLS, scale)[1:-1].tolist(),
+            *density.fine_edges(_FINE_CELLS, scale, stddev)[1:-1].tolist(),
             *_around(single, scale),
         }
         if math.isinf(scale) and density.is_tiny:
@@ -278,7 +278,7 @@ def _rough_dates(
     return replace(within(known, *counted_in(low, high, unit, written)), aware=aware)
 
 
-def _cut_dates(facts: DateFacts, density: Density) -> list[int]:
+def _cut_dates(facts: DateFacts, density: Density, stddev: float) -> list[int]:
     """Cuts of times into cells of whole units, in nanoseconds.
 
     Days that stand for unknown or never have cells of their own, which cost next to nothing.
@@ -288,7 +288,7 @@ def _cut_dates(facts: DateFacts, density: Density) -> list[int]:
     assert column.unit is not None
     edges = to_ticks(density.edges.astype(np.int64), column.unit)
     edges[[0, -1]] = first, last = column.cells.first, column.cells.last + 1
-    cuts = np.ceil(replace(density, edges=edges).fine_edges(_FINE_CELLS, 1.0)[1:-1])
+    cuts = np.ceil(replace(density, edges=edges).fine_edges(_FINE_CELLS, 1.0, stddev)[1:-1])
     days = (int(day.astype(np.int64)) * DAY for day in USUAL_DATES)
     told = [day for day in days if EARLIEST < day <= LATEST - DAY]
     own = to_ticks(np.array([*told, *(each + DAY for each in told)]), column.unit)
