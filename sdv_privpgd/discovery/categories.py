@@ -13,7 +13,6 @@ from sdv_privpgd.columns.facts import CategoryFacts
 from sdv_privpgd.columns.merging import Merging
 from sdv_privpgd.columns.values import Value, in_order
 from sdv_privpgd.discovery.transcript import Asker
-from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.estimate.support import pooled
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.measurement import Measurement
@@ -144,5 +143,5 @@ def categories(known: CategoryFacts, found: list[tuple[Value | None, int]]) -> C
 def frequencies(known: CategoryFacts, answer: Measurement) -> CategoryFacts:
     """The frequency of each declared category, with little noise."""
     counts = answer.answer[: len(known.values or ())].astype(np.float64)
-    held = pooled(NoisyTable(counts, answer.stddev**2)).tolist()
+    held = pooled(counts, np.full(counts.size, answer.stddev**2)).tolist()
     return CategoryFacts(is_ordered=known.is_ordered, frequencies=tuple(held))

@@ -147,7 +147,9 @@ class Density:
         A tail continues where rows are: from the last clear run on runs are added that are likely
         no noise, or all the rest, if it is. That ends where its sum is largest.
         """
-        reach = max(last_clear(self.counts, self.variances)[1], self._block_end(self._last_block))
+        reach, blocks = last_clear(self.counts, self.variances)[1], self._last_block
+        if blocks and (not reach or self.of_cell[reach - 1] < blocks - 1):
+            reach = self._block_end(blocks)
         if not reach:
             return self.counts.size
         sums = self._block_sums
@@ -276,9 +278,8 @@ class Density:
         """
         counts, expected = self.counts[inside], self.expected[inside]
         expected = expected + _LIGHT * max(float(expected.max()), 1e-300)
-        noisy = NoisyTable(counts, float(self.variances[inside].mean()))
-        seen = outstanding(noisy)
-        found = pooled(noisy, seen, expected)
+        seen = outstanding(counts, self.variances[inside])
+        found = pooled(counts, self.variances[inside], seen, expected)
         of_cell = self.of_cell[inside] - self.of_cell[inside][0]
         weak = ~seen
         known = np.unique(of_cell[weak])
@@ -286,8 +287,8 @@ class Density:
             return found
         sums = np.bincount(of_cell, weights=np.where(weak, counts, 0.0))
         shares = np.bincount(of_cell, weights=np.where(weak, expected, 0.0))[known]
-        variance = float(self.sums[self.of_cell[inside][0] + known].mean())
-        sums[known] = pooled(NoisyTable(sums[known], variance), None, shares)
+        variances = self.sums[self.of_cell[inside][0] + known]
+        sums[known] = pooled(sums[known], variances, None, shares)
         if self.whole < math.inf and sums[known].sum() > 0:
             missed = max(float(self.counts.sum() - found[seen].sum()), 1.0)
             sums[known] = simplex_projection(sums[known], missed)

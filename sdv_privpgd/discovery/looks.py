@@ -14,7 +14,7 @@ from sdv_privpgd.columns.facts import (
 )
 
 SINGLE = 513
-"""Up to this many whole numbers have a cell each on the second grid."""
+"""About so many cells the fine grid has, and so many whole numbers are not looked at before."""
 
 
 @dataclass(frozen=True, kw_only=True)

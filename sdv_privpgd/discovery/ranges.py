@@ -28,12 +28,9 @@ from sdv_privpgd.discovery.bounds import (
 )
 from sdv_privpgd.discovery.density import Density, last_clear
 from sdv_privpgd.discovery.grids import DAY, POWERS, YEARS, Stretch
-from sdv_privpgd.discovery.looks import Look
+from sdv_privpgd.discovery.looks import SINGLE, Look
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 from sdv_privpgd.privacy.measurement import Measurement
-
-_FINE_CELLS = 256
-"""The approximate number of cells of the second grid, and of numbers that have one of their own."""
 
 _TINY = 2.0 ** -np.arange(21, 65)
 """Numbers that cut the cell about zero, with both signs, where most rows lie in it."""
@@ -72,9 +69,9 @@ class Rough(NamedTuple):
         if low == high:
             return facts
         usual = [] if math.isinf(scale) else sorted(USUAL_NUMBERS)
-        single = [*list(self.alone)[: _FINE_CELLS // 4], *usual]
+        single = [*list(self.alone)[: SINGLE // 8], *usual]
         found = {
-            *density.fine_edges(_FINE_CELLS, scale, stddev)[1:-1].tolist(),
+            *density.fine_edges(SINGLE, scale, stddev)[1:-1].tolist(),
             *_around(single, scale),
         }
         if math.isinf(scale) and density.is_tiny:
@@ -288,7 +285,7 @@ def _cut_dates(facts: DateFacts, density: Density, stddev: float) -> list[int]:
     assert column.unit is not None
     edges = to_ticks(density.edges.astype(np.int64), column.unit)
     edges[[0, -1]] = first, last = column.cells.first, column.cells.last + 1
-    cuts = np.ceil(replace(density, edges=edges).fine_edges(_FINE_CELLS, 1.0, stddev)[1:-1])
+    cuts = np.ceil(replace(density, edges=edges).fine_edges(SINGLE, 1.0, stddev)[1:-1])
     days = (int(day.astype(np.int64)) * DAY for day in USUAL_DATES)
     told = [day for day in days if EARLIEST < day <= LATEST - DAY]
     own = to_ticks(np.array([*told, *(each + DAY for each in told)]), column.unit)
