@@ -17,9 +17,6 @@ from sdv_privpgd.base.domain import FieldsAlone
 BELOW_ONE = np.nextafter(1.0, 0.0)
 """The largest position."""
 
-EDGES_OF_YEARS = (1800.0, 1900.0, 2030.0, 2100.0)
-"""Further edges of the grid of numbers: most columns between 1024 and 4096 are of years."""
-
 
 @dataclass(frozen=True)
 class Categories(FieldsAlone):
@@ -225,12 +222,12 @@ class Interval(_Reals, FieldsAlone):
 class SignedPowers(_Reals, FieldsAlone):
     """A grid for numbers about which nothing is known: powers of two of both signs, and zero.
 
-    The powers go from 2**-20 to 2**62. Everything smaller than 2**-20 shares one cell with zero.
-    Between them lie ``EDGES_OF_YEARS``.
+    Everything smaller than 2**-20 shares one cell with zero. A cell is of years: most columns
+    between 1024 and 4096 are.
     """
 
     @cached_property
     def edges(self) -> np.ndarray:
         """The strictly increasing edges, float64."""
-        powers = 2.0 ** np.arange(-20, 63)
-        return np.sort(np.concatenate((-powers, powers, EDGES_OF_YEARS)))
+        powers = 2.0 ** np.array([-20, 0, 3, 7, 10, 14, 20, 31, 62])
+        return np.sort(np.concatenate((-powers[[0, 1, 4, 6, 7, 8]], powers, (1800.0, 2100.0))))

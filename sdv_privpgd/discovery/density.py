@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import norm
 
+from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 from sdv_privpgd.estimate.support import outstanding, pooled, simplex_projection
 
@@ -24,6 +25,9 @@ _FALSE_ALARMS = 1e-3
 HINT = 2.0
 """Standard deviations of what is likely no noise, where it is expected: beside clear runs."""
 
+CLEAR = 2 * HINT
+"""Those of one count that is no noise."""
+
 _HIDDEN = 0.03
 """A range goes on where noise may hide this part of all rows."""
 
@@ -31,18 +35,15 @@ _FALL = 1.5
 """The power of the distance with which the rows beyond it fall in a tail. Above 1 the tail's mean
 is finite: a range that was declared a thousand times too wide hardly moves it."""
 
-_LIGHT = 1e-6
+LIGHT = 1e-6
 """The part of all rows that the end of a tail has, so that it shares a code, and each cell beside
 the largest one at least."""
 
-_PARTS = 64
-"""All rows together are cut into so many cells in one look; a cell with more than an eighth of them
-is cut."""
+MANY = 8
+"""One of so many parts of all rows is worth a closer look, and cut into as many parts, at least. A
+cell is made for one number, such as 999, if the next one is so many times as wide."""
 
-_NARROW = 8
-"""A cell is made for one number, such as 999, if the next one is so many times as wide."""
-
-ABOUT_ZERO = 2.0**-20
+_ABOUT_ZERO = float(np.abs(SignedPowers().edges).min())
 """Smaller numbers are as good as zero beside others: a cell of them stays whole."""
 
 
@@ -171,7 +172,7 @@ class Density:
         the last one: no tail begins at a cap, or a code.
         """
         reach, widths = self.reach, np.diff(self.edges)
-        if reach < widths.size and widths[reach - 1] * _NARROW <= widths[reach:].max():
+        if reach < widths.size and widths[reach - 1] * MANY <= widths[reach:].max():
             return reach
         block = int(self.of_cell[reach - 1]) + 1
         block += _hiding(self._block_sums[block:], self.sums[block:], _HIDDEN * rows)
@@ -194,11 +195,10 @@ class Density:
         first, last = self.counts.size - self.backwards().reach, self.reach
         first, last = min(first, last - 1), max(first + 1, last)
         held = self._held(slice(first, last))
-        sums = np.append(0.0, np.cumsum(held))
-        median = np.interp(sums[-1] / 2, sums, self.edges[first : last + 1])
-        away, stddev = np.abs(self.edges - median), math.sqrt(self.variances.mean())
-        before = _tail(self.counts[:first][::-1], stddev, held, away[first::-1])[::-1]
-        after = _tail(self.counts[last:], stddev, held[::-1], away[last:])
+        edges, deviations = self.edges, np.sqrt(self.variances)
+        before = _tail(self.counts[:first], deviations[:first], held[::-1], -edges[last::-1])
+        after = _tail(self.counts[last:], deviations[last:], held, edges[first:])
+        before, stddev = before[::-1], float(deviations.mean())
         if light:
             before, after = _light(before[::-1], held, stddev)[::-1], _light(after, held, stddev)
         return np.concatenate([before, held, after])
@@ -216,11 +216,11 @@ class Density:
             cell = int(np.searchsorted(self.edges, number, side="right")) - 1
             counts[min(max(cell, 0), counts.size - 1)] -= held
         rows = max(rows - sum(alone.values()), 1.0)
-        is_cut = (counts > _NARROW * rows / _PARTS) & (counts > 2 * HINT * noise)
-        is_cut &= (self.edges[:-1] < -ABOUT_ZERO) | (self.edges[1:] > ABOUT_ZERO)
+        is_cut = (counts > rows / MANY) & (counts > CLEAR * noise)
+        is_cut &= (self.edges[:-1] < -_ABOUT_ZERO) | (self.edges[1:] > _ABOUT_ZERO)
         if not is_cut.any():
             return None
-        parts = np.where(is_cut, counts / rows, 0.0) * _PARTS
+        parts = np.where(is_cut, counts / rows, 0.0) * MANY**2
         return _cut(self.edges, np.minimum(parts, (counts / stddev) ** 2))
 
     def fine_edges(self, most: int, scale: float, stddev: float) -> np.ndarray:
@@ -237,14 +237,14 @@ class Density:
         parts = np.minimum(held * most / max(held.sum(), 1e-300), (held / stddev) ** 2)
         parts = np.minimum(parts, np.rint(widths * scale))
         # The cell about zero stays whole: beside others, numbers so small are as good as zero.
-        parts[(edges[:-1] <= 0) & (edges[1:] > 0) & (widths <= 2 * ABOUT_ZERO)] = 1
+        parts[(edges[:-1] <= 0) & (edges[1:] > 0) & (widths <= 2 * _ABOUT_ZERO)] = 1
         return _cut(edges, parts)
 
     @property
     def is_tiny(self) -> bool:
         """Whether most rows lie about zero, as amounts of substance in moles do."""
         held = np.where(self.counts > HINT * np.sqrt(self.variances), self.counts, 0.0)
-        about = (self.edges[:-1] >= -ABOUT_ZERO) & (self.edges[1:] <= ABOUT_ZERO)
+        about = (self.edges[:-1] >= -_ABOUT_ZERO) & (self.edges[1:] <= _ABOUT_ZERO)
         return bool(2 * held[about].sum() > held.sum())
 
     @property
@@ -277,7 +277,7 @@ class Density:
         they were taken to be spread before.
         """
         counts, expected = self.counts[inside], self.expected[inside]
-        expected = expected + _LIGHT * max(float(expected.max()), 1e-300)
+        expected = expected + LIGHT * max(float(expected.max()), 1e-300)
         seen = outstanding(counts, self.variances[inside])
         found = pooled(counts, self.variances[inside], seen, expected)
         of_cell = self.of_cell[inside] - self.of_cell[inside][0]
@@ -292,7 +292,7 @@ class Density:
         if self.whole < math.inf and sums[known].sum() > 0:
             missed = max(float(self.counts.sum() - found[seen].sum()), 1.0)
             sums[known] = simplex_projection(sums[known], missed)
-        share = found + _LIGHT * max(found.max(), 1e-300) * expected / expected.max()
+        share = found + LIGHT * max(found.max(), 1e-300) * expected / expected.max()
         share = np.where(weak, share, 0.0)
         of_blocks = np.bincount(of_cell, weights=share)
         return np.where(weak, share / np.maximum(of_blocks, 1e-300)[of_cell] * sums[of_cell], found)
@@ -336,27 +336,27 @@ def _cut(edges: np.ndarray, parts: np.ndarray) -> np.ndarray:
     return np.unique(np.append(np.concatenate(inner), edges[-1]))
 
 
-def _tail(counts: np.ndarray, stddev: float, held: np.ndarray, away: np.ndarray) -> np.ndarray:
-    """A geometric series that continues from the cells beside it, the nearest cell first.
+def _tail(
+    counts: np.ndarray, deviations: np.ndarray, held: np.ndarray, edges: np.ndarray
+) -> np.ndarray:
+    """The rows of cells beyond those that are ``held``, the nearest cell first.
 
-    Its sum would be what was counted, plus one standard deviation of that. But far out the rows
-    beyond a point fall with a power of its distance, which is ``away`` for each edge of the cells.
+    They are as many as were counted, plus one standard deviation of that. They begin as dense as
+    the outermost part of the held rows, and fall with a power of the distance (Lomax). ``edges``
+    ascend from the first held cell to the last cell of the tail.
     """
     if not counts.size:
         return counts
-    beside = max(float(held[:2].mean()), _LIGHT * float(held.max()), 1e-300)
-    room = max(float(counts.sum()), 0.0) + stddev * math.sqrt(counts.size)
-    falling = (room / (room + beside)) ** np.arange(1, counts.size + 1)
-    near = max(float(away[0]), float(away[-1]) * 1e-100)  # else powers are lost in float64
-    begin = int(np.searchsorted(away, 2 * near))
-    if away[0] > 0 and begin < counts.size:
-        far = -np.diff((away[begin:] / near) ** -_FALL)
-        falling[begin:] *= far / far[0]
-    return beside * np.maximum(falling, _LIGHT**2)
+    room = max(float(counts.sum()), 0.0) + math.sqrt(np.square(deviations).sum())
+    end, sums = edges[held.size], np.cumsum(held[::-1])
+    width = end - np.interp(sums[-1] / MANY, sums, edges[: held.size][::-1])
+    scale = max(_FALL * room * width * MANY / max(sums[-1], 1e-300), 1e-300)
+    beyond = room * (1 + (edges[held.size :] - end) / scale) ** -_FALL
+    return np.maximum(-np.diff(beyond), LIGHT**2 * held.max())
 
 
 def _light(tail: np.ndarray, held: np.ndarray, stddev: float) -> np.ndarray:
     """A tail whose end, of all cells that together hold no more than noise, holds hardly any."""
     is_end = np.cumsum(tail[::-1])[::-1] <= HINT * stddev
-    most = _LIGHT * held.sum()
+    most = LIGHT * held.sum()
     return np.where(is_end, tail * min(1.0, most / max(tail[is_end].sum(), 1e-300)), tail)

@@ -17,8 +17,11 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 
-_PARTS = {"categories": 4, "coarse": 2, "grid": 2, "numbers": 2, "precision": 1, "rows": 1}
+_PARTS = {"categories": 4, "grid": 4, "numbers": 2, "precision": 1, "rows": 1}
 """How the look's budget is divided. A precision and the number of rows are hard to miss."""
+
+_OF_NUMBERS = _PARTS["grid"] + _PARTS["numbers"] + _PARTS["precision"]
+"""The parts of a number or date; those that it does not ask for are left for closer looks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,14 +106,23 @@ class FirstLook:
 
     @property
     def _asks_rows(self) -> bool:
-        return any(
-            look.asks & {"categories", "coarse", "precision"} for look in self.looks.values()
-        )
+        return any(look.asks & {"categories", "grid", "precision"} for look in self.looks.values())
 
     def _parts(self, adjacency: Adjacency) -> int:
         """How many parts the look has."""
         rows = CountQuery().l2_sensitivity_squared(adjacency) * self._asks_rows
-        return rows + sum(_PARTS[kind] for look in self.looks.values() for kind in look.asks)
+        return rows + sum(
+            _PARTS["categories"] if "categories" in look.asks else _OF_NUMBERS
+            for look in self.looks.values()
+            if look.asks
+        )
+
+    def cost(self, mu_squared: Fraction, adjacency: Adjacency) -> Fraction:
+        """What is asked costs, but for categories."""
+        kinds = [kind for look in self.looks.values() for kind in look.asks if kind != "categories"]
+        rows = CountQuery().l2_sensitivity_squared(adjacency) * self._asks_rows
+        parts = rows + sum(_PARTS[kind] for kind in kinds)
+        return mu_squared / max(self._parts(adjacency), 1) * parts
 
 
 def _most_frequent(found: list[tuple[Value | None, int]]) -> dict[float, float]:
@@ -125,7 +137,6 @@ def _reading_of(look: Look) -> Reading:
         name=look.name,
         asks=look.asks,
         cells=grid.cells,
-        groups=grid.groups,
         datetime_format=getattr(look.known, "datetime_format", None),
         number_format=getattr(look.known, "number_format", None),
     )

@@ -19,16 +19,14 @@ from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
-import numpy as np
-
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import can_write, column_of
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.wording import words_of
-from sdv_privpgd.discovery.bounds import inside
 from sdv_privpgd.discovery.categories import Values, categories, found_categories, frequencies
+from sdv_privpgd.discovery.density import CLEAR, MANY
 from sdv_privpgd.discovery.first_look import FirstLook
 from sdv_privpgd.discovery.looks import SINGLE, Look, look_into
 from sdv_privpgd.discovery.outside import Beyond, Fenced, fenced, fenced_whole, part_for_short
@@ -52,15 +50,6 @@ CLOSER = "where rows lie, more closely"
 
 _LOOK_SHARE = Fraction(1, 4)
 """Part of what is left for the columns of a closer look that it takes."""
-
-_ROWS_PER_NOISE = 32
-"""And no more than makes the noise of a cell this part of all rows."""
-
-_MOST_LOOKS = 12
-"""So many looks find days among all nanoseconds."""
-
-_FIRST_CELLS = 16
-"""A declared range without a first look is cut into so many cells for the first closer one."""
 
 BEYOND = "rows beyond short declared ranges"
 """And of the small question about those that are not looked into."""
@@ -220,10 +209,10 @@ def _first(
     found, cost = found_categories(asker, names, own + more, delta, rows)
     numbers = look.numbers(asker, part, delta)
     answers = {
-        **look.measured(asker, part, ("coarse", "grid"), SIZES, progress),
+        **look.measured(asker, part, ("grid",), SIZES, progress),
         **look.measured(asker, part, ("precision",), "precisions of numbers and dates", progress),
     }
-    return look.rough(answers, rows, numbers), found, part - own, cost
+    return look.rough(answers, rows, numbers), found, look.cost(part, asker.adjacency), cost
 
 
 def _closer(
@@ -237,11 +226,12 @@ def _closer(
 ) -> tuple[dict[str, Rough], Fraction]:
     """What is known of where rows lie after closer looks, and what is left of the budget.
 
-    A column is looked at again as long as some of its cells surely have many rows.
+    A column is looked at again as long as some of its cells surely have many rows. It costs no more
+    than it takes to see them in one of ``MANY`` parts.
     """
     rough, rows = dict(rough), table.known_rows(books.ledger.adjacency)
-    enough = 1 if rows is None else max(rows // _ROWS_PER_NOISE, 1)
-    for _ in range(_MOST_LOOKS):
+    enough = 1 if rows is None else max(int(rows / (MANY * CLEAR)), 1)
+    while True:
         part = budget * _LOOK_SHARE / max(len(looks), 1)
         noise = max(_noise(part, books), enough)
         asked = {
@@ -251,7 +241,7 @@ def _closer(
             and (column := _next_look(name, each, looks[name].known, rows, noise)) is not None
         }
         if not asked:
-            break
+            return rough, budget
         schema = Schema(tuple(each.column for each in asked.values()))
         asker = known.asking(partial(table.curator, schema, books), books)
         queries = [MarginalQuery((name,)) for name in asked]
@@ -260,7 +250,6 @@ def _closer(
         answers = asker.measure(queries, part, what=CLOSER, progress=progress)
         for name, answer in zip(asked, answers, strict=True):
             rough[name] = rough[name].seen(*asked[name].seen(answer))
-    return rough, budget
 
 
 def _squared(books: Books) -> int:
@@ -278,22 +267,12 @@ def _next_look(
     name: str, rough: Rough, known: ColumnFacts, rows: int | None, stddev: float
 ) -> Fenced | None:
     """The column in the cells of its next closer look; ``None`` if it needs none."""
-    facts, density = rough.known, rough.density
-    assert isinstance(facts, NumberFacts | DateFacts)
-    if density is None:
-        low, high = facts.ends
-        edges = np.linspace(float(low), float(high), _FIRST_CELLS + 1)
-    else:
-        whole = rows if rough.total is None else rough.total.value
-        whole = float(density.counts.sum() if whole is None else whole)
-        edges = density.closer(whole, rough.alone, stddev)
-    if edges is None:
+    facts = rough.closer(rows, stddev)
+    if facts is None or not getattr(facts, "cuts", None):
         return None
-    numbers = edges[1:-1].tolist()
-    cuts = [round(each) for each in numbers] if isinstance(facts, DateFacts) else numbers
-    found = fenced(_fine(name, replace(facts, cuts=inside(cuts, facts))), known, facts)
-    has_more = found.inner.num_values > (1 if density is None else len(density.counts))
-    return found if cuts and has_more else None
+    found = fenced(_fine(name, facts), known, facts)
+    before = 1 if rough.density is None else len(rough.density.counts)
+    return found if found.inner.num_values > before else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sdv_privpgd.columns.bins import EDGES_OF_YEARS, Ticks
+from sdv_privpgd.columns.bins import Ticks
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.cutting import column_of
+from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import survive_writing
 from sdv_privpgd.columns.dates import EARLIEST, LATEST, has_zone, to_ticks
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
@@ -78,6 +78,36 @@ class Rough(NamedTuple):
             found |= {*_TINY.tolist(), *(-_TINY).tolist()}
         return replace(facts, cuts=inside(sorted(found), facts) or None)
 
+    def first_cuts(self) -> ColumnFacts:
+        """What is known of a column with a declared range, in cells for the first look into it.
+
+        They are of equal width, and those of the grid for columns of which nothing is known.
+        """
+        facts = self.known
+        assert isinstance(facts, NumberFacts | DateFacts)
+        grid = YEARS if isinstance(facts, DateFacts) else POWERS
+        low, high = map(float, facts.ends)
+        even = np.linspace(low, high, USUAL_BINS + 1)[1:-1]
+        cuts = [
+            each for each in sorted({*even.tolist(), *grid.edges.tolist()}) if low < each < high
+        ]
+        return self._cut(cuts)
+
+    def closer(self, rows: float | None, stddev: float) -> ColumnFacts | None:
+        """The same in the cells of the next look; ``None`` if no cell surely has many rows."""
+        if self.density is None:
+            return self.first_cuts()
+        whole = rows if self.total is None else self.total.value
+        whole = float(self.density.counts.sum()) if whole is None else whole
+        edges = self.density.closer(whole, self.alone, stddev)
+        return None if edges is None else self._cut(edges[1:-1].tolist())
+
+    def _cut(self, cuts: Sequence[float]) -> ColumnFacts:
+        facts = self.known
+        assert isinstance(facts, NumberFacts | DateFacts)
+        whole = [round(each) for each in cuts] if isinstance(facts, DateFacts) else cuts
+        return replace(facts, cuts=inside(whole, facts) or None)
+
     def seen(self, edges: np.ndarray, noisy: NoisyTable) -> "Rough":
         """The same after another look."""
         return self._replace(density=Density.of(edges, noisy, self.density))
@@ -104,16 +134,13 @@ def roughly(
     assert isinstance(known, NumberFacts | DateFacts)
     grid = YEARS if isinstance(known, DateFacts) else POWERS
     stretch, total, density = None, None, None
-    if "coarse" in answers:
-        total = _total([answers["coarse"], answers["grid"]], rows)
-        stretch = grid.held(tables["coarse"], tables["grid"], total.value)
+    if "grid" in answers:
+        total = _total(answers["grid"], rows)
+        stretch = grid.held(tables["grid"])
         density = stretch.density
-    elif "grid" in answers:
-        density = Density.of(grid.edges, tables["grid"])
     precision = tables.get("precision")
     if isinstance(known, DateFacts):
         found: NumberFacts | DateFacts = _rough_dates(known, stretch, precision, utc)
-        density = density and replace(density, edges=density.edges * float(DAY))
     else:
         is_tiny = density is not None and density.is_tiny
         found = _rough_numbers(known, stretch, precision, is_tiny)
@@ -183,7 +210,7 @@ def _rough_numbers(
         places = None if code > MOST_PLACES else code
     ranged = known
     if stretch is not None:
-        ranged = within(known, *_ends_of_powers(stretch, places, is_tiny))
+        ranged = within(known, *_ends(stretch, places, is_tiny))
     low, high = (float(end) if end.denominator > 1 else int(end) for end in ranged.ends)
     if places is not None and not is_clear:
         places = max(places, _places_of_width(float(high) - float(low)))
@@ -199,42 +226,28 @@ def _finest(precision: NoisyTable) -> tuple[int, bool]:
     return (end - 1, True) if end else (int(counts.argmax()), False)
 
 
-def _ends_of_powers(
-    stretch: Stretch, places: int | None, is_tiny: bool
-) -> tuple[int | float, int | float]:
-    """Returns a range of cells of ``SignedPowers``, one wider at each end for what noise hides.
+def _ends(stretch: Stretch, places: int | None, is_tiny: bool) -> tuple[int | float, int | float]:
+    """Returns a range that is twice as wide for what noise hides, but among years.
 
     It is without the negative part of the cell about zero, unless most rows lie in this cell.
     """
-    edges = POWERS.cells.edges
-    zero = int(np.searchsorted(edges, 0.0)) - 1
-    first, last = _one_wider(stretch)
+    low, high = stretch.low, stretch.high
+    if (low, high) != (1800.0, 2100.0):
+        low, high = (2 * low if low < 0 else low / 2), (2 * high if high > 0 else high / 2)
+    tiny = 2 * _TINY[0] if is_tiny else 0.0
     # An end that is near zero, compared with the other end, becomes zero.
-    low = 0 if abs(first - zero) <= 1 else _exactly(edges[first])
-    high = 0 if abs(last - zero) <= 1 else _exactly(edges[last + 1])
-    low, high = (0 if 0 < 16 * low <= high else low), (0 if 0 > 16 * high >= low else high)
-    if is_tiny:
-        return min(low, float(edges[zero])), max(high, float(edges[zero + 1]))
+    near = max(4 * _TINY[0], abs(low) / 16, abs(high) / 16)
+    low, high = (-tiny if abs(low) <= near else low), (tiny if abs(high) <= near else high)
     if places is None:
-        return low, high
+        return _exactly(low), _exactly(high)
     # Ends are rounded outwards to whole ticks: a range between two ticks has no number.
     scale = 10**places
-    low = math.floor(low * scale) / scale if isinstance(low, float) else low
-    return low, math.ceil(high * scale) / scale if isinstance(high, float) else high
-
-
-def _one_wider(stretch: Stretch) -> tuple[int, int]:
-    """The first and the last cell, one wider at each end: by a power of two, but among years."""
-    edges, ends = POWERS.cells.edges, np.array([stretch.first, stretch.last + 1])
-    is_extra = np.isin(edges, EDGES_OF_YEARS)
-    if edges[ends[0]] >= EDGES_OF_YEARS[0] and edges[ends[1]] <= EDGES_OF_YEARS[-1]:
-        is_extra[:] = False
-    steps = np.flatnonzero(~is_extra)
-    return int(steps[steps <= ends[0]][-2:][0]), int(steps[steps >= ends[1]][:2][-1]) - 1
+    return _exactly(math.floor(low * scale) / scale), _exactly(math.ceil(high * scale) / scale)
 
 
 def _exactly(edge: float) -> float | int:
-    """A power of two, within the size up to which whole numbers are read."""
+    """An end, within the size up to which whole numbers are read."""
+    edge = min(max(edge, float(-LARGEST_WHOLE)), float(LARGEST_WHOLE))
     return max(int(edge), 1 - LARGEST_WHOLE) if edge == int(edge) else float(edge)
 
 
@@ -263,7 +276,7 @@ def _rough_dates(
     known = replace(known, cuts=None, frequencies=None)
     if stretch is None:
         return known
-    low, high = int(YEARS.edges[stretch.first]) * DAY, int(YEARS.edges[stretch.last + 1] - 1) * DAY
+    low, high = int(stretch.low), int(stretch.high) - DAY
     unit = "D" if precision is None else UNITS[min(_finest(precision)[0], len(UNITS) - 1)]
     written = known.datetime_format
     if written is not None:
@@ -300,10 +313,8 @@ def _of_values(answer: Measurement) -> NoisyTable:
     return NoisyTable(answer.answer[:-1].astype(np.float64), answer.stddev**2)
 
 
-def _total(answers: Sequence[Measurement], rows: Measurement | None) -> Total:
+def _total(answer: Measurement, rows: Measurement | None) -> Total:
     """The approximate number of rows that have a value."""
     assert rows is not None  # asked for wherever a grid is
-    missing = float(np.mean([answer.answer[-1] for answer in answers]))
-    noise = math.hypot(*(answer.stddev for answer in answers)) / len(answers)
-    number = max(float(rows.answer[0]) - max(missing, 0.0), 1.0)
-    return Total(number, math.hypot(rows.stddev, noise))
+    number = max(float(rows.answer[0]) - max(float(answer.answer[-1]), 0.0), 1.0)
+    return Total(number, math.hypot(rows.stddev, answer.stddev))
