@@ -10,13 +10,10 @@ import numpy as np
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES
 from sdv_privpgd.columns.facts import CategoryFacts
 from sdv_privpgd.columns.values import Value, in_order
+from sdv_privpgd.discovery.looks import LOOK_SHARE
 from sdv_privpgd.discovery.transcript import Asker
 from sdv_privpgd.estimate.support import pooled
 from sdv_privpgd.privacy.measurement import Measurement
-
-_FIRST_SHARE = Fraction(1, 4)
-"""Part of the budget for categories that the first question takes: it is the second that finds the
-rarest ones, and it is for fewer columns."""
 
 Values = dict[str, list[tuple[Value | None, int]]]
 """Of some columns: values and their noisy counts."""
@@ -32,11 +29,12 @@ def found_categories(
     """Returns values of columns that many rows have, with noisy counts, and what it cost. Public.
 
     A first question finds the most frequent ones. The others are asked for with less noise where
-    rows are left that have none of the values found, which is where budget is worth most.
+    rows are left that have none of the values found, which is where budget is worth most: it is the
+    second question that finds the rarest ones, and it is for fewer columns.
     """
     if not names:
         return {}, Fraction(0)
-    first = mu_squared * _FIRST_SHARE
+    first = mu_squared * LOOK_SHARE
     found = asker.discover(first, delta, what="categories of undeclared columns", names=names)
     others = [name for name in names if has_others(found[name], asker.stddev, rows)]
     if not others:

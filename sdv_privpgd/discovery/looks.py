@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from sdv_privpgd.columns.bins import Interval, Ticks
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES, USUAL_BINS, column_of
@@ -12,6 +13,9 @@ from sdv_privpgd.columns.facts import (
     NumberFacts,
     TruthFacts,
 )
+
+LOOK_SHARE = Fraction(1, 4)
+"""Part of what is left for some columns that a look takes before the last one."""
 
 SINGLE = 513
 """About so many cells the fine grid has, and so many whole numbers are not looked at before."""

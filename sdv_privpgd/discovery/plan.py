@@ -28,7 +28,7 @@ from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.discovery.categories import Values, categories, found_categories, frequencies
 from sdv_privpgd.discovery.density import CLEAR, MANY
 from sdv_privpgd.discovery.first_look import FirstLook
-from sdv_privpgd.discovery.looks import SINGLE, Look, look_into
+from sdv_privpgd.discovery.looks import LOOK_SHARE, SINGLE, Look, look_into
 from sdv_privpgd.discovery.outside import Beyond, Fenced, fenced, fenced_whole, part_for_short
 from sdv_privpgd.discovery.ranges import Rough, looked_into
 from sdv_privpgd.discovery.transcript import Asker, Transcript
@@ -47,9 +47,6 @@ SIZES, FINE_GRIDS = "sizes of numbers and dates", "values of columns on fine gri
 
 CLOSER = "where rows lie, more closely"
 """And of the looks between them."""
-
-_LOOK_SHARE = Fraction(1, 4)
-"""Part of what is left for the columns of a closer look that it takes."""
 
 BEYOND = "rows beyond short declared ranges"
 """And of the small question about those that are not looked into."""
@@ -232,7 +229,7 @@ def _closer(
     rough, rows = dict(rough), table.known_rows(books.ledger.adjacency)
     enough = 1 if rows is None else max(int(rows / (MANY * CLEAR)), 1)
     while True:
-        part = budget * _LOOK_SHARE / max(len(looks), 1)
+        part = budget * LOOK_SHARE / max(len(looks), 1)
         noise = max(_noise(part, books), enough)
         asked = {
             name: column
@@ -372,16 +369,12 @@ def _fine(name: str, known: ColumnFacts) -> Column:
     return replace(column, merging=None)
 
 
-_UNSEEN = 3.0
-"""Standard deviations of noise below which rows at the end of a range may be missed."""
-
-
 SPREAD = 2.0
 """About so many times as many rows may be missed if they are of very different sizes: they are
 counted in several cells, each with its own noise."""
 
 
 def rows_unseen(ledger: PrivacyLedger) -> float:
-    """The number of rows that may lie beyond a found range unseen; 0 where none was looked for."""
+    """The number of rows beyond found ranges that would not be clear; 0 where none was found."""
     asked = (each.stddev for each in ledger.charges if each.what in (SIZES, FINE_GRIDS))
-    return _UNSEEN * max(asked, default=0.0) / ledger.units
+    return CLEAR * max(asked, default=0.0) / ledger.units

@@ -13,26 +13,20 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.bounds import edges_of
-from sdv_privpgd.discovery.density import Density
+from sdv_privpgd.discovery.density import LIGHT, Density
 from sdv_privpgd.discovery.transcript import Transcript
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import MarginalQuery
 
-_PARTS = 2
-"""Parts of discovery's budget for a difference, of which a column has one: a tail is thin."""
-
-_A_ROW = 0.5
-"""Fewer rows than that beyond a cell are none."""
-
-_HARDLY = 1e-6
-"""What a cell between others counts at least, beside the most frequent one."""
-
 
 def part_for_shapes(number: int, others: int) -> Fraction:
-    """The part of discovery's budget for so many differences, beside other columns."""
-    return Fraction(_PARTS * number, max(_PARTS * number + others, 1))
+    """The part of discovery's budget for so many differences, beside other columns.
+
+    One has twice that of a column: a tail is thin.
+    """
+    return Fraction(2 * number, max(2 * number + others, 1))
 
 
 def find_shapes(
@@ -89,5 +83,5 @@ def _frequencies(density: Density) -> np.ndarray | None:
         return None
     frequent = density.rows()
     beyond = np.cumsum(frequent[::-1])[::-1]
-    least = frequent.max() * _HARDLY
-    return np.where(beyond > _A_ROW, np.maximum(frequent, least), 0.0)
+    least = frequent.max() * LIGHT
+    return np.where(beyond > 0.5, np.maximum(frequent, least), 0.0)

@@ -141,18 +141,18 @@ class TestLooks:
 
     def test_what_is_declared_is_not_asked_for(self):
         ends = {"range_min": 0, "range_max": 10**6}
-        assert self.asks(sdtype="numerical") == {"coarse", "grid", "numbers", "precision"}
-        assert self.asks(sdtype="numerical", **ends) == {"grid", "numbers", "precision"}
-        assert self.asks(sdtype="numerical", **ends, decimal_places=0) == {"grid", "numbers"}
+        assert self.asks(sdtype="numerical") == {"grid", "numbers", "precision"}
+        assert self.asks(sdtype="numerical", **ends) == {"numbers", "precision"}
+        assert self.asks(sdtype="numerical", **ends, decimal_places=0) == {"numbers"}
         narrow = {"range_min": 0, "range_max": 99}
-        assert self.asks(sdtype="numerical", **narrow) == {"grid", "numbers", "precision"}
+        assert self.asks(sdtype="numerical", **narrow) == {"numbers", "precision"}
         assert self.asks(sdtype="numerical", **narrow, decimal_places=0) == set()
 
     def test_dates_and_categories(self):
-        assert self.asks(sdtype="datetime") == {"coarse", "grid", "precision"}
+        assert self.asks(sdtype="datetime") == {"grid", "precision"}
         ends = {"range_min": "2020-01-01", "range_max": "2020-12-31"}
         assert self.asks(sdtype="datetime", **ends) == set()
-        assert self.asks(sdtype="datetime", **{**ends, "range_min": "1920-01-01"}) == {"grid"}
+        assert self.asks(sdtype="datetime", **{**ends, "range_min": "1920-01-01"}) == set()
         assert self.asks(sdtype="categorical") == {"categories"}
         assert self.asks(sdtype="categorical", range_values=["a"]) == set()
 
