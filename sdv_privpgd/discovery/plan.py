@@ -1,12 +1,13 @@
 """Private discovery of what nobody declared: ranges, precisions, categories, and shapes.
 
 It is paid from the same budget. Where nothing is declared, numbers and dates are counted on a grid
-that is fixed beforehand, coarsely and finely. A declared range says where values may lie, not where
-they do. So both are looked at more closely where many rows share a cell, as often as the noise
-allows, and at last on a fine grid: its cells hold about equally many rows, values that many rows
-share are on their own, and rows beyond a declared range are counted. Of short declared ranges,
-which have no finer grid, a small question counts the rows beyond. Categories are counted as they
-are and released above a threshold, then once more, with less noise, where rows have others.
+of few cells that is fixed beforehand. A declared range says where values may lie, not where they
+do. So both are looked at more closely where many rows share a cell, as long as that surely shows
+more, and at last on a fine grid: its cells hold about equally many rows and are as many as the
+noise can pay for, values that many rows share are on their own, and rows beyond a declared range
+are counted. Of short declared ranges that are not looked into, a small question counts the rows
+beyond. Categories are counted as they are and released above a threshold, then once more, with less
+noise, where rows have others.
 All of it is asked of the curator, so the ledger has it; what is made of the noisy answers is
 post-processing. The table is passed on unseen.
 """
@@ -25,9 +26,9 @@ from sdv_privpgd.columns.cutting import can_write, column_of
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.wording import words_of
-from sdv_privpgd.discovery.categories import Values, categories, found_categories, frequencies
+from sdv_privpgd.discovery.categories import categories, frequencies
 from sdv_privpgd.discovery.density import CLEAR, MANY
-from sdv_privpgd.discovery.first_look import FirstLook
+from sdv_privpgd.discovery.first_look import SIZES, Seen, first_look
 from sdv_privpgd.discovery.looks import LOOK_SHARE, SINGLE, Look, look_into
 from sdv_privpgd.discovery.outside import Beyond, Fenced, fenced, fenced_whole, part_for_short
 from sdv_privpgd.discovery.ranges import Rough, looked_into
@@ -42,11 +43,11 @@ _DELTA_SHARE = Fraction(1, 30)
 """Part of delta that is kept for each question with a threshold; three cost less than 1 % of
 noise."""
 
-SIZES, FINE_GRIDS = "sizes of numbers and dates", "values of columns on fine grids"
-"""What the ledger says of the measurements of where numbers lie: of the first and second look."""
+FINE_GRIDS = "values of columns on fine grids"
+"""What the ledger says of the last look at where numbers lie."""
 
 CLOSER = "where rows lie, more closely"
-"""And of the looks between them."""
+"""And of those before it."""
 
 BEYOND = "rows beyond short declared ranges"
 """And of the small question about those that are not looked into."""
@@ -120,13 +121,21 @@ def discover(
     measured = {name: look for name, look in looks.items() if "categories" not in look.asks}
     first, spare = budget * _FIRST_SHARE, books.ledger.budget * for_categories
     rest = (budget - first) * (1 - Fraction(len(measured), max(len(looks), 1))) + spare
-    rough, found, own, cost = _first(table, looks, books, first, rest, delta, known, progress)
-    left = budget - own - max(cost - spare, 0)  # the tables have what is left of the spare part
+    seen = Seen({}, {}, Fraction(0), Fraction(0))
+    if any(look.asks for look in looks.values()):
+        seen = first_look(
+            table, looks, books, first, rest, delta, transcript=known, progress=progress
+        )
+    # The tables have what is left of the spare part.
+    left = budget - seen.cost - max(seen.for_categories - spare, 0)
     facts: dict[str, ColumnFacts] = {
-        name: categories(_categories(looks[name]), values) for name, values in found.items()
+        name: categories(_categories(looks[name]), values)
+        for name, values in seen.categories.items()
     }
-    doubts = {name: _doubt(name, each.known) for name, each in rough.items() if not each.is_clear}
-    rough = {name: rough.get(name, Rough(look.known)) for name, look in measured.items()}
+    doubts = {
+        name: _doubt(name, each.known) for name, each in seen.rough.items() if not each.is_clear
+    }
+    rough = {name: seen.rough.get(name, Rough(look.known)) for name, look in measured.items()}
     rough, left = _closer(table, rough, measured, books, left, known, progress)
     stddev = _noise(left / max(len(measured), 1), books)
     second = _SecondLook.at(rough, measured, short, stddev)
@@ -181,35 +190,6 @@ def _thresholds(looks: Mapping[str, Look]) -> int:
     """How many questions have a threshold, at most: categories are looked at twice."""
     asks = {ask for look in looks.values() for ask in look.asks}
     return ("numbers" in asks) + 2 * ("categories" in asks)
-
-
-def _first(
-    table: PrivateTable,
-    looks: Mapping[str, Look],
-    books: Books,
-    part: Fraction,
-    more: Fraction,
-    delta: Fraction,
-    known: Transcript,
-    progress: Progress,
-) -> tuple[dict[str, Rough], Values, Fraction, Fraction]:
-    """What the first look found of numbers and dates, all categories, and what these two cost.
-
-    Categories have ``more`` than their part of the look.
-    """
-    if not any(look.asks for look in looks.values()):
-        return {}, {}, Fraction(0), Fraction(0)
-    look = FirstLook.at(table, looks)
-    asker = known.asking(lambda: table.first_look(look.readings, books, progress), books)
-    rows = look.rows(asker, part)
-    names, own = look.part("categories", part, asker.adjacency)
-    found, cost = found_categories(asker, names, own + more, delta, rows)
-    numbers = look.numbers(asker, part, delta)
-    answers = {
-        **look.measured(asker, part, ("grid",), SIZES, progress),
-        **look.measured(asker, part, ("precision",), "precisions of numbers and dates", progress),
-    }
-    return look.rough(answers, rows, numbers), found, look.cost(part, asker.adjacency), cost
 
 
 def _closer(

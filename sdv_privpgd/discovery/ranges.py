@@ -115,7 +115,8 @@ class Rough(NamedTuple):
 
 def roughly(
     look: Look,
-    answers: Mapping[str, Measurement],
+    counted: Measurement | None,
+    precise: Measurement | None,
     rows: Measurement | None,
     alone: Mapping[float, float],
     *,
@@ -125,20 +126,20 @@ def roughly(
 
     Args:
         look: The column, and what was known of it.
-        answers: The answers on the first grids, by kind, as far as they were asked for.
+        counted: The counts of the cells of the grid, if they were asked for.
+        precise: The counts of precisions, if they were.
         rows: The number of rows; ``None`` if no answer needs it.
         alone: Numbers that many rows share, the most frequent first, and their noisy counts.
         utc: Whether dates without a format have a time zone.
     """
-    known, tables = look.known, {kind: _of_values(answer) for kind, answer in answers.items()}
+    known = look.known
     assert isinstance(known, NumberFacts | DateFacts)
     grid = YEARS if isinstance(known, DateFacts) else POWERS
     stretch, total, density = None, None, None
-    if "grid" in answers:
-        total = _total(answers["grid"], rows)
-        stretch = grid.held(tables["grid"])
+    if counted is not None:
+        total, stretch = _total(counted, rows), grid.held(_of_values(counted))
         density = stretch.density
-    precision = tables.get("precision")
+    precision = None if precise is None else _of_values(precise)
     if isinstance(known, DateFacts):
         found: NumberFacts | DateFacts = _rough_dates(known, stretch, precision, utc)
     else:
