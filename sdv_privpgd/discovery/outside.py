@@ -30,8 +30,6 @@ _MANY = 0.02
 NEARLY_ALL = 0.9
 """The share of rows that surely have none of the declared values, from which on a fit stops."""
 
-_ENDS = "range_min", "range_max"
-
 _SHORT = Fraction(1, 50)
 """Of the whole budget: for the small questions about all short ranges at most, and half for one.
 So, at epsilon 1, a code in an eighth of 2,500 rows is found beside two short ranges."""
@@ -178,32 +176,18 @@ class Fenced:
         high = math.nextafter(after, math.inf) if above else high
         return replace(self.inner, cells=replace(cells, low=low, high=high, cuts=cuts))
 
-    def groups(self, *answers: Measurement) -> Groups:
-        """The numbers of rows beyond the ends and inside, from all answers that have them.
-
-        Each answer has the cells of ``column``, or fewer between the same ends. Their noise is
-        independent, so they are averaged by inverse variance.
-        """
-        below, above = (key in self.declared for key in _ENDS)
-        found = []
-        for answer in answers:
-            counts = answer.answer.astype(np.float64)
-            inner = slice(int(below), len(counts) - 1 - int(above))
-            apart = np.delete(counts, np.arange(len(counts))[inner])
-            size = len(counts) - len(apart)
-            found.append(
-                (
-                    NoisyTable(apart, answer.stddev**2),
-                    NoisyTable(counts[inner].sum(keepdims=True), size * answer.stddev**2),
-                )
-            )
-        apart, within = (averaged(tables) for tables in zip(*found, strict=True))
+    def groups(self, answer: Measurement) -> Groups:
+        """The numbers of rows beyond the ends and inside, of the cells of ``column``."""
+        below, above = ("range_min" in self.declared), ("range_max" in self.declared)
+        counts, variance = answer.answer.astype(np.float64), answer.stddev**2
+        inner = slice(int(below), len(counts) - 1 - int(above))
+        apart = np.delete(counts, np.arange(len(counts))[inner]).tolist()
         return Groups(
-            beyond=dict(zip(self.declared, apart.counts.tolist()[:-1], strict=True)),
-            missing=float(apart.counts[-1]),
-            stddev=math.sqrt(apart.variance),
-            within=float(within.counts[0]),
-            within_stddev=math.sqrt(within.variance),
+            beyond=dict(zip(self.declared, apart[:-1], strict=True)),
+            missing=apart[-1],
+            stddev=answer.stddev,
+            within=float(counts[inner].sum()),
+            within_stddev=math.sqrt(variance * counts[inner].size),
         )
 
     def seen(self, answer: Measurement) -> tuple[np.ndarray, NoisyTable]:

@@ -13,8 +13,8 @@ post-processing. The table is passed on unseen.
 """
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
@@ -138,23 +138,34 @@ def discover(
     rough = {name: seen.rough.get(name, Rough(look.known)) for name, look in measured.items()}
     rough, left = _closer(table, rough, measured, books, left, known, progress)
     stddev = _noise(left / max(len(measured), 1), books)
-    second = _SecondLook.at(rough, measured, short, stddev)
-    if not second.columns:
+    fine = {
+        name: fenced(_fine(name, each.cut(stddev)), measured[name].known, each.known)
+        for name, each in rough.items()
+    }
+    whole = {name: fenced_whole(name, each) for name, each in short.items()}
+    # One number without a precision has no room beyond it.
+    apart = {name: each for name, each in whole.items() if each.declared}
+    fences = {**fine, **apart}
+    if not fences:
         return Discovery(facts, doubts)
-    schema = Schema(second.columns)
+    schema = Schema(tuple(each.column for each in fences.values()))
     asker = known.asking(lambda: table.curator(schema, books, progress=progress), books)
-    answers = _fine_answers(asker, second, left, books.ledger.budget, progress)
+    paid = books.ledger.budget * part_for_short(len(apart))
+    counted = _counted(asker, fine, left, FINE_GRIDS, progress)
+    answers = {**counted, **_counted(asker, apart, paid, BEYOND, progress)}
     rows, domain = table.known_rows(books.ledger.adjacency), schema.domain()
-    total = estimate_total(domain, answers.all) if rows is None else Total(max(rows, 1.0), 0.0)
-    groups = {name: each.groups(*answers.of(name)) for name, each in second.fences.items()}
+    total = (
+        estimate_total(domain, [*answers.values()]) if rows is None else Total(max(rows, 1.0), 0.0)
+    )
+    groups = {name: each.groups(answers[name]) for name, each in fences.items()}
     likely = {name: each.given(total) for name, each in groups.items()}
     clear = {name: each.clear for name, each in likely.items()}
-    for name, each in second.fences.items():
+    for name, each in fences.items():
         said = each.sentences(likely[name], total)
         if said:
             doubts[name] = " ".join([*([doubts[name]] if name in doubts else []), *said])
     for name, look in measured.items():
-        answer, fence = answers.fine[name], second.fences[name]
+        answer, fence = answers[name], fences[name]
         facts[name] = (
             frequencies(look.known, answer)
             if isinstance(look.known, CategoryFacts)
@@ -166,14 +177,13 @@ def discover(
                 groups[name].held(total) if look.has_range else None,
             )
         )
-    beyond = [each.beyond(groups[name], clear[name]) for name, each in second.fences.items()]
-    fine = list(answers.fine.values())
+    beyond = [each.beyond(groups[name], clear[name]) for name, each in fences.items()]
     return Discovery(
         facts,
         doubts,
-        estimate_total(domain, fine).value if fine else None,
+        estimate_total(domain, [*counted.values()]).value if counted else None,
         tuple(each for each in beyond if each is not None),
-        frozenset(name for name in second.short if likely[name].is_inside),
+        frozenset(name for name in apart if likely[name].is_inside),
     )
 
 
@@ -221,11 +231,9 @@ def _closer(
             return rough, budget
         schema = Schema(tuple(each.column for each in asked.values()))
         asker = known.asking(partial(table.curator, schema, books), books)
-        queries = [MarginalQuery((name,)) for name in asked]
         part = min(part, Fraction(_squared(books), enough**2)) * len(asked)
         budget -= part
-        answers = asker.measure(queries, part, what=CLOSER, progress=progress)
-        for name, answer in zip(asked, answers, strict=True):
+        for name, answer in _counted(asker, asked, part, CLOSER, progress).items():
             rough[name] = rough[name].seen(*asked[name].seen(answer))
 
 
@@ -252,82 +260,15 @@ def _next_look(
     return found if found.inner.num_values > before else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _SecondLook:
-    """What is counted of columns on fine cells, and beyond short ranges.
-
-    Attributes:
-        fine: The columns on their fine cells, with what lies beyond.
-        short: The columns with a short range, in three groups.
-    """
-
-    fine: Mapping[str, Fenced]
-    short: Mapping[str, Fenced]
-
-    @classmethod
-    def at(
-        cls,
-        rough: Mapping[str, Rough],
-        looks: Mapping[str, Look],
-        short: Mapping[str, ColumnFacts],
-        stddev: float,
-    ) -> "_SecondLook":
-        whole = {name: fenced_whole(name, facts) for name, facts in short.items()}
-        return cls(
-            fine={
-                name: fenced(_fine(name, each.cut(stddev)), looks[name].known, each.known)
-                for name, each in rough.items()
-            },
-            # One number without a precision has no room beyond it.
-            short={name: each for name, each in whole.items() if each.declared},
-        )
-
-    @property
-    def fences(self) -> dict[str, Fenced]:
-        """All of these columns."""
-        return {**self.fine, **self.short}
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """As they are counted."""
-        return tuple(each.column for each in self.fences.values())
-
-
-class _SecondAnswers(NamedTuple):
-    """The counts of the second look, by column: of fine cells and three groups."""
-
-    fine: dict[str, Measurement]
-    short: dict[str, Measurement]
-
-    @property
-    def all(self) -> list[Measurement]:
-        return [answer for each in self for answer in each.values()]
-
-    def of(self, name: str) -> list[Measurement]:
-        """All counts of a column."""
-        return [each[name] for each in self if name in each]
-
-
-def _fine_answers(
-    asker: Asker, second: _SecondLook, budget: Fraction, whole: Fraction, progress: Progress
-) -> _SecondAnswers:
-    """The counts of the second look.
-
-    Each column that is looked into has the same part of the budget. What lies beyond short ranges
-    is paid from the ``whole`` one.
-    """
-
-    def counted(names: Iterable[str], paid: Fraction, what: str) -> dict[str, Measurement]:
-        queries = [MarginalQuery((name,)) for name in names]
-        if not queries:
-            return {}
-        found = asker.measure(queries, paid, what=what, progress=progress)
-        return dict(zip(names, found, strict=True))
-
-    return _SecondAnswers(
-        counted(second.fine, budget, FINE_GRIDS),
-        counted(second.short, whole * part_for_short(len(second.short)), BEYOND),
-    )
+def _counted(
+    asker: Asker, names: Collection[str], mu_squared: Fraction, what: str, progress: Progress
+) -> dict[str, Measurement]:
+    """The counts of the cells of some columns, of equal parts of the budget."""
+    if not names:
+        return {}
+    queries = [MarginalQuery((name,)) for name in names]
+    found = asker.measure(queries, mu_squared, what=what, progress=progress)
+    return dict(zip(names, found, strict=True))
 
 
 def _doubt(name: str, known: ColumnFacts) -> str:
