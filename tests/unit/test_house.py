@@ -4,11 +4,11 @@ import pytest
 from house import circles, floors, lines_of_code, measured
 
 MOST = {
-    "package lines": 57_293,
-    "package lines of code": 37_690,
-    "package files": 380,
-    "test lines": 49_526,
-    "constants": 458,
+    "package lines": 56_836,
+    "package lines of code": 37_441,
+    "package files": 378,
+    "test lines": 49_456,
+    "constants": 416,
     "floors": 15,
     "circles": 0,
     "arrows": 120,
