@@ -40,8 +40,8 @@ LIGHT = 1e-6
 the largest one at least."""
 
 MANY = 8
-"""One of so many parts of all rows is worth a closer look, and cut into as many parts, at least. A
-cell is made for one number, such as 999, if the next one is so many times as wide."""
+"""Two of so many parts of all rows in one cell are worth a closer look, in which each part is cut
+into as many. A cell is made for one number, such as 999, if another is so many times as wide."""
 
 _ABOUT_ZERO = float(np.abs(SignedPowers().edges).min())
 """Smaller numbers are as good as zero beside others: a cell of them stays whole."""
@@ -216,7 +216,7 @@ class Density:
             cell = int(np.searchsorted(self.edges, number, side="right")) - 1
             counts[min(max(cell, 0), counts.size - 1)] -= held
         rows = max(rows - sum(alone.values()), 1.0)
-        is_cut = (counts > rows / MANY) & (counts > CLEAR * noise)
+        is_cut = (counts > 2 * rows / MANY) & (counts > CLEAR * noise)
         is_cut &= (self.edges[:-1] < -_ABOUT_ZERO) | (self.edges[1:] > _ABOUT_ZERO)
         if not is_cut.any():
             return None
