@@ -41,9 +41,17 @@ def starts_of(column: Column) -> list[float] | list[int]:
 
 
 def edges_of(column: Column) -> np.ndarray:
-    """Where the cells begin and the last one ends, float64, of dates in nanoseconds since 1970."""
-    last = range_of(column, (0, column.num_values - 1))[1]
-    return np.array([*starts_of(column), float(last)], dtype=np.float64)
+    """Where the cells begin, and where the next one would, float64, of dates in nanoseconds."""
+    cells = column.cells
+    if isinstance(cells, Interval):
+        return np.append(cells.edges[: len(cells)], cells.edges[-1])
+    assert isinstance(cells, Ticks)
+    ticks, unit = np.append(cells.starts, cells.last + 1), column.unit
+    if unit is None:
+        return ticks / 10.0 ** (column.decimal_places or 0)
+    if unit in ("M", "Y"):
+        ticks, unit = ticks.astype(f"datetime64[{unit}]").astype("datetime64[D]").astype(int), "D"
+    return ticks * float(np.timedelta64(1, unit) / np.timedelta64(1, "ns"))
 
 
 def range_of(column: Column, ends: tuple[int, int]) -> tuple[Number, Number]:

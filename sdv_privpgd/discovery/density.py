@@ -157,11 +157,12 @@ class Density:
         first = int(self.of_cell[reach - 1]) + 1
         while first < sums.size:
             scores = self._scores_from(first)
-            if scores.max() <= HINT:
+            hinted = np.flatnonzero(scores > norm.isf(norm.sf(HINT) / scores.size))
+            if not hinted.size:
                 break
-            if scores[-1] > HINT and scores[:-1].max(initial=0.0) <= HINT:
+            if hinted[0] == scores.size - 1:
                 return self._block_end(first + int(np.cumsum(sums[first:]).argmax()) + 1)
-            first += 2 ** int(np.flatnonzero(scores > HINT)[0])
+            first += 2 ** int(hinted[0])
             reach = self._block_end(min(first, sums.size))
         return reach
 

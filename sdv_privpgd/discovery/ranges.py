@@ -86,7 +86,7 @@ class Rough(NamedTuple):
         facts = self.known
         assert isinstance(facts, NumberFacts | DateFacts)
         grid = YEARS if isinstance(facts, DateFacts) else POWERS
-        low, high = map(float, facts.ends)
+        low, high = edges_of(column_of("", facts))[[0, -1]]
         even = np.linspace(low, high, USUAL_BINS + 1)[1:-1]
         cuts = [
             each for each in sorted({*even.tolist(), *grid.edges.tolist()}) if low < each < high
@@ -146,7 +146,7 @@ def roughly(
         is_tiny = density is not None and density.is_tiny
         found = _rough_numbers(known, stretch, precision, is_tiny)
     if density is not None:
-        density = density.within(*map(float, found.ends))
+        density = density.within(*edges_of(column_of(look.name, found))[[0, -1]])
     is_open = known.low is None and known.high is None
     is_clear = stretch is None or stretch.is_clear
     return Rough(found, is_clear, density, total if is_open else None, alone)
@@ -297,7 +297,7 @@ def _cut_dates(facts: DateFacts, density: Density, stddev: float) -> list[int]:
     column = column_of("", facts)
     assert isinstance(column.cells, Ticks)
     assert column.unit is not None
-    edges = to_ticks(density.edges.astype(np.int64), column.unit)
+    edges = to_ticks(np.minimum(density.edges, float(LATEST)).astype(np.int64), column.unit)
     edges[[0, -1]] = first, last = column.cells.first, column.cells.last + 1
     cuts = np.ceil(replace(density, edges=edges).fine_edges(SINGLE, 1.0, stddev)[1:-1])
     days = (int(day.astype(np.int64)) * DAY for day in USUAL_DATES)
