@@ -4,10 +4,10 @@ import pytest
 from house import circles, floors, lines_of_code, measured
 
 MOST = {
-    "package lines": 56_836,
-    "package lines of code": 37_441,
+    "package lines": 56_845,
+    "package lines of code": 37_450,
     "package files": 378,
-    "test lines": 49_456,
+    "test lines": 49_466,
     "constants": 416,
     "floors": 15,
     "circles": 0,
