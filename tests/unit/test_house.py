@@ -7,7 +7,7 @@ MOST = {
     "package lines": 56_845,
     "package lines of code": 37_450,
     "package files": 378,
-    "test lines": 49_466,
+    "test lines": 49_467,
     "constants": 416,
     "floors": 15,
     "circles": 0,
