@@ -134,9 +134,7 @@ def _released(settings: Settings, runs: int, false_alarms: float) -> list[Check]
         *["a person's"] * own,
     ]
     grid = SignedPowers()
-    reading = Reading(
-        name="job", asks=frozenset(["categories"]), cells=grid, groups=(0,) * len(grid)
-    )
+    reading = Reading(name="job", asks=frozenset(["categories"]), cells=grid)
     wide = replace(settings, delta=0.5).ledger(Fraction(1, 4))
     table = PrivateTable({"job": pd.Series(cells, dtype=object)}, bound=wide.bound)
     first = table.first_look([reading], Books(wide))

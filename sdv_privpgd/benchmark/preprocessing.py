@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sdv_privpgd.benchmark.privtree import FINEST, cut_by_privtree
+from sdv_privpgd.benchmark.rare_categories import MANY, merge_rare
 from sdv_privpgd.benchmark.tables import Table, columns_of
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
@@ -22,10 +24,8 @@ from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts
 from sdv_privpgd.columns.merging import Merging
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.discovery.categories import MANY, merge_rare
 from sdv_privpgd.discovery.looks import worth_a_look
 from sdv_privpgd.discovery.plan import discover, reserved_delta
-from sdv_privpgd.discovery.privtree import FINEST, cut_by_privtree
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable

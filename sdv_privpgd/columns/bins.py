@@ -17,9 +17,6 @@ from sdv_privpgd.base.domain import FieldsAlone
 BELOW_ONE = np.nextafter(1.0, 0.0)
 """The largest position."""
 
-EDGES_OF_YEARS = (1800.0, 1900.0, 2030.0, 2100.0)
-"""Further edges of the grid of numbers: most columns between 1024 and 4096 are of years."""
-
 
 @dataclass(frozen=True)
 class Categories(FieldsAlone):
@@ -145,7 +142,10 @@ class _Reals:
     @cached_property
     def largest(self) -> np.ndarray:
         """The largest float64 number of each cell."""
-        return np.append(np.nextafter(self.edges[1:-1], -np.inf), self.edges[-1])
+        before = np.nextafter(self.edges[1:], -np.inf)
+        if len(before) and before[-1] == self.edges[-2]:  # the last cell is one number
+            return before
+        return np.append(before[:-1], self.edges[-1])
 
     def locate(self, reals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The codes and positions of float64 numbers; those outside go to the nearest inside."""
@@ -165,7 +165,7 @@ class _Reals:
     @property
     def ends(self) -> tuple[float, float]:
         """The lowest and the highest number."""
-        return float(self.edges[0]), float(self.edges[-1])
+        return float(self.edges[0]), float(self.largest[-1])
 
     def shares(self, low: float, high: float) -> np.ndarray:
         """The share of each cell's width that lies in the range; 1 for a single number in it."""
@@ -174,6 +174,7 @@ class _Reals:
             return np.zeros(len(self))
         if low == high:
             return (np.arange(len(self)) == self.locate(np.array([low]))[0]).astype(np.float64)
+        high = self.edges[-1] if high == self.ends[1] else high
         overlaps = np.minimum(self.edges[1:], high) - np.maximum(self.edges[:-1], low)
         return np.maximum(overlaps, 0) / self._widths
 
@@ -197,7 +198,8 @@ class Interval(_Reals, FieldsAlone):
     """Cells of equal width of the real numbers from ``low`` to ``high``.
 
     There are ``num_bins`` cells, or fewer if float64 has no numbers left between two edges. With
-    ``cuts``, ascending and inside the range, these are the inner edges instead.
+    ``cuts``, ascending and inside the range, these are the inner edges instead; at ``high`` a cell
+    begins that holds this number alone.
     """
 
     low: float
@@ -209,7 +211,8 @@ class Interval(_Reals, FieldsAlone):
     def edges(self) -> np.ndarray:
         """The strictly increasing edges, float64; a single one if the range is one number."""
         if self.cuts:
-            return np.array((self.low, *self.cuts, self.high))
+            last = max(self.high, float(np.nextafter(self.cuts[-1], np.inf)))
+            return np.array((self.low, *self.cuts, last))
         inner = np.arange(1, self.num_bins) / self.num_bins
         edges = np.clip(self.low + (self.high - self.low) * inner, self.low, self.high)
         return np.unique(np.concatenate(([self.low], edges, [self.high])))
@@ -219,12 +222,12 @@ class Interval(_Reals, FieldsAlone):
 class SignedPowers(_Reals, FieldsAlone):
     """A grid for numbers about which nothing is known: powers of two of both signs, and zero.
 
-    The powers go from 2**-20 to 2**62. Everything smaller than 2**-20 shares one cell with zero.
-    Between them lie ``EDGES_OF_YEARS``.
+    Everything smaller than 2**-20 shares one cell with zero. A cell is of years: most columns
+    between 1024 and 4096 are.
     """
 
     @cached_property
     def edges(self) -> np.ndarray:
         """The strictly increasing edges, float64."""
-        powers = 2.0 ** np.arange(-20, 63)
-        return np.sort(np.concatenate((-powers, powers, EDGES_OF_YEARS)))
+        powers = 2.0 ** np.array([-20, 0, 3, 7, 10, 14, 20, 31, 62])
+        return np.sort(np.concatenate((-powers, powers, (1800.0, 2100.0))))

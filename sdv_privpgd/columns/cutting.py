@@ -113,7 +113,7 @@ def _numbers(facts: NumberFacts, num_bins: int) -> dict[str, Any]:
     exact = [exactly(cut) for cut in facts.cuts or ()]
     if tick is None:
         cuts = [float(cut) for cut in exact]
-        inner = tuple(cut for cut in cuts if cut < float(high))
+        inner = tuple(cut for cut in cuts if cut <= float(high))
         cells = Interval(float(low), float(high), num_bins, inner)
         merging = _merging(cells, cuts, facts.frequencies, num_bins)
         return {**written, "cells": cells, "merging": merging}

@@ -32,10 +32,8 @@ class Reading:
     Attributes:
         name: The column's name.
         asks: Values with their numbers of cells (``categories``, ``numbers``), and codes, one a
-            cell: of the first grid (``grid``), besides of its groups (``coarse``), and of how
-            precise a cell is (``precision``).
+            cell: of the first grid (``grid``), and of how precise a cell is (``precision``).
         cells: Of the first grid, numbers or days since 1970. Missing is the code after the last.
-        groups: The group of each of them. Missing is a group of its own, the last one.
         datetime_format: How dates are written, where that is declared.
         number_format: How numbers are.
     """
@@ -43,7 +41,6 @@ class Reading:
     name: str
     asks: frozenset[str]
     cells: SignedPowers | Ticks
-    groups: tuple[int, ...]
     datetime_format: str | None = None
     number_format: NumberFormat | None = None
 
@@ -53,8 +50,6 @@ class Reading:
         found = {}
         if "grid" in self.asks:
             found["grid"] = len(self.cells) + 1
-        if "coarse" in self.asks:
-            found["coarse"] = max(self.groups) + 2
         if "precision" in self.asks:
             found["precision"] = len(UNITS) + 1 if self._are_dates else MOST_PLACES + 3
         return found
@@ -62,10 +57,7 @@ class Reading:
     def codes(self, series: pd.Series) -> Iterator[np.ndarray]:
         """The codes of a private column's cells, of each kind in ``sizes`` and in its order."""
         if "grid" in self.asks:
-            fine = self._days(series) if self._are_dates else self._powers(series)
-            yield fine
-            if "coarse" in self.asks:
-                yield np.append(self.groups, max(self.groups) + 1)[fine]
+            yield self._days(series) if self._are_dates else self._powers(series)
         if "precision" in self.asks:
             written = self.number_format
             yield (

@@ -40,20 +40,27 @@ def starts_of(column: Column) -> list[float] | list[int]:
     return (starts / 10 ** (column.decimal_places or 0)).tolist()
 
 
-def numbers_at(column: Column) -> np.ndarray:
-    """The smallest number of each cell, of dates in units of their precision."""
+def edges_of(column: Column) -> np.ndarray:
+    """Where the cells begin, and where the next one would, float64, of dates in nanoseconds."""
     cells = column.cells
-    assert isinstance(cells, Interval | Ticks)
-    starts = cells.edges if isinstance(cells, Interval) else cells.starts
-    return np.asarray(starts, dtype=np.float64)[: column.num_values]
+    if isinstance(cells, Interval):
+        return np.append(cells.edges[: len(cells)], cells.edges[-1])
+    assert isinstance(cells, Ticks)
+    ticks, unit = np.append(cells.starts, cells.last + 1), column.unit
+    if unit is None:
+        return ticks / 10.0 ** (column.decimal_places or 0)
+    if unit in ("M", "Y"):
+        ticks, unit = ticks.astype(f"datetime64[{unit}]").astype("datetime64[D]").astype(int), "D"
+    return ticks * float(np.timedelta64(1, unit) / np.timedelta64(1, "ns"))
 
 
 def range_of(column: Column, ends: tuple[int, int]) -> tuple[Number, Number]:
     """The range from one cell to another, of dates in nanoseconds since 1970."""
     first, last = ends
     if isinstance(column.cells, Interval):
-        edges = column.cells.edges
-        return float(edges[first]), float(edges[min(last + 1, len(edges) - 1)])
+        edges, largest = column.cells.edges, float(column.cells.largest[last])
+        is_one = edges[last] == largest  # a cap, which no range goes beyond
+        return float(edges[first]), largest if is_one else float(edges[last + 1])
     assert isinstance(column.cells, Ticks)
     low = int(column.cells.starts[first])
     high = int(column.cells.starts[last] + column.cells.widths[last]) - 1

@@ -1,78 +1,22 @@
 """The categories of a column, and the rare ones that share a code, as noisy counts show them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES
 from sdv_privpgd.columns.facts import CategoryFacts
-from sdv_privpgd.columns.merging import Merging
 from sdv_privpgd.columns.values import Value, in_order
+from sdv_privpgd.discovery.looks import LOOK_SHARE
 from sdv_privpgd.discovery.transcript import Asker
-from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.estimate.support import pooled
-from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
-
-MANY = 100
-"""Attributes with fewer categories keep them all (benchmark paper, appendix A.4.1)."""
-
-RARE = Fraction(2, 1000)
-"""The part of all rows below which a category is rare, there called theta."""
-
-_DEVIATIONS = 3
-"""A category is rare as well if its noisy count is below so many standard deviations."""
-
-_FIRST_SHARE = Fraction(1, 4)
-"""Part of the budget for categories that the first question takes: it is the second that finds the
-rarest ones, and it is for fewer columns."""
+from sdv_privpgd.privacy.queries import Measurement
 
 Values = dict[str, list[tuple[Value | None, int]]]
 """Of some columns: values and their noisy counts."""
-
-
-def merge_rare(
-    curator: Curator,
-    num_categories: Mapping[str, int],
-    mu_squared: Fraction,
-    *,
-    progress: Progress = silent,
-) -> dict[str, Merging]:
-    """For each attribute with many categories those that share a code, and have the last one.
-
-    Chen et al. 2025 (the benchmark paper), Algorithm 1: the categories of which fewer rows are
-    counted than 0.2 % of all, or than three standard deviations of the noise. The attributes are
-    counted together, which is an equal share of the budget for each. All declared categories are
-    counted, where that paper's code counts those that occur, which tells which ones do not.
-    Values are drawn evenly from the merged code.
-
-    Privacy: ``mu_squared`` in all, charged by the curator; nothing if no attribute has many.
-
-    Args:
-        curator: Of a table whose attributes have a code for each category.
-        num_categories: For each attribute to look at how many of its first codes are categories.
-        mu_squared: For all attributes together.
-        progress: Told of the measurements.
-    """
-    names = [name for name, number in num_categories.items() if number >= MANY]
-    answers = curator.measure(
-        [MarginalQuery((name,)) for name in names],
-        mu_squared,
-        what="categories of columns that have many",
-        progress=progress,
-    )
-    found = {}
-    for name, answer in zip(names, answers, strict=True):
-        counts = answer.answer[: num_categories[name]]
-        least = max(float(RARE) * float(counts.sum()), _DEVIATIONS * answer.stddev)
-        is_kept = counts >= least
-        codes = np.where(is_kept, np.cumsum(is_kept) - 1, is_kept.sum())
-        found[name] = Merging(tuple(codes.tolist()), (1.0,) * len(codes))
-    return found
 
 
 def found_categories(
@@ -85,23 +29,24 @@ def found_categories(
     """Returns values of columns that many rows have, with noisy counts, and what it cost. Public.
 
     A first question finds the most frequent ones. The others are asked for with less noise where
-    rows are left that have none of the values found, which is where budget is worth most.
+    rows are left that have none of the values found, which is where budget is worth most: it is the
+    second question that finds the rarest ones, and it is for fewer columns.
     """
     if not names:
         return {}, Fraction(0)
-    first = mu_squared * _FIRST_SHARE
+    first = mu_squared * LOOK_SHARE
     found = asker.discover(first, delta, what="categories of undeclared columns", names=names)
     others = [name for name in names if has_others(found[name], asker.stddev, rows)]
     if not others:
         return found, first
     what = "rarer categories of undeclared columns"
-    more = asker.discover(second_part(mu_squared), delta, what=what, names=others)
+    more = asker.discover(rarest_part(mu_squared), delta, what=what, names=others)
     return found | {name: [*found[name], *more[name]] for name in others}, mu_squared
 
 
-def second_part(mu_squared: Fraction) -> Fraction:
+def rarest_part(mu_squared: Fraction) -> Fraction:
     """Returns what the second question has of the budget for categories."""
-    return mu_squared * (1 - _FIRST_SHARE)
+    return mu_squared * (1 - LOOK_SHARE)
 
 
 def has_others(
@@ -148,5 +93,5 @@ def categories(known: CategoryFacts, found: list[tuple[Value | None, int]]) -> C
 def frequencies(known: CategoryFacts, answer: Measurement) -> CategoryFacts:
     """The frequency of each declared category, with little noise."""
     counts = answer.answer[: len(known.values or ())].astype(np.float64)
-    held = pooled(NoisyTable(counts, answer.stddev**2)).tolist()
+    held = pooled(counts, np.full(counts.size, answer.stddev**2)).tolist()
     return CategoryFacts(is_ordered=known.is_ordered, frequencies=tuple(held))

@@ -1,115 +1,157 @@
 """The first look of discovery: what is asked of columns of which little is known. Public."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from typing import NamedTuple
 
 from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.columns.facts import DateFacts, NumberFacts
 from sdv_privpgd.columns.readings import Reading, attribute_of
 from sdv_privpgd.columns.values import Value
-from sdv_privpgd.discovery.categories import Values
+from sdv_privpgd.discovery.categories import Values, found_categories, rarest_part
+from sdv_privpgd.discovery.density import CLEAR
 from sdv_privpgd.discovery.grids import POWERS, YEARS
 from sdv_privpgd.discovery.looks import Look
 from sdv_privpgd.discovery.ranges import Rough, roughly
-from sdv_privpgd.discovery.transcript import Asker
+from sdv_privpgd.discovery.transcript import Transcript
+from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
+from sdv_privpgd.privacy.thresholding import threshold_for
 
-_PARTS = {"categories": 4, "coarse": 2, "grid": 2, "numbers": 2, "precision": 1, "rows": 1}
-"""How the look's budget is divided. A precision and the number of rows are hard to miss."""
+SIZES = "sizes of numbers and dates"
+"""What the ledger says of the counts of the first grids."""
+
+_PARTS = {"categories": 4, "grid": 4, "numbers": 2, "precision": 1}
+"""How a column's budget is divided; the number of rows has one part of all columns. A precision and
+that number are hard to miss."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class FirstLook:
-    """What is asked of all columns.
+class Seen(NamedTuple):
+    """What the first look found. Public.
 
     Attributes:
-        looks: What is known of each column, and what is to be found.
-        aware: The columns whose dtype says that dates have a time zone.
+        rough: Of numbers and dates.
+        categories: The values of columns of categories, and their noisy counts.
+        cost: What all questions but those about categories have cost.
+        for_categories: What these have cost.
     """
 
-    looks: Mapping[str, Look]
-    aware: frozenset[str]
+    rough: dict[str, Rough]
+    categories: Values
+    cost: Fraction
+    for_categories: Fraction
 
-    @classmethod
-    def at(cls, table: PrivateTable, looks: Mapping[str, Look]) -> "FirstLook":
-        """The look at the columns of a table, of which it sees what their dtypes say in public."""
-        return cls(looks=looks, aware=frozenset(name for name in looks if table.is_aware(name)))
 
-    @property
-    def readings(self) -> list[Reading]:
-        """What is to be read of each column."""
-        return [_reading_of(look) for look in self.looks.values()]
+def first_look(
+    table: PrivateTable,
+    looks: Mapping[str, Look],
+    books: Books,
+    mu_squared: Fraction,
+    more: Fraction,
+    delta: Fraction,
+    *,
+    transcript: Transcript,
+    require: Callable[[Values], None] | None,
+    progress: Progress,
+) -> Seen:
+    """What little is known of columns after a first look at all of them. Public.
 
-    def rows(self, asker: Asker, mu_squared: Fraction) -> Measurement | None:
-        """The number of rows, where it says something. Public."""
-        if not self._asks_rows:
-            return None
-        part = mu_squared / self._parts(asker.adjacency) * _PARTS["rows"]
-        (rows,) = asker.measure([CountQuery()], part, what="number of rows")
-        return rows
+    Privacy: ``mu_squared`` at most, and ``more`` for categories; what a column does not ask for is
+    left for closer looks. Whoever may ``require`` something of the categories is told of them.
+    """
+    readings = [_reading_of(look) for look in looks.values()]
+    asker = transcript.asking(lambda: table.first_look(readings, books, progress), books)
+    asks, asks_rows, rows_cost, part = _asked(looks, mu_squared, asker.adjacency)
 
-    def numbers(self, asker: Asker, mu_squared: Fraction, delta: Fraction) -> Values:
-        """The frequent values of numbers. Public."""
-        names, part = self.part("numbers", mu_squared, asker.adjacency)
-        what = "numbers that many rows share"
-        return asker.discover(part, delta, what=what, names=names) if names else {}
-
-    def part(
-        self, kind: str, mu_squared: Fraction, adjacency: Adjacency
-    ) -> tuple[list[str], Fraction]:
-        """Returns the columns that are asked for something, and their part of the look's budget."""
-        names = [name for name, look in self.looks.items() if kind in look.asks]
-        return names, mu_squared / self._parts(adjacency) * _PARTS[kind] * len(names)
-
-    def measured(
-        self,
-        asker: Asker,
-        mu_squared: Fraction,
-        kinds: tuple[str, ...],
-        what: str,
-        progress: Progress,
-    ) -> dict[tuple[str, str], Measurement]:
-        """The answers on grids of some kinds, of equal parts, by kind and column. Public."""
-        parts = {kind: self.part(kind, mu_squared, asker.adjacency) for kind in kinds}
-        asked = [(kind, name) for kind, (names, _) in parts.items() for name in names]
-        if not asked:
+    def counted(kind: str, what: str) -> dict[str, Measurement]:
+        names = asks[kind]
+        if not names:
             return {}
-        part = sum((own for _, own in parts.values()), Fraction(0))
-        queries = [MarginalQuery((attribute_of(*each),)) for each in asked]
-        answers = asker.measure(queries, part, what=what, progress=progress)
-        return dict(zip(asked, answers, strict=True))
+        queries = [MarginalQuery((attribute_of(kind, name),)) for name in names]
+        own = part * _PARTS[kind] * len(names)
+        answers = asker.measure(queries, own, what=what, progress=progress)
+        return dict(zip(names, answers, strict=True))
 
-    def rough(
-        self,
-        answers: Mapping[tuple[str, str], Measurement],
-        rows: Measurement | None,
-        numbers: Values,
-    ) -> dict[str, Rough]:
-        """What the answers say of each number and date. Public."""
-        return {
-            name: roughly(
-                look,
-                {kind: answers[kind, name] for kind in look.asks if (kind, name) in answers},
-                rows,
-                _most_frequent(numbers.get(name, [])),
-                utc=name in self.aware,
-            )
-            for name, look in self.looks.items()
-            if isinstance(look.known, NumberFacts | DateFacts)
-        }
-
-    @property
-    def _asks_rows(self) -> bool:
-        return any(
-            look.asks & {"categories", "coarse", "precision"} for look in self.looks.values()
+    rows = None
+    if asks_rows:
+        (rows,) = asker.measure([CountQuery()], part, what="number of rows")
+    own = part * _PARTS["categories"] * len(asks["categories"]) + more
+    categories, for_categories = found_categories(asker, asks["categories"], own, delta, rows)
+    if require is not None and categories:
+        require(categories)
+    numbers: Values = {}
+    if names := asks["numbers"]:
+        what, own = "numbers that many rows share", part * _PARTS["numbers"] * len(names)
+        numbers = asker.discover(own, delta, what=what, names=names)
+    grids, precisions = (
+        counted("grid", SIZES),
+        counted("precision", "precisions of numbers and dates"),
+    )
+    rough = {
+        name: roughly(
+            look,
+            grids.get(name),
+            precisions.get(name),
+            rows,
+            _most_frequent(numbers.get(name, [])),
+            utc=table.is_aware(name),
         )
+        for name, look in looks.items()
+        if isinstance(look.known, NumberFacts | DateFacts)
+    }
+    kinds = [kind for kind in _PARTS if kind != "categories"]
+    cost = part * (rows_cost + sum(_PARTS[kind] * len(asks[kind]) for kind in kinds))
+    return Seen(rough, categories, cost, for_categories)
 
-    def _parts(self, adjacency: Adjacency) -> int:
-        """How many parts the look has."""
-        rows = CountQuery().l2_sensitivity_squared(adjacency) * self._asks_rows
-        return rows + sum(_PARTS[kind] for look in self.looks.values() for kind in look.asks)
+
+class _Asked(NamedTuple):
+    """What a first look asks of which columns, and one part of its budget."""
+
+    asks: dict[str, list[str]]
+    asks_rows: bool
+    rows_cost: int
+    part: Fraction
+
+
+def _asked(looks: Mapping[str, Look], mu_squared: Fraction, adjacency: Adjacency) -> _Asked:
+    asks = {kind: [name for name, look in looks.items() if kind in look.asks] for kind in _PARTS}
+    asks_rows = any(asks[kind] for kind in ("categories", "grid", "precision"))
+    of_numbers = sum(_PARTS.values()) - _PARTS["categories"]
+    rows_cost = CountQuery().l2_sensitivity_squared(adjacency) * asks_rows
+    parts = (
+        rows_cost
+        + _PARTS["categories"] * len(asks["categories"])
+        + of_numbers * (len(looks) - len(asks["categories"]))
+    )
+    return _Asked(asks, asks_rows, rows_cost, mu_squared / max(parts, 1))
+
+
+def least_rows(
+    looks: Mapping[str, Look],
+    ledger: PrivacyLedger,
+    mu_squared: Fraction,
+    more: Fraction,
+    delta: Fraction,
+) -> dict[str, int]:
+    """Returns how many rows must share a category, or lie in a range, for it to be found. Public.
+
+    It follows from noise and threshold of such a look. Of columns of which a range or categories
+    are declared nothing is said.
+    """
+    asks, _, _, part = _asked(looks, mu_squared, ledger.adjacency)
+    counted, found = ledger.rows_counted, {}
+    square = MarginalQuery(("",)).l2_sensitivity_squared(ledger.adjacency) * counted**2
+    if names := asks["categories"]:
+        own = rarest_part(part * _PARTS["categories"] * len(names) + more)
+        stddev = stddev_for(square * ledger.units**2 * len(names), own)
+        shape = len(names), ledger.rows_per_person, ledger.adjacency, counted * ledger.units
+        found = dict.fromkeys(names, math.ceil(threshold_for(stddev, delta, *shape) / ledger.units))
+    stddev = stddev_for(square, part * _PARTS["grid"]) if asks["grid"] else 0.0
+    found |= dict.fromkeys(asks["grid"], math.ceil(CLEAR * stddev))
+    return {name: rows for name, rows in found.items() if looks[name].known.lacks_domain}
 
 
 def _most_frequent(found: list[tuple[Value | None, int]]) -> dict[float, float]:
@@ -124,7 +166,6 @@ def _reading_of(look: Look) -> Reading:
         name=look.name,
         asks=look.asks,
         cells=grid.cells,
-        groups=grid.groups,
         datetime_format=getattr(look.known, "datetime_format", None),
         number_format=getattr(look.known, "number_format", None),
     )

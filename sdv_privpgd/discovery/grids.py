@@ -1,99 +1,88 @@
 """The grids on which columns are searched for their rows if nothing is known of them. Public.
 
-A grid is fine where people's numbers and dates usually lie. Its cells form groups, which a small
-table can tell apart. Each group has a price: the evidence it takes to believe that rows lie there.
+Their few cells are narrow where people's numbers and dates usually lie. Each has a price: the
+evidence it takes to believe that rows lie there.
 """
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from sdv_privpgd.columns.bins import SignedPowers, Ticks
 from sdv_privpgd.columns.dates import EARLIEST, LATEST
+from sdv_privpgd.discovery.density import CLEAR, HINT, Density
+from sdv_privpgd.estimate.noisy_tables import NoisyTable
 
-DAY = 86_400 * 10**9
+DAY = int(np.timedelta64(1, "D") / np.timedelta64(1, "ns"))
 """Nanoseconds of a day."""
 
-_USUAL, _RARE, _STRANGE = 3.0, 7.0, 11.0
-"""Nats of evidence: 3 are 2.4 standard deviations of noise, 11 are 4.7."""
 
+class Stretch(NamedTuple):
+    """Where rows may lie on a grid.
 
-Cells = TypeVar("Cells", SignedPowers, Ticks)
+    Attributes:
+        low: Where the first cell that may hold rows begins, of dates in nanoseconds.
+        high: Where the last one ends.
+        is_clear: Whether there clearly were any rows.
+        density: Of all cells of the grid.
+    """
+
+    low: float
+    high: float
+    is_clear: bool
+    density: Density
 
 
 @dataclass(frozen=True)
-class Grid(Generic[Cells]):
-    """Fine cells, the group of each, and the evidence that each group takes.
-
-    A code of the fine grid is a cell, a code of the coarse grid a group; missing is the last code.
+class Grid:
+    """The cells of a grid, and the evidence that each takes.
 
     Attributes:
-        cells: The fine cells.
-        groups: The group of each cell, ascending without gaps.
-        dearness: The evidence, in nats, that it takes to believe that a group holds rows.
+        cells: The cells.
+        edges: Where they begin and the last one ends, of dates in nanoseconds.
+        usual: The ends of where most columns lie: a hint of rows is enough.
+        rare: Those of where few do. Beyond them rows must be clear.
     """
 
-    cells: Cells
-    groups: tuple[int, ...]
-    dearness: tuple[float, ...]
+    cells: SignedPowers | Ticks
+    edges: np.ndarray
+    usual: tuple[float, float]
+    rare: tuple[float, float]
+
+    def held(self, noisy: NoisyTable) -> Stretch:
+        """Finds the run of cells that has the most evidence beyond what it takes.
+
+        Evidence is the square of the standard deviations that a count is. Where nothing is clear it
+        is the run of all usual cells.
+        """
+        density = Density.of(self.edges, noisy)
+        if not density.is_clear:
+            return Stretch(*self.usual, False, density)
+        evidence = np.maximum(noisy.counts, 0.0) ** 2 / noisy.variance
+        is_usual, is_rare = (
+            (self.edges[:-1] >= low) & (self.edges[1:] <= high)
+            for low, high in (self.usual, self.rare)
+        )
+        price = np.where(is_usual, HINT**2 / 2, np.where(is_rare, HINT * CLEAR, CLEAR**2))
+        before = np.append(0.0, np.cumsum(evidence - price))
+        gains = np.triu(before - before[:, None], 1)
+        first, end = np.unravel_index(gains.argmax(), gains.shape)
+        return Stretch(float(self.edges[first]), float(self.edges[end]), True, density)
 
 
-def _grouped(cells: Cells, starts: np.ndarray, groups: dict) -> Grid[Cells]:
-    """The grid whose groups begin at the cells that start at the keys of ``groups``."""
-    begun = np.isin(starts, list(groups))
-    begun[0] = True
-    return Grid(cells, tuple((np.cumsum(begun) - 1).tolist()), tuple(groups.values()))
-
-
-def _powers() -> Grid[SignedPowers]:
-    cells = SignedPowers()
-    groups = {
-        -(2.0**62): _STRANGE,
-        -(2.0**31): _STRANGE,
-        -(2.0**20): _RARE,
-        -(2.0**10): _RARE,
-        -1.0: _RARE,
-        -(2.0**-20): _USUAL,  # zero
-        2.0**-20: _USUAL,
-        1.0: _USUAL,
-        2.0**3: _USUAL,
-        2.0**7: _USUAL,
-        2.0**10: _USUAL,
-        2.0**14: _USUAL,
-        2.0**20: _RARE,
-        2.0**31: _STRANGE,
-    }
-    return _grouped(cells, cells.edges[:-1], groups)
-
-
-def _days(year: int) -> int:
-    return int(np.datetime64(f"{year:04d}-01-01", "D").astype(np.int64))
-
-
-def _years() -> Grid[Ticks]:
+def _years() -> Grid:
     first, last = EARLIEST // DAY + 1, LATEST // DAY - 1  # all of these days can be bounds
-    years = [*range(1700, 1900, 25), *range(1900, 2040), *range(2040, 2262, 20)]
-    cells = Ticks(first, last, 1, tuple(_days(year) for year in years))
-    groups = {
-        1678: _STRANGE,
-        1900: _RARE,
-        1920: _USUAL,
-        1940: _USUAL,
-        1960: _USUAL,
-        1980: _USUAL,
-        2000: _USUAL,
-        2010: _USUAL,
-        2020: _USUAL,
-        2030: _RARE,
-        2040: _STRANGE,
-    }
-    return _grouped(cells, cells.starts, {_days(year): each for year, each in groups.items()})
+    years = (1900, 1920, 1940, 1960, 1980, 2000, 2010, 2020, 2030, 2040)
+    days = {year: int(np.datetime64(f"{year}-01-01", "D").astype(np.int64)) for year in years}
+    edges = np.array([first, *days.values(), last + 1], dtype=np.float64) * DAY
+    usual, rare = ((float(days[low]) * DAY, float(days[high]) * DAY) for low, high in
+                   ((1920, 2030), (1900, 2040)))  # fmt: skip
+    return Grid(Ticks(first, last, 1, tuple(days.values())), edges, usual, rare)
 
 
-POWERS = _powers()
-"""The grid of numbers: powers of two of both signs, a cell about zero, and some for years."""
+POWERS = Grid(SignedPowers(), SignedPowers().edges, (-(2.0**-20), 2.0**20), (-(2.0**31), 2.0**31))
+"""The grid of numbers: some powers of two of both signs, a cell about zero, and one of years."""
 
 YEARS = _years()
-"""The grid of dates, in days since 1970: years from 1900 to 2039, and longer times before and
-after."""
+"""The grid of dates: decades from 1900 to 2039, and longer times before and after."""

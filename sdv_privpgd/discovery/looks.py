@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from sdv_privpgd.columns.bins import Interval, Ticks
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES, USUAL_BINS, column_of
@@ -13,8 +14,11 @@ from sdv_privpgd.columns.facts import (
     TruthFacts,
 )
 
+LOOK_SHARE = Fraction(1, 4)
+"""Part of what is left for some columns that a look takes before the last one."""
+
 SINGLE = 513
-"""Up to this many whole numbers have a cell each on the second grid."""
+"""About so many cells the fine grid has, and so many whole numbers are not looked at before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +29,8 @@ class Look:
         name: The column's name.
         known: The facts that are known of it.
         asks: The questions of the first look: which values many rows have (``categories``,
-            ``numbers``), in which groups (``coarse``) and cells (``grid``) of the first grid rows
-            lie, and how precise they are (``precision``).
+            ``numbers``), in which cells of the first grid rows lie (``grid``), and how precise they
+            are (``precision``).
     """
 
     name: str
@@ -61,7 +65,7 @@ def look_into(name: str, known: ColumnFacts) -> Look:
     if isinstance(known, CategoryFacts) and known.lacks_domain:
         asks = {"categories"}
     elif isinstance(known, NumberFacts | DateFacts) and known.lacks_domain:
-        asks = {"coarse", "grid", "numbers", *({"precision"} if _lacks_precision(known) else ())}
+        asks = {"grid", "numbers", *({"precision"} if _lacks_precision(known) else ())}
     elif isinstance(known, NumberFacts | DateFacts):
         asks = _of_declared(name, known)
     if isinstance(known, DateFacts):
@@ -82,16 +86,16 @@ def _is_shapeless(name: str, facts: ColumnFacts, num_bins: int) -> bool:
 
 
 def _of_declared(name: str, known: NumberFacts | DateFacts) -> set[str]:
-    """The questions about a declared range: a wide one is looked into twice.
+    """The questions about a declared range: closer looks find where in it rows lie.
 
-    A narrow one has cells that are fine enough at once. Whether it is narrow is not known if its
-    precision is not.
+    They show single values of a narrow one. Whether it is narrow is not known if its precision is
+    not.
     """
     if isinstance(known, NumberFacts) and _lacks_precision(known):
-        return {"precision", "grid", "numbers"}
+        return {"precision", "numbers"}
     cells = column_of(name, known).cells
     is_wide = not isinstance(cells, Ticks) or cells.last - cells.first >= SINGLE
-    return {"grid", "numbers"} if is_wide else set()
+    return {"numbers"} if is_wide else set()
 
 
 def _lacks_precision(known: NumberFacts | DateFacts) -> bool:

@@ -19,33 +19,20 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.wording import words_of
-from sdv_privpgd.discovery.bounds import range_of, starts_of
-from sdv_privpgd.discovery.zoom import Picture
+from sdv_privpgd.discovery.bounds import edges_of
+from sdv_privpgd.discovery.density import CLEAR, HINT
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total, averaged
 from sdv_privpgd.privacy.queries import Measurement
 
-_CLEAR = 4.0
-"""Rows lie outside if their count is this many standard deviations of the noise."""
-
 _MANY = 0.02
-"""The share of all rows beyond an end that is worth a word."""
+"""The share of all rows beyond an end that is worth a word; half of that is, of an error."""
 
-NEARLY_ALL, _MOST = 0.9, 0.5
-"""The share of rows that surely have none of the declared values, from which on a fit stops; and
-the share of all rows that must lie outside a range."""
+NEARLY_ALL = 0.9
+"""The share of rows that surely have none of the declared values, from which on a fit stops."""
 
-_MAY_BE, _SURELY = 2.0, 3.0
-"""Nearly all rows lie outside if their count may be as many within 2 standard deviations, and is
-that of most rows within 3. A stop costs nothing, and the fit can go on."""
-
-_WORTH_SAYING = 0.01
-"""An error of more of the rows than that (2 standard deviations) is said with a share."""
-
-_ENDS = "range_min", "range_max"
-
-_EACH, _ALL = Fraction(1, 100), Fraction(1, 50)
-"""Of the whole budget: for the small question about a short range, and for all of them at most.
-With a 50th, at epsilon 1, a code in an eighth of 2,500 rows is found beside two short ranges."""
+_SHORT = Fraction(1, 50)
+"""Of the whole budget: for the small questions about all short ranges at most, and half for one.
+So, at epsilon 1, a code in an eighth of 2,500 rows is found beside two short ranges."""
 
 
 class Groups(NamedTuple):
@@ -96,12 +83,12 @@ class Groups(NamedTuple):
     @property
     def is_inside(self) -> bool:
         """Whether some rows surely lie inside."""
-        return self.within > _CLEAR * self.within_stddev
+        return self.within > CLEAR * self.within_stddev
 
     @property
     def clear(self) -> dict[str, float]:
         """The numbers beyond the ends, where there clearly are any."""
-        return {key: rows for key, rows in self.beyond.items() if rows > _CLEAR * self.stddev}
+        return {key: rows for key, rows in self.beyond.items() if rows > CLEAR * self.stddev}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,11 +115,13 @@ class Beyond:
         """
         outside = self._outside(total)
         count, error = float(outside.counts[0]), math.sqrt(outside.variance)
-        missing = max(self.groups.missing - _MAY_BE * self.groups.stddev, 0.0)
-        rows = total.value + _MAY_BE * total.stddev
-        if count + _MAY_BE * error < NEARLY_ALL * (rows - missing):
-            return None
-        if count - _SURELY * error < _MOST * rows:
+        missing = max(self.groups.missing - HINT * self.groups.stddev, 0.0)
+        rows = total.value + HINT * total.stddev
+        # A stop costs nothing, and the fit can go on: they may be nearly all, and are most of all.
+        if (
+            count + HINT * error < NEARLY_ALL * (rows - missing)
+            or 2 * (count - CLEAR * error) < rows
+        ):
             return None
         ends = " and ".join(f"{key}={end!r}" for key, end in self.ends.items())
         wrong = "the year" if self.is_date else "the unit"
@@ -187,40 +176,25 @@ class Fenced:
         high = math.nextafter(after, math.inf) if above else high
         return replace(self.inner, cells=replace(cells, low=low, high=high, cuts=cuts))
 
-    def groups(self, *answers: Measurement) -> Groups:
-        """The numbers of rows beyond the ends and inside, from all answers that have them.
-
-        Each answer has the cells of ``column``, or fewer between the same ends. Their noise is
-        independent, so they are averaged by inverse variance.
-        """
-        below, above = (key in self.declared for key in _ENDS)
-        found = []
-        for answer in answers:
-            counts = answer.answer.astype(np.float64)
-            inner = slice(int(below), len(counts) - 1 - int(above))
-            apart = np.delete(counts, np.arange(len(counts))[inner])
-            size = len(counts) - len(apart)
-            found.append(
-                (
-                    NoisyTable(apart, answer.stddev**2),
-                    NoisyTable(counts[inner].sum(keepdims=True), size * answer.stddev**2),
-                )
-            )
-        apart, within = (averaged(tables) for tables in zip(*found, strict=True))
+    def groups(self, answer: Measurement) -> Groups:
+        """The numbers of rows beyond the ends and inside, of the cells of ``column``."""
+        below, above = ("range_min" in self.declared), ("range_max" in self.declared)
+        counts, variance = answer.answer.astype(np.float64), answer.stddev**2
+        inner = slice(int(below), len(counts) - 1 - int(above))
+        apart = np.delete(counts, np.arange(len(counts))[inner]).tolist()
         return Groups(
-            beyond=dict(zip(self.declared, apart.counts.tolist()[:-1], strict=True)),
-            missing=float(apart.counts[-1]),
-            stddev=math.sqrt(apart.variance),
-            within=float(within.counts[0]),
-            within_stddev=math.sqrt(within.variance),
+            beyond=dict(zip(self.declared, apart[:-1], strict=True)),
+            missing=apart[-1],
+            stddev=answer.stddev,
+            within=float(counts[inner].sum()),
+            within_stddev=math.sqrt(variance * counts[inner].size),
         )
 
-    def picture(self, answer: Measurement) -> Picture:
-        """The counts of the inner cells."""
+    def seen(self, answer: Measurement) -> tuple[np.ndarray, NoisyTable]:
+        """The edges of the inner cells, and their counts."""
         number, start = self.inner.num_values, int("range_min" in self.declared)
         counts = answer.answer[start : start + number].astype(np.float64)
-        edges = [*starts_of(self.inner), float(range_of(self.inner, (0, number - 1))[1])]
-        return Picture.of(np.array(edges, dtype=np.float64), NoisyTable(counts, answer.stddev**2))
+        return edges_of(self.inner), NoisyTable(counts, answer.stddev**2)
 
     def counted(self, answer: Measurement, clear: Mapping[str, float]) -> Measurement:
         """The counts of the inner cells. The rows that clearly lie beyond an end are in its."""
@@ -263,8 +237,8 @@ class Fenced:
 def _about(count: float, stddev: float, total: Total) -> str:
     """The share of rows, and how far it may be off, if that is more than a point."""
     share = min(max(count / total.value, 0.0), 1.0)
-    error = _MAY_BE * math.hypot(stddev, share * total.stddev) / total.value
-    if error < _WORTH_SAYING:
+    error = HINT * math.hypot(stddev, share * total.stddev) / total.value
+    if error < _MANY / 2:
         return f"About {_percent(share)} %"
     return f"About {_percent(share)} % (give or take {_percent(error)})"
 
@@ -275,7 +249,7 @@ def _percent(share: float) -> str:
 
 def part_for_short(number: int) -> Fraction:
     """The part of the whole budget for the small questions about so many short ranges."""
-    return min(_EACH * number, _ALL)
+    return min(_SHORT / 2 * number, _SHORT)
 
 
 def fenced_whole(name: str, known: ColumnFacts) -> Fenced:

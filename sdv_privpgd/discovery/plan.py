@@ -1,25 +1,24 @@
 """Private discovery of what nobody declared: ranges, precisions, categories, and shapes.
 
 It is paid from the same budget. Where nothing is declared, numbers and dates are counted on a grid
-that is fixed beforehand, coarsely and finely. A declared range says where values may lie, not where
-they do. So both are looked at more closely where many rows share a cell, as often as the noise
-allows, and at last on a fine grid: its cells hold about equally many rows, values that many rows
-share are on their own, and rows beyond a declared range are counted. Of short declared ranges,
-which have no finer grid, a small question counts the rows beyond. Categories are counted as they
-are and released above a threshold, then once more, with less noise, where rows have others.
+of few cells that is fixed beforehand. A declared range says where values may lie, not where they
+do. So both are looked at more closely where many rows share a cell, as long as that surely shows
+more, and at last on a fine grid: its cells hold about equally many rows and are as many as the
+noise can pay for, values that many rows share are on their own, and rows beyond a declared range
+are counted. Of short declared ranges that are not looked into, a small question counts the rows
+beyond. Categories are counted as they are and released above a threshold, then once more, with less
+noise, where rows have others.
 All of it is asked of the curator, so the ledger has it; what is made of the noisy answers is
 post-processing. The table is passed on unseen.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
-
-import numpy as np
 
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.column import Column
@@ -27,44 +26,27 @@ from sdv_privpgd.columns.cutting import can_write, column_of
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.wording import words_of
-from sdv_privpgd.discovery.bounds import inside
-from sdv_privpgd.discovery.categories import (
-    Values,
-    categories,
-    found_categories,
-    frequencies,
-    second_part,
-)
-from sdv_privpgd.discovery.first_look import FirstLook
-from sdv_privpgd.discovery.looks import SINGLE, Look, look_into
+from sdv_privpgd.discovery.categories import Values, categories, frequencies
+from sdv_privpgd.discovery.density import CLEAR, MANY
+from sdv_privpgd.discovery.first_look import SIZES, Seen, first_look, least_rows
+from sdv_privpgd.discovery.looks import LOOK_SHARE, SINGLE, Look, look_into
 from sdv_privpgd.discovery.outside import Beyond, Fenced, fenced, fenced_whole, part_for_short
 from sdv_privpgd.discovery.ranges import Rough, looked_into
 from sdv_privpgd.discovery.transcript import Asker, Transcript
 from sdv_privpgd.estimate.noisy_tables import Total, estimate_total
-from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
-from sdv_privpgd.privacy.thresholding import threshold_for
 
 _DELTA_SHARE = Fraction(1, 30)
 """Part of delta that is kept for each question with a threshold; three cost less than 1 % of
 noise."""
 
-SIZES, FINE_GRIDS = "sizes of numbers and dates", "values of columns on fine grids"
-"""What the ledger says of the measurements of where numbers lie: of the first and second look."""
+FINE_GRIDS = "values of columns on fine grids"
+"""What the ledger says of the last look at where numbers lie."""
 
 CLOSER = "where rows lie, more closely"
-"""And of the looks between them."""
-
-_LOOK_SHARE = Fraction(1, 4)
-"""Part of what is left for the columns of a closer look that it takes."""
-
-_MOST_LOOKS = 12
-"""So many looks find days among all nanoseconds."""
-
-_FIRST_CELLS = 16
-"""A declared range without a first look is cut into so many cells for the first closer one."""
+"""And of those before it."""
 
 BEYOND = "rows beyond short declared ranges"
 """And of the small question about those that are not looked into."""
@@ -138,33 +120,59 @@ def discover(
     measured = {name: look for name, look in looks.items() if "categories" not in look.asks}
     first, spare = budget * _FIRST_SHARE, books.ledger.budget * for_categories
     rest = _rest_for_categories(looks, budget, spare)
-    rough, found, own, cost = _first(
-        table, looks, books, first, rest, delta, known, require, progress
-    )
-    left = budget - own - max(cost - spare, 0)  # the tables have what is left of the spare part
+    seen = Seen({}, {}, Fraction(0), Fraction(0))
+    if any(look.asks for look in looks.values()):
+        seen = first_look(
+            table,
+            looks,
+            books,
+            first,
+            rest,
+            delta,
+            transcript=known,
+            require=require,
+            progress=progress,
+        )
+    # The tables have what is left of the spare part.
+    left = budget - seen.cost - max(seen.for_categories - spare, 0)
     facts: dict[str, ColumnFacts] = {
-        name: categories(_categories(looks[name]), values) for name, values in found.items()
+        name: categories(_categories(looks[name]), values)
+        for name, values in seen.categories.items()
     }
-    doubts = {name: _doubt(name, each.known) for name, each in rough.items() if not each.is_clear}
-    rough = {name: rough.get(name, Rough(look.known)) for name, look in measured.items()}
+    doubts = {
+        name: _doubt(name, each.known) for name, each in seen.rough.items() if not each.is_clear
+    }
+    rough = {name: seen.rough.get(name, Rough(look.known)) for name, look in measured.items()}
     rough, left = _closer(table, rough, measured, books, left, known, progress)
-    second = _SecondLook.at(rough, measured, short)
-    if not second.columns:
+    stddev = _noise(left / max(len(measured), 1), books)
+    fine = {
+        name: fenced(_fine(name, each.cut(stddev)), measured[name].known, each.known)
+        for name, each in rough.items()
+    }
+    whole = {name: fenced_whole(name, each) for name, each in short.items()}
+    # One number without a precision has no room beyond it.
+    apart = {name: each for name, each in whole.items() if each.declared}
+    fences = {**fine, **apart}
+    if not fences:
         return Discovery(facts, doubts)
-    schema = Schema(second.columns)
+    schema = Schema(tuple(each.column for each in fences.values()))
     asker = known.asking(lambda: table.curator(schema, books, progress=progress), books)
-    answers = _fine_answers(asker, second, left, books.ledger.budget, progress)
+    paid = books.ledger.budget * part_for_short(len(apart))
+    counted = _counted(asker, fine, left, FINE_GRIDS, progress)
+    answers = {**counted, **_counted(asker, apart, paid, BEYOND, progress)}
     rows, domain = table.known_rows(books.ledger.adjacency), schema.domain()
-    total = estimate_total(domain, answers.all) if rows is None else Total(max(rows, 1.0), 0.0)
-    groups = {name: each.groups(*answers.of(name)) for name, each in second.fences.items()}
+    total = (
+        estimate_total(domain, [*answers.values()]) if rows is None else Total(max(rows, 1.0), 0.0)
+    )
+    groups = {name: each.groups(answers[name]) for name, each in fences.items()}
     likely = {name: each.given(total) for name, each in groups.items()}
     clear = {name: each.clear for name, each in likely.items()}
-    for name, each in second.fences.items():
+    for name, each in fences.items():
         said = each.sentences(likely[name], total)
         if said:
             doubts[name] = " ".join([*([doubts[name]] if name in doubts else []), *said])
     for name, look in measured.items():
-        answer, fence = answers.fine[name], second.fences[name]
+        answer, fence = answers[name], fences[name]
         facts[name] = (
             frequencies(look.known, answer)
             if isinstance(look.known, CategoryFacts)
@@ -176,18 +184,17 @@ def discover(
                 groups[name].held(total) if look.has_range else None,
             )
         )
-    beyond = [each.beyond(groups[name], clear[name]) for name, each in second.fences.items()]
-    fine = list(answers.fine.values())
+    beyond = [each.beyond(groups[name], clear[name]) for name, each in fences.items()]
     return Discovery(
         facts,
         doubts,
-        estimate_total(domain, fine).value if fine else None,
+        estimate_total(domain, [*counted.values()]).value if counted else None,
         tuple(each for each in beyond if each is not None),
-        frozenset(name for name in second.short if likely[name].is_inside),
+        frozenset(name for name in apart if likely[name].is_inside),
     )
 
 
-def least_rows(
+def rows_needed(
     undeclared: Mapping[str, ColumnFacts],
     ledger: PrivacyLedger,
     share: Fraction,
@@ -195,36 +202,17 @@ def least_rows(
 ) -> dict[str, int]:
     """Returns how many rows must share a category, or lie in a range, for it to be found. Public.
 
-    It follows from the noise and the threshold of the first look alone. Columns of which a range or
-    categories are declared are left out.
-
     Args:
         undeclared: As ``discover`` takes it.
         ledger: The empty books of the fit.
         share: As ``discover`` takes it.
         for_categories: As ``discover`` takes it.
     """
-    every, budget = _looks(undeclared), ledger.budget * share
-    looks = [name for name, look in every.items() if look.known.lacks_domain]
-    if not looks:
+    looks, budget = _looks(undeclared), ledger.budget * share
+    if not any(look.known.lacks_domain for look in looks.values()):
         return {}
-    first, look = budget * _FIRST_SHARE, FirstLook(looks=every, aware=frozenset())
-    counted, units = ledger.rows_counted, ledger.units
-    square = MarginalQuery(("",)).l2_sensitivity_squared(ledger.adjacency) * counted**2
-    names, own = look.part("categories", first, ledger.adjacency)
-    found: dict[str, int] = {}
-    if names:
-        own += _rest_for_categories(every, budget, ledger.budget * for_categories)
-        stddev = stddev_for(square * units**2 * len(names), second_part(own))
-        shape = len(names), ledger.rows_per_person, ledger.adjacency, counted * units
-        least = threshold_for(stddev, _delta_each(every, ledger), *shape)
-        found = dict.fromkeys(names, math.ceil(least / units))
-    parts = [look.part(kind, first, ledger.adjacency) for kind in ("coarse", "grid")]
-    number = sum(len(asked) for asked, _ in parts)
-    if number:
-        stddev = stddev_for(square * number, sum((part for _, part in parts), Fraction(0)))
-        found |= dict.fromkeys(parts[0][0], math.ceil(_UNSEEN * stddev))
-    return {name: found[name] for name in looks if name in found}
+    rest = _rest_for_categories(looks, budget, ledger.budget * for_categories)
+    return least_rows(looks, ledger, budget * _FIRST_SHARE, rest, _delta_each(looks, ledger))
 
 
 def _delta_each(looks: Mapping[str, Look], ledger: PrivacyLedger) -> Fraction:
@@ -257,38 +245,6 @@ def _thresholds(looks: Mapping[str, Look]) -> int:
     return ("numbers" in asks) + 2 * ("categories" in asks)
 
 
-def _first(
-    table: PrivateTable,
-    looks: Mapping[str, Look],
-    books: Books,
-    part: Fraction,
-    more: Fraction,
-    delta: Fraction,
-    known: Transcript,
-    require: Callable[[Values], None] | None,
-    progress: Progress,
-) -> tuple[dict[str, Rough], Values, Fraction, Fraction]:
-    """What the first look found of numbers and dates, all categories, and what these two cost.
-
-    Categories have ``more`` than their part of the look.
-    """
-    if not any(look.asks for look in looks.values()):
-        return {}, {}, Fraction(0), Fraction(0)
-    look = FirstLook.at(table, looks)
-    asker = known.asking(lambda: table.first_look(look.readings, books, progress), books)
-    rows = look.rows(asker, part)
-    names, own = look.part("categories", part, asker.adjacency)
-    found, cost = found_categories(asker, names, own + more, delta, rows)
-    if require is not None and found:
-        require(found)
-    numbers = look.numbers(asker, part, delta)
-    answers = {
-        **look.measured(asker, part, ("coarse", "grid"), SIZES, progress),
-        **look.measured(asker, part, ("precision",), "precisions of numbers and dates", progress),
-    }
-    return look.rough(answers, rows, numbers), found, part - own, cost
-
-
 def _closer(
     table: PrivateTable,
     rough: dict[str, Rough],
@@ -300,120 +256,62 @@ def _closer(
 ) -> tuple[dict[str, Rough], Fraction]:
     """What is known of where rows lie after closer looks, and what is left of the budget.
 
-    A column is looked at again as long as some of its cells surely have many rows.
+    A column is looked at again as long as some of its cells surely have many rows. It costs no more
+    than it takes to see them in one of ``MANY`` parts.
     """
     rough, rows = dict(rough), table.known_rows(books.ledger.adjacency)
-    for _ in range(_MOST_LOOKS):
+    enough = 1 if rows is None else max(int(rows / (MANY * CLEAR)), 1)
+    while True:
+        part = budget * LOOK_SHARE / max(len(looks), 1)
+        noise = max(_noise(part, books), enough)
         asked = {
             name: column
             for name, each in rough.items()
             if isinstance(each.known, NumberFacts | DateFacts)
-            and (column := _next_look(name, each, looks[name].known, rows)) is not None
+            and (column := _next_look(name, each, looks[name].known, rows, noise)) is not None
         }
         if not asked:
-            break
-        part = budget * _LOOK_SHARE * Fraction(len(asked), len(looks))
-        budget -= part
+            return rough, budget
         schema = Schema(tuple(each.column for each in asked.values()))
         asker = known.asking(partial(table.curator, schema, books), books)
-        queries = [MarginalQuery((name,)) for name in asked]
-        answers = asker.measure(queries, part, what=CLOSER, progress=progress)
-        for name, answer in zip(asked, answers, strict=True):
-            rough[name] = rough[name].seen(asked[name].picture(answer))
-    return rough, budget
+        part = min(part, Fraction(_squared(books), enough**2)) * len(asked)
+        budget -= part
+        for name, answer in _counted(asker, asked, part, CLOSER, progress).items():
+            rough[name] = rough[name].seen(*asked[name].seen(answer))
 
 
-def _next_look(name: str, rough: Rough, known: ColumnFacts, rows: int | None) -> Fenced | None:
+def _squared(books: Books) -> int:
+    """The square of what a row, or a person, changes the counts of a column's cells by."""
+    ledger = books.ledger
+    return ledger.rows_counted**2 * MarginalQuery(("",)).l2_sensitivity_squared(ledger.adjacency)
+
+
+def _noise(part: Fraction, books: Books) -> float:
+    """The standard deviation of the counts of a column's cells, in rows."""
+    return math.sqrt(_squared(books) / part) if part else math.inf
+
+
+def _next_look(
+    name: str, rough: Rough, known: ColumnFacts, rows: int | None, stddev: float
+) -> Fenced | None:
     """The column in the cells of its next closer look; ``None`` if it needs none."""
-    facts, picture = rough.known, rough.picture
-    assert isinstance(facts, NumberFacts | DateFacts)
-    if picture is None:
-        low, high = facts.ends
-        edges = np.linspace(float(low), float(high), _FIRST_CELLS + 1)
-    else:
-        whole = rows if rough.total is None else rough.total.value
-        edges = picture.closer(float(picture.counts.sum() if whole is None else whole), rough.alone)
-    if edges is None:
+    facts = rough.closer(rows, stddev)
+    if facts is None or not getattr(facts, "cuts", None):
         return None
-    numbers = edges[1:-1].tolist()
-    cuts = [round(each) for each in numbers] if isinstance(facts, DateFacts) else numbers
-    found = fenced(_fine(name, replace(facts, cuts=inside(cuts, facts))), known, facts)
-    has_more = found.inner.num_values > (1 if picture is None else len(picture.counts))
-    return found if cuts and has_more else None
+    found = fenced(_fine(name, facts), known, facts)
+    before = 1 if rough.density is None else len(rough.density.counts)
+    return found if found.inner.num_values > before else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _SecondLook:
-    """What is counted of columns on fine cells, and beyond short ranges.
-
-    Attributes:
-        fine: The columns on their fine cells, with what lies beyond.
-        short: The columns with a short range, in three groups.
-    """
-
-    fine: Mapping[str, Fenced]
-    short: Mapping[str, Fenced]
-
-    @classmethod
-    def at(
-        cls, rough: Mapping[str, Rough], looks: Mapping[str, Look], short: Mapping[str, ColumnFacts]
-    ) -> "_SecondLook":
-        whole = {name: fenced_whole(name, facts) for name, facts in short.items()}
-        return cls(
-            fine={
-                name: fenced(_fine(name, each.cut()), looks[name].known, each.known)
-                for name, each in rough.items()
-            },
-            # One number without a precision has no room beyond it.
-            short={name: each for name, each in whole.items() if each.declared},
-        )
-
-    @property
-    def fences(self) -> dict[str, Fenced]:
-        """All of these columns."""
-        return {**self.fine, **self.short}
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """As they are counted."""
-        return tuple(each.column for each in self.fences.values())
-
-
-class _SecondAnswers(NamedTuple):
-    """The counts of the second look, by column: of fine cells and three groups."""
-
-    fine: dict[str, Measurement]
-    short: dict[str, Measurement]
-
-    @property
-    def all(self) -> list[Measurement]:
-        return [answer for each in self for answer in each.values()]
-
-    def of(self, name: str) -> list[Measurement]:
-        """All counts of a column."""
-        return [each[name] for each in self if name in each]
-
-
-def _fine_answers(
-    asker: Asker, second: _SecondLook, budget: Fraction, whole: Fraction, progress: Progress
-) -> _SecondAnswers:
-    """The counts of the second look.
-
-    Each column that is looked into has the same part of the budget. What lies beyond short ranges
-    is paid from the ``whole`` one.
-    """
-
-    def counted(names: Iterable[str], paid: Fraction, what: str) -> dict[str, Measurement]:
-        queries = [MarginalQuery((name,)) for name in names]
-        if not queries:
-            return {}
-        found = asker.measure(queries, paid, what=what, progress=progress)
-        return dict(zip(names, found, strict=True))
-
-    return _SecondAnswers(
-        counted(second.fine, budget, FINE_GRIDS),
-        counted(second.short, whole * part_for_short(len(second.short)), BEYOND),
-    )
+def _counted(
+    asker: Asker, names: Collection[str], mu_squared: Fraction, what: str, progress: Progress
+) -> dict[str, Measurement]:
+    """The counts of the cells of some columns, of equal parts of the budget."""
+    if not names:
+        return {}
+    queries = [MarginalQuery((name,)) for name in names]
+    found = asker.measure(queries, mu_squared, what=what, progress=progress)
+    return dict(zip(names, found, strict=True))
 
 
 def _doubt(name: str, known: ColumnFacts) -> str:
@@ -435,16 +333,12 @@ def _fine(name: str, known: ColumnFacts) -> Column:
     return replace(column, merging=None)
 
 
-_UNSEEN = 3.0
-"""Standard deviations of noise below which rows at the end of a range may be missed."""
-
-
 SPREAD = 2.0
 """About so many times as many rows may be missed if they are of very different sizes: they are
 counted in several cells, each with its own noise."""
 
 
 def rows_unseen(ledger: PrivacyLedger) -> float:
-    """The number of rows that may lie beyond a found range unseen; 0 where none was looked for."""
+    """The number of rows beyond found ranges that would not be clear; 0 where none was found."""
     asked = (each.stddev for each in ledger.charges if each.what in (SIZES, FINE_GRIDS))
-    return _UNSEEN * max(asked, default=0.0) / ledger.units
+    return CLEAR * max(asked, default=0.0) / ledger.units

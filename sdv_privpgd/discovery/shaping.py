@@ -12,27 +12,21 @@ import numpy as np
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.discovery.bounds import numbers_at
-from sdv_privpgd.discovery.tails import has_clear, thinned
+from sdv_privpgd.discovery.bounds import edges_of
+from sdv_privpgd.discovery.density import LIGHT, Density
 from sdv_privpgd.discovery.transcript import Transcript
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import MarginalQuery
 
-_PARTS = 2
-"""Parts of discovery's budget for a difference, of which a column has one: a tail is thin."""
-
-_A_ROW = 0.5
-"""Fewer rows than that beyond a cell are none."""
-
-_HARDLY = 1e-6
-"""What a cell between others counts at least, beside the most frequent one."""
-
 
 def part_for_shapes(number: int, others: int) -> Fraction:
-    """The part of discovery's budget for so many differences, beside other columns."""
-    return Fraction(_PARTS * number, max(_PARTS * number + others, 1))
+    """The part of discovery's budget for so many differences, beside other columns.
+
+    One has twice that of a column: a tail is thin.
+    """
+    return Fraction(2 * number, max(2 * number + others, 1))
 
 
 def find_shapes(
@@ -72,22 +66,22 @@ def find_shapes(
     for difference, answer in zip(differences, answers, strict=True):
         counts = answer.answer[: difference.column.num_values].astype(np.float64)
         noisy = NoisyTable(counts, answer.stddev**2)
-        frequent = _frequencies(noisy, numbers_at(difference.column))
+        frequent = _frequencies(Density.of(edges_of(difference.column), noisy))
         if frequent is not None:
             found[difference.name] = tuple(frequent.tolist())
     return found
 
 
-def _frequencies(noisy: NoisyTable, starts: np.ndarray) -> np.ndarray | None:
+def _frequencies(density: Density) -> np.ndarray | None:
     """The rows of each cell, none where too few can be; None if noise is all there is.
 
     Tails may hold rows that the noise hides. Nothing is cut off at the small end, where many narrow
     cells hold few rows each. The large end goes as far as half a row may lie: all means would show
     the noise of a code of very large differences.
     """
-    if not has_clear(noisy):
+    if not density.is_clear:
         return None
-    frequent = thinned(noisy, starts)
+    frequent = density.rows()
     beyond = np.cumsum(frequent[::-1])[::-1]
-    least = frequent.max() * _HARDLY
-    return np.where(beyond > _A_ROW, np.maximum(frequent, least), 0.0)
+    least = frequent.max() * LIGHT
+    return np.where(beyond > 0.5, np.maximum(frequent, least), 0.0)

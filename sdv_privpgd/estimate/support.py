@@ -53,32 +53,41 @@ def supported_one_way(best: NoisyTable | None, size: int, total: float) -> np.nd
     return values * (total / values.sum())
 
 
-def pooled(noisy: NoisyTable, seen: np.ndarray | None = None) -> np.ndarray:
-    """A 1-way marginal with less noise: what does not stand out is its group's mean. None negative.
+def pooled(
+    counts: np.ndarray,
+    variances: np.ndarray,
+    seen: np.ndarray | None = None,
+    expected: np.ndarray | None = None,
+) -> np.ndarray:
+    """A 1-way marginal with less noise: what does not stand out shares its group's. None negative.
 
     Groups are those of ``supported_one_way``, but each keeps its mass, significant or not. And the
     more values there are, the more it takes to stand out, for few together as for one: the largest
     noise of hundreds would make a peak, which is drawn as such.
 
     Args:
-        noisy: The counts.
+        counts: The noisy counts.
+        variances: Of the noise of each.
         seen: Which values stand out, a bool for each; by default those of ``outstanding``.
+        expected: How a group's rows are spread over its values, all above 0; evenly by default.
     """
-    stddev, values = float(np.sqrt(noisy.variance)), noisy.counts.copy()
-    seen = outstanding(noisy) if seen is None else seen
-    for group in _groups(values, ~seen, stddev, _deviations(values.size)):
-        values[group] = values[group].mean()
+    values = counts.copy()
+    seen = outstanding(counts, variances) if seen is None else seen
+    shares = np.ones(values.size) if expected is None else expected
+    for group in _groups(values, ~seen, np.sqrt(variances), _deviations(values.size), _STRONG):
+        mean = np.average(values[group], weights=1 / variances[group])
+        values[group] = mean * shares[group] / shares[group].mean()
     return np.maximum(values, 0.0)
 
 
-def outstanding(noisy: NoisyTable) -> np.ndarray:
+def outstanding(counts: np.ndarray, variances: np.ndarray) -> np.ndarray:
     """The values that noise does not explain beside their neighbors, as a bool for each.
 
     Where the neighbors themselves are so large, noise is little beside them: all are kept.
     """
-    part = 32  # A value's neighbors: this part of all values on either side, but two at least
-    counts, least = noisy.counts, np.sqrt(noisy.variance) * _deviations(noisy.counts.size)
-    reach = max(counts.size // part, 2)
+    beside = 32  # A value's neighbors: this part of all values on either side, but two at least
+    least = np.sqrt(variances) * _deviations(counts.size)
+    reach = max(counts.size // beside, 2)
     places = np.arange(counts.size)
     first, last = np.maximum(places - reach, 0), np.minimum(places + reach + 1, counts.size)
     sums = np.concatenate([[0.0], np.cumsum(counts)])
@@ -127,25 +136,31 @@ def _is_significant(values: np.ndarray, stddev: float) -> bool:
 
 
 def _groups(
-    values: np.ndarray, weak: np.ndarray, stddev: float, few: float = _DIFFERENT
+    values: np.ndarray,
+    weak: np.ndarray,
+    stddev: float | np.ndarray,
+    few: float = _DIFFERENT,
+    many: float = _DIFFERENT,
 ) -> Iterator[slice]:
     """The runs of weak values, each cut where its halves differ most, as long as they differ.
 
-    They do by ``_DIFFERENT`` standard deviations, and where one has hardly any values, by ``few``.
-    This is binary segmentation (Scott & Knott 1974).
+    They do by ``many`` standard deviations, and where one has hardly any values, by ``few``.
+    This is binary segmentation (Scott & Knott 1974), with means by inverse variance.
     """
     fewest = 4  # so many values are a group that noise does not make a peak of
     edges = np.flatnonzero(np.diff(weak.astype(np.int64), prepend=0, append=0))
     waiting = [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
+    precisions = np.broadcast_to(np.maximum(stddev, 1e-100) ** -2.0, values.shape)
     while waiting:
         start, end = waiting.pop()
-        sums, number = np.cumsum(values[start:end]), end - start
-        before = np.arange(1, number)
-        after = number - before
-        apart = np.abs(sums[:-1] / before - (sums[-1] - sums[:-1]) / after)
-        apart /= np.sqrt(1 / before + 1 / after)
-        apart /= np.where(np.minimum(before, after) < fewest, few, _DIFFERENT)
-        if number > 1 and apart.max() > stddev:
+        before = np.arange(1, end - start)
+        weights = np.cumsum(precisions[start:end])
+        sums = np.cumsum(precisions[start:end] * values[start:end])
+        left, right = weights[:-1], weights[-1] - weights[:-1]
+        apart = np.abs(sums[:-1] / left - (sums[-1] - sums[:-1]) / right)
+        apart /= np.sqrt(1 / left + 1 / right)
+        apart /= np.where(np.minimum(before, before[::-1]) < fewest, few, many)
+        if before.size and apart.max() > 1:
             cut = start + 1 + int(apart.argmax())
             waiting += [(start, cut), (cut, end)]
         else:

@@ -12,7 +12,7 @@ from sdv_privpgd.base.words import in_rows, listed
 from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.schema import PublicDomainError
-from sdv_privpgd.discovery.plan import least_rows
+from sdv_privpgd.discovery.plan import rows_needed
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.settings import Settings
@@ -71,7 +71,7 @@ def fates(settings: Settings, description: Description, num_rows: int | None) ->
     fit = Fit(settings, description)
     least: Mapping[str, int] = {}
     if num_rows is not None and description.discovers:
-        least = least_rows(description.undeclared, fit.books.ledger, *fit.shares)
+        least = rows_needed(description.undeclared, fit.books.ledger, *fit.shares)
     found, sources = {}, description.value_sources
     for name, facts in description.columns.items():
         sdtype, lost, becomes = str(facts.get("sdtype")), "", "modelled"

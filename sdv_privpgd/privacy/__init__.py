@@ -24,7 +24,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/boundary.py``        179  the table's way in
     ``columns/encoders.py``        229  cells to codes, and back
     ``columns/encoding.py``         33  columns to codes
-    ``columns/readings.py``         65  cells of which little is known to codes
+    ``columns/readings.py``         59  cells of which little is known to codes
     ``columns/scalars.py``         162  numbers, truths and text of cells
     ``columns/number_formats.py``   54  numbers as they are written
     ``columns/dates.py``           157  dates of cells

@@ -238,8 +238,8 @@ def with_cells(words: Mapping[str, Mapping], num_bins: int | None) -> dict[str, 
     """The same declarations, with ``cut_points`` of numbers whose equal cells would say nothing.
 
     They follow from what is declared alone, so that all holders have the same cells: one for 0,
-    and for a range without negative numbers that covers more than three powers of ten cells that
-    grow with the numbers in them.
+    and cells that grow with the numbers in them for a range that covers more than three powers of
+    ten, with negative numbers if it reaches beyond a thousand.
     """
     found = {}
     for name, own in words.items():
@@ -262,6 +262,11 @@ def _public_cuts(facts: NumberFacts, number: int) -> Sequence[float]:
     least = max(low, high / finest, 0.0 if tick is None else float(tick))
     if low >= 0 and high > wide * least:
         cuts = np.geomspace(least, high, number)[low > 0 : -1].tolist()
+    elif low < 0 < high and max(-low, high) > wide * max(tick or 0, 1):
+        least = max(float(tick or 0), max(-low, high) / finest)
+        ends = [end for end in (low, high) if abs(end) > least]
+        grown = [np.geomspace(math.copysign(least, end), end, number // len(ends)) for end in ends]
+        cuts = np.concatenate([each[:-1] for each in grown]).tolist()
     elif low < 0 < high and (tick is None or high - low > number * tick):
         cuts = np.linspace(low, high, number + 1)[1:-1].tolist()
     else:

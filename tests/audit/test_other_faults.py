@@ -191,8 +191,8 @@ class TestCells:
     def own():
         grid = SignedPowers()
         readings = [
-            Reading(name=name, asks=frozenset(asks), cells=grid, groups=(0,) * len(grid))
-            for name, asks in (("town", ["categories"]), ("dose", ["coarse", "grid", "numbers"]))
+            Reading(name=name, asks=frozenset(asks), cells=grid)
+            for name, asks in (("town", ["categories"]), ("dose", ["grid", "numbers"]))
         ]
         own = subject(CELLS, discovery_share=0)
         tape = Tape(schema=own.description.attributes, readings=readings)

@@ -90,8 +90,8 @@ def _counted(table):
     if errors:
         raise ValueError(" ".join(errors))
     cells = SignedPowers()
-    grid = {"cells": cells, "groups": (0,) * len(cells)}
-    kinds = {name: ["coarse", "grid", "numbers"] for name in ("age", "stay", "visits", "bmi")}
+    grid = {"cells": cells}
+    kinds = {name: ["grid", "numbers"] for name in ("age", "stay", "visits", "bmi")}
     kinds |= {name: ["categories"] for name in ("ward", "diagnosis", "region")}
     asked = [Reading(name=name, asks=frozenset(asks), **grid) for name, asks in kinds.items()]
     opened.first_look(asked, books)

@@ -143,6 +143,7 @@ SHAPES = {
     rows=[300, 2_000, 20_000],
     epsilon=[0.2, 1.0, 5.0],
     declared=["yes", "no"],
+    method="privpgd",
     fits=5,
 )
 def rows(given):
@@ -152,7 +153,7 @@ def rows(given):
                 for epsilon in given.epsilon:
                     with quiet():
                         runs = [
-                            _run(SHAPES[name], size, epsilon, declared == "yes", seed)
+                            _run(SHAPES[name], size, epsilon, declared == "yes", seed, given.method)
                             for seed in range(given.fits)
                         ]
                     yield {
@@ -164,7 +165,7 @@ def rows(given):
                     }
 
 
-def _run(shape, size, epsilon, is_declared, seed):
+def _run(shape, size, epsilon, is_declared, seed, method="privpgd"):
     """The errors of one fit."""
     rng = np.random.default_rng(seed)
     values = shape.draw(rng, size)
@@ -186,6 +187,7 @@ def _run(shape, size, epsilon, is_declared, seed):
             "other": Categorical(["x", "y", "z"]),
         },
         epsilon=epsilon,
+        method=method,
     )
     found = fitted.sample(size)["x"].dropna()
     real, made = (np.sort(each.to_numpy().astype(np.float64)) for each in (column, found))

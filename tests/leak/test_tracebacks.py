@@ -32,7 +32,7 @@ COUNT = 7_919
 COLUMNS = {"ward": Categorical(["A", "B"]), "age": Numerical(0, 9, decimal_places=0)}
 SDTYPES = {"ward": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"}}
 SCHEMA = Schema.from_sdv({name: {**SDTYPES[name], **facts} for name, facts in COLUMNS.items()})
-GRID = {"cells": SignedPowers(), "groups": (0,) * len(SignedPowers())}
+GRID = {"cells": SignedPowers()}
 MU = Fraction(1, 100)
 DOORS = "sdv_privpgd.fitting", "sdv_privpgd.plugin", "sdv_privpgd.releases"
 

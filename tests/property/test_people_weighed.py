@@ -97,7 +97,7 @@ def test_a_whole_person_changes_answers_by_no_more_than_is_charged_for(rows, oth
 
 @given(rows=ROWS, others=ROWS, most=st.integers(1, 4))
 def test_a_first_look_weighs_values_as_it_does_rows(rows, others, most):
-    reading = Reading(name="y", asks=frozenset(["categories"]), cells=GRID, groups=(0,) * len(GRID))
+    reading = Reading(name="y", asks=frozenset(["categories"]), cells=GRID)
     found = []
     for each in (rows, [*rows, *(("A", x, y) for _, x, y in others)]):
         first = table(each, most).first_look([reading], Books(ledger(most)))

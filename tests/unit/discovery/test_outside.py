@@ -120,17 +120,14 @@ def test_clear_rows_from_beyond_are_counted_at_the_ends_and_noise_is_not():
     assert above.counted(answer, above.groups(answer).clear).answer.tolist() == [9, 2, 43, 7]
 
 
-def test_all_that_was_counted_of_what_lies_beyond_is_averaged():
+def test_what_all_groups_miss_of_the_number_of_rows_is_shared_out():
     inner = column_of("x", NumberFacts(low=0, high=2, decimal_places=0))
     both = Fenced(inner=inner, declared={"range_min": 0, "range_max": 2})
-    fine, parts = answer_of([20, 100, 200, 300, 80, 8]), answer_of([30, 640, 120, 4])
-    groups = both.groups(fine, parts)
-    assert groups.beyond == pytest.approx({"range_min": 25.0, "range_max": 100.0})
-    assert groups.missing == pytest.approx(6)
-    assert groups.stddev == pytest.approx(5 / np.sqrt(2))
+    groups = both.groups(answer_of([25, 110, 210, 310, 100, 6]))
+    assert groups.beyond == {"range_min": 25.0, "range_max": 100.0}
+    assert (groups.missing, groups.stddev, groups.within) == (6, 5, 630)
     # Three cells have three times the variance of one.
-    assert groups.within == pytest.approx(600 / 4 + 640 * 3 / 4)
-    assert groups.within_stddev == pytest.approx(5 * np.sqrt(3 / 4))
+    assert groups.within_stddev == pytest.approx(5 * np.sqrt(3))
     given = groups.given(Total(1_000.0, 0.0))
     assert sum(given.beyond.values()) + given.missing + given.within == pytest.approx(1_000)
     assert given.stddev < groups.stddev

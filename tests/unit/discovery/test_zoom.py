@@ -6,47 +6,9 @@ import pytest
 from discovering import drawn, found
 
 from sdv_privpgd.discovery.plan import CLOSER
-from sdv_privpgd.discovery.zoom import Picture
-from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.privacy.queries import Adjacency
 
 RNG = np.random.default_rng(0)
-
-
-def picture(counts, stddev=1.0):
-    edges = np.arange(len(counts) + 1, dtype=np.float64)
-    return Picture.of(edges, NoisyTable(np.array(counts, dtype=np.float64), stddev**2))
-
-
-def test_a_cell_with_many_rows_is_cut_by_its_share():
-    edges = picture([0, 6_000, 2_000, 0]).closer(8_000, {})
-    assert list(edges[[0, 1, -2, -1]]) == [0, 1, 3, 4]
-    assert np.isin(edges, [1, 2, 3]).sum() == 3
-    assert 2.5 < ((edges > 1) & (edges < 2)).sum() / ((edges > 2) & (edges < 3)).sum() < 3.5
-
-
-@pytest.mark.parametrize(
-    ("counts", "stddev"),
-    [
-        ([1_000] * 10, 1.0),  # spread already
-        ([8_000, 0], 2_500.0),  # no part would stand out
-    ],
-)
-def test_no_further_look_where_it_would_say_nothing(counts, stddev):
-    assert picture(counts, stddev).closer(8_000, {}) is None
-
-
-def test_rows_of_one_number_are_not_spread():
-    assert picture([8_000, 500, 500]).closer(9_000, {0.0: 8_000}) is not None
-    assert picture([8_000, *[50] * 20]).closer(9_000, {0.5: 8_000}) is None
-
-
-def test_cells_of_both_looks_are_averaged_by_their_noise():
-    first, second = picture([100, 40]), picture([110, 20, 21], 2.0)
-    second = Picture(np.array([0.0, 1, 1.5, 2]), second.counts, second.variances)
-    both = first.averaged(second)
-    np.testing.assert_allclose(both.counts, [(100 + 110 / 4) / 1.25, 20, 21])
-    np.testing.assert_allclose(both.variances, [0.8, 4, 4])
 
 
 COLUMNS = {

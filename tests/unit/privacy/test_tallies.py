@@ -139,12 +139,11 @@ def test_the_rows_of_people_of_each_number_are_apart(name):
 
 GRID = SignedPowers()
 READINGS = [
-    Reading(name="word", asks=frozenset(["categories"]), cells=GRID, groups=(0,) * len(GRID)),
+    Reading(name="word", asks=frozenset(["categories"]), cells=GRID),
     Reading(
         name="size",
         asks=frozenset(["numbers", "grid", "precision"]),
         cells=GRID,
-        groups=(0,) * len(GRID),
     ),
 ]
 COLUMNS = {
@@ -212,23 +211,23 @@ def test_the_numbers_of_rows_have_a_name_that_no_column_has():
         (
             Interval(0, 8, 4), {},
             [2.5, None, "x", 9, np.inf, 1e-7],
-            9, [[1, 4, 4, 3, 4, 0], [0, 2, 2, 1, 2, 0], [1, 8, 8, 0, 8, 7]],
+            9, [[1, 4, 4, 3, 4, 0], [1, 8, 8, 0, 8, 7]],
         ),
         (
             Ticks(0, 3, 4), {},
             ["1970-01-02", None, "3.1.1970", "1970-01-09T00:00:01", "1960-01-01 01:00:00.1"],
-            4, [[1, 4, 4, 3, 0], [0, 2, 2, 1, 0], [0, 3, 3, 1, 2]],
+            4, [[1, 4, 4, 3, 0], [0, 3, 3, 1, 2]],
         ),
         (
             Ticks(0, 3, 4), {"datetime_format": "%d.%m.%Y"},
-            ["1970-01-02", "3.1.1970"], 4, [[4, 2], [2, 1], [0, 3]],
+            ["1970-01-02", "3.1.1970"], 4, [[4, 2], [0, 3]],
         ),
     ],
 )  # fmt: skip
 def test_little_is_read_as_codes_of_each_kind(cells, cuts, column, precision, codes):
-    asks = frozenset(["coarse", "grid", "precision"])
-    reading = Reading(name="x", asks=asks, cells=cells, groups=(0, 0, 1, 1), **cuts)
-    assert reading.sizes == {"grid": 5, "coarse": 3, "precision": precision}
+    asks = frozenset(["grid", "precision"])
+    reading = Reading(name="x", asks=asks, cells=cells, **cuts)
+    assert reading.sizes == {"grid": 5, "precision": precision}
     found = reading.codes(pd.Series(column, dtype=object))
     assert [each.tolist() for each in found] == codes
 

@@ -304,3 +304,13 @@ def test_sums_of_money_of_two_sites_keep_their_zeros_and_their_mean():
     assert (rows == 0).mean() == pytest.approx((money == 0).mean(), abs=0.02)
     assert rows.median() == pytest.approx(np.median(money), rel=0.1)
     assert rows.mean() == pytest.approx(money.mean(), rel=0.5)
+
+
+def test_cells_of_money_grow_from_zero_in_both_directions():
+    found = np.array(cuts(range_min=-(10**6), range_max=10**6, decimal_places=2))
+    assert {0, 0.01} <= set(found)
+    assert len(found) == 32
+    below, above = -found[found < 0][::-1], found[found > 0.01]
+    np.testing.assert_allclose(below, above)
+    np.testing.assert_allclose(np.diff(np.log(above)), np.log(above[1] / above[0]))
+    assert {0, 0.01} <= set(cuts(range_min=-1, range_max=10**6, decimal_places=2))

@@ -306,7 +306,7 @@ def test_tails_that_discovery_cannot_have_seen_are_told(num_rows, told):
     facts = replace(facts, ledger=replace(facts.ledger, charges=(charge,)))
     assert lines(facts) == ()  # the range is declared
     said = lines(replace(facts, declared={"x": NumberFacts(low=18)}))
-    assert ["about 300 rows (1.2 %) have when the ranges of 'x'" in each for each in said] == [
+    assert ["about 400 rows (1.6 %) have when the ranges of 'x'" in each for each in said] == [
         True
     ] * told
 

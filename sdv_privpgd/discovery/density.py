@@ -1,0 +1,363 @@
+"""Where a column's rows lie, as noisy counts of neighboring cells show it. Public.
+
+One rule says what stands out of the noise. A run of neighboring cells is *clear* if its sum is so
+many standard deviations of its noise that noise alone hardly ever has such a run anywhere. Clear
+runs say where rows end, which single cells many rows share, and which cells to cut for the next
+look. What lies between clear runs is averaged over neighbors that noise does not tell apart, and
+beyond them rows thin out: half of a range may be empty, and rows drawn from its noise would lie far
+from all others.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import norm
+
+from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
+from sdv_privpgd.estimate.support import outstanding, pooled, simplex_projection
+
+_FALSE_ALARMS = 1e-3
+"""A run is clear if noise has one as large in so few tables, at most."""
+
+HINT = 2.0
+"""Standard deviations of what is likely no noise, where it is expected: beside clear runs."""
+
+CLEAR = 2 * HINT
+"""Those of one count that is no noise."""
+
+_HIDDEN = 0.01
+"""A range goes on where noise may hide this part of all rows."""
+
+_FALL = 3.0
+"""The power of the distance with which the rows beyond it fall in a tail. Above 1 the tail's mean
+is finite: a range that was declared a thousand times too wide hardly moves it."""
+
+LIGHT = 1e-6
+"""The part of all rows that the end of a tail has, so that it shares a code, and each cell beside
+the largest one at least."""
+
+MANY = 8
+"""Two of so many parts of all rows in one cell are worth a closer look, in which each part is cut
+into as many. A cell is made for one number, such as 999, if another is so many times as wide."""
+
+_ABOUT_ZERO = float(np.abs(SignedPowers().edges).min())
+"""Smaller numbers are as good as zero beside others: a cell of them stays whole."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Density:
+    """Neighboring cells of a column and their noisy counts, in blocks that are known better.
+
+    A block is a cell of an earlier look.
+
+    Attributes:
+        edges: Where each cell begins, and where the last one ends; of dates in nanoseconds.
+        counts: The rows of each cell.
+        variances: Those of the cells' noise.
+        of_cell: The block of each cell, ascending without gaps.
+        sums: The variance of each block's sum.
+        expected: How the rows were taken to be spread before, in any unit.
+        whole: The variance of what the sum of all blocks missed the number of rows by, if it was
+            made up for; infinite otherwise.
+    """
+
+    edges: np.ndarray
+    counts: np.ndarray
+    variances: np.ndarray
+    of_cell: np.ndarray
+    sums: np.ndarray
+    expected: np.ndarray
+    whole: float = math.inf
+
+    @classmethod
+    def of(cls, edges: np.ndarray, noisy: NoisyTable, before: "Density | None" = None) -> "Density":
+        """The cells of one answer, made more precise by what was known ``before``.
+
+        Cells and blocks were counted with independent noise. What the sum of a block's cells misses
+        is spread evenly over them, by inverse variance.
+        """
+        size = noisy.counts.size
+        variances = np.full(size, noisy.variance)
+        if before is None:
+            own = {"of_cell": np.arange(size), "sums": variances, "expected": np.ones(size)}
+            return cls(edges=edges, counts=noisy.counts, variances=variances, **own)
+        block = np.searchsorted(before.edges, edges[:-1], side="right") - 1
+        held, of_cell = np.unique(np.clip(block, 0, len(before.counts) - 1), return_inverse=True)
+        sizes, noise = np.bincount(of_cell), before.variances[held]
+        weights = noisy.variance * sizes / (noisy.variance * sizes + noise)
+        missed = before.counts[held] - np.bincount(of_cell, weights=noisy.counts)
+        return cls(
+            edges=edges,
+            counts=noisy.counts + (weights * missed / sizes)[of_cell],
+            variances=variances * (1 - weights / sizes)[of_cell],
+            of_cell=of_cell,
+            sums=weights * noise,
+            expected=before.shares(edges),
+        )
+
+    def summing_up_to(self, total: Total) -> "Density":
+        """The same cells, which together hold about all rows; what they miss, all make up for.
+
+        So the sum of many is known as well as that of the few others.
+        """
+        whole = float(self.sums.sum()) + total.stddev**2
+        gains = self.sums / whole * (total.value - self.counts.sum())
+        counts = self.counts + (gains / np.bincount(self.of_cell))[self.of_cell]
+        return replace(self, counts=counts, whole=whole)
+
+    def within(self, low: float, high: float) -> "Density":
+        """The cells that lie in a range, which they fill."""
+        end = max(high, math.nextafter(low, math.inf))
+        held = np.flatnonzero((self.edges[1:] > low) & (self.edges[:-1] < end))
+        edges = np.clip(self.edges[[*held, held[-1] + 1]].astype(np.float64), low, high)
+        edges[[0, -1]] = low, high
+        blocks, of_cell = np.unique(self.of_cell[held], return_inverse=True)
+        return Density(
+            edges=edges,
+            counts=self.counts[held],
+            variances=self.variances[held],
+            of_cell=of_cell,
+            sums=self.sums[blocks],
+            expected=self.expected[held],
+        )
+
+    def backwards(self) -> "Density":
+        """The same cells from the last to the first."""
+        return replace(
+            self,
+            edges=-self.edges[::-1],
+            counts=self.counts[::-1],
+            variances=self.variances[::-1],
+            of_cell=self.of_cell[-1] - self.of_cell[::-1],
+            sums=self.sums[::-1],
+            expected=self.expected[::-1],
+        )
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether some neighboring cells clearly hold rows."""
+        return last_clear(self.counts, self.variances)[1] > 0
+
+    @property
+    def reach(self) -> int:
+        """The number of cells up to the last one that seems to hold rows: all, if none clearly do.
+
+        A tail continues where rows are: from the last clear run on runs are added that are likely
+        no noise, or all the rest, if it is. That ends where its sum is largest.
+        """
+        reach, blocks = last_clear(self.counts, self.variances)[1], self._last_block
+        if blocks and (not reach or self.of_cell[reach - 1] < blocks - 1):
+            reach = self._block_end(blocks)
+        if not reach:
+            return self.counts.size
+        sums = self._block_sums
+        first = int(self.of_cell[reach - 1]) + 1
+        while first < sums.size:
+            scores = self._scores_from(first)
+            hinted = np.flatnonzero(scores > norm.isf(norm.sf(HINT) / scores.size))
+            if not hinted.size:
+                break
+            if hinted[0] == scores.size - 1:
+                return self._block_end(first + int(np.cumsum(sums[first:]).argmax()) + 1)
+            first += 2 ** int(hinted[0])
+            reach = self._block_end(min(first, sums.size))
+        return reach
+
+    def end(self, rows: float) -> int:
+        """The number of cells up to where a range of so many rows ends.
+
+        It goes on where noise may hide a part of the rows, unless a number that many rows share is
+        the last one: no tail begins at a cap, or a code.
+        """
+        reach, widths = self.reach, np.diff(self.edges)
+        if reach < widths.size and widths[reach - 1] * MANY <= widths[reach : reach + 2].max():
+            return reach
+        block = int(self.of_cell[reach - 1]) + 1
+        block += _hiding(self._block_sums[block:], self.sums[block:], _HIDDEN * rows)
+        stop = self._block_end(block)
+        inside = slice(reach, stop)
+        return reach + _hiding(self.counts[inside], self.variances[inside], _HIDDEN * rows)
+
+    def shares(self, edges: np.ndarray) -> np.ndarray:
+        """The rows between neighboring edges, which are spread evenly in each cell."""
+        sums = np.append(0.0, np.cumsum(self.rows()))
+        return np.diff(np.interp(edges, self.edges, sums))
+
+    def rows(self, *, light: bool = False) -> np.ndarray:
+        """About how many rows each cell has, float64: as counted, or as a tail has them.
+
+        If it is ``light``, the far ends of tails, with about as many rows as the noise of a cell,
+        have hardly any, in the same proportions. They share one code (``merged_neighbors``), whose
+        rows are measured again: the noise of more codes far out would be seen in every mean.
+        """
+        first, last = self.counts.size - self.backwards().reach, self.reach
+        first, last = min(first, last - 1), max(first + 1, last)
+        held = self._held(slice(first, last))
+        edges, deviations = self.edges, np.sqrt(self.variances)
+        before = _tail(self.counts[:first], deviations[:first], held[::-1], -edges[last::-1])
+        after = _tail(self.counts[last:], deviations[last:], held, edges[first:])
+        before, stddev = before[::-1], float(deviations.mean())
+        if light:
+            before, after = _light(before[::-1], held, stddev)[::-1], _light(after, held, stddev)
+        return np.concatenate([before, held, after])
+
+    def closer(self, rows: float, alone: Mapping[float, float], stddev: float) -> np.ndarray | None:
+        """The edges of the next look; ``None`` if no cell surely has many of the ``rows``.
+
+        Args:
+            rows: The number of rows with a value.
+            alone: Numbers that many rows share, and about how many. They are not to be spread.
+            stddev: Of the noise of that look.
+        """
+        counts, noise = self.counts.copy(), np.sqrt(self.variances)
+        for number, held in alone.items():
+            cell = int(np.searchsorted(self.edges, number, side="right")) - 1
+            counts[min(max(cell, 0), counts.size - 1)] -= held
+        rows = max(rows - sum(alone.values()), 1.0)
+        is_cut = (counts > 2 * rows / MANY) & (counts > CLEAR * noise)
+        is_cut &= (self.edges[:-1] < -_ABOUT_ZERO) | (self.edges[1:] > _ABOUT_ZERO)
+        if not is_cut.any():
+            return None
+        parts = np.where(is_cut, counts / rows, 0.0) * MANY**2
+        return _cut(self.edges, np.minimum(parts, (counts / stddev) ** 2))
+
+    def fine_edges(self, most: int, scale: float, stddev: float) -> np.ndarray:
+        """The edges of about ``most`` cells of equally many rows, and as many as noise can pay for.
+
+        A cell is cut into at most as many parts as the square of the standard deviations that its
+        rows will be: a number that all of them share still stands out then. Parts are not finer
+        than ticks of 1 / scale.
+        """
+        edges, held = self.edges.astype(np.float64), self.rows()
+        if scale < math.inf:
+            edges = np.ceil(edges * scale) / scale
+        widths = np.diff(edges)
+        parts = np.minimum(held * most / max(held.sum(), 1e-300), (held / stddev) ** 2)
+        parts = np.minimum(parts, np.rint(widths * scale))
+        # The cell about zero stays whole: beside others, numbers so small are as good as zero.
+        parts[(edges[:-1] <= 0) & (edges[1:] > 0) & (widths <= 2 * _ABOUT_ZERO)] = 1
+        return _cut(edges, parts)
+
+    @property
+    def is_tiny(self) -> bool:
+        """Whether most rows lie about zero, as amounts of substance in moles do."""
+        held = np.where(self.counts > HINT * np.sqrt(self.variances), self.counts, 0.0)
+        about = (self.edges[:-1] >= -_ABOUT_ZERO) & (self.edges[1:] <= _ABOUT_ZERO)
+        return bool(2 * held[about].sum() > held.sum())
+
+    @property
+    def _block_sums(self) -> np.ndarray:
+        return np.bincount(self.of_cell, weights=self.counts)
+
+    def _variance(self, variances: np.ndarray) -> np.ndarray:
+        """The variance of the sum of blocks whose own variances add up to ``variances``."""
+        return np.maximum(variances * (1 - variances / self.whole), 1e-300)
+
+    def _block_end(self, blocks: int) -> int:
+        """The number of cells in so many first blocks."""
+        return int(np.searchsorted(self.of_cell, blocks))
+
+    @property
+    def _last_block(self) -> int:
+        """The number of blocks up to the end of the last clear run of them."""
+        return last_clear(self._block_sums, self.sums, self.whole)[1]
+
+    def _scores_from(self, first: int) -> np.ndarray:
+        """The standard deviations of the next one, two, four, ... blocks, and of all the rest."""
+        sums, variances = (np.cumsum(each[first:]) for each in (self._block_sums, self.sums))
+        runs = np.append(_lengths(sums.size), sums.size) - 1
+        return sums[runs] / np.sqrt(self._variance(variances[runs]))
+
+    def _held(self, inside: slice) -> np.ndarray:
+        """The rows of cells: of those that stand out as counted, and others share their block's.
+
+        They do in groups of neighbors, as far as these differ by more than noise, and in a group as
+        they were taken to be spread before.
+        """
+        counts, expected = self.counts[inside], self.expected[inside]
+        expected = expected + LIGHT * max(float(expected.max()), 1e-300)
+        seen = outstanding(counts, self.variances[inside])
+        found = pooled(counts, self.variances[inside], seen, expected)
+        of_cell = self.of_cell[inside] - self.of_cell[inside][0]
+        weak = ~seen
+        known = np.unique(of_cell[weak])
+        if not of_cell[-1] or not known.size:
+            return found
+        sums = np.bincount(of_cell, weights=np.where(weak, counts, 0.0))
+        shares = np.bincount(of_cell, weights=np.where(weak, expected, 0.0))[known]
+        variances = self.sums[self.of_cell[inside][0] + known]
+        sums[known] = pooled(sums[known], variances, None, shares)
+        if self.whole < math.inf and sums[known].sum() > 0:
+            missed = max(float(self.counts.sum() - found[seen].sum()), 1.0)
+            sums[known] = simplex_projection(sums[known], missed)
+        share = found + LIGHT * max(found.max(), 1e-300) * expected / expected.max()
+        share = np.where(weak, share, 0.0)
+        of_blocks = np.bincount(of_cell, weights=share)
+        return np.where(weak, share / np.maximum(of_blocks, 1e-300)[of_cell] * sums[of_cell], found)
+
+
+def _lengths(size: int) -> np.ndarray:
+    """1, 2, 4, ... up to ``size``."""
+    return 2 ** np.arange(int(math.log2(max(size, 1))) + 1)
+
+
+def last_clear(
+    counts: np.ndarray, variances: np.ndarray, whole: float = math.inf
+) -> tuple[int, int]:
+    """Where the clear run of cells that begins last begins and ends, the shortest; else 0 and 0."""
+    sums, noise = (np.append(0.0, np.cumsum(each)) for each in (counts, variances))
+    lengths = _lengths(counts.size)
+    least = norm.isf(_FALSE_ALARMS / (2 * counts.size))
+    found = []
+    for length in lengths:
+        variance = noise[length:] - noise[:-length]
+        variance = np.maximum(variance * (1 - variance / whole), 1e-300)
+        clear = np.flatnonzero((sums[length:] - sums[:-length]) > least * np.sqrt(variance))
+        if clear.size:
+            found.append((int(clear[-1]), -int(length)))
+    start, length = max(found, default=(0, 0))
+    return start, start - length
+
+
+def _hiding(counts: np.ndarray, variances: np.ndarray, rows: float) -> int:
+    """The number of cells that are needed so that those after them surely hold fewer rows."""
+    sums, noise = (np.cumsum(each[::-1])[::-1] for each in (counts, variances))
+    needed = np.flatnonzero(sums + HINT * np.sqrt(noise) > rows)
+    return int(needed[-1]) + 1 if needed.size else 0
+
+
+def _cut(edges: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """The edges of cells of which each is cut into about so many parts of equal width."""
+    numbers = np.maximum(np.ceil(parts), 1).astype(int)
+    cells = zip(edges, edges[1:], numbers, strict=False)
+    inner = [np.linspace(low, high, number, endpoint=False) for low, high, number in cells]
+    return np.unique(np.append(np.concatenate(inner), edges[-1]))
+
+
+def _tail(
+    counts: np.ndarray, deviations: np.ndarray, held: np.ndarray, edges: np.ndarray
+) -> np.ndarray:
+    """The rows of cells beyond those that are ``held``, the nearest cell first.
+
+    They are as many as were counted, plus one standard deviation of that. They begin as dense as
+    the outermost part of the held rows, and fall with a power of the distance (Lomax). ``edges``
+    ascend from the first held cell to the last cell of the tail.
+    """
+    if not counts.size:
+        return counts
+    room = max(float(counts.sum()), 0.0) + math.sqrt(np.square(deviations).sum())
+    end, sums = edges[held.size], np.cumsum(held[::-1])
+    width = end - np.interp(sums[-1] / MANY, sums, edges[: held.size][::-1])
+    scale = max(_FALL * room * width * MANY / max(sums[-1], 1e-300), 1e-300)
+    beyond = room * (1 + (edges[held.size :] - end) / scale) ** -_FALL
+    return np.maximum(-np.diff(beyond), LIGHT**2 * held.max())
+
+
+def _light(tail: np.ndarray, held: np.ndarray, stddev: float) -> np.ndarray:
+    """A tail whose end, of all cells that together hold no more than noise, holds hardly any."""
+    is_end = np.cumsum(tail[::-1])[::-1] <= HINT * stddev
+    most = LIGHT * held.sum()
+    return np.where(is_end, tail * min(1.0, most / max(tail[is_end].sum(), 1e-300)), tail)

@@ -1,0 +1,260 @@
+"""Where rows lie is found from coarse to fine, and stays wide where the noise hides it."""
+
+import numpy as np
+import pytest
+
+from sdv_privpgd.discovery.density import Density
+from sdv_privpgd.discovery.grids import POWERS, YEARS
+from sdv_privpgd.discovery.ranges import _finest
+from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
+
+STDDEV = 100.0
+
+
+def noisy(counts, seed=0, stddev=STDDEV):
+    noise = np.random.default_rng(seed).normal(0.0, stddev, len(counts))
+    return NoisyTable(np.asarray(counts) + noise, stddev**2)
+
+
+def density(counts, seed=0, stddev=STDDEV, edges=None):
+    """Of cells of equal width where no others are meant."""
+    edges = np.arange(len(counts) + 1.0) if edges is None else edges
+    return Density.of(edges, noisy(counts, seed, stddev))
+
+
+def exactly(counts, stddev=1.0):
+    """The counts, as if the noise had been none."""
+    counts = np.array(counts, dtype=np.float64)
+    return Density.of(np.arange(counts.size + 1.0), NoisyTable(counts, stddev**2))
+
+
+class TestGrids:
+    @pytest.mark.parametrize("grid", [POWERS, YEARS])
+    @pytest.mark.parametrize("seed", range(20))
+    def test_what_stands_out_is_found(self, grid, seed):
+        counts = np.zeros(len(grid.cells))
+        counts[4:7] = 30_000
+        found = grid.held(noisy(counts, seed, 10.0))
+        assert found.is_clear
+        assert grid.edges[3] <= found.low <= grid.edges[4]
+        assert grid.edges[7] <= found.high <= grid.edges[8]
+
+    def test_rows_of_many_years_are_found_though_decades_hardly_stand_out(self):
+        """2,000 rows over 85 years: some 480 in 20 years beside noise of 120."""
+        counts = np.zeros(len(YEARS.cells))
+        counts[2:6], counts[6] = 470, 120
+        ends = [YEARS.held(noisy(counts, seed, 120.0)) for seed in range(20)]
+        assert np.mean([each.low <= YEARS.edges[2] for each in ends]) > 0.8
+        assert np.mean([each.high >= YEARS.edges[6] for each in ends]) == 1
+
+    @pytest.mark.parametrize("grid", [POWERS, YEARS])
+    def test_of_noise_alone_the_usual_range_is_left(self, grid):
+        counts = np.zeros(len(grid.cells))
+        counts[8] = 20.0
+        found = [grid.held(noisy(counts, seed, 200.0)) for seed in range(200)]
+        assert sum(each.is_clear for each in found) <= 3
+        assert sum((each.low, each.high) == grid.usual for each in found) >= 197
+
+    def test_rows_far_from_all_others_are_found_across_what_is_empty(self):
+        """9 of 10 rows are zero, the others some thousands."""
+        counts = np.zeros(len(POWERS.cells))
+        (zero, far), _ = POWERS.cells.locate(np.array([0.0, 5_000.0]))
+        counts[zero], counts[far] = 18_000, 2_000
+        for seed in range(20):
+            found = POWERS.held(noisy(counts, seed, 300.0))
+            assert found.low <= 0
+            assert found.high >= 2**14
+
+
+class TestPrecision:
+    @pytest.mark.parametrize("code", range(5))
+    def test_the_finest_precision_that_rows_have_is_found(self, code):
+        counts = np.zeros(9)
+        counts[: code + 1] = 500.0
+        found = [_finest(noisy(counts, seed, 50.0)) for seed in range(50)]
+        assert np.mean([end == code for end, _ in found]) > 0.9
+        assert all(is_clear for _, is_clear in found)
+
+    def test_few_rows_are_not_clear_and_mostly_found(self):
+        counts = np.array([0.0] * 7 + [150.0])
+        found = [_finest(noisy(counts, seed, 57.0)) for seed in range(100)]
+        assert np.mean([end == 7 for end, _ in found]) > 0.7
+        assert np.mean([is_clear for _, is_clear in found]) < 0.3
+
+    @pytest.mark.parametrize("rows", [3_000, 300_000])
+    def test_noise_hardly_ever_makes_fractions_of_whole_numbers(self, rows):
+        """Codes of decimal places: all rows have none. A table has many such columns."""
+        counts = np.append(float(rows), np.zeros(8))
+        wrong = [_finest(noisy(counts, rows + seed, 60.0))[0] != 0 for seed in range(3_000)]
+        assert sum(wrong) <= 9
+
+
+class TestEnds:
+    def test_a_tail_is_kept_where_there_are_rows_in_it_and_cut_where_there_are_none(self):
+        counts = [5_000.0] * 10 + [60.0] * 10 + [0.0] * 40
+        assert exactly(counts).end(sum(counts)) == 20
+        assert exactly(counts[::-1]).backwards().end(sum(counts)) == 20
+
+    def test_a_range_goes_on_where_noise_may_hide_a_part_of_the_rows(self):
+        counts = [1_000.0] * 10 + [0.0] * 20
+        assert exactly(counts, 1.0).end(10_000) == 10
+        assert exactly(counts, 90.0).end(10_000) > 15
+
+    def test_no_range_goes_on_behind_a_cap(self):
+        counts = np.array([1_000.0] * 10 + [2_000, 0, 0])
+        edges = np.array([*range(0, 110, 10), 101, 150, 200], dtype=np.float64)
+        noisy = NoisyTable(counts, 150.0**2)
+        assert Density.of(edges, noisy).end(12_000) == 11
+        assert Density.of(np.arange(14.0), noisy).end(12_000) > 11
+
+    def test_a_broad_tail_beside_one_heavy_value_is_kept_though_no_cell_of_it_stands_out(self):
+        """Ten cells of 30 rows beside noise of 29: together they are clear."""
+        truth = np.concatenate([[2_000.0], np.full(10, 30.0), np.zeros(4)])
+        ends = []
+        for seed in range(50):
+            found = density(truth, seed, 29.0).summing_up_to(Total(2_300.0, 40.0))
+            ends.append(found.reach)
+        assert np.mean(np.array(ends) >= 8) > 0.8
+
+    def test_where_all_is_noise_all_is_kept(self):
+        assert density([0.0] * 50).end(100.0) == 50
+
+
+class TestTwoCounts:
+    def test_blocks_that_were_counted_twice_have_the_noise_of_the_best_estimate(self):
+        rng = np.random.default_rng(0)
+        truth, starts = np.array([5.0, 7, 1, 0, 3, 9]), [0, 3, 5]
+        sums = np.add.reduceat(truth, starts)
+        found = []
+        for _ in range(20_000):
+            before = Density.of(
+                np.array([0.0, 3, 5, 6]), NoisyTable(sums + rng.normal(0, 2, 3), 4.0)
+            )
+            fine = NoisyTable(truth + rng.normal(0, 3, 6), 9.0)
+            found.append(Density.of(np.arange(7.0), fine, before))
+        totals = np.array([np.add.reduceat(each.counts, starts) for each in found])
+        np.testing.assert_allclose(totals.mean(axis=0), sums, atol=0.1)
+        # Of a variance the relative standard error is sqrt(2 / 20,000), 1 %.
+        np.testing.assert_allclose(totals.var(axis=0), found[0].sums, rtol=0.05)
+        cells = np.array([each.counts for each in found])
+        np.testing.assert_allclose(cells.var(axis=0), found[0].variances, rtol=0.05)
+
+    def test_cells_that_sum_up_to_the_number_of_rows_have_it_as_their_sum(self):
+        found = density([50.0, 7, 1, 0, 3, 9]).summing_up_to(Total(70.0, 0.0))
+        assert found.counts.sum() == pytest.approx(70)
+
+    @pytest.mark.parametrize("seed", range(10))
+    def test_blocks_say_where_rows_lie_that_no_cell_shows(self, seed):
+        """40 % of the rows in 64 cells, each below the noise, far from one cell with all others."""
+        counts = np.array([4_800] + [0] * 127 + [50] * 64 + [0] * 64) + 0.0
+        edges, starts = 2.0 ** (np.arange(257) / 16), range(0, 256, 16)
+        before = density(np.add.reduceat(counts, starts), seed, 80.0, edges[::16])
+        fine = noisy(counts, seed + 99, 150.0)
+        found = Density.of(edges, fine, before).rows(light=True)
+        assert found[128:192].sum() == pytest.approx(3_200, rel=0.2)
+        assert found[1:128].sum() < 700
+        assert found[0] == pytest.approx(4_800, rel=0.15)
+
+
+class TestRows:
+    @pytest.mark.parametrize("seed", range(20))
+    def test_an_empty_half_of_a_range_keeps_few_rows_and_keeps_them_near(self, seed):
+        found = density([1_000] * 20 + [0] * 80, seed).rows()
+        beyond = found[20:]
+        # In cells of 100; noise spread evenly would give 3 or more.
+        assert (beyond * np.arange(1, 81)).sum() / found.sum() < 2.0
+
+    def test_both_ends_are_treated_alike(self):
+        own = density([0] * 40 + [1_000] * 20 + [0] * 40)
+        np.testing.assert_allclose(own.backwards().rows(), own.rows()[::-1])
+
+    def test_a_long_tail_below_the_noise_keeps_its_rows(self):
+        tail = 60 * 0.97 ** np.arange(100)  # each cell below the noise, 1,900 rows together
+        counts = np.concatenate([np.full(20, 1_000.0), tail])
+        kept = [density(counts, seed).rows()[20:].sum() for seed in range(40)]
+        assert 0.5 < np.mean(kept) / tail.sum() < 2
+
+    def test_no_cell_is_left_without_any_row_beyond_the_clear_ones(self):
+        found = density([5_000] * 3 + [0] * 200).rows()
+        assert (found[3:] > 0).all()
+        assert (np.diff(found[4:]) <= 0).all()
+
+    def test_a_far_value_of_many_rows_stays_where_it_is(self):
+        found = density([1_000] * 20 + [0] * 79 + [900]).rows()
+        assert found[-1] == pytest.approx(900, abs=4.5 * STDDEV)
+
+    def test_where_all_is_noise_nothing_is_moved(self):
+        found = density([0] * 50).rows()
+        assert found.shape == (50,)
+        assert (found >= 0).all()
+
+    def test_a_single_cell_has_its_count(self):
+        assert exactly([1_000.0]).rows().tolist() == [1_000.0]
+
+    def test_a_range_that_is_too_wide_by_far_hardly_moves_a_mean(self):
+        """Sums of money to 10 million where 100,000 is the most: cells double their width."""
+        edges, means, far = 100.0 * 2.0 ** np.arange(18), [], []
+        for seed in range(40):
+            money = np.random.default_rng(seed).lognormal(7.5, 1.2, 5_000)
+            found = density(np.histogram(money, edges)[0], seed + 99, 25.0, edges).rows()
+            sums = found * 1.5 * edges[:-1]
+            means.append(sums.sum() / found.sum() / money.mean())
+            far.append(sums[edges[:-1] > 500_000].sum() / money.sum())
+        assert 0.9 < np.median(means) < 1.4  # it would be 20 if the noise were spread evenly
+        assert np.mean(np.array(means) > 1.6) < 0.25
+        assert np.median(far) < 0.1
+
+    def test_neither_where_cells_begin_nor_their_unit_makes_a_difference(self):
+        """Dates have no zero."""
+        counts, edges = [0] * 30 + [1_000] * 20 + [0] * 50, np.cumsum(np.arange(1, 102)) + 0.0
+        found = [density(counts, edges=own).rows() for own in (edges, 7 * edges + 1e6)]
+        np.testing.assert_allclose(*found)
+
+    def test_a_light_end_keeps_its_proportions(self):
+        own = density([0] * 30 + [1_000] * 20 + [0] * 50)
+        light, full = own.rows(light=True), own.rows()
+        end = np.flatnonzero(light[50:] < full[50:]) + 50
+        assert light[end].sum() < 1e-5 * light.sum()
+        assert 0 < full[end].sum() <= 2 * STDDEV
+        np.testing.assert_allclose(light[end] / light[end].sum(), full[end] / full[end].sum())
+        np.testing.assert_array_equal(light[40 : end[0]], full[40 : end[0]])
+
+    @pytest.mark.parametrize("size", [20, 200, 2_000])
+    def test_noise_seldom_looks_like_rows(self, size):
+        assert sum(density(np.zeros(size), seed).is_clear for seed in range(400)) <= 4
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_cells_of_little_noise_are_not_judged_by_others(self, seed):
+        """A cell of 1,000 rows that is known well, beside 40 that were counted in a hurry."""
+        counts = np.array([1_000.0] + [50.0] * 40)
+        before = density([1_000.0, 2_000.0], seed, 10.0, np.array([0.0, 1, 41]))
+        found = Density.of(np.arange(42.0), noisy(counts, seed + 9, 600.0), before).rows()
+        assert found[0] == pytest.approx(1_000, abs=50)
+
+
+class TestCloser:
+    def test_a_cell_with_many_rows_is_cut_by_its_share(self):
+        edges = exactly([0, 6_000, 2_500, 0]).closer(8_500, {}, 10.0)
+        assert list(edges[[0, 1, -2, -1]]) == [0, 1, 3, 4]
+        assert np.isin(edges, [1, 2, 3]).sum() == 3
+        assert 2 < ((edges > 1) & (edges < 2)).sum() / ((edges > 2) & (edges < 3)).sum() < 3
+
+    @pytest.mark.parametrize(
+        ("counts", "stddev"),
+        [
+            ([1_000] * 10, 1.0),  # spread already
+            ([8_000, 0], 2_500.0),  # not clear
+        ],
+    )
+    def test_no_further_look_where_it_would_say_nothing(self, counts, stddev):
+        assert exactly(counts, stddev).closer(8_000, {}, stddev) is None
+
+    def test_rows_of_one_number_are_not_spread(self):
+        assert exactly([8_000, 500, 500]).closer(9_000, {0.0: 8_000}, 10.0) is not None
+        assert exactly([8_000, *[50] * 20]).closer(9_000, {0.5: 8_000}, 10.0) is None
+
+    def test_the_noise_of_the_next_question_decides_how_many_cells_it_has(self):
+        own = exactly([500.0] * 8)
+        sizes = [own.fine_edges(512, np.inf, stddev).size - 1 for stddev in (10, 100, 400)]
+        assert sizes == [512, 200, 16]
+        assert own.fine_edges(512, 4.0, 10).size - 1 == 32
