@@ -21,7 +21,7 @@ import numpy as np
 
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.columns.readings import Reading
+from sdv_privpgd.columns.readings import Readable, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator, Trainer
@@ -102,7 +102,7 @@ class Tape:
     events: list[Event] = field(default_factory=list)
     answers: "Tape | None" = None
     schema: Schema | None = None
-    readings: Sequence[Reading] = ()
+    readings: Sequence[Reading | Readable] = ()
 
     def frozen(self, event: Event) -> Any:
         """What is to be given out: of the other tape if it was asked the same, else its own."""
@@ -145,7 +145,7 @@ class AuditedTable(PrivateTable):
         return _Recorded(real, books, self._tape)
 
     def first_look(
-        self, readings: Sequence[Reading], books: Books, progress: Progress = silent
+        self, readings: Sequence[Reading | Readable], books: Books, progress: Progress = silent
     ) -> Curator:
         self._tape.readings = readings
         return _Recorded(super().first_look(readings, books, progress), books, self._tape)

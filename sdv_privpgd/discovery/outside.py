@@ -21,14 +21,11 @@ from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.discovery.bounds import edges_of
 from sdv_privpgd.discovery.density import CLEAR, HINT
-from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total, averaged
+from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 from sdv_privpgd.privacy.queries import Measurement
 
 _MANY = 0.02
 """The share of all rows beyond an end that is worth a word; half of that is, of an error."""
-
-NEARLY_ALL = 0.9
-"""The share of rows that surely have none of the declared values, from which on a fit stops."""
 
 _SHORT = Fraction(1, 50)
 """Of the whole budget: for the small questions about all short ranges at most, and half for one.
@@ -81,68 +78,9 @@ class Groups(NamedTuple):
         )
 
     @property
-    def is_inside(self) -> bool:
-        """Whether some rows surely lie inside."""
-        return self.within > CLEAR * self.within_stddev
-
-    @property
     def clear(self) -> dict[str, float]:
         """The numbers beyond the ends, where there clearly are any."""
         return {key: rows for key, rows in self.beyond.items() if rows > CLEAR * self.stddev}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Beyond:
-    """The rows of a column that clearly lie beyond declared ends of its range. Public.
-
-    Attributes:
-        name: The column's name.
-        is_date: Whether it has dates.
-        ends: These ends, in SDV's words.
-        groups: The noisy numbers of rows.
-    """
-
-    name: str
-    is_date: bool
-    ends: Mapping[str, Any]
-    groups: Groups
-
-    def misfit(self, total: Total) -> str | None:
-        """A sentence if nearly all rows with a value, and most of all rows, seem to be among them.
-
-        Args:
-            total: The number of all rows.
-        """
-        outside = self._outside(total)
-        count, error = float(outside.counts[0]), math.sqrt(outside.variance)
-        missing = max(self.groups.missing - HINT * self.groups.stddev, 0.0)
-        rows = total.value + HINT * total.stddev
-        # A stop costs nothing, and the fit can go on: they may be nearly all, and are most of all.
-        if (
-            count + HINT * error < NEARLY_ALL * (rows - missing)
-            or 2 * (count - CLEAR * error) < rows
-        ):
-            return None
-        ends = " and ".join(f"{key}={end!r}" for key, end in self.ends.items())
-        wrong = "the year" if self.is_date else "the unit"
-        return (
-            f"{_about(count, error, total)} of the rows of {self.name!r} lie outside its declared "
-            f"{ends}. Check {wrong}, or declare a wider range; if these are codes for missing, "
-            "make them missing before a fit."
-        )
-
-    def _outside(self, total: Total) -> NoisyTable:
-        """The number of rows outside: as counted, and as what is neither inside nor missing."""
-        groups = self.groups
-        own = [groups.beyond[key] for key in self.ends]
-        rest = total.value - groups.within - groups.missing
-        variance = total.stddev**2 + groups.within_stddev**2 + groups.stddev**2
-        return averaged(
-            [
-                NoisyTable(np.array([sum(own)]), len(own) * groups.stddev**2),
-                NoisyTable(np.array([rest]), variance),
-            ]
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,17 +149,6 @@ class Fenced:
             for key, beyond in groups.clear.items()
             if beyond > _MANY * total.value
         ]
-
-    def beyond(self, groups: Groups, clear: Mapping[str, float]) -> "Beyond | None":
-        """The rows that clearly lie beyond some ends, if there are any."""
-        if not clear:
-            return None
-        return Beyond(
-            name=self.inner.name,
-            is_date=self.inner.sdtype == "datetime",
-            ends={key: self.declared[key] for key in clear},
-            groups=groups,
-        )
 
     def _sentence(self, key: str, about: str) -> str:
         where, code = ("below", "-1") if key == "range_min" else ("above", "999")

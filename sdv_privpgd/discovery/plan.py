@@ -30,7 +30,7 @@ from sdv_privpgd.discovery.categories import Values, categories, frequencies
 from sdv_privpgd.discovery.density import CLEAR, MANY
 from sdv_privpgd.discovery.first_look import SIZES, Seen, first_look, least_rows
 from sdv_privpgd.discovery.looks import LOOK_SHARE, SINGLE, Look, look_into
-from sdv_privpgd.discovery.outside import Beyond, Fenced, fenced, fenced_whole, part_for_short
+from sdv_privpgd.discovery.outside import Fenced, fenced, fenced_whole, part_for_short
 from sdv_privpgd.discovery.ranges import Rough, looked_into
 from sdv_privpgd.discovery.transcript import Asker, Transcript
 from sdv_privpgd.estimate.noisy_tables import Total, estimate_total
@@ -65,15 +65,11 @@ class Discovery(NamedTuple):
         doubts: For each column whose range did not stand out from the noise, or beyond whose
             declared range many rows lie, what is to be said of it.
         num_rows: The noisy number of rows, where fine grids were counted.
-        beyond: What lies beyond the declared ranges of columns.
-        inside: The short ranges inside which some rows surely lie.
     """
 
     facts: dict[str, ColumnFacts]
     doubts: dict[str, str]
     num_rows: float | None = None
-    beyond: tuple[Beyond, ...] = ()
-    inside: frozenset[str] = frozenset()
 
 
 def reserved_delta(undeclared: Mapping[str, ColumnFacts], delta: float) -> Fraction:
@@ -184,13 +180,10 @@ def discover(
                 groups[name].held(total) if look.has_range else None,
             )
         )
-    beyond = [each.beyond(groups[name], clear[name]) for name, each in fences.items()]
     return Discovery(
         facts,
         doubts,
         estimate_total(domain, [*counted.values()]).value if counted else None,
-        tuple(each for each in beyond if each is not None),
-        frozenset(name for name in apart if likely[name].is_inside),
     )
 
 

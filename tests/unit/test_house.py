@@ -7,11 +7,11 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 56_278,
-    "package lines of code": 37_171,
-    "package files": 315,
-    "test lines": 49_098,
-    "constants": 310,
+    "package lines": 57_197,
+    "package lines of code": 37_915,
+    "package files": 314,
+    "test lines": 50_172,
+    "constants": 268,
     "floors": 14,
     "circles": 0,
     "arrows": 108,

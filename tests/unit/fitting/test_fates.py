@@ -73,7 +73,7 @@ def test_what_is_declared_is_not_lost_in_few_rows():
 
 
 def test_a_private_number_of_rows_says_nothing():
-    told = check(TABLE.head(150), OPEN, 0.2, adjacency="add_remove").to_dict()
+    told = check(TABLE.head(150), OPEN, 0.2, 1e-5, adjacency="add_remove").to_dict()
     assert (told["lost"], told["num_rows"]) == ([], None)
 
 
