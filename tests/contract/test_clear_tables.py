@@ -20,8 +20,8 @@ TABLE = pd.DataFrame({"ill": [True, False] * (NUMBER // 2), "ward": ["A", "B"] *
 ILL = {"ill": Boolean()}
 
 
-def fitted(table, columns=ILL):
-    return fit_table(table, columns, epsilon=5.0, method="mst")
+def fitted(table, columns=ILL, **more):
+    return fit_table(table, columns, epsilon=5.0, method="mst", **more)
 
 
 def nothing_is_spent(table, columns, match, monkeypatch):
@@ -89,7 +89,7 @@ def test_text_with_a_dictionary_in_one_file_and_without_in_another_is_text(tmp_p
 def test_a_dictionary_among_texts_is_missing_and_nothing_else_is(monkeypatch):
     cells = [{"a": 1} if row % 4 == 0 else "B" for row in range(NUMBER)]
     columns = {"ward": Categorical(["B"])}
-    done = fitted(TABLE.assign(ward=cells), columns)
+    done = fitted(TABLE.assign(ward=cells), columns, allow_lost=["ward"])
     assert abs(done.sample(2_000)["ward"].isna().mean() - 0.25) < 0.15
 
 

@@ -22,7 +22,8 @@ NEVER, LONG_AGO = datetime.date(9999, 12, 31), datetime.date(1, 1, 1)
 
 
 def fitted(cells, declared):
-    return fit_table(pd.DataFrame({"x": cells}), {"x": declared}, epsilon=8.0)
+    table = pd.DataFrame({"x": cells})
+    return fit_table(table, {"x": declared}, epsilon=8.0, allow_lost=["x"])
 
 
 def sampled(cells, declared):

@@ -207,10 +207,12 @@ def test_one_scan_a_round_and_nothing_but_totals_to_the_driver(spark, monkeypatc
         5.0,
         method="independent+pgm",
     )
-    ready, size, *totals = came
+    ready, *others = came
     assert [list(row) for row in ready] == [[0, b""]]
-    assert size[0][0] == 600
-    assert totals
+    totals = [rows for rows in others if hasattr(rows[0], "total")]
+    sizes = [rows[0][0] for rows in others if not hasattr(rows[0], "total")]
+    assert set(sizes) == {600}
+    assert len(totals) > 1
     for rows in totals:
         tables = spark_tasks.opened(b"".join(bytes(row.total) for row in rows))
         assert all(isinstance(each, np.ndarray) and each.dtype == np.int64 for each in tables)

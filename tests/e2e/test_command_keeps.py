@@ -166,9 +166,8 @@ def test_a_wrong_codebook_stops_and_says_how_to_go_on(csv, tmp_path, capsys):
     model, out = tmp_path / "model.pkl", tmp_path / "out.csv"
     assert declared(csv, "--model", model, "--quiet") == 1
     said = capsys.readouterr().err
-    assert "not among those that are declared or were found: 'ward' ('other' in" in said
-    assert f"finish {model} --out FILE makes rows of them" in said
-    assert "With --table TABLE" in said
+    assert "none that is declared, and count as other_value: 'ward'" in said
+    assert f"finish {model} --table TABLE --out FILE goes on" in said
     assert not out.exists()
     assert run("finish", model, "--table", csv, "--out", out, "--quiet") == 0
     assert (pd.read_csv(out)["ward"] == "other").mean() > 0.9

@@ -64,8 +64,8 @@ def test_a_holder_measures_visits_in_order(folder, capsys):
     [
         (ORDER[:4], "--previous need --sequence-index"),
         (("--adjacency", "add_remove", "--delta", 1e-5), "--sequence-index needs --person-column"),
-        (ORDER[:4], "--sequence-index needs --rows-per-person of at least 2"),
-        ((*ORDER[:6], "--context-column", "wrd"), "--context-column names ['wrd']"),
+        (ORDER[:6], "--sequence-index needs --rows-per-person of at least 2"),
+        ((*ORDER[:8], "--context-column", "wrd"), "--context-column names ['wrd']"),
     ],
 )
 def test_what_cannot_be_meant_is_said_in_options(folder, more, said, capsys):
