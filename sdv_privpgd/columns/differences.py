@@ -187,7 +187,8 @@ class Difference(FieldsAlone):
             return values + (self._steps(column, values) < steps) if upwards else values
         if isinstance(self.column.cells, Interval):
             ticks = steps / float(column.tick)
-            return (np.ceil if upwards else np.floor)(ticks).astype(np.int64)
+            whole = (np.ceil if upwards else np.floor)(ticks)
+            return np.clip(whole, *_ends(column)).astype(np.int64)  # floats may be far beyond
         many = int(column.tick / self.column.tick)
         return -(-steps // many) if upwards else steps // many
 

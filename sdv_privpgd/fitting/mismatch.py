@@ -29,6 +29,10 @@ from sdv_privpgd.report.warnings import MANY, MOST, NEARLY_ALL, SURE, in_one, on
 UNREAD = "cells that are no declared values"
 """What the ledger says of the first question."""
 
+_DEVIATIONS = 5.0
+"""A fit stops if a share is so many standard deviations of its noise above what is let pass. Noise
+alone does that in one of three million columns."""
+
 _FIRST_PART = Fraction(1, 100)
 """The part of the budget that the first question takes. At epsilon 1 a stop costs about 0.07."""
 
@@ -133,7 +137,7 @@ def ask_first(
     )
     kinds: dict[str, list[str]] = {}
     for (name, facts), answer in zip(declared.items(), answers, strict=True):
-        seen = _Seen(facts, answer.answer[2:] / total, SURE * answer.stddev / total)
+        seen = _Seen(facts, answer.answer[2:] / total, _DEVIATIONS * answer.stddev / total)
         if name in stops_at and (why := seen.misfit()) is not None:
             text, part = why
             kinds.setdefault(text, []).append(f"{name!r} ({share(part)})")
@@ -163,13 +167,13 @@ class _Seen(NamedTuple):
         if unread - self.error > MANY:
             text = "Cells are there and are no declared values: {}. They may be "
             return f"{text}{on_reading(self.facts)}", unread
-        if not self._are_nearly_all(sum(outside)):
+        if not self._are_nearly_all(sum(outside), math.sqrt(2)):
             return None
         words, keys = words_of(self.facts), ("range_min", "range_max")
         ends = [
             f"{key}={words[key]!r}"
             for key, part in zip(keys, outside, strict=True)
-            if words.get(key) is not None and part > self.error
+            if words.get(key) is not None and part > MANY * sum(outside)
         ]
         wrong = "the year" if isinstance(self.facts, DateFacts) else "the unit"
         return (
@@ -179,8 +183,8 @@ class _Seen(NamedTuple):
             sum(outside),
         )
 
-    def _are_nearly_all(self, part: float) -> bool:
-        return part > NEARLY_ALL and part - self.error > MOST
+    def _are_nearly_all(self, part: float, times: float = 1.0) -> bool:
+        return part > NEARLY_ALL and part - times * self.error > MOST
 
 
 def require_categories(

@@ -116,6 +116,8 @@ class FitsOfTables(FittedState):
         table = self._open(data, description)
         description = replace(description, dtypes=self._kept(table, description))
         self._require_rows(table)
+        if not self.discovery_share:
+            _ = description.schema
         settings = settings.for_rows(table.known_rows(settings.adjacency))
         for sentence in on_undeclared(settings, description):
             warnings.warn(sentence, stacklevel=2)
@@ -124,8 +126,6 @@ class FitsOfTables(FittedState):
         fit = Fit(settings, description)
         for sentence in fit.told_before:
             warnings.warn(sentence, stacklevel=2)
-        if not self.discovery_share:
-            _ = description.schema
         running = RunningFit(
             fit=fit, private=table, allow_lost=checked_lost(allow_lost, description)
         )
@@ -239,6 +239,8 @@ class FitsOfTables(FittedState):
         names = (self._gives_frames, self._original_columns)
         table = EncodedTable(processed_data[self._table_name])
         self._require_rows(table)
+        if not self.discovery_share:
+            _ = description.schema
         settings = settings.for_rows(table.known_rows(settings.adjacency))
         fit = Fit(settings, description, doubts={} if fitted is None else fitted.doubts)
         self._run(RunningFit(fit=fit, private=table), names)

@@ -185,13 +185,15 @@ def _other(adjacency: Adjacency) -> Adjacency:
 
 
 def _share(mu_squared, ledger: PrivacyLedger) -> str:
-    return f"{float(100 * mu_squared / ledger.budget):.4g} %"
+    percent = float(100 * mu_squared / ledger.budget)
+    return "<0.001 %" if 0 < percent < 0.001 else f"{percent:.4g} %"
 
 
 def _entry(charge: Charge, adjacency: Adjacency, units: int) -> tuple[str, ...]:
     """A charge in words, without its share."""
     squared, stddev = dict(charge.sensitivity_squared), charge.stddev / units
-    scale = f"{stddev:,.4g}" if stddev < 1e5 else f"{stddev:.3g}"
+    whole = f"{stddev:,.0f}" if stddev < 1e7 else f"{stddev:.3g}"
+    scale = f"{stddev:,.4g}" if stddev < 1e4 else whole
     if charge.temperature is not None:
         scale = f"eps {float(charge.range_epsilon_under(adjacency)):.3g}"
     elif charge.is_exact:

@@ -37,7 +37,7 @@ def test_each_option_says_what_it_is(name):
     assert "(default: [])" not in shown
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("name", sorted(FITS))
 def test_options_of_a_fit_are_in_groups(name):
     titles = [group.title for group in COMMANDS[name]._action_groups]
     assert len(set(titles)) == len(titles)

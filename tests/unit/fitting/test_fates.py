@@ -152,7 +152,7 @@ def test_a_column_may_be_unread_if_that_is_said_or_the_fit_is_finished():
     with pytest.warns(UserWarning, match="'odd'"):
         finished = error.value.finish(table)
     assert finished.ledger.charges[: len(paid)] == paid
-    assert finished.ledger.spent() == pytest.approx(1.0, abs=1e-3)
+    assert finished.ledger.spent() == pytest.approx(1.0, abs=0.01)
 
 
 @pytest.mark.parametrize(
