@@ -266,8 +266,9 @@ def _on_parsing(seen: ColumnShares) -> str:
         has_dates = any(isinstance(value, datetime.date) for value in cells.values)
         mend = "give them the sdtype datetime" if has_dates else "declare their range_values"
         return f"Or they are values that too few rows share to be found: {mend}."
-    assert seen.declared is not None
-    return f"Or they are {on_reading(seen.declared)}"
+    dates = DateFacts(datetime_format=column.datetime_format)
+    usual = {"numerical": NumberFacts(), "datetime": dates}.get(column.sdtype, TruthFacts())
+    return f"Or they are {on_reading(seen.declared or usual)}"
 
 
 def on_reading(declared: ColumnFacts) -> str:

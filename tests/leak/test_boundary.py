@@ -237,9 +237,9 @@ class TestWhileAFitRuns:
     def test_one_who_did_would_be_found(self, fit, table, monkeypatch):
         discover = Fit.discover
 
-        def holding(self, private, *rest):
+        def holding(self, private, *rest, **more):
             self.kept = private._source.columns["age"]
-            discover(self, private, *rest)
+            discover(self, private, *rest, **more)
 
         monkeypatch.setattr(Fit, "discover", holding)
         assert any("self" in each for each in holders(fit, table, monkeypatch))
