@@ -45,9 +45,9 @@ from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd import MatchError
 from sdv_privpgd.benchmark.declarations import TABLES, check_names
+from sdv_privpgd.benchmark.fits import FOLDER
 from sdv_privpgd.benchmark.methods import METHODS, SELECTS, Compared, names_of
 from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, SHARE
-from sdv_privpgd.benchmark.tables import FOLDER
 from sdv_privpgd.methods.method import ENGINES
 
 if TYPE_CHECKING:

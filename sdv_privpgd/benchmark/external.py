@@ -14,7 +14,7 @@ import json
 from pathlib import Path
 
 from sdv_privpgd.benchmark.compare import Run, add_table_arguments, append, canonical
-from sdv_privpgd.benchmark.single import Stopwatch, print_table
+from sdv_privpgd.benchmark.fits import Stopwatch, print_table
 
 
 def add_command(commands) -> None:
@@ -37,10 +37,7 @@ def add_command(commands) -> None:
 
 
 def _split(arguments: argparse.Namespace) -> None:
-    from sdv_privpgd.benchmark.single import (
-        clipped,
-        table_of,  # imports pandas
-    )
+    from sdv_privpgd.benchmark.single import clipped, table_of  # imports pandas
 
     table = table_of(arguments)
     for sentence in clipped(table):

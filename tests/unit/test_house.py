@@ -7,11 +7,11 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 57_197,
-    "package lines of code": 37_915,
-    "package files": 314,
-    "test lines": 50_172,
-    "constants": 268,
+    "package lines": 57_206,
+    "package lines of code": 37_920,
+    "package files": 315,
+    "test lines": 50_176,
+    "constants": 269,
     "floors": 14,
     "circles": 0,
     "arrows": 108,

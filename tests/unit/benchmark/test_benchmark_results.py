@@ -10,9 +10,9 @@ import pytest
 
 from sdv_privpgd.benchmark.compare import Run, append, canonical, held, read
 from sdv_privpgd.benchmark.figures import CUT, draw_ratios, log_ratios
+from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.benchmark.methods import METHODS, Compared, published_epsilon
 from sdv_privpgd.benchmark.show import labeled, said, summarize
-from sdv_privpgd.benchmark.single import Stopwatch
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.accounting import mu_squared_of
 
@@ -195,7 +195,7 @@ def test_the_stopwatch_puts_all_time_down_to_stages():
 
 _HOLDS_50_MEBIBYTES = """
 import numpy as np
-from sdv_privpgd.benchmark.single import PeakMemory
+from sdv_privpgd.benchmark.fits import PeakMemory
 memory = PeakMemory()
 held = np.ones(50 << 17)
 del held
