@@ -209,6 +209,7 @@ def fitted_undeclared(table, ledger, monkeypatch, answers=None):
         sdv_tables.metadata_of(UNDECLARED),
         5.0 * ledger.rows_counted,
         adjacency=ledger.adjacency.value,
+        delta=1e-5,
         people=People(ledger.people, max_rows=ledger.rows_per_person, weighed=ledger.weighed),
         discovery_share=0.3,
     )
