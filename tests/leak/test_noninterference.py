@@ -332,10 +332,10 @@ def test_the_comparison_notices_a_bar_that_knows_the_number_of_rows(
 ):
     real = Fit.discover
 
-    def leaking(self, table, progress):
+    def leaking(self, table, progress, **more):
         for _ in progress(range(len(table._source.columns["age"])), "rows"):
             pass
-        return real(self, table, progress)
+        return real(self, table, progress, **more)
 
     monkeypatch.setattr(Fit, "discover", leaking)
     synthesizer = PrivPGDSynthesizer(**settings(adjacency="add_remove", delta=1e-5))
