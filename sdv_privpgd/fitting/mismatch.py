@@ -34,7 +34,7 @@ _DEVIATIONS = 5.0
 alone does that in one of three million columns."""
 
 _FIRST_PART = Fraction(1, 100)
-"""The part of the budget that the first question takes. At epsilon 1 a stop costs about 0.07."""
+"""The part of the budget that the first question takes. At epsilon 1 a stop costs 0.08."""
 
 CAN_GO_ON = (
     "What was paid for is kept in this error: its finish(table), with the same table, goes on all "
@@ -142,7 +142,7 @@ def ask_first(
             text, part = why
             kinds.setdefault(text, []).append(f"{name!r} ({share(part)})")
     if kinds:
-        said = [text.format(listed(names)) for text, names in kinds.items()]
+        said = [text.replace("{}", listed(names), 1) for text, names in kinds.items()]
         raise stopped("its first question", said, books.ledger)
 
 
