@@ -295,7 +295,7 @@ def _next_look(
         return None
     found = fenced(_fine(name, facts), known, facts)
     before = 1 if rough.density is None else len(rough.density.counts)
-    return found if found.inner.num_values > before else None
+    return found if before < found.inner.num_values <= SINGLE else None
 
 
 def _counted(

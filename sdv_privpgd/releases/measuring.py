@@ -175,8 +175,9 @@ class Measuring:
         If it ``stops``, it raises ``DomainMismatchError``, as ``measure`` does.
         """
         try:
-            if stops:
-                self.fit.ask_first(self.private, stops_at=self.fit.description.modelled)
+            if not self.ledger.charges:  # else it goes on
+                stops_at = self.fit.description.modelled if stops else ()
+                self.fit.ask_first(self.private, stops_at=stops_at)
             self.fit.ask(self.private, progress, known=known)
         except DomainMismatchError as error:
             error.ledger = self.ledger

@@ -7,10 +7,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 57_206,
-    "package lines of code": 37_920,
+    "package lines": 57_207,
+    "package lines of code": 37_921,
     "package files": 315,
-    "test lines": 50_176,
+    "test lines": 50_177,
     "constants": 269,
     "floors": 14,
     "circles": 0,
