@@ -184,7 +184,9 @@ class _Seen(NamedTuple):
         )
 
     def _are_nearly_all(self, part: float, times: float = 1.0) -> bool:
-        return part > NEARLY_ALL and part - times * self.error > MOST
+        """Whether they may be nearly all rows, and surely are most of them."""
+        error = times * self.error
+        return part + error > NEARLY_ALL and part - error > MOST
 
 
 def require_categories(

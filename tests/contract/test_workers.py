@@ -106,7 +106,7 @@ def synthesizer():
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made.fit(table)
+        made.fit(table, allow_lost=["town"])
     return made
 
 

@@ -7,10 +7,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 57_207,
-    "package lines of code": 37_921,
+    "package lines": 57_209,
+    "package lines of code": 37_922,
     "package files": 315,
-    "test lines": 50_177,
+    "test lines": 50_191,
     "constants": 269,
     "floors": 14,
     "circles": 0,

