@@ -129,7 +129,7 @@ def came_back(
     )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The ranges or categories")
-        synthesizer.fit(table)
+        synthesizer.fit(table, allow_lost=["x"] if facts.get("sdtype") == "unknown" else ())
     return synthesizer.sample(500)["x"], sdtype
 
 
