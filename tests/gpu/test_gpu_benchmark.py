@@ -25,6 +25,6 @@ def test_without_a_device_it_says_so_in_one_line_and_needs_the_core_alone():
 
 def test_a_small_run_has_all_stages():
     stages = stage_seconds(Dataset(*simulated_table(500, 3, num_cells=4)), 1.0, 300, 2)
-    assert list(stages)[2:-2] == [
+    assert list(stages)[3:-2] == [
         "measure", "consistency", "project", "start", "descend", "finish",
     ]  # fmt: skip

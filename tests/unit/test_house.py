@@ -10,7 +10,7 @@ MOST = {
     "package lines": 57_209,
     "package lines of code": 37_922,
     "package files": 315,
-    "test lines": 50_193,
+    "test lines": 50_197,
     "constants": 269,
     "floors": 14,
     "circles": 0,
