@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdv_privpgd.benchmark.privtree import FINEST, cut_by_privtree
-from sdv_privpgd.benchmark.rare_categories import MANY, merge_rare
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.benchmark.tables import Table, columns_of
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
@@ -29,7 +28,9 @@ from sdv_privpgd.discovery.plan import discover, reserved_delta
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.privacy.queries import MarginalQuery
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +42,18 @@ PREPROCESSINGS = (*NUMBERS, *(f"{name}+rare" for name in NUMBERS))
 
 SHARE = Fraction(1, 10)
 """Part of the budget for a preprocessing that asks (benchmark paper, appendix A.4.1)."""
+
+FINEST = 512
+"""Cells of the grid that is cut: nine halvings of a range. Our own discovery has as many."""
+
+MANY = 100
+"""Attributes with fewer categories keep them all (benchmark paper, appendix A.4.1)."""
+
+RARE = Fraction(2, 1000)
+"""The part of all rows below which a category is rare, there called theta."""
+
+_DEVIATIONS = 3
+"""A category is rare as well if its noisy count is below so many standard deviations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,3 +175,78 @@ def decode(schema: Schema, codes: np.ndarray, seed: int) -> "pd.DataFrame":
             for axis, column in enumerate(schema.columns)
         }
     )
+
+
+def cut_by_privtree(
+    curator: Curator,
+    num_cells: Mapping[str, int],
+    mu_squared: Fraction,
+    *,
+    progress: Progress = silent,
+) -> dict[str, Merging]:
+    """For each attribute the neighboring cells that share a code, as PrivTree finds them.
+
+    Zhang, Xiao & Xie 2016, one range at a time, as the benchmark paper's code has it among its
+    preprocessings. The noise is logistic instead of Laplace (``privacy/selection.py``), and the
+    halvings end with the grid. That code halves a list while it goes through it, takes the number
+    of all halvings so far for the depth, and counts the attributes twice in its noise; here the
+    decay is by a part's own depth, and each attribute has an equal share of the budget. Values are
+    drawn evenly from a code.
+
+    Privacy: ``mu_squared`` in all, charged by the curator.
+
+    Args:
+        curator: Of a table whose attributes have a code for each cell of a grid, in order.
+        num_cells: For each attribute to cut how many of its first codes are cells; missing is not.
+        mu_squared: For all attributes together.
+        progress: Told of the attributes.
+    """
+    found = {}
+    for name, number in progress(tuple(num_cells.items()), "discover"):
+        part = mu_squared / len(num_cells)
+        firsts = curator.split(name, number, part, what=f"where to cut {name}")
+        begins = np.zeros(number, dtype=np.int64)
+        begins[firsts] = 1
+        codes = np.cumsum(begins) - 1
+        found[name] = Merging(tuple(codes.tolist()), (1.0,) * number)
+    return found
+
+
+def merge_rare(
+    curator: Curator,
+    num_categories: Mapping[str, int],
+    mu_squared: Fraction,
+    *,
+    progress: Progress = silent,
+) -> dict[str, Merging]:
+    """For each attribute with many categories those that share a code, and have the last one.
+
+    Chen et al. 2025 (the benchmark paper), Algorithm 1: the categories of which fewer rows are
+    counted than 0.2 % of all, or than three standard deviations of the noise. The attributes are
+    counted together, which is an equal share of the budget for each. All declared categories are
+    counted, where that paper's code counts those that occur, which tells which ones do not.
+    Values are drawn evenly from the merged code.
+
+    Privacy: ``mu_squared`` in all, charged by the curator; nothing if no attribute has many.
+
+    Args:
+        curator: Of a table whose attributes have a code for each category.
+        num_categories: For each attribute to look at how many of its first codes are categories.
+        mu_squared: For all attributes together.
+        progress: Told of the measurements.
+    """
+    names = [name for name, number in num_categories.items() if number >= MANY]
+    answers = curator.measure(
+        [MarginalQuery((name,)) for name in names],
+        mu_squared,
+        what="categories of columns that have many",
+        progress=progress,
+    )
+    found = {}
+    for name, answer in zip(names, answers, strict=True):
+        counts = answer.answer[: num_categories[name]]
+        least = max(float(RARE) * float(counts.sum()), _DEVIATIONS * answer.stddev)
+        is_kept = counts >= least
+        codes = np.where(is_kept, np.cumsum(is_kept) - 1, is_kept.sum())
+        found[name] = Merging(tuple(codes.tolist()), (1.0,) * len(codes))
+    return found

@@ -16,7 +16,14 @@ from sdv_privpgd.columns.dates import BEYOND, instants, precisions, to_ticks
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.number_formats import NumberFormat
-from sdv_privpgd.columns.scalars import are_there, decimal_places, indices, real_numbers, truths
+from sdv_privpgd.columns.scalars import (
+    are_there,
+    decimal_places,
+    indices,
+    real,
+    real_numbers,
+    truths,
+)
 
 MOST_PLACES = 6
 """Decimal places that are told apart; numbers with more have no precision."""
@@ -121,7 +128,7 @@ class Readable:
         facts = self.facts
         if isinstance(facts, NumberFacts):
             values, missing = real_numbers(series, facts.number_format)
-            low, high = (None if each is None else float(each) for each in (facts.low, facts.high))
+            low, high = (None if each is None else real(each) for each in (facts.low, facts.high))
         elif isinstance(facts, DateFacts):
             moments, missing = instants(series, facts.datetime_format)
             unit = "ns" if facts.low is None or facts.high is None else facts.unit

@@ -485,7 +485,7 @@ def check(
         columns: As ``fit_table`` takes them.
         epsilon: What the fit may spend.
         delta: At this delta.
-        told: Other arguments of ``fit_table``, such as ``method``, but for ``after``.
+        told: Other arguments of ``fit_table`` that settings are made of, such as ``method``.
 
     Raises:
         ValueError: For declarations and settings that cannot be meant.

@@ -38,6 +38,7 @@ from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.cells import codes_paid_for
 from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.fates import fates, on_lost
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate
@@ -104,6 +105,7 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     expected = expected_errors(settings, fit.description, fit.books.ledger, num_rows)
     fit.ask(table)
     notes = [
+        *on_lost(fates(settings, description, num_rows)),
         *on_repeated_ids(
             [each for each in description.repeated_ids if each != settings.people.column],
             says_whose=settings.people.is_said,

@@ -40,7 +40,7 @@ from sdv_privpgd.plugin.transforming import AssignedTransformers
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
 
-_STATE_VERSION = 11
+_STATE_VERSION = 12
 
 
 class PrivateSynthesizer(

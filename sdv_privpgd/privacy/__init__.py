@@ -24,7 +24,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/boundary.py``        179  the table's way in
     ``columns/encoders.py``        229  cells to codes, and back
     ``columns/encoding.py``         33  columns to codes
-    ``columns/readings.py``         97  cells of which little is known to codes
+    ``columns/readings.py``        104  cells of which little is known to codes
     ``columns/scalars.py``         187  numbers, truths and text of cells
     ``columns/number_formats.py``   54  numbers as they are written
     ``columns/dates.py``           160  dates of cells
@@ -32,7 +32,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          123  no more than so many rows of a person
 
-These are 2,876 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,883 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,504 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 

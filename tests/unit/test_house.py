@@ -7,10 +7,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 57_209,
-    "package lines of code": 37_922,
-    "package files": 315,
-    "test lines": 50_197,
+    "package lines": 57_198,
+    "package lines of code": 37_919,
+    "package files": 313,
+    "test lines": 50_216,
     "constants": 269,
     "floors": 14,
     "circles": 0,

@@ -18,7 +18,10 @@ from sdv_privpgd import (
     PrivPGDSynthesizer,
     check,
     fit_table,
+    plan_table,
 )
+from sdv_privpgd.columns.facts import NumberFacts
+from sdv_privpgd.columns.readings import Readable
 from sdv_privpgd.fitting.mismatch import UNREAD
 
 RNG = np.random.default_rng(0)
@@ -87,6 +90,23 @@ def test_what_cannot_be_read_is_said():
 def test_a_check_reads_no_cell(cells):
     other = TABLE.assign(ward=cells)
     assert str(check(other, OPEN, 1.0)) == str(check(TABLE, OPEN, 1.0))
+
+
+def test_a_plan_says_what_a_fit_would_lose():
+    told = {name: OPEN[name] for name in ("age", "ward", "ill")}
+    few, many = (
+        " ".join(plan_table(told, 0.2, num_rows=rows).to_dict()["warnings"])
+        for rows in (150, 10**6)
+    )
+    assert "'age' would be hidden" in few
+    assert "'ward' would be hidden" in few
+    assert "hidden" not in many
+
+
+def test_an_end_beyond_all_floats_is_beyond_all_numbers():
+    facts = NumberFacts(low=0, high=10**400)
+    (codes,) = Readable(name="age", facts=facts).codes(TABLE["age"])
+    assert set(codes) == {0}
 
 
 def test_names_that_are_no_columns_are_refused():
