@@ -149,7 +149,7 @@ def check_report(
     table = [(name, each.sdtype, each.values, each.becomes) for name, each in told.items()]
     outcome = "A fit stops before it spends anything:" if lost else "No column is lost."
     widths = [max(map(len, column)) for column in zip(header, *table, strict=True)]
-    lines = [f"{title}. No cell was read.", ""]
+    lines = [f"{title}. Nothing is spent.", ""]
     for row in (header, *table):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         lines.append("  ".join(cells).rstrip())
@@ -159,7 +159,7 @@ def check_report(
         text="\n".join(lines),
         page=Page(
             title=title,
-            lead=[Text("No cell was read, and nothing is spent."), Text(outcome), Items(lost)],
+            lead=[Text("Nothing is spent."), Text(outcome), Items(lost)],
             sections=[
                 Section("Columns", [Table(title, header, table, texts=4), *map(Text, notes)])
             ],
