@@ -16,6 +16,7 @@ import numpy as np
 from scipy.stats import norm
 
 from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.columns.cutting import USUAL_BINS
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 from sdv_privpgd.estimate.support import outstanding, pooled, simplex_projection
 
@@ -217,11 +218,13 @@ class Density:
             cell = int(np.searchsorted(self.edges, number, side="right")) - 1
             counts[min(max(cell, 0), counts.size - 1)] -= held
         rows = max(rows - sum(alone.values()), 1.0)
-        is_cut = (counts > 2 * rows / MANY) & (counts > CLEAR * noise)
+        part = rows / MANY**2
+        least = np.maximum(CLEAR * noise, min(2 * rows / MANY, part + CLEAR * stddev))
+        is_cut = counts > least
         is_cut &= (self.edges[:-1] < -_ABOUT_ZERO) | (self.edges[1:] > _ABOUT_ZERO)
         if not is_cut.any():
             return None
-        parts = np.where(is_cut, counts / rows, 0.0) * MANY**2
+        parts = np.where(is_cut, np.maximum(counts / part, MANY), 0.0)
         return _cut(self.edges, np.minimum(parts, (counts / stddev) ** 2))
 
     def fine_edges(self, most: int, scale: float, stddev: float) -> np.ndarray:
@@ -358,6 +361,6 @@ def _tail(
 
 def _light(tail: np.ndarray, held: np.ndarray, stddev: float) -> np.ndarray:
     """A tail whose end, of all cells that together hold no more than noise, holds hardly any."""
-    is_end = np.cumsum(tail[::-1])[::-1] <= HINT * stddev
+    is_end = np.cumsum(tail[::-1])[::-1] <= max(HINT * stddev, held.sum() / USUAL_BINS)
     most = LIGHT * held.sum()
     return np.where(is_end, tail * min(1.0, most / max(tail[is_end].sum(), 1e-300)), tail)

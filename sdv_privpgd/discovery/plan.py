@@ -27,7 +27,7 @@ from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, Num
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.discovery.categories import Values, categories, frequencies
-from sdv_privpgd.discovery.density import CLEAR, MANY
+from sdv_privpgd.discovery.density import CLEAR, HINT, MANY
 from sdv_privpgd.discovery.first_look import SIZES, Seen, first_look, least_rows
 from sdv_privpgd.discovery.looks import LOOK_SHARE, SINGLE, Look, look_into
 from sdv_privpgd.discovery.outside import Fenced, fenced, fenced_whole, part_for_short
@@ -254,7 +254,7 @@ def _closer(
     """
     most_looks = 12  # so many find days among all nanoseconds
     rough, rows = dict(rough), table.known_rows(books.ledger.adjacency)
-    enough = 1 if rows is None else max(int(rows / (MANY * CLEAR)), 1)
+    enough = 1 if rows is None else max(int(rows / (MANY**2 * HINT)), 1)
     for _ in range(most_looks):
         part = budget * LOOK_SHARE / max(len(looks), 1)
         noise = max(_noise(part, books), enough)

@@ -61,7 +61,8 @@ def pooled(
 ) -> np.ndarray:
     """A 1-way marginal with less noise: what does not stand out shares its group's. None negative.
 
-    Groups are those of ``supported_one_way``, but each keeps its mass, significant or not. And the
+    Groups are those of ``supported_one_way``, but each keeps its mass, significant or not, and they
+    differ in how their counts compare with those that are expected. The
     more values there are, the more it takes to stand out, for few together as for one: the largest
     noise of hundreds would make a peak, which is drawn as such.
 
@@ -73,8 +74,9 @@ def pooled(
     """
     values = counts.copy()
     seen = outstanding(counts, variances) if seen is None else seen
-    shares = np.ones(values.size) if expected is None else expected
-    for group in _groups(values, ~seen, np.sqrt(variances), _deviations(values.size), _STRONG):
+    shares = np.ones(values.size) if expected is None else expected / expected.max()
+    apart = counts / shares, ~seen, np.sqrt(variances) / shares
+    for group in _groups(*apart, _deviations(values.size), _STRONG):
         mean = np.average(values[group], weights=1 / variances[group])
         values[group] = mean * shares[group] / shares[group].mean()
     return np.maximum(values, 0.0)

@@ -188,6 +188,7 @@ def _run(shape, size, epsilon, is_declared, seed, method="privpgd"):
         },
         epsilon=epsilon,
         method=method,
+        allow_lost=["x"],
     )
     found = fitted.sample(size)["x"].dropna()
     real, made = (np.sort(each.to_numpy().astype(np.float64)) for each in (column, found))
