@@ -62,9 +62,9 @@ def pooled(
     """A 1-way marginal with less noise: what does not stand out shares its group's. None negative.
 
     Groups are those of ``supported_one_way``, but each keeps its mass, significant or not, and they
-    differ in how their counts compare with those that are expected. The
-    more values there are, the more it takes to stand out, for few together as for one: the largest
-    noise of hundreds would make a peak, which is drawn as such.
+    differ in how their counts compare with those that are expected. The more values there are, the
+    more it takes to stand out, for few together as for one: the largest noise of hundreds would
+    make a peak, which is drawn as such.
 
     Args:
         counts: The noisy counts.
@@ -77,8 +77,8 @@ def pooled(
     shares = np.ones(values.size) if expected is None else expected / expected.max()
     apart = counts / shares, ~seen, np.sqrt(variances) / shares
     for group in _groups(*apart, _deviations(values.size), _STRONG):
-        mean = np.average(values[group], weights=1 / variances[group])
-        values[group] = mean * shares[group] / shares[group].mean()
+        known = 1 / variances[group]
+        values[group] = shares[group] * (known @ values[group]) / (known @ shares[group])
     return np.maximum(values, 0.0)
 
 
