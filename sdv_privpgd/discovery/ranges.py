@@ -236,9 +236,14 @@ def _ends(stretch: Stretch, places: int | None, is_tiny: bool) -> tuple[int | fl
     if (low, high) != (1800.0, 2100.0):
         low, high = (2 * low if low < 0 else low / 2), (2 * high if high > 0 else high / 2)
     tiny = 2 * _TINY[0] if is_tiny else 0.0
-    # An end that is near zero, compared with the other end, becomes zero.
-    near = max(4 * _TINY[0], abs(low) / 16, abs(high) / 16)
-    low, high = (-tiny if abs(low) <= near else low), (tiny if abs(high) <= near else high)
+    # An end near zero, beside the other end, becomes zero, if that loses no clear rows.
+    near, seen = max(4 * _TINY[0], abs(low) / 16, abs(high) / 16), stretch.density
+    below, above = (
+        last_clear(seen.counts[side], seen.variances[side])[1] > 0
+        for side in (seen.edges[1:] <= 0, seen.edges[:-1] >= 0)
+    )
+    low = -tiny if abs(low) <= near and not (low < 0 and below) else low
+    high = tiny if abs(high) <= near and not (high > 0 and above) else high
     if places is None:
         return _exactly(low), _exactly(high)
     # Ends are rounded outwards to whole ticks: a range between two ticks has no number.

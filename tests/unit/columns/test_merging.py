@@ -185,3 +185,9 @@ def test_merged_codes_are_named_by_their_ends():
     ends = [np.flatnonzero(codes == code)[[0, -1]].tolist() for code in range(3)]
     named = [str(low) if low == high else f"{low} – {high}" for low, high in ends]
     assert code_labels(column) == named
+
+
+def test_ends_with_hardly_any_mass_share_no_code_with_others():
+    codes = merged_neighbors([1e-9] * 3 + [1.0] * 40 + [1e-9] * 2, 6).codes
+    assert codes[2] < codes[3]
+    assert codes[42] < codes[43] == codes[44]

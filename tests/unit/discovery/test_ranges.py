@@ -46,6 +46,11 @@ class TestNumbers:
         assert "decimal_places" not in facts
         assert -4.2 < facts["range_min"] < -1.5 < 1.5 < facts["range_max"] < 4.2
 
+    def test_both_signs_stay_where_noise_makes_one_end_far(self):
+        numbers = np.random.default_rng(0).normal(size=ROWS)
+        lows = [found(numbers, {"sdtype": "numerical"}, seed=seed)[0] for seed in range(20)]
+        assert all(facts["range_min"] < -1.5 for facts in lows)  # 0 where a 256th is near an end
+
     def test_decimal_places_that_were_declared_stay(self):
         numbers = np.random.default_rng(0).integers(0, 10**10, ROWS) / 4
         facts, _ = found(numbers, {"sdtype": "numerical", "decimal_places": 6})
