@@ -42,7 +42,8 @@ the largest one at least."""
 
 MANY = 8
 """Two of so many parts of all rows in one cell are worth a closer look, in which each part is cut
-into as many. A cell is made for one number, such as 999, if another is so many times as wide."""
+into as many; so are fewer that clearly show. A cell is made for one number, such as 999, if another
+is so many times as wide."""
 
 _ABOUT_ZERO = float(np.abs(SignedPowers().edges).min())
 """Smaller numbers are as good as zero beside others: a cell of them stays whole."""
@@ -360,7 +361,10 @@ def _tail(
 
 
 def _light(tail: np.ndarray, held: np.ndarray, stddev: float) -> np.ndarray:
-    """A tail whose end, of all cells that together hold no more than noise, holds hardly any."""
+    """A tail whose end holds hardly any rows: all cells that together hold no more than noise.
+
+    Or no more than a code: beside cells that clearly hold rows, a tail's share is a guess.
+    """
     is_end = np.cumsum(tail[::-1])[::-1] <= max(HINT * stddev, held.sum() / USUAL_BINS)
     most = LIGHT * held.sum()
     return np.where(is_end, tail * min(1.0, most / max(tail[is_end].sum(), 1e-300)), tail)
