@@ -215,7 +215,7 @@ class TestRows:
         light, full = own.rows(light=True), own.rows()
         end = np.flatnonzero(light[50:] < full[50:]) + 50
         assert light[end].sum() < 1e-5 * light.sum()
-        assert 0 < full[end].sum() <= 2 * STDDEV
+        assert 0 < full[end].sum() <= max(2 * STDDEV, light.sum() / 32)
         np.testing.assert_allclose(light[end] / light[end].sum(), full[end] / full[end].sum())
         np.testing.assert_array_equal(light[40 : end[0]], full[40 : end[0]])
 
@@ -242,7 +242,7 @@ class TestCloser:
     @pytest.mark.parametrize(
         ("counts", "stddev"),
         [
-            ([1_000] * 10, 1.0),  # spread already
+            ([100] * 80, 1.0),  # spread already
             ([8_000, 0], 2_500.0),  # not clear
         ],
     )
