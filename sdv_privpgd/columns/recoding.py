@@ -62,10 +62,12 @@ class Recoding(FieldsAlone):
             return series
 
     def _are_missing(self, series: pd.Series) -> np.ndarray:
-        facts, (listed, places) = self.facts, distinct(series)
-        found = np.array([self._is_code(cell) for cell in listed], dtype=bool)[places]
-        if isinstance(facts, DateFacts):
-            moments, unread = instants(series, facts.datetime_format)
+        found = np.zeros(len(series), dtype=bool)
+        if series.dtype.kind != "M":
+            listed, places = distinct(series)
+            found |= np.array([self._is_code(cell) for cell in listed], dtype=bool)[places]
+        if isinstance(self.facts, DateFacts):
+            moments, unread = instants(series, self.facts.datetime_format)
             found |= ~unread & np.isin(moments, self._moments)
         return found
 

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import pickle
 from decimal import Decimal
 
 import numpy as np
@@ -32,7 +33,9 @@ from sdv_privpgd.columns.recoding import Recoding
 from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.sources.csv import CsvFiles
 from sdv_privpgd.sources.frames import FrameSource
-from sdv_privpgd.sources.recoded import as_read
+from sdv_privpgd.sources.opening import of_people
+from sdv_privpgd.sources.recoded import _RecodedCluster, as_read
+from sdv_privpgd.sources.source import Cluster
 
 CHAPTERS = {"A": "I", "B": "I", "C": "II"}
 
@@ -265,6 +268,48 @@ def test_a_frame_is_recoded_when_it_is_read_and_shows_its_own_dtypes():
     assert source.num_rows() == 400
     assert "columns" not in vars(source)
     assert source.columns["age"].isna().sum() == 160
+
+
+class Workers(FrameSource):
+    """Rows that stay where they are: a tally goes to them, pickled."""
+
+    people = None
+
+    def total(self, names, tally):
+        tally = pickle.loads(pickle.dumps(tally))
+        total = tally.zero()
+        for batch in FrameSource.batches(self, names):
+            tally.add(total, batch.columns)
+        return total
+
+    def of_people(self, person, most, *, numbered=False):
+        self.people = person, most, numbered
+        return self
+
+
+class Kept:
+    """A tally of all cells."""
+
+    def zero(self):
+        return []
+
+    def add(self, total, item):
+        total.append({name: series.tolist() for name, series in item.items()})
+
+
+def test_rows_of_a_cluster_and_of_people_are_recoded():
+    facts = {name: facts_of(each) for name, each in COLUMNS.items()}
+    wanted = [{"diagnosis": ["I", "I", "II", "D00", None]}]
+    inner = FrameSource.of(TABLE[:5])
+    source = _RecodedCluster(Workers(inner.columns), Recoding.of(facts))
+    assert isinstance(source, Cluster)
+    assert source.total(["diagnosis"], Kept()) == wanted
+    bounded = source.of_people("age", 2)
+    assert bounded.people == ("age", 2, False)
+    assert bounded.total(["diagnosis"], Kept()) == wanted
+    people = of_people(as_read(inner, facts), "age", 2)
+    (batch,) = people.batches(["diagnosis"])
+    assert batch.columns["diagnosis"].tolist() == wanted[0]["diagnosis"]
 
 
 @pytest.mark.parametrize("ending", [".json", ".csv", ".xlsx"])
