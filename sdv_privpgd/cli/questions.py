@@ -110,12 +110,9 @@ def declared(arguments: Namespace, tables: Sequence[Path] = ()) -> Declared:
     All that is wrong with the domain is said, in order; ``CommandError`` is raised for the last.
     """
     domain, said = read_facts(arguments.domain), {}
-    codes = {
-        name: own for name, facts in domain.items() if (own := facts.pop("missing_codes", None))
-    }
-    arguments.na_of = {name: tuple(map(str, own)) for name, own in codes.items()}
     for each in getattr(arguments, "dtype", ()):
-        if words := each.facts(arguments.decimal or "."):
+        places = domain.get(each.name, {}).get("decimal_places")
+        if words := each.facts(arguments.decimal or ".", places):
             own = {key: fact for key, fact in domain.get(each.name, {}).items() if fact is not None}
             domain[each.name] = {**words, **own, "sdtype": words["sdtype"]}
             said[each.name] = "--dtype"

@@ -92,6 +92,8 @@ def fates(settings: Settings, description: Description, num_rows: int | None) ->
                 f"{least[name]:,} rows share, and the table has {in_rows(num_rows)}. Declare their "
                 f"{mend}, choose a larger epsilon, or fewer columns."
             )
+        elif getattr(description.facts[name], "is_grouped", False):
+            becomes = "modelled as groups"
         found[name] = Fate(sdtype=sdtype, values=sources[name], becomes=becomes, lost=lost)
     return found
 

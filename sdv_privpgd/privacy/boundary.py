@@ -34,6 +34,7 @@ from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.privacy.weighing import ColumnsByNumber, Encoding, WeighedRecords, records_of
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.opening import of_people, of_visits, open_source
+from sdv_privpgd.sources.recoded import as_read
 from sdv_privpgd.sources.source import Cluster, Numbered, Source, SourceError, in_batches, total_of
 from sdv_privpgd.sources.withheld import sealed
 
@@ -107,6 +108,7 @@ class PrivateTable:
         ]
         if errors:
             return cls({}), errors
+        source = as_read(source, facts)
         if visits is not None:
             source = of_visits(source, *visits, columns=columns)
         elif people is not None:

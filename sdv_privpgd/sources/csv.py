@@ -89,8 +89,7 @@ class CsvSource:
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         number, read, how = self._number, 0, self._how
         absent = {
-            name: texts.missing_words(self._facts.get(name, {}), how.missing(name))
-            for name in self.names
+            name: texts.missing_words(self._facts.get(name, {}), how.na) for name in self.names
         }
         for place in range(len(self._files)):
             for part in self._parts(place, _BLOCK, str, na_values=absent):
@@ -125,7 +124,7 @@ class CsvSource:
         if how.stays_text(name):
             column = _repeated(different, codes)
         elif how.is_number(name, self._facts):
-            present = texts.without_numbers(different, how.missing(name), how.signs)
+            present = texts.without_numbers(different, how.na, how.signs)
             column = _numbers(texts.numbers_in(present, how.signs), codes)
         else:
             means = texts.meaning(self._facts.get(name, {}), how.signs)

@@ -26,13 +26,15 @@ from sdv_privpgd.privacy import curator
 
 COLUMNS = {
     "ward": Categorical(["A", "B", "C"]),
-    "age": Numerical(0, 99),
+    "age": Numerical(0, 99, missing_codes=[-9, "NA"]),
     "seen": Datetime(date(2020, 1, 1), date(2024, 12, 31)),
     "ill": Boolean(),
     "weight": Numerical(),
     "town": Categorical(),
     "fee": Numerical(0, 500, number_format="$1,234.50"),
     "agreed": Boolean("J", "N"),
+    "diagnosis": Categorical(groups={"A": 1, "B": 2}, prefix=1, missing_codes=["-"], other=0),
+    "day": Datetime(20200101, 20241231, datetime_format="%Y%m%d", missing_codes=[0]),
     "patient": Key("P[0-9]{4}"),
 }
 
@@ -64,6 +66,8 @@ def table(num_rows, seed):
             "town": rng.choice([f"town {i}" for i in range(50)], num_rows).astype(object),
             "fee": [f"${fee:.2f}" for fee in rng.normal(300, 200, num_rows)],
             "agreed": rng.choice(["J", "N", "nein"], num_rows).astype(object),
+            "diagnosis": rng.choice(["A00", "B1.2", "C", "-", ""], num_rows).astype(object),
+            "day": rng.choice([0, 20200229, 20210229, 20300101, -5], num_rows),
             "patient": rng.integers(0, 50 * (seed + 1), num_rows),
         }
     )
