@@ -301,7 +301,7 @@ class CategoryEncoder(ColumnEncoder):
         declared = pd.Series(self._values, dtype=object)
         natural = declared.infer_objects().dtype
         series = declared.take(values).reset_index(drop=True)
-        if natural.kind in "fM" or not holds_missing:
+        if natural.kind in "fM" or isinstance(natural, pd.StringDtype) or not holds_missing:
             return series.astype(natural)
         if natural.kind == "u":  # numbers beyond those of int64
             return series.astype("UInt64")
