@@ -263,8 +263,8 @@ class DatetimeEncoder(ColumnEncoder):
     def _written(self, ticks: np.ndarray, unit: str) -> pd.Series:
         dtype, (cells, own) = self._wanted_dtype(), self._ticks
         first, last = to_ticks(np.array(BEYOND), own)
-        # Arrow's nanoseconds hold no dates beyond, those of pandas that no one chose are given up for
-        # them, and pandas fails to write them in most zones.
+        # Arrow's nanoseconds hold no dates beyond, those of pandas that nobody chose are given up
+        # for them, and pandas fails to write them in most zones.
         is_open = isinstance(dtype, pd.DatetimeTZDtype) or unit_of(dtype) != "ns"
         has_room = is_open and str(zone_of(dtype)) in ("None", "UTC")
         far = has_room and (cells.first <= first or cells.last >= last)
