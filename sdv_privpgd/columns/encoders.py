@@ -271,8 +271,10 @@ class DatetimeEncoder(ColumnEncoder):
     def _written(self, ticks: np.ndarray, unit: str, holds_missing: bool) -> pd.Series:
         dtype, (cells, own) = self._wanted_dtype(), self._ticks
         first, last = to_ticks(np.array(BEYOND), own)
-        # Nanoseconds hold no dates beyond, and pandas fails to write them in most zones.
-        has_room = unit_of(dtype) != "ns" and str(zone_of(dtype)) in ("None", "UTC")
+        # Arrow's nanoseconds hold no dates beyond, those of pandas that nobody chose are given up
+        # for them, and pandas fails to write them in most zones.
+        is_open = isinstance(dtype, pd.DatetimeTZDtype) or unit_of(dtype) != "ns"
+        has_room = is_open and str(zone_of(dtype)) in ("None", "UTC")
         far = has_room and (cells.first <= first or cells.last >= last)
         written = None if is_moment(dtype) else self.column.datetime_format
         dates = write_dates(ticks, unit, written, self.column.utc, far)
@@ -315,7 +317,7 @@ class CategoryEncoder(ColumnEncoder):
         declared = pd.Series(self._values, dtype=object)
         natural = declared.infer_objects().dtype
         series = declared.take(values).reset_index(drop=True)
-        if natural.kind in "fM" or not holds_missing:
+        if natural.kind in "fM" or isinstance(natural, pd.StringDtype) or not holds_missing:
             return series.astype(natural)
         if natural.kind == "u":  # numbers beyond those of int64
             return series.astype("UInt64")

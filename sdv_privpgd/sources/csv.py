@@ -6,6 +6,7 @@ numbers, and one word would make text of numbers.
 """
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -108,11 +109,13 @@ class CsvSource:
         return sum(len(part) for place in places for part in self._parts(place, _COUNTED, "S1"))
 
     def _parts(self, place: int, size: int, dtype: Any, **options: Any) -> Iterator[pd.DataFrame]:
+        # Only as an object a field without a name, after a last separator, is empty for pandas 3.
+        dtypes = defaultdict(lambda: object, dict.fromkeys(self.names, dtype))
         return self._files[place].parts(
             size,
             header=0 if self._how.has_header else None,
             names=self._orders[place],
-            dtype=dict.fromkeys(self.names, dtype),
+            dtype=dtypes,
             **options,
         )
 
