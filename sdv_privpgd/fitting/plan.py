@@ -44,8 +44,8 @@ from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.privacy.accounting import mu_squared_of
-from sdv_privpgd.privacy.boundary import Bound, PrivateTable
-from sdv_privpgd.privacy.counting import Tables
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.counting import Bound, Tables
 from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency

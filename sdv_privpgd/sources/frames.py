@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_privpgd.sources.source import Batch, Columns, Numbered
+from sdv_privpgd.sources.source import Batch, Columns
 
 _BLOCK = 1 << 18
 """Rows of a batch."""
@@ -15,18 +15,10 @@ class FrameSource:
     """The columns of a pandas table, of one length."""
 
     def __init__(
-        self,
-        columns: Mapping[str, pd.Series],
-        names: Sequence[str] | None = None,
-        *,
-        numbered: Numbered | None = None,
+        self, columns: Mapping[str, pd.Series], names: Sequence[str] | None = None
     ) -> None:
-        """Takes columns by name, and all names if some are there twice.
-
-        ``numbered`` is for rows that were counted by people before: it names one of the columns.
-        """
+        """Takes columns by name, and all names if some are there twice."""
         self.columns: Columns = dict(columns)
-        self.numbered = numbered
         self.names = list(columns) if names is None else list(names)
 
     @classmethod
