@@ -139,6 +139,7 @@ def check_report(
             [each for each in description.repeated_ids if each != settings.people.column],
             says_whose=settings.people.is_said,
         ),
+        *settings.people.on_counts,
         *on_names(description.facts, says_whose=settings.people.is_said),
         *description.on_days,
         *(on_delta(settings.delta) if num_rows is None else on_delta(settings.delta, num_rows)),

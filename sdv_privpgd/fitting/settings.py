@@ -151,6 +151,22 @@ class People:
         return Weights.of(self.weight_column, low, high)
 
     @property
+    def on_counts(self) -> list[str]:
+        """A sentence on what numbers of rows are, where rows or people are weighed."""
+        if self.weights is not None:
+            column, low, high = self.weights
+            return [
+                f"Rows here are rows of weight {high:g}: with weight_column={column!r} each row "
+                f"counts as its weight / {high:g}. {1_000:,} rows count as {1_000 * low / high:,.3g} "
+                "to 1,000, and the noise is as large beside them as beside so many rows."
+            ]
+        said = (
+            "Rows here are people: with weighed=True all rows of a person count as one, so give "
+            "the number of people, not of rows."
+        )
+        return [said] if self.weighed else []
+
+    @property
     def is_said(self) -> bool:
         """Whether somebody has said whose the rows are."""
         return self.column is not None or self.max_rows > 1 or self.rows_are_people

@@ -17,7 +17,7 @@ from sdv_privpgd.estimate.noisy_tables import made_once
 from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, TableAnswer, on_people
 from sdv_privpgd.inference.asking import Asked, asked_of
 from sdv_privpgd.inference.conditions import not_missing
-from sdv_privpgd.inference.intervals import Enclosed, Quantile, Ratio, Total
+from sdv_privpgd.inference.intervals import Enclosed, Quantile, Ratio, Scaled, Total
 from sdv_privpgd.inference.linear import LinearEstimate, Product
 from sdv_privpgd.inference.values import as_users, code_values, value_at
 from sdv_privpgd.methods.pipeline import Release
@@ -85,6 +85,8 @@ class Questions:
         ask = {"count": self._count, "share": self._share, "mean": self._mean, "sum": self._sum}
         statistic, basis = ask[what](asked)
         is_known = basis == TABLES
+        if what in ("count", "sum"):
+            statistic = Scaled(statistic, self._units)
         return Answer(
             question=asked.question,
             estimate=float(statistic.value),
@@ -97,11 +99,22 @@ class Questions:
                 *self._beyond(asked),
                 *on_people(self.release),
             ),
-            unit={
-                "count": "people" if self.release.ledger.weighed else "rows",
-                "share": "share",
-            }.get(what, ""),
+            unit={"count": self._counted, "share": "share"}.get(what, ""),
         )
+
+    @property
+    def _counted(self) -> str:
+        """What counts are numbers of, in a word."""
+        ledger = self.release.ledger
+        if ledger.weights is not None:
+            return "units"
+        return "people" if ledger.weighed else "rows"
+
+    @property
+    def _units(self) -> float:
+        """What a row that counts as one stands for."""
+        weights = self.release.ledger.weights
+        return 1.0 if weights is None else weights.high
 
     def _count(self, asked: Asked) -> tuple[Total | Enclosed, str]:
         middle, basis = self._count_of(asked.rows)
@@ -257,11 +270,12 @@ class Questions:
         )
         return TableAnswer(
             question=asked.question,
-            estimate=estimate,
-            stddev=variance.pow(0.5) if basis == TABLES else None,
+            estimate=estimate * self._units,
+            stddev=variance.pow(0.5) * self._units if basis == TABLES else None,
             num_rows=float(self._sums([{}]).values[0]),
             basis=basis,
             notes=(*asked.notes, *on_people(self.release)),
+            units=self._units,
         )
 
     def _cells(self, asked: Asked, order: Clique) -> tuple[np.ndarray, np.ndarray, str]:

@@ -109,8 +109,9 @@ class FitsOfTables(FittedState):
         """
         if weights is not None:
             raise SynthesizerInputError(
-                "Row weights are not supported: a row's influence would have no bound. Fit the "
-                "unweighted rows, with the weight as a column if it matters."
+                "Weights beside the table are not taken: a row's influence would have no bound. "
+                "Name a column and a public range of weights: people=People(weight_column=..., "
+                "weight_range=(low, high))."
             )
         settings, description = self._questions()
         table = self._open(data, description)
