@@ -155,10 +155,11 @@ class People:
         """A sentence on what numbers of rows are, where rows or people are weighed."""
         if self.weights is not None:
             column, low, high = self.weights
+            least = 1_000 * low / high
             return [
                 f"Rows here are rows of weight {high:g}: with weight_column={column!r} each row "
-                f"counts as its weight / {high:g}. {1_000:,} rows count as {1_000 * low / high:,.3g} "
-                "to 1,000, and the noise is as large beside them as beside so many rows."
+                f"counts as its weight / {high:g}. So 1,000 rows count as {least:,.3g} to 1,000, "
+                "and the noise is as large beside them as beside so many rows."
             ]
         said = (
             "Rows here are people: with weighed=True all rows of a person count as one, so give "

@@ -32,11 +32,10 @@ from sdv_privpgd.privacy.queries import Adjacency, Measurement
 from sdv_privpgd.privacy.streams import ClusterRecords, MarginRecords, StoredRecords
 from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.privacy.weighing import (
-    ColumnsByPart,
+    ColumnsByDigit,
     Encoding,
-    OfPeople,
-    OfRows,
     WeighedRecords,
+    Weighing,
     records_of,
     weighing_of,
 )
@@ -62,21 +61,20 @@ class PrivateTable:
         as ``PrivacyLedger`` has it: each row is taken for a person's only one. A ``bound`` of
         weights is for either: of a source a column has them, and of columns each row counts as one.
         """
-        if not isinstance(source, Mapping):
-            self._source, self._weighing = source, None
-            if isinstance(bound, Weights):
-                self._bound, self._weighing = bound, OfRows(bound.column, bound)
-                return
-            self._bound = getattr(source, "people", None)
-            if numbered := getattr(source, "numbered", None):
-                self._weighing = OfPeople(*numbered)
-            return
-        self._bound, self._weighing = bound, weighing_of(bound, list(source))
-        if self._weighing is None:
-            self._source = FrameSource(source)
+        if isinstance(source, Mapping):
+            weighing, columns = weighing_of(bound, list(source)), dict(source)
+            if weighing is not None:
+                whole = bound.high if isinstance(bound, Weights) else 1
+                columns[weighing.name] = next(iter(source.values())).isna() * 0 + whole
+            self._source = FrameSource(columns, list(source))
         else:
-            ones = next(iter(source.values())).isna() * 0 + self._weighing.whole
-            self._source = FrameSource({**source, self._weighing.name: ones}, list(source))
+            named = bound.column if isinstance(bound, Weights) else None
+            numbered = getattr(source, "numbered", None)
+            bound = getattr(source, "people", None) if named is None else bound
+            name = numbered.name if named is None and numbered is not None else named
+            weighing = None if name is None or bound is None else Weighing(name, bound)
+            self._source = source
+        self._bound, self._weighing = bound, weighing
 
     @classmethod
     @sealed
@@ -219,10 +217,10 @@ class PrivateTable:
         if weighing is None:
             seen, units = total_of(self._source, names, tally, "look", progress), 1
         else:
-            apart, names = ColumnsByPart(tally, weighing), [*names, weighing.name]
+            apart, names = ColumnsByDigit(tally, weighing), [*names, weighing.name]
             parts = total_of(self._source, list(dict.fromkeys(names)), apart, "look", progress)
             seen, units = tally.zero(), weighing.units
-            for part, weight in zip(parts, weighing.weights, strict=True):
+            for part, weight in zip(parts, weighing.worth, strict=True):
                 tally.merge(seen, part.times(weight))
         domain = Domain(tuple(tally.sizes), tuple(tally.sizes.values()))
         records = MarginRecords(domain, list(seen.tables.values()), seen.num_rows, units)

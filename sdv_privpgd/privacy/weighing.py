@@ -1,17 +1,14 @@
 """Rows that count as less than one: those of a person together as one, or each as its weight.
 
 Counts stay integers: a count of one is U units, and each of n rows of a person is the whole number
-of units in U / n. So all rows of a person are U units together, or less. A tally is added up for
-the people of each n apart, and the sum of these, each times its weight, is that of weighed rows.
-
-A row with a weight w of its own, from 0 to the upper end of a public range, is the whole number of
-units nearest to U w / upper end: U units, or less. A tally is added up for the rows with each
-binary digit of that number apart, and the sum of these, each times what its digit is worth, is that
-of weighed rows.
+of units in U / n. So all rows of a person are U units together, or less. A row with a weight w of
+its own, from 0 to an upper end u, is the whole number of units nearest to U w / u: U, or less. A
+tally is added up apart for the rows with each binary digit of their units, and the sum of these,
+each times what its digit is worth, is that of weighed rows.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,94 +29,43 @@ from sdv_privpgd.privacy.dataset import Dataset, Records
 from sdv_privpgd.sources.source import Columns, Numbered, Tally
 
 
-class OfPeople(NamedTuple):
-    """What a row counts as by the number of its person's rows, less one: its code."""
+class Weighing(NamedTuple):
+    """What each row counts as: whole units, of which each of its last codes has eight digits."""
 
     name: str
-    """Of the column of the numbers, which starts at 1."""
-    most: int
-    """The largest number."""
-
-    whole = 1
-    """The cell of a row that counts as one."""
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return (self.most,)
+    """Of the column that says it: of weights, or how many rows of a row's person are used."""
+    bound: Weights | tuple[str, int, bool]
 
     @property
     def units(self) -> int:
-        return units_of(self.most)
+        """The units of a count of one."""
+        return self.bound.units if isinstance(self.bound, Weights) else units_of(self.bound[1])
 
     @property
-    def weights(self) -> list[int]:
-        """The units of each row of a part."""
-        return weights_of(self.most)
-
-    def codes(self, cells: Any) -> np.ndarray:
-        """The codes of a column's cells, shape (attribute, record)."""
-        return (np.asarray(cells, dtype=np.int64) - 1)[None]
-
-    def of_one(self, rows: int) -> np.ndarray:
-        """The codes of a row of a person of so many, shape (attribute, 1)."""
-        return self.codes([rows])
-
-    def parts(self, codes: np.ndarray) -> Iterator[np.ndarray]:
-        """The rows of each part, bool."""
-        return (codes[-1] == code for code in range(self.most))
-
-
-class OfRows(NamedTuple):
-    """What a row counts as by its own weight: its units, of which each code has eight digits."""
-
-    name: str
-    """Of the column of the weights."""
-    range: Weights
-
-    @property
-    def whole(self) -> float:
-        """The cell of a row that counts as one."""
-        return self.range.high
+    def worth(self) -> list[int]:
+        """The units of each digit."""
+        return [1 << digit for digit in range(self.units.bit_length())]
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        return (256,) * -(-self._digits // 8)
+        return (256,) * -(-len(self.worth) // 8)
 
-    @property
-    def units(self) -> int:
-        return self.range.units
+    def of_cells(self, cells: Any) -> np.ndarray:
+        """The codes of a private column's cells, of shape (attribute, record)."""
+        if isinstance(self.bound, Weights):
+            parts = parts_of_one(cells, self.bound.low, self.bound.high)
+            return self.coded(np.rint(parts * self.units).astype(np.int64))
+        each = np.array(weights_of(self.bound[1]))
+        return self.coded(each[np.asarray(cells, dtype=np.int64) - 1])
 
-    @property
-    def weights(self) -> list[int]:
-        """The units of each row of a part."""
-        return [1 << digit for digit in range(self._digits)]
-
-    def codes(self, cells: Any) -> np.ndarray:
-        """The codes of a column's cells, shape (attribute, record)."""
-        parts = parts_of_one(cells, self.range.low, self.range.high)
-        return self._coded(np.rint(parts * self.units).astype(np.int64))
-
-    def of_one(self, rows: int) -> np.ndarray:
-        """The codes of a row that counts as one, shape (attribute, 1)."""
-        del rows
-        return self._coded(np.array([self.units]))
-
-    def _coded(self, units: np.ndarray) -> np.ndarray:
+    def coded(self, units: np.ndarray) -> np.ndarray:
+        """The codes of rows of so many units, of shape (attribute, record)."""
         return np.array([units >> 8 * byte & 255 for byte in range(len(self.sizes))])
 
-    def parts(self, codes: np.ndarray) -> Iterator[np.ndarray]:
-        """The rows of each part, bool."""
+    def rows_with(self, codes: np.ndarray) -> Iterator[np.ndarray]:
+        """The rows that have each digit, bool."""
         own = codes[-len(self.sizes) :]
-        return (own[at // 8] >> at % 8 & 1 == 1 for at in range(self._digits))
-
-    @property
-    def _digits(self) -> int:
-        return self.units.bit_length()
-
-
-Weighing: TypeAlias = OfPeople | OfRows
-"""What rows count as. The weights of the parts that a row is in add up to a count of one at most.
-"""
+        return (own[at // 8] >> at % 8 & 1 == 1 for at in range(len(self.worth)))
 
 
 class Encoding:
@@ -144,23 +90,23 @@ class Encoding:
         codes = encode_table(columns, self._schema).T
         if self._weighing is None:
             return codes
-        own = self._weighing.codes(columns[self._weighing.name])
+        own = self._weighing.of_cells(columns[self._weighing.name])
         return np.vstack([codes, own.astype(codes.dtype)])
 
 
-class ByPart:
-    """A tally for each part of the rows that count alike, by their last codes."""
+class ByDigit:
+    """A tally for each digit of what rows count as, which are the last codes."""
 
     def __init__(self, tally: Tally[Any, Any], weighing: Weighing) -> None:
         """Takes a tally and what rows count as."""
         self._tally, self._weighing = tally, weighing
 
     def zero(self) -> list[Any]:
-        return [self._tally.zero() for _ in self._weighing.weights]
+        return [self._tally.zero() for _ in self._weighing.worth]
 
     def add(self, total: list[Any], item: Any) -> None:
         others = item[: -len(self._weighing.sizes)]
-        for own, rows in zip(total, self._weighing.parts(item), strict=True):
+        for own, rows in zip(total, self._weighing.rows_with(item), strict=True):
             self._tally.add(own, others[:, rows])
 
     def merge(self, total: list[Any], other: list[Any]) -> None:
@@ -168,12 +114,12 @@ class ByPart:
             self._tally.merge(own, others)
 
 
-class ColumnsByPart(ByPart):
+class ColumnsByDigit(ByDigit):
     """The same over columns, one of which says what rows count as."""
 
     def add(self, total: list[Any], item: Any) -> None:
-        codes = self._weighing.codes(item[self._weighing.name])
-        for own, rows in zip(total, self._weighing.parts(codes), strict=True):
+        codes = self._weighing.of_cells(item[self._weighing.name])
+        for own, rows in zip(total, self._weighing.rows_with(codes), strict=True):
             if rows.any():
                 self._tally.add(own, {name: cells[rows] for name, cells in item.items()})
 
@@ -191,19 +137,18 @@ class WeighedRecords(Records):
         self.units, self.in_one_pass = weighing.units, inner.in_one_pass
 
     def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
-        parts: Any = self._inner.total(ByPart(tally, self._weighing))
+        parts: Any = self._inner.total(ByDigit(tally, self._weighing))
         # Who is asked decides, not the rows: sums of sigmoids or waves have up to 2^20 of their own
         # units a row, and those of 35 million people would wrap around in 64 bits.
         are_counts = isinstance(tally, CliqueCounts | CutCounts | RecordNumber)
-        weights = self._weighing.weights
-        return weighed(parts, weights, "int64" if are_counts else "object")
+        return weighed(parts, self._weighing.worth, "int64" if are_counts else "object")
 
 
 def weighing_of(bound: Bound, names: Sequence[str]) -> Weighing | None:
     """What rows count as by what is done about people, from a column that is none of these."""
-    if isinstance(bound, Weights):
-        return OfRows(Numbered.among(names, 1).name, bound)
-    return OfPeople(*Numbered.among(names, bound[1])) if bound is not None and bound[2] else None
+    if bound is None or not (isinstance(bound, Weights) or bound[2]):
+        return None
+    return Weighing(Numbered.among(names, 1).name, bound)
 
 
 def records_of(schema: Schema, codes: np.ndarray, bound: Bound, rows: int = 1) -> Records:
@@ -215,7 +160,8 @@ def records_of(schema: Schema, codes: np.ndarray, bound: Bound, rows: int = 1) -
     domain, weighing = schema.domain(), weighing_of(bound, schema.read)
     if weighing is None:
         return Dataset(domain, codes)
-    own = np.repeat(weighing.of_one(rows).T, len(codes), axis=0)
+    units = weighing.units // (1 if isinstance(bound, Weights) else rows)
+    own = weighing.coded(np.full(len(codes), units)).T
     encoded = Dataset(Encoding(schema, weighing).domain, np.hstack([codes, own]))
     return WeighedRecords(encoded, domain, weighing)
 

@@ -374,7 +374,7 @@ class TestBounds:
     def test_columns_may_be_rows_of_people_that_are_counted(self):
         columns = {"number": pd.Series([None, "B"]), "b": CANARY["b"]}
         table = PrivateTable(columns, bound=PEOPLE)
-        assert table._weighing == ("number_", 3)
+        assert table._weighing == ("number_", PEOPLE)
         assert table._source.names == ["number", "b"]
         assert table._source.columns["number_"].tolist() == [1, 1]
         plain = PrivateTable(columns, bound=("who", 3, False))
