@@ -1,5 +1,6 @@
 """An answer with what is known of its error, in numbers and in a sentence. Public."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,7 +146,7 @@ class TableAnswer:
     num_rows: float
     basis: str = TABLES
     notes: tuple[str, ...] = ()
-    units: float = 1.0
+    units: float | None = None
 
     def interval(self, kind: str = "table", level: float = 0.95) -> pd.DataFrame:
         """The ends of an interval for each cell, as ``low`` and ``high``. See ``Answer``.
@@ -155,11 +156,10 @@ class TableAnswer:
         deviations(kind, level)
         if self.stddev is None:
             raise ValueError(f"No interval is known: {_MODELS}.")
-        cells = zip(self.estimate / self.units, self.stddev / self.units, strict=True)
+        units, num_rows = self.units or 1.0, self.num_rows if self.units is None else math.inf
+        cells = zip(self.estimate / units, self.stddev / units, strict=True)
         ends = [
-            Scaled(Total(value, stddev**2, num_rows=self.num_rows, low=0.0), self.units).interval(
-                kind, level
-            )
+            Scaled(Total(value, stddev**2, num_rows=num_rows, low=0.0), units).interval(kind, level)
             for value, stddev in cells
         ]
         return pd.DataFrame(ends, index=self.estimate.index, columns=pd.Index(Interval._fields))

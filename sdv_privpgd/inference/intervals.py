@@ -193,7 +193,7 @@ class Scaled:
         factor: The units of a row.
     """
 
-    inner: "Total | Enclosed"
+    inner: "Total | Ratio | Enclosed"
     factor: float
 
     @property

@@ -85,26 +85,27 @@ def test_counts_are_sums_of_weights(fitted):
     assert "units (standard deviation of the noise" in str(counted)
     assert "their weights ('weight'), clipped to 2 to 20" in str(counted)
     cells = fitted.answer("table", of="ill")
-    assert cells.estimate[True] == pytest.approx(counted.estimate)
-    assert cells.to_frame().loc[True, "low"] == pytest.approx(low)
-    share = fitted.answer("share", where={"ill": True})
-    assert "share" in share.unit
+    assert cells.estimate["True"] == pytest.approx(counted.estimate)
+    assert cells.to_frame().loc["True", "low"] == pytest.approx(low)
     regression = fitted.regression("ill", ["old"])
     assert "clipped to 2 to 20" in " ".join(regression.notes)
 
 
 def test_intervals_for_the_population_hold_it_though_rows_count_alike():
     """Of 60 surveys, at an epsilon whose noise is small: 95 % intervals miss hardly any."""
-    rng, missed = np.random.default_rng(3), 0
+    rng, missed = np.random.default_rng(3), [0, 0]
     whole = pd.DataFrame({"ill": rng.random(6_000) < 0.4})
     settings = {**WEIGHED, "method": "independent+pgm"}
     for _ in range(60):
         weight = rng.choice([2.0, 20.0], len(whole))
         rows = whole.assign(weight=weight)[rng.random(len(whole)) < 1 / weight]
         fitted = fit_table(rows, {"ill": Boolean()}, 20.0, **settings)
-        low, high = fitted.answer("count", where={"ill": True}).interval("population")
-        missed += not low <= whole["ill"].sum() <= high
-    assert missed <= 10  # 3 are expected, and 11 are 4.7 standard deviations more
+        for number, where in ((whole["ill"].sum(), {"ill": True}), (len(whole), {})):
+            low, high = fitted.answer("count", where=where).interval("population")
+            missed[where == {}] += not low <= number <= high
+    # At most 3 of each are expected, and 11 are 4.7 standard deviations more. How many rows and
+    # which weights came is by chance: intervals that take their number for fixed miss the second.
+    assert max(missed) <= 10
 
 
 def test_synthesizers_of_sdv_do_the_same():

@@ -33,7 +33,7 @@ ROW = st.tuples(CELLS, st.integers(0, 2), st.sampled_from("ab"))
 
 
 def books(weights):
-    return Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, weights=weights))
+    return Books(PrivacyLedger.open(100.0, 1e-5, Adjacency.ADD_REMOVE, weights=weights))
 
 
 def table(rows, weights):
