@@ -164,8 +164,8 @@ def _weight(cell: Any, weights: Weights) -> float:
     """What a row weighs by its cell, within the range."""
     try:
         weight = float(cell) if isinstance(cell, int | float | str) else math.nan
-    except OverflowError:
-        weight = weights.high if cell > 0 else weights.low
+    except OverflowError:  # a whole number beyond any float
+        return weights.high if cell == abs(cell) else weights.low
     except ValueError:
         weight = math.nan
     return min(max(weight, weights.low), weights.high) if math.isfinite(weight) else weights.low
