@@ -165,7 +165,7 @@ def _weight(cell: Any, weights: Weights) -> float:
     try:
         weight = float(cell) if isinstance(cell, int | float | str) else math.nan
     except OverflowError:  # a whole number beyond any float
-        return weights.high if cell == abs(cell) else weights.low
+        return weights.high if isinstance(cell, int) and cell > 0 else weights.low
     except ValueError:
         weight = math.nan
     return min(max(weight, weights.low), weights.high) if math.isfinite(weight) else weights.low
