@@ -150,10 +150,10 @@ def holders(fit, table, monkeypatch):
     private, found, looked = [], [], []
     take = PrivateTable.__init__
 
-    def taken(self, source):
+    def taken(self, source, **bound):
         held = getattr(source, "columns", source)
         private.extend(column.to_numpy() for column in held.values())
-        take(self, source)
+        take(self, source, **bound)
 
     def look():
         frame = sys._getframe(2)
