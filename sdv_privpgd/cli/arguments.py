@@ -394,6 +394,19 @@ def _measured(
         help="each row of a person counts as 1 / the number of those that are read",
     )
     people.add_argument(
+        "--weight-column",
+        metavar="COLUMN",
+        help="how many of a population a row stands for, as surveys have it: shares in the rows "
+        "are the population's",
+    )
+    people.add_argument(
+        "--weight-range",
+        type=float,
+        nargs=2,
+        metavar=("LOW", "HIGH"),
+        help="public ends that weights are clipped to; a row counts as its weight / HIGH",
+    )
+    people.add_argument(
         "--sequence-index",
         metavar="COLUMN",
         help="dates or numbers by which the rows of a person are in order; each row is told of the "

@@ -344,6 +344,7 @@ def questions(
         raise CommandError(
             f"--person-column {people.column!r} is no column: choose from {list(found.columns)!r}."
         )
+    found = unweighted(found, arguments)
     told = {
         "columns": found.for_fit(public_metadata=arguments.public_metadata, people=people),
         "epsilon": arguments.epsilon,
@@ -369,6 +370,19 @@ def questions(
     return asks
 
 
+def unweighted(found: Declared, arguments: Namespace) -> Declared:
+    """The same without the column of weights, which is not modelled unless ``--columns`` names it.
+
+    Raises ``CommandError`` if there is no such column.
+    """
+    name = arguments.weight_column
+    if name is None:
+        return found
+    _ = _among(found.columns, "--weight-column", [name])
+    kept = found.dropped if name in arguments.columns else (*found.dropped, name)
+    return replace(found, dropped=kept)
+
+
 def people_of(arguments: Namespace, table: Mapping[str, Any]) -> People:
     """Whose the rows are, by the options and SDV's facts on the table.
 
@@ -383,6 +397,8 @@ def people_of(arguments: Namespace, table: Mapping[str, Any]) -> People:
             sequence_index=arguments.sequence_index,
             previous=arguments.previous,
             context_columns=arguments.context_column,
+            weight_column=arguments.weight_column,
+            weight_range=arguments.weight_range,
         )
         return with_sequence(said, table)
     except ValueError as error:

@@ -28,7 +28,7 @@ class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):
         people: Whose the rows are: ``People("patient", max_rows=4)`` reads no more than so many
             rows of a person, and protects all of them; its ids are made anew. By default each
             person has one row. A ``sequence_key`` and a ``sequence_index`` of the metadata are its
-            ``column`` and its ``sequence_index``.
+            ``column`` and its ``sequence_index``. It also names the column of a survey's weights.
         public_domain: ``{column: {...}}`` with ``range_min`` and ``range_max`` (numerical,
             datetime) or ``range_values`` (categorical, ordinal), and optionally
             ``range_is_nullable``, ``decimal_places``, ``datetime_format``, ``num_bins``,

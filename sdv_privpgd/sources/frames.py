@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from sdv_privpgd.columns.recoding import Recoding, recoded
-from sdv_privpgd.sources.source import Batch, Columns, Numbered
+from sdv_privpgd.sources.source import Batch, Columns
 
 _BLOCK = 1 << 18
 """Rows of a batch."""
@@ -22,16 +22,13 @@ class FrameSource:
         columns: Mapping[str, pd.Series],
         names: Sequence[str] | None = None,
         *,
-        numbered: Numbered | None = None,
         rules: Mapping[str, Recoding] = MappingProxyType({}),
     ) -> None:
         """Takes columns by name, and all names if some are there twice.
 
-        ``numbered`` is for rows that were counted by people before: it names one of the columns.
         The ``rules`` of columns say what their cells are taken for.
         """
         self._held, self._rules = dict(columns), rules
-        self.numbered = numbered
         self.names = list(columns) if names is None else list(names)
 
     @classmethod
@@ -42,7 +39,7 @@ class FrameSource:
 
     def recoded(self, rules: Mapping[str, Recoding]) -> "FrameSource":
         """The same columns, whose cells are recoded when one is read."""
-        return FrameSource(self._held, self.names, numbered=self.numbered, rules=rules)
+        return FrameSource(self._held, self.names, rules=rules)
 
     @cached_property
     def columns(self) -> Columns:
