@@ -134,7 +134,7 @@ def _release_faults(release: Release, settings: Settings) -> list[str]:
     own = settings.ledger()
     said, kept = (
         (each.adjacency, each.rows_per_person, each.weighed, each.people, each.rows_are_people)
-        + (each.epsilon, each.delta)
+        + (each.weights, each.epsilon, each.delta)
         for each in (own, books)
     )
     if said != kept:

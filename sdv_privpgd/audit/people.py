@@ -4,6 +4,7 @@ Some people have more rows than may be used, so that a bound that is not kept sh
 one person more, or less, with all rows: its rows are among those of others.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from sdv_privpgd.audit.checks import Check, check_of
 from sdv_privpgd.audit.recording import Event
 from sdv_privpgd.audit.tables import ODD, MadeUp, neighbors, others
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.privacy.counting import Weights
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
 
 _BEYOND = 2
@@ -30,12 +32,12 @@ _CALLED = "people"
 
 def rows_of_one(settings: Settings) -> int:
     """How many rows the person has who makes a neighbor: more than are used, if that is bounded."""
-    return settings.people.max_rows + (_BEYOND if settings.people.limit else 0)
+    return settings.people.max_rows + (_BEYOND if settings.people.column else 0)
 
 
 def of_people(made: MadeUp, settings: Settings) -> MadeUp:
     """The table with whose each row is: the first rows are one person's, in several spellings."""
-    if settings.people.limit is None:
+    if settings.people.column is None:
         return made
     own = rows_of_one(settings)
     first = [_FIRST[row % len(_FIRST)] for row in range(own)]
@@ -97,7 +99,10 @@ def people_check(
         settings: Of the fit.
     """
     nearly = 1 - 1 / 2_500  # of what a person counts as, at least, where weights are rounded down
-    if settings.people.limit is None:
+    if settings.people.weights is not None:
+        return _weights_check(layer, recorded, settings.people.weights)
+    person, most, weighs = settings.people.column, settings.people.max_rows, settings.people.weighed
+    if person is None:
         return Check(
             layer=layer,
             name=_CALLED,
@@ -105,7 +110,6 @@ def people_check(
             passed=None,
             found="No column says whose a row is.",
         )
-    person, most, weighs = settings.people.limit
     faults, looked = [], 0
     for made, events in recorded:
         called = made.frame[person].astype(object).map(repr)
@@ -129,6 +133,42 @@ def people_check(
         if weighs
         else f"Of each person {most} rows are counted, or all if they are fewer.",
     )
+
+
+def _weights_check(
+    layer: str, recorded: Sequence[tuple[MadeUp, Sequence[Event]]], weights: Weights
+) -> Check:
+    """Whether each row was counted as its weight / the upper end, by another reading of cells."""
+    faults, looked = [], 0
+    for made, events in recorded:
+        read = [_weight(cell, weights) for cell in made.frame[weights.column]]
+        right, rounding = sum(read) / weights.high, len(read) / 2
+        for event in events:
+            for number in _numbers_of_rows(event):
+                looked += 1
+                if abs(number - right * event.units) > rounding:
+                    faults.append(
+                        f"With {made.name}, {event.asked[-1]!r} counted "
+                        f"{number / event.units:,.6g}, and {right:,.6g} is right."
+                    )
+    return check_of(
+        layer,
+        _CALLED,
+        f"{looked:,} true answers about rows with weights",
+        faults,
+        f"Each row is counted as its weight / {weights.high:g}.",
+    )
+
+
+def _weight(cell: Any, weights: Weights) -> float:
+    """What a row weighs by its cell, within the range."""
+    try:
+        weight = float(cell) if isinstance(cell, int | float | str) else math.nan
+    except OverflowError:  # a whole number beyond any float
+        return weights.high if isinstance(cell, int) and cell > 0 else weights.low
+    except ValueError:
+        weight = math.nan
+    return min(max(weight, weights.low), weights.high) if math.isfinite(weight) else weights.low
 
 
 def _numbers_of_rows(event: Event) -> list[int]:

@@ -129,7 +129,7 @@ class AuditedTable(PrivateTable):
         columns = getattr(whole, "columns", None)
         if not isinstance(made, MadeUp) or columns is None or not made.holds(columns):
             raise TypeError("An audit's curators answer for tables alone that it has made up.")
-        super().__init__(opened._source)
+        super().__init__(opened._source, bound=opened._bound)
         self._tape = tape
 
     def curator(

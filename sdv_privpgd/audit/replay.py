@@ -95,6 +95,9 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
     columns = {
         name: facts for name, facts in description.words.items() if name != settings.people.column
     }
+    if (weights := settings.people.weights) is not None:
+        facts = dict(zip(("range_min", "range_max"), weights[1:], strict=True))
+        columns[weights.column] = {"sdtype": "numerical", **facts, "decimal_places": 6}
     removes = settings.adjacency is Adjacency.ADD_REMOVE
     number = (num_undeclared if description.undeclared else num_rows) + rows
     base = lowest(made_up(columns, number, seed), columns, rows)
@@ -106,7 +109,7 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
         raise ValueError(f"The configuration cannot be fitted to a made-up table: {kind}: {text}")
     found = Recording(subject, tape, outcome)
     numbers = other_numbers if removes else (number,)
-    if settings.people.limit is None:
+    if settings.people.column is None:
         close = neighbors(base, columns, rows, removes=removes)
         far = others(base, columns, numbers)
     else:

@@ -394,6 +394,19 @@ def _measured(
         help="each row of a person counts as 1 / the number of those that are read",
     )
     people.add_argument(
+        "--weight-column",
+        metavar="COLUMN",
+        help="how many of a population a row stands for, as surveys have it: shares in the rows "
+        "are the population's",
+    )
+    people.add_argument(
+        "--weight-range",
+        type=float,
+        nargs=2,
+        metavar=("LOW", "HIGH"),
+        help="public ends that weights are clipped to; a row counts as its weight / HIGH",
+    )
+    people.add_argument(
         "--sequence-index",
         metavar="COLUMN",
         help="dates or numbers by which the rows of a person are in order; each row is told of the "
@@ -501,9 +514,9 @@ def _table(command: argparse.ArgumentParser, *, is_kept: bool = False) -> None:
         type=_typed,
         metavar="COLUMN=TYPE",
         help="what a column is, before what is detected: category, id, date:%%d.%%m.%%Y, time, "
-        "percent, bool:J/N, number or number:1.234,5 (written as 1234.5 is); or pandas' type of "
-        "its cells, such as str, Int64, float, boolean or datetime64[ns] (dates in text: ISO "
-        "8601); may be repeated",
+        "percent (or percent:12 %%, as a number is written), bool:J/N, number or number:1.234,5 "
+        "(written as 1234.5 is); or pandas' type of its cells, such as str, Int64, float, boolean "
+        "or datetime64[ns] (dates in text: ISO 8601); may be repeated",
     )
 
 

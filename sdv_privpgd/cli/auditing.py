@@ -25,7 +25,8 @@ USUAL = {
 
 _OF_FIT = (
     "metadata", "domain", "columns", "drop", "make_up", "constraints", "epsilon", "delta", "target",
-    "person_column", "rows_are_people", "weigh_people", "sequence_index", "num_bins", *USUAL,
+    "person_column", "rows_are_people", "weigh_people", "weight_column", "weight_range",
+    "sequence_index", "num_bins", *USUAL,
 )  # fmt: skip
 
 

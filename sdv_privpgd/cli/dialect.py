@@ -13,11 +13,12 @@ import pandas as pd
 from sdv_privpgd.cli.files import Kind, kind_read
 from sdv_privpgd.cli.saying import spoken
 from sdv_privpgd.columns.declared import Boolean, TimeOfDay
+from sdv_privpgd.columns.number_formats import percent_of
 from sdv_privpgd.sources.dialect import Reading
 
-_WORDS = "category, id, date:%d.%m.%Y, time, percent, bool:J/N, number or number:1.234,5"
+_WORDS = "category, id, date:%d.%m.%Y, time, percent or percent:12 %, bool:J/N, number:1.234,5"
 _OF_NUMBERS = {"decimal", "thousands"}
-_OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na", "na_of", "skip_rows", "skip_footer")
+_OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na", "skip_rows", "skip_footer")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,13 +29,13 @@ class Typed:
         name: The column.
         dtype: What its cells are converted to; ``None`` leaves them as they are.
         words: What it is, in SDV's words; of a type of pandas nothing beyond that.
-        is_percent: Whether its numbers have percent signs.
+        percent: How its numbers are written, if they are percentages; blank where nobody says it.
     """
 
     name: str
     dtype: Any = None
     words: Mapping[str, Any] = field(default_factory=dict)
-    is_percent: bool = False
+    percent: str | None = None
 
     @classmethod
     def of(cls, text: str) -> "Typed":
@@ -55,18 +56,20 @@ class Typed:
             if not (true and slash and false):
                 raise ValueError(f"{said!r} is not bool:TRUE/FALSE, such as bool:J/N")
             return cls(name=name, words={"sdtype": "boolean", **Boolean(true, false)})
-        if said in ("percent", "number", "id"):
-            sdtype = "id" if said == "id" else "numerical"
-            return cls(name=name, words={"sdtype": sdtype}, is_percent=said == "percent")
+        if word == "percent":
+            return cls(name=name, words={"sdtype": "numerical"}, percent=form)
+        if said in ("number", "id"):
+            return cls(name=name, words={"sdtype": "id" if said == "id" else "numerical"})
         dtype = _dtype("datetime64[ns]" if said == "date" else said)
         words = {"date": "datetime", "category": "categorical"}
         own = {"sdtype": words[said]} if said in words else {}
         return cls(name=name, dtype=dtype, words=own)
 
-    def facts(self, decimal: str) -> dict[str, Any]:
-        """What it is, in SDV's words, where this sign stands before decimals."""
-        written = {"number_format": f"1234{decimal}5%"} if self.is_percent else {}
-        return {**self.words, **written}
+    def facts(self, decimal: str, places: int | None = None) -> dict[str, Any]:
+        """What it is, in SDV's words, where this sign stands before so many decimals."""
+        if self.percent is None:
+            return dict(self.words)
+        return {**self.words, "number_format": self.percent or percent_of(places, decimal)}
 
 
 _FORMS = {"date": ("datetime_format", "datetime"), "number": ("number_format", "numerical")}
@@ -98,7 +101,6 @@ def reading(
         names=arguments.names,
         dtypes={each.name: each.dtype for each in arguments.dtype if each.dtype is not None},
         na=tuple(of_text.get("na", ())),
-        na_of=of_text.get("na_of", {}),
         skip_rows=of_text.get("skip_rows", 0),
         skip_footer=of_text.get("skip_footer", 0),
     )

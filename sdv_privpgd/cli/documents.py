@@ -27,6 +27,8 @@ _TYPE_OF_KEY = {
     "increment": "numerical",
     "range_values": "categorical",
     "other_value": "categorical",
+    "groups": "categorical",
+    "prefix": "categorical",
 }
 """What each fact says a column holds, the ends of ranges if they are numbers."""
 

@@ -35,7 +35,12 @@ def _handled(handler: Callable | signal.Handlers) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, handler) for number in _ENDING}
+    # nohup has closed terminals ignored. Shells ignore Ctrl-C for all that runs in the background.
+    before = {
+        number: signal.signal(number, handler)
+        for number in _ENDING
+        if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN
+    }
     try:
         yield
     finally:

@@ -110,12 +110,9 @@ def declared(arguments: Namespace, tables: Sequence[Path] = ()) -> Declared:
     All that is wrong with the domain is said, in order; ``CommandError`` is raised for the last.
     """
     domain, said = read_facts(arguments.domain), {}
-    codes = {
-        name: own for name, facts in domain.items() if (own := facts.pop("missing_codes", None))
-    }
-    arguments.na_of = {name: tuple(map(str, own)) for name, own in codes.items()}
     for each in getattr(arguments, "dtype", ()):
-        if words := each.facts(arguments.decimal or "."):
+        places = domain.get(each.name, {}).get("decimal_places")
+        if words := each.facts(arguments.decimal or ".", places):
             own = {key: fact for key, fact in domain.get(each.name, {}).items() if fact is not None}
             domain[each.name] = {**words, **own, "sdtype": words["sdtype"]}
             said[each.name] = "--dtype"
@@ -347,6 +344,7 @@ def questions(
         raise CommandError(
             f"--person-column {people.column!r} is no column: choose from {list(found.columns)!r}."
         )
+    found = unweighted(found, arguments)
     told = {
         "columns": found.for_fit(public_metadata=arguments.public_metadata, people=people),
         "epsilon": arguments.epsilon,
@@ -372,6 +370,19 @@ def questions(
     return asks
 
 
+def unweighted(found: Declared, arguments: Namespace) -> Declared:
+    """The same without the column of weights, which is not modelled unless ``--columns`` names it.
+
+    Raises ``CommandError`` if there is no such column.
+    """
+    name = arguments.weight_column
+    if name is None:
+        return found
+    _ = _among(found.columns, "--weight-column", [name])
+    kept = found.dropped if name in arguments.columns else (*found.dropped, name)
+    return replace(found, dropped=kept)
+
+
 def people_of(arguments: Namespace, table: Mapping[str, Any]) -> People:
     """Whose the rows are, by the options and SDV's facts on the table.
 
@@ -386,6 +397,8 @@ def people_of(arguments: Namespace, table: Mapping[str, Any]) -> People:
             sequence_index=arguments.sequence_index,
             previous=arguments.previous,
             context_columns=arguments.context_column,
+            weight_column=arguments.weight_column,
+            weight_range=arguments.weight_range,
         )
         return with_sequence(said, table)
     except ValueError as error:

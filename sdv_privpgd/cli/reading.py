@@ -118,9 +118,10 @@ def _form(paths: Sequence[Path], how: Reading) -> str:
         raise CommandError(
             "A Parquet file names its columns: leave out --names, --header and --no-header."
         )
-    if form == "parquet" and (how.na or how.na_of):
+    if form == "parquet" and how.na:
         raise CommandError(
-            "A Parquet file has missing cells of its own: --na and missing_codes are for text."
+            "A Parquet file has missing cells of its own: --na is for text, and missing_codes in "
+            "--domain are for any table."
         )
     if form == "parquet" and (how.skip_rows or how.skip_footer):
         raise CommandError(
@@ -170,7 +171,7 @@ def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:
     how.check_decimal(files[0].sep, names, None)
     options: dict[str, Any] = {
         "header": 0 if how.has_header else None,
-        "na_values": {name: texts.missing_words({}, how.missing(name)) for name in names},
+        "na_values": texts.missing_words({}, how.na),
         "float_precision": "round_trip",
     }
     each = list(zip(files, orders, strict=True))
@@ -208,9 +209,8 @@ def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> 
     rows = cells.iloc[1:] if how.has_header else cells
     table: pd.DataFrame = rows.set_axis(names, axis=1).reset_index(drop=True)
     for name in names:
-        words = how.missing(name)
-        absent = texts.missing_words((facts or {}).get(name, {}), words)
-        absent = [*absent, *(number for word in words if (number := _number(word)) is not None)]
+        absent = texts.missing_words((facts or {}).get(name, {}), how.na)
+        absent = [*absent, *(number for word in how.na if (number := _number(word)) is not None)]
         table[name] = table[name].mask(table[name].isin(absent))
     if facts is None:
         return _converted(table.infer_objects(), how)

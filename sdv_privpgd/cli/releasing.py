@@ -10,7 +10,7 @@ from sdv_privpgd.cli.dialect import reading
 from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.journal import Journal, after, spent
 from sdv_privpgd.cli.keeping import rescued
-from sdv_privpgd.cli.questions import declared, people_of
+from sdv_privpgd.cli.questions import declared, people_of, unweighted
 from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, reason, report_in_options, say
 from sdv_privpgd.cli.synthesizing import (
@@ -46,16 +46,17 @@ def measure(arguments: Namespace) -> None:
             "holder's cells may be others than in another's."
         )
     planned, measured = planned_ledger(arguments), None
-    found = declared(arguments)
+    found = unweighted(declared(arguments), arguments)
     people = people_of(arguments, found.table)
     columns = found.for_fit(public_metadata=arguments.public_metadata)
+    weights = {} if people.weights is None else {people.weights.column: {"sdtype": "numerical"}}
     inputs = (*tables, *arguments.table, arguments.metadata, arguments.domain)
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         journal = Journal(outputs, arguments.ledger)
         out = outputs.required("--out", arguments.out, is_paid=True)
         try:
             with journal.ahead(planned, arguments.max_epsilon):
-                table = open_table(tables, reading(arguments, tables[0]), columns)
+                table = open_table(tables, reading(arguments, tables[0]), {**weights, **columns})
                 measuring = _prepared(arguments, columns, people, table)
                 for sentence in measuring.fit.told_before:
                     say(in_options(sentence))

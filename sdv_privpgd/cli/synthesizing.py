@@ -11,7 +11,7 @@ from sdv_privpgd.cli.dialect import kept_of, reading, told
 from sdv_privpgd.cli.files import check_report, kind_written
 from sdv_privpgd.cli.journal import Journal, spent
 from sdv_privpgd.cli.keeping import Purchase
-from sdv_privpgd.cli.questions import questions
+from sdv_privpgd.cli.questions import people_of, questions
 from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, report_in_options, say
 from sdv_privpgd.cli.writing import Output, Outputs, write_rows
@@ -229,6 +229,7 @@ def planned_ledger(arguments: Namespace) -> PrivacyLedger:
             people=arguments.person_column,
             weighed=arguments.weigh_people,
             rows_are_people=arguments.rows_are_people,
+            weights=people_of(arguments, {}).weights,
         )
     except ValueError as error:
         raise CommandError(in_options(error)) from None

@@ -33,7 +33,8 @@ class Column:
         datetime_format: How a datetime column's strings are written; ``None`` for timestamps.
         utc: Whether dates carry a time zone; it is UTC unless the dtype names another.
         dtype: The dtype that values are written in, as far as possible; ``Decimal`` or ``time`` for
-            objects of that type. ``None`` if none is known: then the values decide.
+            objects of that type, ``int`` for dates that are whole numbers. ``None`` if none is
+            known: then the values decide.
     """
 
     name: str

@@ -30,7 +30,7 @@ MOST_CATEGORIES = 256
 USUAL_BINS = 32
 """The number of codes of numbers and dates, unless someone says otherwise."""
 
-_EXACT_DIGITS = 15
+EXACT_DIGITS = 15
 """Decimal digits that float64 always keeps."""
 
 _MOST_PLACES = 300
@@ -145,7 +145,7 @@ def _kept_places(facts: NumberFacts) -> int | None:
         return facts.decimal_places
     largest = max(map(abs, facts.ends))
     places = min(facts.decimal_places, _MOST_PLACES)
-    while places and largest * 10**places > 10**_EXACT_DIGITS:
+    while places and largest * 10**places > 10**EXACT_DIGITS:
         places -= 1
     return places or None
 
@@ -160,7 +160,7 @@ def _dates(facts: DateFacts, num_bins: int) -> dict[str, Any]:
         "unit": unit,
         "datetime_format": facts.datetime_format,
         "utc": facts.utc,
-        "dtype": datetime.time if facts.of_times else None,
+        "dtype": datetime.time if facts.of_times else int if facts.of_numbers else None,
     }
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns.scalars import cells, distinct, filled, plain, whole
-from sdv_privpgd.columns.units import directives
+from sdv_privpgd.columns.units import digits_of, directives
 
 _DAY_OF = 86_400 * 10**9
 
@@ -40,8 +40,9 @@ def instants(series: pd.Series, datetime_format: str | None) -> tuple[np.ndarray
     Dates without a time zone are taken to be in UTC. Strings are read in the format, or, without
     one, in ISO 8601 alone: the year first, as in ``2024-01-31`` or ``2024-01-31 12:30``. Any other
     text is missing then, because ``05.01.2024`` may be in May or in January. Whole numbers are read
-    as the string of their digits if there is a format (20240131 in ``%Y%m%d``), and are otherwise
-    missing: their unit is unknown. In a format without a year dates are in 2000, and times of the
+    as the string of their digits, with zeros in front, if there is a format that writes so many
+    digits and nothing else (20240131 in ``%Y%m%d``, 930 in ``%H%M``), and are otherwise missing:
+    their unit is unknown. In a format without a year dates are in 2000, and times of the
     day are read as well. Of a date that is no text counts what such a format writes of it, or one
     with two digits of a year, which are those of 1969 to 2068.
     """
@@ -160,9 +161,10 @@ def _text_or_instant(cell: Any, datetime_format: str | None, year: str) -> str |
     if value is None:
         is_time = type(cell) is time and year
         return _instant(datetime.combine(_IN_2000, cell.replace(tzinfo=None)) if is_time else cell)
-    if datetime_format and not isinstance(value, bytes) and value == (number := whole(value)):
-        return str(number)
-    return None
+    digits = digits_of(datetime_format or "")
+    if digits is None or isinstance(value, bytes | bool) or value != (number := whole(value)):
+        return None
+    return str(number).zfill(digits)
 
 
 def _as_written(found: list, datetime_format: str, year: str) -> list[str | None]:

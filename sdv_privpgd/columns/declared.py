@@ -59,6 +59,8 @@ class Numerical(_Declared):
         number_format: How text in the table writes 1234.5, such as ``'$1,234.50'``, ``'1.234,5 %'``
             or ``'1234 kg'``; or -1234.5, such as ``'(1,234.50)'``. Numbers are read and written
             like this, and ``decimal_places`` follow from it. Cells that are numbers are read, too.
+        missing_codes: Values of cells that stand for missing, such as ``[-9, "NA"]``: numbers are
+            found as numbers, text as it is written.
 
     >>> Numerical(0, 120, decimal_places=0)
     {'range_min': 0, 'range_max': 120, 'decimal_places': 0}
@@ -79,6 +81,7 @@ class Numerical(_Declared):
         increment: int | None = None,
         cut_points: Sequence[float] | None = None,
         number_format: str | None = None,
+        missing_codes: Sequence | None = None,
     ) -> None:
         super().__init__(
             range_min=range_min,
@@ -87,8 +90,9 @@ class Numerical(_Declared):
             range_is_nullable=nullable,
             num_bins=num_bins,
             increment=increment,
-            cut_points=None if cut_points is None else list(cut_points),
+            cut_points=_listed(cut_points),
             number_format=number_format,
+            missing_codes=_listed(missing_codes),
         )
 
 
@@ -107,6 +111,7 @@ class Datetime(_Declared):
         num_bins: The number of cells it is counted in; 32 unless the fit's ``num_bins`` says
             otherwise. More cells keep finer differences, but each has fewer rows against the noise.
         cut_points: Dates at which the cells begin, all but the first.
+        missing_codes: Values of cells that stand for missing, such as ``["1900-01-01"]``.
 
     >>> Datetime("2020-01-01", "2024-12-31")
     {'range_min': '2020-01-01', 'range_max': '2024-12-31'}
@@ -123,6 +128,7 @@ class Datetime(_Declared):
         nullable: bool | None = None,
         num_bins: int | None = None,
         cut_points: Sequence[Any] | None = None,
+        missing_codes: Sequence | None = None,
     ) -> None:
         super().__init__(
             range_min=range_min,
@@ -130,7 +136,8 @@ class Datetime(_Declared):
             datetime_format=datetime_format,
             range_is_nullable=nullable,
             num_bins=num_bins,
-            cut_points=None if cut_points is None else list(cut_points),
+            cut_points=_listed(cut_points),
+            missing_codes=_listed(missing_codes),
         )
 
 
@@ -179,9 +186,18 @@ class Categorical(_Declared):
         nullable: Whether values may be missing; by default they may. Beware of ``False`` without an
             ``other``: a cell that is none of ``values`` then counts as the first of them, and
             nothing tells you. Say ``False`` only if the codebook is surely complete.
+        groups: The group of each code, such as the chapter of a diagnosis. The column is modelled
+            and comes out as groups, which are the categories: noise can pay for few. A code in no
+            group is none of the categories. The map is public: take it from a classification, and
+            not from the codes that the table has.
+        prefix: So many first characters of a code are its group, or its code in ``groups``.
+        missing_codes: Values of cells that stand for missing, such as ``[9, "NA"]``: numbers are
+            found as numbers, text as it is written.
 
     >>> Categorical(["A", "B"], other="other")
     {'range_values': ['A', 'B'], 'other_value': 'other'}
+    >>> Categorical(groups={"A": "I", "B": "I", "C": "II"}, prefix=1, other="other")["prefix"]
+    1
     """
 
     sdtype = "categorical"
@@ -192,11 +208,17 @@ class Categorical(_Declared):
         *,
         other: Any = None,
         nullable: bool | None = None,
+        groups: Mapping | None = None,
+        prefix: int | None = None,
+        missing_codes: Sequence | None = None,
     ) -> None:
         super().__init__(
-            range_values=None if values is None else list(values),
+            range_values=_listed(values),
             other_value=other,
             range_is_nullable=nullable,
+            groups=None if groups is None else dict(groups),
+            prefix=prefix,
+            missing_codes=_listed(missing_codes),
         )
 
 
@@ -248,6 +270,7 @@ class Boolean(_Declared):
         false: What stands for false.
         nullable: Whether values may be missing; by default they may. Beware of
             ``False``: a cell that is neither then counts as false, and nothing tells you.
+        missing_codes: Values of cells that stand for missing.
 
     >>> Boolean(nullable=False)
     {'range_is_nullable': False}
@@ -258,6 +281,20 @@ class Boolean(_Declared):
     sdtype = "boolean"
 
     def __init__(
-        self, true: Any = None, false: Any = None, *, nullable: bool | None = None
+        self,
+        true: Any = None,
+        false: Any = None,
+        *,
+        nullable: bool | None = None,
+        missing_codes: Sequence | None = None,
     ) -> None:
-        super().__init__(true_value=true, false_value=false, range_is_nullable=nullable)
+        super().__init__(
+            true_value=true,
+            false_value=false,
+            range_is_nullable=nullable,
+            missing_codes=_listed(missing_codes),
+        )
+
+
+def _listed(values: Sequence | None) -> list | None:
+    return None if values is None else list(values)

@@ -4,10 +4,10 @@ For some dtypes pandas decides by the cells: one missing cell turns ``int64`` in
 one cell of text turns it into ``object``. Such a dtype may reveal a single cell, so it is private:
 the dtype that comes back instead follows from what is declared or privately found. These dtypes are
 ``bool``, ``int64``, ``uint64``, ``float64``, ``complex128``, ``object``, the ``str`` of pandas 3
-(strings whose missing value is NaN), and ``datetime64`` without a time zone in nanoseconds. From
-pandas 3 on cells choose the unit of dates, seconds where none can be read, so no unit is kept
-there: dates are in nanoseconds, those with a time zone, too. Time zones that are mere offsets are
-private, too, because pandas makes them of offsets in text; and so are sparse dtypes.
+(strings whose missing value is NaN), and ``datetime64`` without a time zone. Cells choose the unit
+of dates in pandas 3, and in Arrow's reader of text under any pandas, so no unit is kept: dates are
+in nanoseconds, those with a time zone, too. Time zones that are mere offsets are private, too,
+because pandas makes them of offsets in text; and so are sparse dtypes.
 
 No reader and no constructor chooses any other dtype by itself: categories, ``boolean``, ``Int64``
 and its kin, ``string``, ``float32``, ``int8`` and Arrow's types are chosen by a schema or a person.
@@ -31,8 +31,6 @@ from sdv_privpgd.columns.facts import NumberFacts
 
 _INFERRED = tuple(map(np.dtype, ("bool", "int64", "uint64", "float64", "complex128", "object")))
 
-_CELLS_CHOOSE_UNITS = int(pd.__version__.split(".")[0]) >= 3
-
 _READ_EXTENSIONS = "arrow.json", "arrow.bool8"
 """Arrow's types of others whose cells are text or numbers."""
 
@@ -52,12 +50,9 @@ def chosen(dtype: Any) -> Any:
         is_offset = isinstance(dtype.tz, datetime.timezone) and dtype.tz != datetime.timezone.utc
         if is_offset:
             return None
-        return pd.DatetimeTZDtype("ns", dtype.tz) if _CELLS_CHOOSE_UNITS else dtype
+        return pd.DatetimeTZDtype("ns", dtype.tz)
     if isinstance(dtype, np.dtype):
-        is_inferred = dtype.kind not in "biufM" or dtype in _INFERRED
-        if dtype.kind == "M":
-            is_inferred = _CELLS_CHOOSE_UNITS or unit_of(dtype) == "ns"
-        return None if is_inferred else dtype
+        return None if dtype.kind not in "biuf" or dtype in _INFERRED else dtype
     is_of_arrow = isinstance(dtype, pd.ArrowDtype)
     if not (is_of_arrow or _is_masked(dtype)) or dtype.kind == "m":
         return None
@@ -195,10 +190,9 @@ def _categorized(series: pd.Series, dtype: pd.CategoricalDtype) -> pd.Series:
     """The values as categories. Raises ``ValueError`` for one that is none of them."""
     inner = dtype.categories.dtype
     known = series if inner.kind == "O" else series.astype(inner)
-    written = known.astype(dtype)
-    if (written.isna() & series.notna()).any():
+    if not known.dropna().isin(dtype.categories).all():
         raise ValueError("A value is none of the categories.")
-    return written
+    return known.astype(dtype)
 
 
 def _fitted(series: pd.Series, dtype: np.dtype) -> pd.Series:

@@ -40,6 +40,10 @@ from sdv_privpgd.columns.dtypes import (
     unit_of,
 )
 from sdv_privpgd.columns.scalars import indices, quiet, real_numbers, truths, whole_numbers
+from sdv_privpgd.columns.units import digits_of
+
+_MOST_DIGITS = 18
+"""Decimal digits that int64 always holds."""
 
 
 class ColumnEncoder(abc.ABC):
@@ -251,23 +255,35 @@ class DatetimeEncoder(ColumnEncoder):
         ticks, missing = self._read(series)
         return ~missing & (ticks >= cells.first) & (ticks <= cells.last)
 
-    def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:  # noqa: ARG002
+    def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:
         """The moments themselves, which may lie inside a tick."""
         moments, missing = instants(series, self.column.datetime_format)
-        return self._finished(self._written(moments, "ns"), missing)
+        holds_missing = holds_missing or bool(missing.any())
+        return self._finished(self._written(moments, "ns", holds_missing), missing)
 
-    def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:  # noqa: ARG002
-        written = self._written(values, self._ticks[1])
+    def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
+        written = self._written(values, self._ticks[1], holds_missing)
         return written if self._zone is None else in_zone(written, self._zone)
 
-    def _written(self, ticks: np.ndarray, unit: str) -> pd.Series:
+    def _wanted_dtype(self) -> Any:
+        return None if self.column.dtype is int else super()._wanted_dtype()
+
+    def _written(self, ticks: np.ndarray, unit: str, holds_missing: bool) -> pd.Series:
         dtype, (cells, own) = self._wanted_dtype(), self._ticks
         first, last = to_ticks(np.array(BEYOND), own)
-        # Nanoseconds hold no dates beyond, and pandas fails to write them in most zones.
-        has_room = unit_of(dtype) != "ns" and str(zone_of(dtype)) in ("None", "UTC")
+        # Arrow's nanoseconds hold no dates beyond, those of pandas that nobody chose are given up
+        # for them, and pandas fails to write them in most zones.
+        is_open = isinstance(dtype, pd.DatetimeTZDtype) or unit_of(dtype) != "ns"
+        has_room = is_open and str(zone_of(dtype)) in ("None", "UTC")
         far = has_room and (cells.first <= first or cells.last >= last)
         written = None if is_moment(dtype) else self.column.datetime_format
-        return pd.Series(write_dates(ticks, unit, written, self.column.utc, far))
+        dates = write_dates(ticks, unit, written, self.column.utc, far)
+        digits = digits_of(written or "") or _MOST_DIGITS + 1
+        are_numbers = self.column.dtype is int or getattr(dtype, "kind", "O") in "iuf"
+        if not are_numbers or digits > _MOST_DIGITS:
+            return pd.Series(dates)
+        numbers = pd.Series([*map(int, dates)], dtype=np.int64)
+        return numbers.astype(_with_missing(10**digits)) if holds_missing else numbers
 
 
 class CategoryEncoder(ColumnEncoder):
@@ -301,7 +317,7 @@ class CategoryEncoder(ColumnEncoder):
         declared = pd.Series(self._values, dtype=object)
         natural = declared.infer_objects().dtype
         series = declared.take(values).reset_index(drop=True)
-        if natural.kind in "fM" or not holds_missing:
+        if natural.kind in "fM" or isinstance(natural, pd.StringDtype) or not holds_missing:
             return series.astype(natural)
         if natural.kind == "u":  # numbers beyond those of int64
             return series.astype("UInt64")

@@ -9,7 +9,7 @@ from sdv_privpgd.base.domain import code_type
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.encoders import encoder_for, located
-from sdv_privpgd.columns.scalars import quiet
+from sdv_privpgd.columns.scalars import quiet, real_numbers
 from sdv_privpgd.columns.schema import Schema
 
 _BLOCK = 1 << 18
@@ -38,6 +38,18 @@ def encode_table(
             own[part] = _between(difference, columns, part)
     codes.setflags(write=False)
     return codes.T
+
+
+def parts_of_one(cells: pd.Series, low: float, high: float) -> np.ndarray:
+    """What rows count as by their weights, beside one of the upper end: float64, up to 1.
+
+    Each cell is read by itself: beyond an end it is that end, and what is no finite number is the
+    lower one. No other row has a part in it.
+    """
+    with quiet():
+        dense = cells.sparse.to_dense() if isinstance(cells.dtype, pd.SparseDtype) else cells
+        weights, missing = real_numbers(dense)
+        return np.clip(np.where(missing, low, weights), low, high) / high
 
 
 def _between(difference: Difference, columns: Mapping[str, pd.Series], part: slice) -> np.ndarray:

@@ -21,9 +21,15 @@ Kind = TypeVar("Kind", bound="_Facts")
 
 @dataclass(frozen=True, kw_only=True)
 class _Facts:
-    """What is known of a column: of all of them, whether values may be missing (``nullable``)."""
+    """What is known of a column.
+
+    Attributes:
+        nullable: Whether values may be missing.
+        missing_codes: Values of cells that stand for missing.
+    """
 
     nullable: bool | None = None
+    missing_codes: tuple | None = None
 
     @property
     def is_blank(self) -> bool:
@@ -108,6 +114,8 @@ class DateFacts(_RangedFacts):
         of_days: True if both ends were declared as Python's ``date``, which has no time.
         of_times: True if both were declared as times of the day and no format was: dates are
             Python's ``time`` then.
+        of_numbers: True if both were declared as whole numbers, of the digits that the format
+            writes: dates are such numbers then.
     """
 
     low: int | None = None
@@ -117,6 +125,7 @@ class DateFacts(_RangedFacts):
     aware: bool = False
     of_days: bool | None = None
     of_times: bool | None = None
+    of_numbers: bool | None = None
 
     sdtype: ClassVar[str] = "datetime"
 
@@ -153,12 +162,21 @@ class CategoryFacts(_Facts):
         other: The value that stands for all others.
         is_ordered: Whether the order of the categories has a meaning.
         frequencies: How often each category occurs.
+        groups: Codes, and the category that each of them belongs to.
+        prefix: How many first characters of a code say its category, or its code in ``groups``.
     """
 
     values: tuple | None = None
     other: Any = None
     is_ordered: bool = False
     frequencies: tuple[float, ...] | None = None
+    groups: tuple[tuple[str, Any], ...] | None = None
+    prefix: int | None = None
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether cells hold codes, and the categories are groups of them."""
+        return self.groups is not None or self.prefix is not None
 
     @property
     def sdtype(self) -> str:

@@ -21,6 +21,7 @@ from sdv_privpgd.columns.facts import (
     TruthFacts,
 )
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
+from sdv_privpgd.columns.units import digits_of
 
 
 def mismatches(dtypes: Mapping[str, Any], facts: Mapping[str, ColumnFacts]) -> list[str]:
@@ -78,11 +79,12 @@ def _mismatch(name: str, dtype: Any, facts: ColumnFacts) -> str | None:
             f"Column {name!r} has the dtype {dtype} and is {facts.sdtype} in the metadata: all of "
             "its dates would count as missing. Make it datetime in the metadata, or convert it."
         )
-    if holds == "text" or (holds == "numbers" and getattr(facts, "datetime_format", None)):
+    written = getattr(facts, "datetime_format", None)
+    if holds == "text" or (holds == "numbers" and digits_of(written or "") is not None):
         return None
     return (
         f"Column {name!r} has the dtype {dtype} and is datetime in the metadata, with no format "
-        "that reads numbers: all of them would count as missing. Convert them with "
+        "of digits alone that reads numbers: all of them would count as missing. Convert them with "
         f"pandas.to_datetime, or declare their datetime_format, such as '%Y%m%d'.{_if_empty(dtype)}"
     )
 
@@ -103,6 +105,8 @@ def _is_text_of_arrow(dtype: Any) -> bool:
 
 def _of_categories(name: str, dtype: Any, holds: str, facts: ColumnFacts) -> str | None:
     """A sentence if no declared category can be found among what the dtype holds."""
+    if isinstance(facts, CategoryFacts) and facts.is_grouped:
+        return _of_codes(name, dtype, holds, facts)
     if not (isinstance(facts, CategoryFacts | TruthFacts) and facts.values):
         return None
     texts = [isinstance(value, str) for value in facts.values]
@@ -119,6 +123,28 @@ def _of_categories(name: str, dtype: Any, holds: str, facts: ColumnFacts) -> str
         f"would be found. Declare them as {holds}, {instead[holds]}, "
         f"or convert the column.{_if_empty(dtype)}"
     )
+
+
+def _of_codes(name: str, dtype: Any, holds: str, facts: CategoryFacts) -> str | None:
+    """A sentence if no code can be found, or its first characters cannot be known."""
+    codes = [code for code, _ in facts.groups or ()]
+    if holds == "truths" or (codes and holds == "numbers" and not any(map(_is_number, codes))):
+        return (
+            f"Column {name!r} has the dtype {dtype}, and the codes of its groups are text: none "
+            f"would be found. Declare them as the table has them, or convert the column."
+            f"{_if_empty(dtype)}"
+        )
+    if holds == "numbers" and facts.prefix is not None:
+        return (
+            f"Column {name!r} has the dtype {dtype}, and is declared by its first characters: "
+            "numbers have lost zeros in front. Read it as text, such as dtype={'zip': 'str'} of "
+            f"pandas, or --dtype zip=str on the command line, or convert it.{_if_empty(dtype)}"
+        )
+    return None
+
+
+def _is_number(code: str) -> bool:
+    return code.removeprefix("-").replace(".", "", 1).isdecimal()
 
 
 def _if_empty(dtype: Any) -> str:

@@ -11,6 +11,9 @@ _EXAMPLE = re.compile(
     "(?P<before>[^0-9]*)1(?P<group>[., '’\u00a0\u2009\u202f]?)234((?P<point>[.,])(?P<ends>50*))?"
     "(?P<after>[^0-9]*)"
 )
+_PERCENT = re.compile(
+    "(?P<before>[^0-9]*)[0-9]{1,3}((?P<point>[.,])(?P<ends>[0-9]+))?(?P<after>[^0-9]*%[^0-9]*)"
+)
 _ALIKE = str.maketrans("\u00a0\u2009\u202f’\u2212", "   '-")
 _SIGNS = {"": "", "+": "", "-": "-", "()": "-"}
 
@@ -18,6 +21,8 @@ _SIGNS = {"": "", "+": "", "-": "-", "()": "-"}
 @dataclass(frozen=True)
 class NumberFormat(FieldsAlone):
     """A format by its example: 1234.5, or -1234.5 to show how negative numbers are written.
+
+    Of a percentage any number below 1,000 is one, such as "12 %" or "12.5%".
 
     Text is read with or without what stands before and after the digits, and with any usual sign: a
     hyphen, a true minus or parentheses. All spaces are the same, and both apostrophes. Raises
@@ -55,10 +60,10 @@ class NumberFormat(FieldsAlone):
 
     @cached_property
     def _parts(self) -> dict[str, str]:
-        found = _EXAMPLE.fullmatch(self.example)
-        if found is None or found["group"] == found["point"]:
+        found = _EXAMPLE.fullmatch(self.example) or _PERCENT.fullmatch(self.example)
+        if found is None or found.groupdict().get("group") == found["point"]:
             raise ValueError
-        return found.groupdict("")
+        return {"group": "", **found.groupdict("")}
 
     @cached_property
     def _around(self) -> tuple[str, str]:
@@ -76,3 +81,9 @@ class NumberFormat(FieldsAlone):
             f"([-+(]?) ?(?:{before})? ?([-+(]?) ?({whole}|)(?:{point}([0-9]*))?"
             f"([-)]?) ?(?:{after})? ?([-)]?)"
         )
+
+
+def percent_of(places: int | None, decimal: str = ".") -> str:
+    """The example of percentages of so many decimal places, which is one if nobody says it."""
+    places = 1 if places is None else places
+    return f"1234{decimal}{'5'.ljust(places, '0')}%" if places else "1234%"

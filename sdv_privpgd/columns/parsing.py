@@ -19,7 +19,7 @@ import pandas as pd
 
 from sdv_privpgd.base.arguments import check_flag, check_integer
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
-from sdv_privpgd.columns.cutting import can_write, column_of, tick_of
+from sdv_privpgd.columns.cutting import EXACT_DIGITS, can_write, column_of, tick_of
 from sdv_privpgd.columns.date_formats import span_of_format
 from sdv_privpgd.columns.dates import BEYOND, CLOCKS, LATEST, instants, write_dates
 from sdv_privpgd.columns.facts import (
@@ -32,7 +32,9 @@ from sdv_privpgd.columns.facts import (
     exactly,
 )
 from sdv_privpgd.columns.number_formats import NumberFormat
+from sdv_privpgd.columns.recoding import code_of
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE, Number, category, plain, quiet
+from sdv_privpgd.columns.units import digits_of
 from sdv_privpgd.columns.vocabulary import blank, modelled, needed, problems
 
 Read = TypeVar("Read")
@@ -99,7 +101,9 @@ def read_words(name: str, words: Mapping) -> tuple[ColumnFacts, list[str]]:
     ]
     nullable = own.read("range_is_nullable", check_flag)
     kinds = {"numerical": own.numbers, "datetime": own.dates, "boolean": own.truths}
-    return replace(kinds.get(words["sdtype"], own.categories)(), nullable=nullable), own.wrong
+    facts = kinds.get(words["sdtype"], own.categories)()
+    codes = own.read("missing_codes", partial(_missing_codes, facts, nullable))
+    return replace(facts, nullable=True if codes else nullable, missing_codes=codes), own.wrong
 
 
 def checked(name: str, facts: NumberFacts) -> NumberFacts:
@@ -196,6 +200,7 @@ class _Words:
             aware=is_aware or too,
             of_days=all(_is_day(self.words.get(key)) for key in _RANGE) or None,
             of_times=clock is not None or None,
+            of_numbers=_are_numbers([self.words.get(key) for key in _RANGE], written) or None,
             num_bins=self.read("num_bins", check_integer),
         )
         self.found(self._check_order, facts)
@@ -211,12 +216,17 @@ class _Words:
     def categories(self) -> CategoryFacts:
         values, is_ordered = self.read("range_values", _categories), self.words["sdtype"]
         other = self.read("other_value", partial(_other, values or ()))
+        groups = self.read("groups", partial(_groups, values if other is None else None))
+        if groups is not None and values is None:
+            values = tuple(dict.fromkeys(group for _, group in groups if group != other))
         often = partial(_frequencies, "range_values", len(values or ()))
         return CategoryFacts(
             values=values,
             other=other,
             is_ordered=is_ordered == "ordinal",
             frequencies=None if self.wrong else self.read("frequencies", often),
+            groups=groups,
+            prefix=self.read("prefix", check_integer),
         )
 
     def _with_cells(self, facts: Ranged, read: Callable[[str, Sequence], Sequence]) -> Ranged:
@@ -342,6 +352,12 @@ def _is_day(end: Any) -> bool:
     return isinstance(end, datetime.date) and not isinstance(end, datetime.datetime)
 
 
+def _are_numbers(ends: Sequence, datetime_format: str | None) -> bool:
+    """Whether both ends are whole numbers, and the format writes such that float64 keeps."""
+    is_whole = all(isinstance(plain(end), int) for end in ends)
+    return is_whole and 0 < (digits_of(datetime_format or "") or 0) <= EXACT_DIGITS
+
+
 def _clock(ends: Sequence) -> str | None:
     """The format of times of the day, if both ends are such: whole minutes, or seconds."""
     texts = [str(end) for end in ends]
@@ -390,3 +406,48 @@ def _other(declared: Collection, what: str, value: Any) -> Any:
             f"or a boolean that is not one of them, got {value!r}."
         )
     return read
+
+
+def _groups(among: Collection | None, what: str, value: Any) -> tuple[tuple[str, Any], ...]:
+    """Codes and their groups, which are ``among`` the declared categories, if these are all."""
+    if not isinstance(value, Mapping) or not value:
+        raise ValueError(f"{what} must map codes to groups, as in {{'A00': 'I'}}, got {value!r}.")
+    found = {}
+    for code, group in value.items():
+        key, known = code_of(code), category(group)
+        if key is None or key in found or known is None:
+            raise ValueError(
+                f"{what} must map texts or whole numbers, each of them once, to categories, got "
+                f"{code!r}: {group!r}."
+            )
+        if among is not None and known not in among:
+            raise ValueError(
+                f"{what} names {group!r}, which is not in range_values: all cells of this group "
+                "would count as missing. Add it, or declare an other_value."
+            )
+        found[key] = known
+    return tuple(found.items())
+
+
+def _missing_codes(facts: ColumnFacts, nullable: bool | None, what: str, value: Any) -> tuple:
+    if not isinstance(value, _LISTS):
+        raise ValueError(f"{what} must be a list, got {value!r}.")
+    listed = list(value)
+    codes = tuple(dict.fromkeys(map(category, listed)))
+    if None in codes:
+        raise ValueError(
+            f"{what} may hold strings, numbers, dates and times without a time zone, got {value!r}."
+        )
+    groups = dict(getattr(facts, "groups", None) or ())
+    declared = groups or getattr(facts, "values", None) or ()
+    taken = [code for code in codes if (code_of(code) if groups else code) in declared]
+    if taken:
+        raise ValueError(f"{what} names {taken!r}, which are declared values as well: choose one.")
+    if codes and nullable is False:
+        raise ValueError(
+            f"{what} say that values may be missing, and range_is_nullable=False that none is. "
+            "Leave one of them out."
+        )
+    return tuple(
+        int(code) if isinstance(code, float) and code.is_integer() else code for code in codes
+    )

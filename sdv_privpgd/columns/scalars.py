@@ -193,7 +193,7 @@ def whole_numbers(
         numbers, missing = real_numbers(series)
         return np.clip(np.rint(numbers), -LARGEST_WHOLE, LARGEST_WHOLE).astype(np.int64), missing
     listed, places = distinct(series)
-    found, missing = filled([whole(_number(cell, written)) for cell in listed], np.int64)
+    found, missing = filled([whole(number_in(cell, written)) for cell in listed], np.int64)
     return found[places], missing[places]
 
 
@@ -208,7 +208,7 @@ def real_numbers(
         numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
         return numbers, ~np.isfinite(numbers)
     listed, places = distinct(series)
-    numbers = [_number(cell, written) for cell in listed]
+    numbers = [number_in(cell, written) for cell in listed]
     found, missing = filled([None if each is None else real(each) for each in numbers], np.float64)
     return np.nan_to_num(found)[places], missing[places]
 
@@ -275,7 +275,7 @@ def whole(number: Number | None) -> int | None:
     return -LARGEST_WHOLE if number <= -LARGEST_WHOLE else round(number)
 
 
-def _number(cell: Any, written: NumberFormat | None) -> Number | None:
+def number_in(cell: Any, written: NumberFormat | None) -> Number | None:
     """The finite number of a cell, also of one of text."""
     value = plain(cell)
     if isinstance(value, str):

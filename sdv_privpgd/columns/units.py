@@ -16,6 +16,17 @@ _WRITTEN = {
 """NumPy's units of time, the finest first, and the directives that write them."""
 
 
+_DIGITS = {"Y": 4, "G": 4, "j": 3, "f": 6, "u": 1, "w": 1, **dict.fromkeys("ymdHIMSUWV", 2)}
+"""The digits that a directive always writes, of those that write nothing else."""
+
+
+def digits_of(datetime_format: str) -> int | None:
+    """How many digits the format writes; ``None`` if it writes anything else, or nothing."""
+    if not re.fullmatch(f"(%[{''.join(_DIGITS)}]|[0-9])+", datetime_format):
+        return None
+    return sum(_DIGITS.get(each[-1], 1) for each in re.findall("%.|.", datetime_format))
+
+
 def directives(datetime_format: str) -> set[str]:
     """The letters of a format's directives."""
     return set(re.findall("%[-#]?(.)", datetime_format))

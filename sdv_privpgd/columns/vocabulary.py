@@ -4,13 +4,15 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 _RANGE = ("range_min", "range_max")
-_CELLS = (*_RANGE, "range_is_nullable", "num_bins", "cut_points", "frequencies")
+_OF_ANY = ("range_is_nullable", "missing_codes")
+_CELLS = (*_RANGE, *_OF_ANY, "num_bins", "cut_points", "frequencies")
+_CATEGORIES = ("range_values", "other_value", "groups", "prefix", *_OF_ANY, "frequencies")
 KEYS = {
     "numerical": (*_CELLS, "decimal_places", "increment", "number_format"),
     "datetime": (*_CELLS, "datetime_format"),
-    "categorical": ("range_values", "other_value", "range_is_nullable", "frequencies"),
-    "ordinal": ("range_values", "other_value", "range_is_nullable", "frequencies"),
-    "boolean": ("range_is_nullable", "true_value", "false_value"),
+    "categorical": _CATEGORIES,
+    "ordinal": _CATEGORIES,
+    "boolean": (*_OF_ANY, "true_value", "false_value"),
 }
 """The sdtypes that are modelled, and the keys that describe each of them."""
 
@@ -41,8 +43,8 @@ def needed(sdtype: str) -> list[str]:
 
 def blank(facts: Mapping) -> list[str]:
     """The keys that have to be declared for a column and are not."""
-    if facts.get("other_value") is not None:  # it is a category, too
-        return []
+    if facts.get("other_value") is not None or not _is_empty(facts.get("groups")):
+        return []  # these say categories, too
     return [key for key in needed(facts["sdtype"]) if _is_empty(facts.get(key))]
 
 

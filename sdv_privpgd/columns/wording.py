@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sdv_privpgd.columns.dates import write_dates
-from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, TruthFacts
+from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 
 
 def words_of(facts: ColumnFacts | None) -> dict[str, Any]:
@@ -17,6 +17,12 @@ def words_of(facts: ColumnFacts | None) -> dict[str, Any]:
     format writes. Whether dates have a format is always said. Frequencies of categories are read
     beside these categories alone. Of ``None`` there are no words.
     """
+    if facts is None:
+        return {}
+    return {**_own_words(facts), **_known({"missing_codes": _listed(facts.missing_codes)})}
+
+
+def _own_words(facts: ColumnFacts) -> dict[str, Any]:
     if isinstance(facts, NumberFacts):
         written = facts.number_format
         own = {
@@ -36,14 +42,12 @@ def words_of(facts: ColumnFacts | None) -> dict[str, Any]:
                 "other_value": facts.other,
                 "range_is_nullable": facts.nullable,
                 "frequencies": _listed(facts.frequencies),
+                "groups": None if facts.groups is None else dict(facts.groups),
+                "prefix": facts.prefix,
             }
         )
-    if isinstance(facts, TruthFacts):
-        false, true = facts.values or (None, None)
-        return _known(
-            {"range_is_nullable": facts.nullable, "true_value": true, "false_value": false}
-        )
-    return {}
+    false, true = facts.values or (None, None)
+    return _known({"range_is_nullable": facts.nullable, "true_value": true, "false_value": false})
 
 
 def _range(facts: NumberFacts | DateFacts, written: Callable) -> dict[str, Any]:
@@ -58,10 +62,12 @@ def _range(facts: NumberFacts | DateFacts, written: Callable) -> dict[str, Any]:
     }
 
 
-def _dates(facts: DateFacts, moments: Sequence[int]) -> list[str]:
+def _dates(facts: DateFacts, moments: Sequence[int]) -> list[str] | list[int]:
     """Moments as they are declared, with an offset if they have a time zone."""
     ticks = np.array(moments, dtype=np.int64)
     written = write_dates(ticks, "ns", facts.datetime_format, facts.utc)
+    if facts.of_numbers and facts.datetime_format:
+        return [*map(int, written)]
     return [str(date).removesuffix(" 00:00:00") for date in written]
 
 

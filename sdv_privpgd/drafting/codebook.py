@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from sdv_privpgd.columns.declared import Boolean, TimeOfDay
+from sdv_privpgd.columns.number_formats import percent_of
 
 _HEADERS = {
     "name": ("name", "column", "variable", "field", "attribute"),
@@ -21,6 +22,8 @@ _HEADERS = {
     "other_value": ("other", "othervalue"),
     "format": ("format", "datetimeformat", "dateformat", "numberformat"),
     "missing_codes": ("missingcodes", "missingcode", "na", "codesformissing"),
+    "groups": ("groups", "group", "groupsofcodes", "map"),
+    "prefix": ("prefix", "firstcharacters"),
 }
 """The facts that a codebook's columns may give, and the names of such columns: letters alone, in
 lower case."""
@@ -59,7 +62,8 @@ def read_codebook(codebook: pd.DataFrame, *, keeps_ids: bool = False) -> dict[st
     ordinal, boolean). Rows of ids, keys, emails and the like are left out; those of ids may be
     kept, with nothing but that. A row without a type gets it from its values or its range. There
     may be ``min``, ``max``, ``values``, ``decimals``, ``missing`` (yes or no), ``missing codes``,
-    ``other`` and ``format`` (of dates or numbers, or J/N for true and false), or SDV's words for
+    ``other``, ``format`` (of dates or numbers, or J/N for true and false), ``groups`` of codes
+    (``A00 = I; A01 = I``, or JSON) and ``prefix`` (so many first characters), or SDV's words for
     them. Capitals, spaces and underscores do not matter, and other columns, such as a unit, are
     ignored.
 
@@ -111,7 +115,8 @@ def codebook_of(domain: Mapping[str, Mapping]) -> pd.DataFrame:
     Raises ``ValueError`` for facts that a codebook has no column for.
     """
     rows = [_row(name, facts) for name, facts in domain.items()]
-    return pd.DataFrame(rows, columns=pd.Index(_COLUMNS), dtype=object)
+    more = [name for name in _OF_CODES if any(row[name] != "" for row in rows)]
+    return pd.DataFrame(rows, columns=pd.Index([*_COLUMNS, *more]), dtype=object)
 
 
 _COLUMNS = (
@@ -119,9 +124,13 @@ _COLUMNS = (
     *("decimals", "missing", "other"),
 )
 
+_OF_CODES = ("groups", "prefix")
+"""Columns of a codebook that are there if some row says them."""
+
 _IN_ROWS = {
     "sdtype", "range_min", "range_max", "range_values", "decimal_places", "range_is_nullable",
     "other_value", "datetime_format", "number_format", "true_value", "false_value", "missing_codes",
+    "groups", "prefix",
 }  # fmt: skip
 
 
@@ -146,10 +155,14 @@ def _row(name: str, facts: Mapping) -> dict[str, Any]:
         "max": facts.get("range_max"),
         "values": None if values is None else _together(list(values), kind),
         "unit": None,
-        "missing codes": "; ".join(map(str, facts.get("missing_codes") or ())),
+        "missing codes": _together(list(facts.get("missing_codes") or ()), kind),
         "decimals": None if kind == "integer" else places,
         "missing": can_miss,
         "other": facts.get("other_value"),
+        "groups": json.dumps(groups, ensure_ascii=False)
+        if (groups := facts.get("groups"))
+        else None,
+        "prefix": facts.get("prefix"),
     }
     return {key: "" if cell is None else cell for key, cell in cells.items()}
 
@@ -229,10 +242,11 @@ def _facts(sdtype: str, word: str, row: dict) -> dict:
     """The documented facts that apply to a column of the sdtype."""
     read: dict[str, Callable] = {
         "range_is_nullable": _truth,
-        "missing_codes": lambda cell: list(map(str, _values(cell, "text"))),
+        "missing_codes": lambda cell: _values(cell, word),
     }
     if sdtype in ("categorical", "ordinal"):
         read |= {"range_values": lambda cell: _values(cell, word), "other_value": lambda cell: cell}
+        read |= {"groups": _groups, "prefix": _whole}
     elif sdtype != "boolean":
         end = _bound if sdtype == "numerical" else _moment
         read |= {"range_min": end, "range_max": end}
@@ -240,16 +254,16 @@ def _facts(sdtype: str, word: str, row: dict) -> dict:
     facts = {key: reader(row[key]) for key, reader in read.items() if row.get(key) is not None}
     if sdtype == "numerical" and word in _WHOLE:
         facts.setdefault("decimal_places", 0)
-    return {**_written(sdtype, word, row.get("format")), **facts}
+    return {**_written(sdtype, word, row.get("format"), facts.get("decimal_places")), **facts}
 
 
-def _written(sdtype: str, word: str, form: Any) -> dict:
-    """What a word for a type and a format say of how cells are written."""
+def _written(sdtype: str, word: str, form: Any, places: int | None) -> dict:
+    """What a word for a type, a format and decimal places say of how cells are written."""
     form = None if form is None else str(form).strip()
     if word == "time":
         return dict(TimeOfDay(**({} if form is None else {"datetime_format": form})))
     if sdtype == "numerical":
-        form = "1234.5%" if form is None and word == "percent" else form
+        form = percent_of(places) if form is None and word == "percent" else form
         return {} if form is None else {"number_format": form}
     if sdtype == "boolean" and form is not None:
         true, _, false = form.partition("/")
@@ -276,6 +290,17 @@ def _values(cell: Any, word: str) -> list:
     numbers = [_number(text) for text in texts]
     written = [str(number) == text for number, text in zip(numbers, texts, strict=True)]
     return numbers if all(written) else texts
+
+
+def _groups(cell: Any) -> Any:
+    """Codes and their groups: JSON, or pairs with an equals sign. What is neither stays text."""
+    with suppress(TypeError, ValueError):
+        return json.loads(cell)
+    separator = next((each for each in _SEPARATORS if each in str(cell)), ";")
+    pairs = [text.partition("=") for text in str(cell).split(separator) if text.strip()]
+    if not all(equals for _, equals, _ in pairs):
+        return cell
+    return {code.strip(): group.strip() for code, _, group in pairs}
 
 
 def _bound(cell: Any) -> Any:

@@ -170,6 +170,8 @@ def _categories(what: str, fact: Any, datetime_format: str | None, keeps: bool) 
 
 
 def _plain(what: str, fact: Any, datetime_format: str | None, keeps: bool) -> Any:
+    if isinstance(fact, Mapping):
+        return {str(code): _plain(what, group, None, keeps) for code, group in fact.items()}
     if isinstance(fact, list | tuple | range | np.ndarray | pd.Index | pd.Series):
         return [_plain(what, each, datetime_format, keeps) for each in fact]
     if isinstance(fact, datetime.date | np.datetime64):

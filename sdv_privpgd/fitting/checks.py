@@ -23,6 +23,14 @@ def check(settings: Settings, description: Description) -> None:
             f"people.column={settings.people.column!r} is a modelled column: rows would name "
             "people. Make it an id in the metadata, or leave it out of the columns."
         )
+    weights = settings.people.weight_column
+    declared = None if weights is None else description.facts.get(weights)
+    if declared is not None and getattr(declared, "number_format", "") is not None:
+        raise ValueError(
+            f"weight_column={weights!r} is declared, and not as plain numbers: weights are read as "
+            "numbers. Declare it as Numerical(...) without a number_format, or leave it out of the "
+            "columns, so that it is not modelled."
+        )
     unknown = [name for name in getattr(settings.method, "importance", ()) if name not in names]
     if unknown:
         raise ValueError(

@@ -352,7 +352,8 @@ def fit_table(
         adjacency: ``"replace_one"``, where the number of rows is public, or ``"add_remove"``.
         people: Whose the rows are: ``People("patient", max_rows=4)`` reads no more than so many
             rows of a person, and protects all of them; ``People(rows_are_people=True)`` says that
-            each row is another person's. Without either, one row is protected and no person.
+            each row is another person's. Without either, one row is protected and no person. It
+            also names the column of a survey's weights, if rows are to count as theirs.
         discovery_share: Part of the budget, at most, for what is not declared.
         method: What is asked, and what makes rows of the answers: ``"privpgd"``, ``"independent"``,
             ``"mst"``, ``"aim"``, ``"mwem"``, ``"privsyn"``, ``"privmrf"``, ``"rap"``, ``"rap++"``,

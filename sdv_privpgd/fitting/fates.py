@@ -78,7 +78,8 @@ def fates(settings: Settings, description: Description, num_rows: int | None) ->
         if name not in description.facts:
             is_key = name in description.keys or name in description.patterns or sdtype == "id"
             becomes = "numbered anew" if is_key else "made up"
-            if not is_key and sdtype not in IDENTIFYING:
+            weighs = name == settings.people.weight_column
+            if not (is_key or weighs or sdtype in IDENTIFYING):
                 lost = (
                     "{} would be made up, whatever the table holds, as their sdtypes are no "
                     "modelled ones. If they are no personal data, give them the sdtype "
@@ -92,6 +93,8 @@ def fates(settings: Settings, description: Description, num_rows: int | None) ->
                 f"{least[name]:,} rows share, and the table has {in_rows(num_rows)}. Declare their "
                 f"{mend}, choose a larger epsilon, or fewer columns."
             )
+        elif getattr(description.facts[name], "is_grouped", False):
+            becomes = "modelled as groups"
         found[name] = Fate(sdtype=sdtype, values=sources[name], becomes=becomes, lost=lost)
     return found
 
@@ -139,6 +142,7 @@ def check_report(
             [each for each in description.repeated_ids if each != settings.people.column],
             says_whose=settings.people.is_said,
         ),
+        *settings.people.on_counts,
         *on_names(description.facts, says_whose=settings.people.is_said),
         *description.on_days,
         *(on_delta(settings.delta) if num_rows is None else on_delta(settings.delta, num_rows)),

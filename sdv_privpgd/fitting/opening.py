@@ -6,12 +6,13 @@ from typing import Any
 from sdv_privpgd.columns.keys import on_patterns
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.counting import Bound
 
 
 def opened(
     table: Any,
     description: Description,
-    people: tuple[str, int, bool] | None,
+    people: Bound,
     objections: Callable[[PrivateTable, Mapping[str, str | None]], list[str]] | None = None,
 ) -> PrivateTable:
     """The described columns of a table, with ``Settings.people.limit``. No cell is looked at.

@@ -44,8 +44,8 @@ from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.privacy.accounting import mu_squared_of
-from sdv_privpgd.privacy.boundary import Bound, PrivateTable
-from sdv_privpgd.privacy.counting import Tables
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.counting import Bound, Tables
 from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
@@ -83,11 +83,6 @@ _OF_CHOICES = re.compile("(.* (?:promise most|depend most|spanning tree)): .*")
 _CHOICE = "worst fitted clique"
 """What is asked before each question of the adaptive strategies."""
 
-_OF_PEOPLE = (
-    "Rows here are people: with weighed=True all rows of a person count as one, so give the number "
-    "of people, not of rows."
-)
-
 
 def planned(settings: Settings, description: Description, num_rows: int) -> Report:
     """What a fit to so many rows would ask, and how large its errors are to be expected."""
@@ -110,7 +105,7 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
             [each for each in description.repeated_ids if each != settings.people.column],
             says_whose=settings.people.is_said,
         ),
-        *([_OF_PEOPLE] if settings.people.weighed else []),
+        *settings.people.on_counts,
         *on_names(description.facts, says_whose=settings.people.is_said),
         *description.on_days,
         *on_delta(settings.delta, num_rows),

@@ -11,6 +11,7 @@ import pandas as pd
 
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.damage import require_sealed, seal, undamaged
+from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.drafting.files import plain_domain, shortly
 from sdv_privpgd.fitting.fit import Fitted
@@ -172,12 +173,13 @@ class SampledTable(Concluding, SavedModel):
         schema = replace(schema, columns=own)
         sampler = self.fitted.sampler
         first = {} if sampler is None else sampler.first(len(real_data))
+        rules = Recoding.of(self.fitted.description.facts)
         return compare(
             schema,
-            _columns_of(real_data, schema),
+            recoded(_columns_of(real_data, schema), rules),
             {column.name: first[column.name] for column in own if first},
             label=label,
-            held_out=None if held_out is None else _columns_of(held_out, schema),
+            held_out=None if held_out is None else recoded(_columns_of(held_out, schema), rules),
             path=path,
         )
 

@@ -1,5 +1,6 @@
 """How much a fit may spend, and by which method. Public."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
@@ -11,7 +12,7 @@ from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.methods.method import Method, method_of
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
-from sdv_privpgd.privacy.counting import MOST
+from sdv_privpgd.privacy.counting import MOST, Bound, Weights
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.warnings import on_delta
@@ -37,6 +38,12 @@ class People:
             rows the person has, and rows are sampled person by person, in order.
         previous: Columns of which each row is told what the row before had, the most telling first.
         context_columns: Columns in which all rows of a person have the same.
+        weight_column: The column that says how many of a population a row stands for, as surveys
+            have it. Rows count as their weights / the upper end of ``weight_range``, so that shares
+            are the population's, and the noise is that of rows that count as one. It needs
+            ``adjacency="add_remove"``, and is modelled only if it is declared as well.
+        weight_range: The ends that weights are clipped to: public, never read off the weights. What
+            is no finite number counts as the lower end.
 
     Raises:
         ValueError: For what contradicts itself.
@@ -53,6 +60,8 @@ class People:
     sequence_index: str | None = None
     previous: Sequence[str] | str = ()
     context_columns: Sequence[str] | str = ()
+    weight_column: str | None = None
+    weight_range: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         checked: Mapping[str, Any] = {
@@ -66,15 +75,28 @@ class People:
             object.__setattr__(self, name, value)
         for reason in self._contradictions():
             raise ValueError(reason)
+        if self.weights is not None:
+            object.__setattr__(self, "weight_range", self.weights[1:])
 
     def _contradictions(self) -> Iterator[str]:
-        for name in ("column", "sequence_index"):
+        for name in ("column", "sequence_index", "weight_column"):
             if not isinstance(getattr(self, name), str | None):
                 yield f"{name} must be the name of a column, got {getattr(self, name)!r}."
         if self.rows_are_people and (self.column is not None or self.max_rows > 1):
             yield (
                 "rows_are_people=True says that nobody has two rows: leave it out, or else column "
                 "and max_rows."
+            )
+        if (self.weight_column is None) != (self.weight_range is None):
+            yield (
+                "weight_column and weight_range go together: a row counts as its weight / the "
+                "upper end of a range that you know without looking at the weights."
+            )
+        if self.weight_column is not None and self.column is not None:
+            yield (
+                "weight_column and column=... cannot go together: rows of one person would have "
+                "several weights. With weights nobody may have more than max_rows rows: leave "
+                "column out, or take one row of each person and say rows_are_people=True."
             )
         if self.weighed and self.column is None:
             yield (
@@ -113,12 +135,37 @@ class People:
             )
 
     @property
-    def limit(self) -> tuple[str, int, bool] | None:
-        """The column, how many rows of each person are read, and whether they are weighed.
+    def limit(self) -> Bound:
+        """What is done about people with several rows, or about weights of rows."""
+        return self.weights if self.column is None else (self.column, self.max_rows, self.weighed)
 
-        ``None`` where all rows are read.
-        """
-        return None if self.column is None else (self.column, self.max_rows, self.weighed)
+    @property
+    def weights(self) -> Weights | None:
+        """How much rows count. Raises ``ValueError`` for a range that is none."""
+        if self.weight_column is None or self.weight_range is None:
+            return None
+        try:
+            low, high = map(float, self.weight_range)
+        except (TypeError, ValueError):
+            low = high = math.nan
+        return Weights.of(self.weight_column, low, high)
+
+    @property
+    def on_counts(self) -> list[str]:
+        """A sentence on what numbers of rows are, where rows or people are weighed."""
+        if self.weights is not None:
+            column, low, high = self.weights
+            least = 1_000 * low / high
+            return [
+                f"Rows here are rows of weight {high:g}: with weight_column={column!r} each row "
+                f"counts as its weight / {high:g}. So 1,000 rows count as {least:,.3g} to 1,000, "
+                "and the noise is as large beside them as beside so many rows."
+            ]
+        said = (
+            "Rows here are people: with weighed=True all rows of a person count as one, so give "
+            "the number of people, not of rows."
+        )
+        return [said] if self.weighed else []
 
     @property
     def is_said(self) -> bool:
@@ -179,11 +226,18 @@ class Settings:
                 f"people.column={self.people.column!r} needs adjacency='add_remove': another "
                 "person may have another number of rows, so that their number cannot be public."
             )
-        object.__setattr__(self, "method", method_of(self.method, seed=self.seed))
-        if self.people.weighed and not self.method.weighs_rows:
+        if self.people.weights is not None and self.adjacency is not Adjacency.ADD_REMOVE:
             raise ValueError(
-                "weighed people do not go with private gradients: a sample has each row or has it "
-                "not, and none of them in part. Leave weighed=True out."
+                f"weight_column={self.people.weight_column!r} needs adjacency='add_remove': "
+                "another row may have another weight, so that their sum cannot be public."
+            )
+        object.__setattr__(self, "method", method_of(self.method, seed=self.seed))
+        are_weighed = self.people.weighed or self.people.weights is not None
+        if are_weighed and not self.method.weighs_rows:
+            raise ValueError(
+                "weighed people and weights do not go with private gradients: a sample has each "
+                "row or has it not, and none of them in part. Leave "
+                f"{'weighed=True' if self.people.weighed else 'weight_column'} out."
             )
 
     def objections(
@@ -230,14 +284,16 @@ class Settings:
             people=self.people.column,
             weighed=self.people.weighed,
             rows_are_people=self.people.rows_are_people,
+            weights=self.people.weights,
         )
 
     def require(self, books: PrivacyLedger) -> None:
         """Raises ``ValueError`` if they protect others than these books, of a fit that goes on."""
-        was = books.adjacency.value, books.rows_per_person, books.people, books.weighed
         own = self.people
+        was = books.adjacency.value, books.rows_per_person, books.people, books.weighed
         now = self.adjacency.value, own.max_rows, own.column, own.weighed
-        names = "adjacency", "people.max_rows", "people.column", "people.weighed"
+        names = "adjacency", "people.max_rows", "people.column", "people.weighed", "people.weights"
+        was, now = (*was, books.weights), (*now, own.weights)
         changed = [
             f"{name} was {before!r} and is {after!r}"
             for name, before, after in zip(names, was, now, strict=True)

@@ -1,11 +1,12 @@
 """An answer with what is known of its error, in numbers and in a sentence. Public."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from sdv_privpgd.inference.intervals import Interval, Statistic, Total, deviations
+from sdv_privpgd.inference.intervals import Interval, Scaled, Statistic, Total, deviations
 from sdv_privpgd.methods.pipeline import Release
 
 TABLES, MODEL = "tables", "model"
@@ -18,8 +19,18 @@ _MODELS = (
 
 
 def on_people(release: Release) -> tuple[str, ...]:
-    """A sentence if only some rows of a person were read: intervals are for those. Public."""
+    """A sentence if only some rows of a person were read: intervals are for those. Public.
+
+    Or one if rows have weights.
+    """
     ledger = release.ledger
+    if ledger.weights is not None:
+        column, low, high = ledger.weights
+        return (
+            f"Rows have counted as their weights ({column!r}), clipped to {low:g} to {high:g}: "
+            "this is for the population that they stand for. No interval covers what clipping "
+            "lost, nor strata and clusters of a sample.",
+        )
     if ledger.people is None:
         return ()
     rows = ledger.rows_per_person
@@ -44,7 +55,8 @@ class Answer:
         basis: ``"tables"`` or ``"model"``.
         statistic: What knows the intervals; ``None`` if nothing does.
         notes: What to keep in mind, a sentence each.
-        unit: ``"rows"``, ``"people"``, ``"share"`` or nothing, for the sentence.
+        unit: ``"rows"``, ``"people"``, ``"units"`` of a population that rows have weights for,
+            ``"share"`` or nothing, for the sentence.
         datetime_format: How the sentence writes dates; ``None`` for ISO 8601.
 
     >>> answer = Answer(question="Count where ward is 'B'", estimate=412.3, stddev=11.2,
@@ -119,6 +131,7 @@ class TableAnswer:
         basis: ``"tables"`` or ``"model"``.
         num_rows: The number of rows, as far as it is known.
         notes: What to keep in mind, a sentence each.
+        units: What a row that counts as one stands for, where rows have weights.
 
     >>> counts = pd.Series({"A": 60.0, "B": 40.0})
     >>> answer = TableAnswer(question="Counts of ward", estimate=counts, stddev=counts * 0 + 2.0,
@@ -133,6 +146,7 @@ class TableAnswer:
     num_rows: float
     basis: str = TABLES
     notes: tuple[str, ...] = ()
+    units: float | None = None
 
     def interval(self, kind: str = "table", level: float = 0.95) -> pd.DataFrame:
         """The ends of an interval for each cell, as ``low`` and ``high``. See ``Answer``.
@@ -142,9 +156,11 @@ class TableAnswer:
         deviations(kind, level)
         if self.stddev is None:
             raise ValueError(f"No interval is known: {_MODELS}.")
+        units, num_rows = self.units or 1.0, self.num_rows if self.units is None else math.inf
+        cells = zip(self.estimate / units, self.stddev / units, strict=True)
         ends = [
-            Total(value, stddev**2, num_rows=self.num_rows, low=0.0).interval(kind, level)
-            for value, stddev in zip(self.estimate, self.stddev, strict=True)
+            Scaled(Total(value, stddev**2, num_rows=num_rows, low=0.0), units).interval(kind, level)
+            for value, stddev in cells
         ]
         return pd.DataFrame(ends, index=self.estimate.index, columns=pd.Index(Interval._fields))
 

@@ -183,6 +183,35 @@ class Enclosed:
 
 
 @dataclass(frozen=True)
+class Scaled:
+    """A number of rows, or a sum over them, in units of which each row is several.
+
+    Rows that count as less than one spread a sum by no more than as many whole ones would.
+
+    Attributes:
+        inner: In rows.
+        factor: The units of a row.
+    """
+
+    inner: "Total | Ratio | Enclosed"
+    factor: float
+
+    @property
+    def value(self) -> float:
+        """The estimate."""
+        return self.inner.value * self.factor
+
+    @property
+    def stddev(self) -> float:
+        """The noise's standard deviation."""
+        return self.inner.stddev * self.factor
+
+    def interval(self, kind: str, level: float) -> Interval:
+        """The interval of one of ``KINDS``."""
+        return Interval(*(end * self.factor for end in self.inner.interval(kind, level)))
+
+
+@dataclass(frozen=True)
 class Quantile:
     """A quantile, by inverting a test at each end of a cell.
 

@@ -17,7 +17,7 @@ from sdv_privpgd.estimate.noisy_tables import made_once
 from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, TableAnswer, on_people
 from sdv_privpgd.inference.asking import Asked, asked_of
 from sdv_privpgd.inference.conditions import not_missing
-from sdv_privpgd.inference.intervals import Enclosed, Quantile, Ratio, Total
+from sdv_privpgd.inference.intervals import Enclosed, Quantile, Ratio, Scaled, Total
 from sdv_privpgd.inference.linear import LinearEstimate, Product
 from sdv_privpgd.inference.values import as_users, code_values, value_at
 from sdv_privpgd.methods.pipeline import Release
@@ -85,6 +85,8 @@ class Questions:
         ask = {"count": self._count, "share": self._share, "mean": self._mean, "sum": self._sum}
         statistic, basis = ask[what](asked)
         is_known = basis == TABLES
+        if what in ("count", "sum") and self._units is not None:
+            statistic = Scaled(statistic, self._units)
         return Answer(
             question=asked.question,
             estimate=float(statistic.value),
@@ -97,11 +99,26 @@ class Questions:
                 *self._beyond(asked),
                 *on_people(self.release),
             ),
-            unit={
-                "count": "people" if self.release.ledger.weighed else "rows",
-                "share": "share",
-            }.get(what, ""),
+            unit={"count": self._counted, "share": "share"}.get(what, ""),
         )
+
+    @property
+    def _counted(self) -> str:
+        """What counts are numbers of, in a word."""
+        ledger = self.release.ledger
+        if ledger.weights is not None:
+            return "units"
+        return "people" if ledger.weighed else "rows"
+
+    @property
+    def _units(self) -> float | None:
+        """What a row that counts as one stands for, where rows have weights."""
+        weights = self.release.ledger.weights
+        return None if weights is None else weights.high
+
+    def _drawn(self, rows: float) -> float:
+        """The number of rows that were drawn: with weights their sum is drawn as well."""
+        return rows if self._units is None else np.inf
 
     def _count(self, asked: Asked) -> tuple[Total | Enclosed, str]:
         middle, basis = self._count_of(asked.rows)
@@ -115,8 +132,9 @@ class Questions:
         rows, count = sums.values
         variance = sums.covariance[1, 1]
         most = rows if sums.covariance[0, 0] == 0 else np.inf
-        squares = None if met else count  # all rows are no sample of the rows
-        return Total(count, variance, rows, squares, low=0.0, high=most), sums.basis
+        weighted = self.release.ledger.weights is not None
+        squares = None if met or weighted else count  # all rows are no sample of the rows
+        return Total(count, variance, self._drawn(rows), squares, low=0.0, high=most), sums.basis
 
     def _share(self, asked: Asked) -> tuple[Ratio | Enclosed, str]:
         middle, basis = self._share_of(asked.rows, asked.base)
@@ -192,7 +210,8 @@ class Questions:
         powers = [_weighed(asked.rows, column, numbers**power) for power in (1, 2)]
         sums = self._sums([{}, *powers])
         rows, total, squares = sums.values
-        return Total(total, sums.covariance[1, 1], num_rows=rows, squares=squares), sums.basis
+        variance, drawn = sums.covariance[1, 1], self._drawn(rows)
+        return Total(total, variance, num_rows=drawn, squares=squares), sums.basis
 
     def _quantile(self, asked: Asked) -> Answer:
         (column,), q = asked.columns, asked.q
@@ -257,11 +276,12 @@ class Questions:
         )
         return TableAnswer(
             question=asked.question,
-            estimate=estimate,
-            stddev=variance.pow(0.5) if basis == TABLES else None,
+            estimate=estimate * (self._units or 1.0),
+            stddev=variance.pow(0.5) * (self._units or 1.0) if basis == TABLES else None,
             num_rows=float(self._sums([{}]).values[0]),
             basis=basis,
             notes=(*asked.notes, *on_people(self.release)),
+            units=self._units,
         )
 
     def _cells(self, asked: Asked, order: Clique) -> tuple[np.ndarray, np.ndarray, str]:

@@ -109,8 +109,9 @@ class FitsOfTables(FittedState):
         """
         if weights is not None:
             raise SynthesizerInputError(
-                "Row weights are not supported: a row's influence would have no bound. Fit the "
-                "unweighted rows, with the weight as a column if it matters."
+                "Weights beside the table are not taken: a row's influence would have no bound. "
+                "Name a column and a public range of weights: people=People(weight_column=..., "
+                "weight_range=(low, high))."
             )
         settings, description = self._questions()
         table = self._open(data, description)
@@ -227,13 +228,14 @@ class FitsOfTables(FittedState):
     def fit_processed_data(self, processed_data) -> None:
         """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call.
 
-        Raises ``SynthesizerInputError`` for ``people`` with a column: codes say nothing of them.
+        Raises ``SynthesizerInputError`` for ``people`` with a column or weights: codes say nothing
+        of them.
         """
         settings, _ = self._questions()
         if settings.people.limit is not None:
             raise SynthesizerInputError(
-                "People with a column need the table itself: codes do not say whose a row is, so "
-                "that no bound on a person's rows could be kept. Call fit."
+                "People with a column, or with weights, need the table itself: codes do not say "
+                "whose a row is, nor how much it counts. Call fit."
             )
         description, fitted = self._description(), self._model_of_table
         names = (self._gives_frames, self._original_columns)

@@ -28,7 +28,7 @@ class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):
         people: Whose the rows are: ``People("patient", max_rows=4)`` reads no more than so many
             rows of a person, and protects all of them; its ids are made anew. By default each
             person has one row. A ``sequence_key`` and a ``sequence_index`` of the metadata are its
-            ``column`` and its ``sequence_index``.
+            ``column`` and its ``sequence_index``. It also names the column of a survey's weights.
         public_domain: ``{column: {...}}`` with ``range_min`` and ``range_max`` (numerical,
             datetime) or ``range_values`` (categorical, ordinal), and optionally
             ``range_is_nullable``, ``decimal_places``, ``datetime_format``, ``num_bins``,
@@ -36,8 +36,9 @@ class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):
             each of these cells, or of the ``range_values``, occurs: where they are many they are
             merged, and drawn again as often), ``increment`` (a whole number that all values are
             multiples of), ``number_format`` (how text writes 1234.5), ``true_value`` and
-            ``false_value`` (boolean), and ``other_value`` (what all values that are not in
-            ``range_values`` become).
+            ``false_value`` (boolean), ``other_value`` (what all values that are not in
+            ``range_values`` become), ``groups`` and ``prefix`` (the groups that codes become), and
+            ``missing_codes`` (what stands for missing).
             Write it from documentation, never from the data. It goes before the metadata.
         public_metadata: Whether the ranges in the metadata are public knowledge as well.
         discovery_share: Part of the budget, at most, that finds ranges and categories which are

@@ -12,31 +12,31 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/thresholding.py``     35  values that nobody declared
     ``privacy/half_spaces.py``      65  where numbers lie, and sides of hyperplanes
     ``privacy/queries.py``         246  what can be asked, its sensitivity, and a noisy answer
-    ``privacy/counting.py``        137  what is counted over codes, in which units
+    ``privacy/counting.py``        158  what is counted over codes, in which units
     ``privacy/dataset.py``          68  codes in memory
-    ``privacy/weighing.py``         78  rows of a person that count as one
+    ``privacy/weighing.py``        107  rows that count as less than one
     ``privacy/value_counts.py``     78  values, and their counting
     ``privacy/embedding.py``        86  sums of random features of codes
-    ``privacy/ledger.py``          256  the books; more budget, and people of several tables
-    ``privacy/curator.py``         314  charging, counting and noise in one act
+    ``privacy/ledger.py``          262  the books; more budget, and people of several tables
+    ``privacy/curator.py``         319  charging, counting and noise in one act
     ``privacy/looking.py``          60  what a first look counts
     ``privacy/streams.py``          70  codes in a file, and where rows are
-    ``privacy/boundary.py``        179  the table's way in
+    ``privacy/boundary.py``        191  the table's way in
     ``columns/encoders.py``        229  cells to codes, and back
-    ``columns/encoding.py``         33  columns to codes
+    ``columns/encoding.py``         38  columns to codes
     ``columns/readings.py``        104  cells of which little is known to codes
     ``columns/scalars.py``         187  numbers, truths and text of cells
     ``columns/number_formats.py``   54  numbers as they are written
     ``columns/dates.py``           160  dates of cells
     ``sources/source.py``           72  what rows come from
-    ``sources/frames.py``           31  frames of pandas
+    ``sources/frames.py``           26  frames of pandas
     ``sources/people.py``          123  no more than so many rows of a person
 
-These are 2,883 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,504 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,956 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,506 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
-    ``sources/opening.py``          72  the source of what a user has
+    ``sources/opening.py``          74  the source of what a user has
     ``sources/withheld.py``         41  messages that could quote a cell
     ``sources/files.py``           143  paths, patterns and kinds of files; Parquet
     ``sources/arrow.py``           109  batches of Arrow

@@ -8,7 +8,7 @@ encoders read them, cell by cell.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from sdv_privpgd.columns.readings import Readable, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Ordered
 from sdv_privpgd.columns.vocabulary import MODELLED
-from sdv_privpgd.privacy.counting import units_of, weights_of
+from sdv_privpgd.privacy.counting import Bound, Weights
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset, Records
 from sdv_privpgd.privacy.ledger import Books
@@ -31,14 +31,19 @@ from sdv_privpgd.privacy.looking import Looking
 from sdv_privpgd.privacy.queries import Adjacency, Measurement
 from sdv_privpgd.privacy.streams import ClusterRecords, MarginRecords, StoredRecords
 from sdv_privpgd.privacy.value_counts import ValueCounts
-from sdv_privpgd.privacy.weighing import ColumnsByNumber, Encoding, WeighedRecords, records_of
+from sdv_privpgd.privacy.weighing import (
+    ColumnsByDigit,
+    Encoding,
+    WeighedRecords,
+    Weighing,
+    records_of,
+    weighing_of,
+)
 from sdv_privpgd.sources.frames import FrameSource
-from sdv_privpgd.sources.opening import of_people, of_visits, open_source
-from sdv_privpgd.sources.source import Cluster, Numbered, Source, SourceError, in_batches, total_of
+from sdv_privpgd.sources.opening import of_people, of_visits, open_source, require_column
+from sdv_privpgd.sources.recoded import as_read
+from sdv_privpgd.sources.source import Cluster, Source, SourceError, in_batches, total_of
 from sdv_privpgd.sources.withheld import sealed
-
-Bound: TypeAlias = tuple[str, int, bool] | None
-"""What is done about people with several rows, as ``PrivacyLedger.bound`` has it."""
 
 
 class PrivateTable:
@@ -48,25 +53,29 @@ class PrivateTable:
     hold a cell.
     """
 
-    __slots__ = ("_bound", "_source")
+    __slots__ = ("_bound", "_source", "_weighing")
 
     def __init__(self, source: Source | Mapping[str, Any], *, bound: Bound = None) -> None:
         """Takes a source, or pandas' columns of one length by name.
 
         Of a source the ``people`` say how many rows of a person it has, of columns the ``bound``,
-        as ``PrivacyLedger`` has it: each row is taken for a person's only one.
+        as ``PrivacyLedger`` has it: each row is taken for a person's only one. A ``bound`` of
+        weights is for either: of a source a column has them, and of columns each row counts as one.
         """
-        if not isinstance(source, Mapping):
-            self._source, self._bound = source, getattr(source, "people", None)
-            return
-        self._bound = bound
-        if bound is None or not bound[2]:
-            self._source = FrameSource(source)
+        if isinstance(source, Mapping):
+            weighing, columns = weighing_of(bound, list(source)), dict(source)
+            if weighing is not None:
+                whole = bound.high if isinstance(bound, Weights) else 1
+                columns[weighing.name] = next(iter(source.values())).isna() * 0 + whole
+            self._source = FrameSource(columns, list(source))
         else:
-            numbered = Numbered.among(list(source), bound[1])
-            ones = next(iter(source.values())).isna() * 0 + 1
-            held = {**source, numbered.name: ones}
-            self._source = FrameSource(held, list(source), numbered=numbered)
+            named = bound.column if isinstance(bound, Weights) else None
+            numbered = getattr(source, "numbered", None)
+            bound = getattr(source, "people", None) if named is None else bound
+            name = numbered.name if named is None and numbered is not None else named
+            weighing = None if name is None or bound is None else Weighing(name, bound)
+            self._source = source
+        self._bound, self._weighing = bound, weighing
 
     @classmethod
     @sealed
@@ -90,11 +99,15 @@ class PrivateTable:
             facts: The same of the modelled ones, as it was read.
             has_others: Whether the table may have other columns, which are not read.
             people: The column that tells people apart, how many rows of each are read, and whether
-                each row counts as 1 / the number of its person's; without it all rows are read.
+                each row counts as 1 / the number of its person's; without it all rows are read. Or
+                the column of rows' weights, which are read as numbers.
             visits: The order of the rows of these people, if each row is to be told of the one
                 before.
         """
-        source = open_source(table, columns, None if people is None else people[0])
+        told = columns
+        if isinstance(people, Weights) and people.column not in facts:
+            told = {**columns, people.column: {"sdtype": "numerical"}}
+        source = open_source(table, told, None if people is None else people[0])
         names = [name for name in source.names if name in columns or not has_others]
         errors = [
             f"The columns {sorted(map(str, wrong))} are {what}."
@@ -107,15 +120,20 @@ class PrivateTable:
         ]
         if errors:
             return cls({}), errors
+        source = as_read(source, facts)
         if visits is not None:
             source = of_visits(source, *visits, columns=columns)
+        elif isinstance(people, Weights):
+            require_column(source, people.column, "weigh rows by")
         elif people is not None:
             source = of_people(source, *people, columns=columns)
         dtypes = {name: source.dtypes[name] for name in columns}
         read = [name for name in columns if columns[name]["sdtype"] in MODELLED]
         read += [] if people is None else [people[0]]
         errors = on_unread({name: source.dtypes[name] for name in read})
-        return (cls({}), errors) if errors else (cls(source), mismatches(dtypes, facts))
+        if errors:
+            return cls({}), errors
+        return cls(source, bound=people), mismatches(dtypes, facts)
 
     def __repr__(self) -> str:
         return "PrivateTable()"
@@ -196,15 +214,15 @@ class PrivateTable:
         Raises ``ValueError`` if the books are of another bound on people, and reads no row then.
         """
         books.require(self._bound)
-        tally, numbered = Looking(readings), self._numbered
+        tally, weighing = Looking(readings), self._weighing
         names = [each.name for each in readings]
-        if numbered is None:
+        if weighing is None:
             seen, units = total_of(self._source, names, tally, "look", progress), 1
         else:
-            apart = ColumnsByNumber(tally, numbered)
-            parts = total_of(self._source, [*names, numbered.name], apart, "look", progress)
-            seen, units = tally.zero(), units_of(numbered.most)
-            for part, weight in zip(parts, weights_of(numbered.most), strict=True):
+            apart, names = ColumnsByDigit(tally, weighing), [*names, weighing.name]
+            parts = total_of(self._source, list(dict.fromkeys(names)), apart, "look", progress)
+            seen, units = tally.zero(), weighing.units
+            for part, weight in zip(parts, weighing.worth, strict=True):
                 tally.merge(seen, part.times(weight))
         domain = Domain(tuple(tally.sizes), tuple(tally.sizes.values()))
         records = MarginRecords(domain, list(seen.tables.values()), seen.num_rows, units)
@@ -212,20 +230,16 @@ class PrivateTable:
 
     def _records(self, schema: Schema, progress: Progress) -> Records:
         """The rows as codes: in memory, in a file, or where they are."""
-        if isinstance(self._source, FrameSource) and self._numbered is None:
+        weighing = self._weighing
+        if isinstance(self._source, FrameSource) and weighing is None:
             return Dataset(schema.domain(), self.codes(schema, progress))
-        encoding = Encoding(schema, self._numbered)
+        encoding = Encoding(schema, weighing)
         if isinstance(self._source, Cluster):
             records = ClusterRecords(self._source, encoding)
         else:
             batches = in_batches(self._source, encoding.read, "encode", progress)
             records = StoredRecords(encoding.domain, map(encoding.codes, batches))
-        return records if self._numbered is None else WeighedRecords(records, schema.domain())
-
-    @property
-    def _numbered(self) -> Numbered | None:
-        """Where the source says how many rows of a row's person are used, if rows are weighed."""
-        return getattr(self._source, "numbered", None)
+        return records if weighing is None else WeighedRecords(records, schema.domain(), weighing)
 
 
 class EncodedTable:
@@ -240,7 +254,8 @@ class EncodedTable:
         """Takes a pandas DataFrame with a column for each attribute, in any order.
 
         ``bound`` is what its owner says of people with several rows, as ``PrivacyLedger`` has it.
-        Where people are weighed, each record is one of a person of so many ``rows``.
+        Where people are weighed each record is one of a person of so many ``rows``, and where rows
+        are, each counts as one.
         """
         self._table, self._bound, self._rows = table, bound, rows
 
@@ -272,13 +287,11 @@ class EncodedTable:
         books.require(self._bound)
         names, table = list(schema.domain().attributes), self._table
         in_order = table if list(table.columns) == names else table[names]
-        most = books.ledger.most_weighed
-        return Curator(
-            records_of(schema, in_order.to_numpy(), most, self._rows), books, known=known
-        )
+        records = records_of(schema, in_order.to_numpy(), self._bound, self._rows)
+        return Curator(records, books, known=known)
 
 
 def without_table(schema: Schema, books: Books, known: Sequence[Measurement]) -> Curator:
     """Who knows what was answered earlier of a table that is not there any more."""
     none = np.empty((0, len(schema.domain())), np.uint8)
-    return Curator(records_of(schema, none, books.ledger.most_weighed), books, known=known)
+    return Curator(records_of(schema, none, books.ledger.bound), books, known=known)

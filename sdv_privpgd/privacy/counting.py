@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -28,6 +30,46 @@ def weights_of(most: int) -> list[int]:
     """
     return [units_of(most) // number for number in range(1, most + 1)]
 
+
+class Weights(NamedTuple):
+    """How much rows count: each as its weight / the upper end, and so as one at most. Public.
+
+    A weight beyond an end counts as that end. What is no finite number counts as the lower end.
+    """
+
+    column: str
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, column: str, low: float, high: float) -> "Weights":
+        """The same as floats. Raises ``ValueError`` for a range that is none, or is too wide."""
+        low, high = float(low), float(high)
+        if not 0 < low < high <= _MOST_UNEQUAL * low < math.inf:
+            raise ValueError(
+                "weight_range must be two numbers above 0, the second larger than the first by a "
+                f"factor of at most {_MOST_UNEQUAL:,}, got {(low, high)!r}. Rows count as parts of "
+                "one of the upper end: an upper end that few weights exceed has the least noise."
+            )
+        return cls(column, low, high)
+
+    @property
+    def units(self) -> int:
+        """The units of a count of one.
+
+        The lower end is 100 of them: rounding changes no weight by more than 0.5 %.
+        """
+        return math.ceil(100 * Fraction(str(self.high)) / Fraction(str(self.low)))
+
+
+Bound: TypeAlias = tuple[str, int, bool] | Weights | None
+"""The column that tells people apart, how many rows of each are read, and whether they are weighed.
+
+``None`` where all rows are read and count alike, and their ``Weights`` where they do not.
+"""
+
+_MOST_UNEQUAL = 2_500
+"""The upper end of weights is so many times the lower one, at most: less than 2^18 units."""
 
 Tables = list[np.ndarray]
 """Int64 sums over records."""

@@ -64,6 +64,18 @@ def _noisy(answer: np.ndarray, stddev: float, words: WordSource) -> np.ndarray:
     return np.asarray(answer + rounded_gaussian(stddev, answer.size, words).reshape(answer.shape))
 
 
+def _squared(query: Query, adjacency: Adjacency, ledger: PrivacyLedger) -> int:
+    """The squared sensitivity of a query to one row, in ones.
+
+    What a row adds is s v, for its weight s from 0 to 1 and the v of its values: a point between
+    the origin and some v. Two such points are as far apart as two v, or a v and the origin, can be.
+    """
+    square = query.l2_sensitivity_squared(adjacency)
+    if ledger.weights is None:
+        return square
+    return max(square, query.l2_sensitivity_squared(Adjacency.ADD_REMOVE))
+
+
 def _in_ones(noisy: np.ndarray, units: int) -> np.ndarray:
     """The same numbers, each so many units a count of one: post-processing."""
     return noisy if units == 1 else (noisy / units).astype(np.float64)
@@ -165,7 +177,7 @@ class Curator:
         Privacy: sqrt(mu_squared)-GDP. The answers together have squared L2 sensitivity at most
         D^2 = sum_q D_q^2, times the square of what all the rows of one person count as; a Gaussian
         of standard deviation D / mu on them is mu-GDP (Dong, Roth & Su 2022, Theorem 2), and so is
-        its rounding to integers. Where a person's rows are weighed, counts and noise are integers
+        its rounding to integers. Where rows are weighed, counts and noise are integers
         in units of 1 / units, and are divided by their number afterwards. Queries with D = 0 under
         the fit's adjacency ask for what that adjacency calls public: they are answered exactly and
         cost nothing, on their own.
@@ -178,7 +190,7 @@ class Curator:
         mu_squared, ledger, units = Fraction(mu_squared), self.ledger, self.ledger.units
         squares = {
             adjacency: (ledger.rows_counted * units) ** 2
-            * sum(query.l2_sensitivity_squared(adjacency) for query in queries)
+            * sum(_squared(query, adjacency, ledger) for query in queries)
             for adjacency in Adjacency
         }
         sensitivity_squared = squares[ledger.adjacency]
@@ -392,8 +404,8 @@ class Curator:
         what = query.describe()
         if ledger.units > 1 or self._dataset.in_one_pass:
             raise ValueError(
-                "Gradients are not summed over people that are weighed, nor on a cluster: leave "
-                "out weighed=True, or choose a method that counts, such as 'privpgd'."
+                "Gradients are not summed over rows that are weighed, nor on a cluster: leave out "
+                "weighed=True and weight_column, or choose a method that counts, such as 'privpgd'."
             )
         squares = {
             adjacency: ledger.rows_counted**2 * query.l2_sensitivity_squared(adjacency)

@@ -18,7 +18,7 @@ from sdv_privpgd.privacy.accounting import (
     mu_squared_of,
     mu_squared_of_range,
 )
-from sdv_privpgd.privacy.counting import units_of
+from sdv_privpgd.privacy.counting import Bound, Weights, units_of
 from sdv_privpgd.privacy.noise import WordSource
 from sdv_privpgd.privacy.queries import Adjacency
 
@@ -123,6 +123,8 @@ class PrivacyLedger:
     """Whether each row of a person counted as 1 / the number of those that were read."""
     rows_are_people: bool = False
     """Whether somebody has said that each row is another person's."""
+    weights: Weights | None = None
+    """The column that says how much a row counted, if rows did not count alike."""
 
     def __post_init__(self) -> None:
         rows = self.rows_per_person
@@ -142,6 +144,7 @@ class PrivacyLedger:
         people: str | None = None,
         weighed: bool = False,
         rows_are_people: bool = False,
+        weights: Weights | None = None,
     ) -> "PrivacyLedger":
         """An empty ledger over the largest mu^2 that (epsilon, delta)-DP allows.
 
@@ -160,6 +163,7 @@ class PrivacyLedger:
             people=people,
             weighed=weighed,
             rows_are_people=rows_are_people,
+            weights=weights,
         )
 
     @property
@@ -172,20 +176,15 @@ class PrivacyLedger:
         return 1 if self.weighed else self.rows_per_person
 
     @property
-    def most_weighed(self) -> int | None:
-        """How many rows of a person are weighed, at most; ``None`` where each counts as one."""
-        return self.rows_per_person if self.weighed else None
-
-    @property
-    def bound(self) -> tuple[str, int, bool] | None:
-        """The column that tells people apart, how many rows of each are read, if they are weighed.
-
-        ``None`` where all rows are read.
+    def bound(self) -> Bound:
+        """What is done about people with several rows, or about weights of rows.
 
         >>> PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 3, people="patient").bound
         ('patient', 3, False)
         """
-        return None if self.people is None else (self.people, self.rows_per_person, self.weighed)
+        if self.people is None:
+            return self.weights
+        return self.people, self.rows_per_person, self.weighed
 
     @property
     def units(self) -> int:
@@ -194,6 +193,8 @@ class PrivacyLedger:
         >>> PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 3, weighed=True).units
         6
         """
+        if self.weights is not None:
+            return self.weights.units
         return units_of(self.rows_per_person) if self.weighed else 1
 
     @property
@@ -263,6 +264,7 @@ class PrivacyLedger:
         """
         own, other = (
             f"{each.adjacency.value}/{each.rows_per_person}{'/weighed' if each.weighed else ''}"
+            + ("" if each.weights is None else f"/{tuple(each.weights)}")
             for each in (self, later)
         )
         if own != other:
@@ -314,6 +316,7 @@ class PrivacyLedger:
             "people": self.people,
             "weighed": self.weighed,
             "rows_are_people": self.rows_are_people,
+            "weights": None if self.weights is None else list(self.weights),
             "units": self.units,
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -379,11 +382,10 @@ class Books:
         """What was charged so far. Public."""
         return self._ledger
 
-    def require(self, bound: tuple[str, int, bool] | None) -> None:
+    def require(self, bound: Bound) -> None:
         """Raises ``ValueError`` unless a table is read as the ledger says: ask before it is read.
 
-        ``bound`` is what ``PrivacyLedger.bound`` would be: by which column people are told apart,
-        how many rows of each are read, and whether they are weighed.
+        ``bound`` is what ``PrivacyLedger.bound`` would be.
         """
         if bound != self._ledger.bound:
             raise ValueError(

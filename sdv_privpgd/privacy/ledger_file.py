@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 
 from sdv_privpgd.base.damage import digest_of
 from sdv_privpgd.privacy.accounting import check_delta, epsilon_of
+from sdv_privpgd.privacy.counting import Weights
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
@@ -50,6 +51,7 @@ def read_ledger(text: str) -> PrivacyLedger:
         people=_entry(facts, "people", _optional(str)) if "people" in facts else None,
         weighed=_entry(facts, "weighed", bool) if "weighed" in facts else False,
         rows_are_people=_entry(facts, "rows_are_people", bool),
+        weights=_entry(facts, "weights", _optional(_weights)) if "weights" in facts else None,
     )
     if ledger.mu_squared != _entry(facts, "spent_mu_squared", _amount) or ledger.remaining < 0:
         raise ValueError("The charges of the ledger are not what it says was spent.")
@@ -117,6 +119,10 @@ def _entry(facts: Any, key: str, read: Callable[[Any], Read]) -> Read:
         return read(facts[key])
     except (KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError):
         raise ValueError(f"A ledger needs the entry {key!r}, as it was written.") from None
+
+
+def _weights(facts: Any) -> Weights:
+    return Weights.of(*facts)
 
 
 def _finite(number: Any) -> float:

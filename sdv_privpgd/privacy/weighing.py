@@ -1,23 +1,27 @@
-"""Rows of a person that count as one together: each as 1 / the number of those that are used.
+"""Rows that count as less than one: those of a person together as one, or each as its weight.
 
 Counts stay integers: a count of one is U units, and each of n rows of a person is the whole number
-of units in U / n. So all rows of a person are U units together, or less. A tally is added up for
-the people of each n apart, and the sum of these, each times its weight, is that of weighed rows.
+of units in U / n. So all rows of a person are U units together, or less. A row with a weight w of
+its own, from 0 to an upper end u, is the whole number of units nearest to U w / u: U, or less. A
+tally is added up apart for the rows with each binary digit of their units, and the sum of these,
+each times what its digit is worth, is that of weighed rows.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.columns.encoding import encode_table
+from sdv_privpgd.columns.encoding import encode_table, parts_of_one
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.counting import (
+    Bound,
     CliqueCounts,
     CutCounts,
     RecordNumber,
     Tables,
+    Weights,
     units_of,
     weights_of,
 )
@@ -25,96 +29,141 @@ from sdv_privpgd.privacy.dataset import Dataset, Records
 from sdv_privpgd.sources.source import Columns, Numbered, Tally
 
 
-class Encoding:
-    """Makes codes of columns: those of a schema, and last the number of the person's rows."""
+class Weighing(NamedTuple):
+    """What each row counts as: whole units, of which each of its last codes has eight digits."""
 
-    def __init__(self, schema: Schema, numbered: Numbered | None) -> None:
-        """Takes a schema and, where rows are weighed, the column of their numbers."""
-        self._schema, self._numbered = schema, numbered
+    name: str
+    """Of the column that says it: of weights, or how many rows of a row's person are used."""
+    bound: Weights | tuple[str, int, bool]
+
+    @property
+    def units(self) -> int:
+        """The units of a count of one."""
+        return self.bound.units if isinstance(self.bound, Weights) else units_of(self.bound[1])
+
+    @property
+    def worth(self) -> list[int]:
+        """The units of each digit."""
+        return [1 << digit for digit in range(self.units.bit_length())]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (256,) * -(-len(self.worth) // 8)
+
+    def of_cells(self, cells: Any) -> np.ndarray:
+        """The codes of a private column's cells, of shape (attribute, record)."""
+        if isinstance(self.bound, Weights):
+            parts = parts_of_one(cells, self.bound.low, self.bound.high)
+            return self.coded(np.rint(parts * self.units).astype(np.int64))
+        each = np.array(weights_of(self.bound[1]))
+        return self.coded(each[np.asarray(cells, dtype=np.int64) - 1])
+
+    def coded(self, units: np.ndarray) -> np.ndarray:
+        """The codes of rows of so many units, of shape (attribute, record)."""
+        return np.array([units >> 8 * byte & 255 for byte in range(len(self.sizes))])
+
+    def rows_with(self, codes: np.ndarray) -> Iterator[np.ndarray]:
+        """The rows that have each digit, bool."""
+        own = codes[-len(self.sizes) :]
+        return (own[at // 8] >> at % 8 & 1 == 1 for at in range(len(self.worth)))
+
+
+class Encoding:
+    """Makes codes of columns: those of a schema, and last those that say what a row counts as."""
+
+    def __init__(self, schema: Schema, weighing: Weighing | None) -> None:
+        """Takes a schema and, where rows are weighed, how."""
+        self._schema, self._weighing = schema, weighing
         self.domain, self.read = schema.domain(), list(schema.read)
-        if numbered is not None:
-            names, last = self.domain.attributes, "number"
-            while last in names:
-                last += "'"
-            self.domain = Domain((*names, last), (*self.domain.sizes, numbered.most))
-            self.read.append(numbered.name)
+        if weighing is not None:
+            names, sizes = self.domain.attributes, self.domain.sizes
+            for size in weighing.sizes:
+                last = "number"
+                while last in names:
+                    last += "'"
+                names, sizes = (*names, last), (*sizes, size)
+            self.domain = Domain(names, sizes)
+            self.read = list(dict.fromkeys([*self.read, weighing.name]))
 
     def codes(self, columns: Columns) -> np.ndarray:
         """The codes of private columns, of shape (attribute, record)."""
         codes = encode_table(columns, self._schema).T
-        if self._numbered is None:
+        if self._weighing is None:
             return codes
-        numbers = np.asarray(columns[self._numbered.name], dtype=np.int64)
-        return np.vstack([codes, (numbers - 1)[None].astype(codes.dtype)])
+        own = self._weighing.of_cells(columns[self._weighing.name])
+        return np.vstack([codes, own.astype(codes.dtype)])
 
 
-class ByNumber:
-    """A tally for each number of rows that a person may have, which is the last code."""
+class ByDigit:
+    """A tally for each digit of what rows count as, which are the last codes."""
 
-    def __init__(self, tally: Tally[Any, Any], most: int) -> None:
-        """Takes a tally and the largest number of rows."""
-        self._tally, self._most = tally, most
+    def __init__(self, tally: Tally[Any, Any], weighing: Weighing) -> None:
+        """Takes a tally and what rows count as."""
+        self._tally, self._weighing = tally, weighing
 
     def zero(self) -> list[Any]:
-        return [self._tally.zero() for _ in range(self._most)]
+        return [self._tally.zero() for _ in self._weighing.worth]
 
     def add(self, total: list[Any], item: Any) -> None:
-        for number, own in enumerate(total):
-            self._tally.add(own, item[:-1, item[-1] == number])
+        others = item[: -len(self._weighing.sizes)]
+        for own, rows in zip(total, self._weighing.rows_with(item), strict=True):
+            self._tally.add(own, others[:, rows])
 
     def merge(self, total: list[Any], other: list[Any]) -> None:
         for own, others in zip(total, other, strict=True):
             self._tally.merge(own, others)
 
 
-class ColumnsByNumber(ByNumber):
-    """The same over columns, one of which has the numbers."""
-
-    def __init__(self, tally: Tally[Any, Any], numbered: Numbered) -> None:
-        """Takes a tally and the column of the numbers."""
-        super().__init__(tally, numbered.most)
-        self._name = numbered.name
+class ColumnsByDigit(ByDigit):
+    """The same over columns, one of which says what rows count as."""
 
     def add(self, total: list[Any], item: Any) -> None:
-        numbers = np.asarray(item[self._name], dtype=np.int64)
-        columns: Mapping[str, Any] = {n: cells for n, cells in item.items() if n != self._name}
-        for number, own in enumerate(total, start=1):
-            rows = numbers == number
+        codes = self._weighing.of_cells(item[self._weighing.name])
+        for own, rows in zip(total, self._weighing.rows_with(codes), strict=True):
             if rows.any():
-                self._tally.add(own, {name: cells[rows] for name, cells in columns.items()})
+                self._tally.add(own, {name: cells[rows] for name, cells in item.items()})
 
 
 class WeighedRecords(Records):
     """Records that count in units, each as its weight."""
 
-    def __init__(self, inner: Records, domain: Domain) -> None:
-        """Takes records whose last attribute is the number, less one, of their person's rows.
+    def __init__(self, inner: Records, domain: Domain, weighing: Weighing) -> None:
+        """Takes records whose last attributes are the codes of what they count as.
 
         ``domain`` is that of the others.
         """
         super().__init__(domain)
-        self._inner, self._most = inner, inner.domain.sizes[-1]
-        self.units, self.in_one_pass = units_of(self._most), inner.in_one_pass
+        self._inner, self._weighing = inner, weighing
+        self.units, self.in_one_pass = weighing.units, inner.in_one_pass
 
     def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
-        parts: Any = self._inner.total(ByNumber(tally, self._most))
+        parts: Any = self._inner.total(ByDigit(tally, self._weighing))
         # Who is asked decides, not the rows: sums of sigmoids or waves have up to 2^20 of their own
         # units a row, and those of 35 million people would wrap around in 64 bits.
         are_counts = isinstance(tally, CliqueCounts | CutCounts | RecordNumber)
-        return weighed(parts, weights_of(self._most), "int64" if are_counts else "object")
+        return weighed(parts, self._weighing.worth, "int64" if are_counts else "object")
 
 
-def records_of(schema: Schema, codes: np.ndarray, most: int | None, rows: int = 1) -> Records:
+def weighing_of(bound: Bound, names: Sequence[str]) -> Weighing | None:
+    """What rows count as by what is done about people, from a column that is none of these."""
+    if bound is None or not (isinstance(bound, Weights) or bound[2]):
+        return None
+    return Weighing(Numbered.among(names, 1).name, bound)
+
+
+def records_of(schema: Schema, codes: np.ndarray, bound: Bound, rows: int = 1) -> Records:
     """Codes, of shape (record, attribute), as records in memory. Private as they are.
 
-    Where people are weighed, of ``most`` rows at most, each is one of a person of so many ``rows``.
+    Where people are weighed each is one of a person of so many ``rows``, and where rows are, each
+    counts as one.
     """
-    domain = schema.domain()
-    if most is None:
+    domain, weighing = schema.domain(), weighing_of(bound, schema.read)
+    if weighing is None:
         return Dataset(domain, codes)
-    whole = Encoding(schema, Numbered.among(schema.read, most)).domain
-    numbers = np.full((len(codes), 1), rows - 1)
-    return WeighedRecords(Dataset(whole, np.hstack([codes, numbers])), domain)
+    units = weighing.units // (1 if isinstance(bound, Weights) else rows)
+    own = weighing.coded(np.full(len(codes), units)).T
+    encoded = Dataset(Encoding(schema, weighing).domain, np.hstack([codes, own]))
+    return WeighedRecords(encoded, domain, weighing)
 
 
 def weighed(parts: Sequence[Tables], weights: Sequence[int], kind: str) -> Tables:

@@ -298,6 +298,13 @@ def _require_alike(measured: Sequence[Measured]) -> None:
                 f"{weighs.holder!r} has counted people (weighed=True) and {counts.holder!r} rows: "
                 "they cannot be added up. Let all holders measure with the same People."
             )
+        ours, theirs = (each.ledger.weights and each.ledger.weights[1:] for each in (first, other))
+        if ours != theirs:
+            raise ValueError(
+                f"{first.holder!r} has weighed rows by weight_range={ours} and {other.holder!r} by "
+                f"{theirs}: what they have counted cannot be added up. Let both measure with the "
+                "same weight_range."
+            )
     for digest, times in Counter(each.digest for each in measured).items():
         named = [each.holder for each in measured if each.digest == digest]
         if times > 1 and len(set(named)) > 1:

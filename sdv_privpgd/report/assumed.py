@@ -143,6 +143,12 @@ def facts_in_words(facts: Mapping[str, Any]) -> str:
         parts.append(f"where values lie, in {len(facts['cut_points']) + 1:,} steps")
     if facts.get("true_value") is not None:
         parts.append(f"true is {facts['true_value']!r}, false {facts['false_value']!r}")
+    if facts.get("groups") is not None:
+        parts.append(f"groups of {len(facts['groups']):,} codes")
+    if facts.get("prefix") is not None:
+        parts.append(f"by the first {facts['prefix']} characters")
+    if facts.get("missing_codes") is not None:
+        parts.append(f"missing is {listed([*map(repr, facts['missing_codes'])])}")
     formats = map(facts.get, ("datetime_format", "number_format"))
     parts += [f"written {written}" for written in formats if written is not None]
     return "; ".join(parts) or "nothing"

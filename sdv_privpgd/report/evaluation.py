@@ -18,6 +18,7 @@ from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.base.words import share
 from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.columns.parsing import read_table
+from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics import l1_by_pair, scores
 from sdv_privpgd.metrics.values import (
@@ -134,13 +135,14 @@ def evaluate(
         for name in lacking
     ]
     names = [*(column.name for column in schema.columns), *lacking]
-    tables = [_columns(table, names) for table in (real, synthetic)]
+    rules = Recoding.of(known)
     return compare(
         schema,
-        *tables,
+        recoded(_columns(real, names), rules),
+        _columns(synthetic, names),
         without_domain=columns,
         label=label,
-        held_out=None if held_out is None else _columns(held_out, names),
+        held_out=None if held_out is None else recoded(_columns(held_out, names), rules),
         path=path,
     )
 

@@ -133,6 +133,13 @@ def uncovered_rows(ledger: PrivacyLedger) -> str:
 
 def what_counts(ledger: PrivacyLedger) -> str:
     """Says what a count is a number of, if it is not one of rows; else nothing. Public."""
+    if ledger.weights is not None:
+        column, low, high = ledger.weights
+        return _filled(
+            f"Counts are of rows of weight {high:g}: a row counts as its weight ({column!r}), "
+            f"clipped to {low:g} to {high:g}, / {high:g}. {high:g} times a count is a sum of "
+            f"weights. Counts and noise are whole numbers of 1/{ledger.units}."
+        )
     if not ledger.weighed:
         return ""
     return _filled(
@@ -157,7 +164,7 @@ def privacy_report(ledger: PrivacyLedger, *, notes: Sequence[str] = ()) -> str:
         f"Asked for   epsilon {ledger.epsilon:g}, delta {ledger.delta:g}",
         _MEANING[own].format(unit=unit)
         + "\nIt covers every attribute, sample, file, message and log record of the synthesizer."
-        + (f"\n{what_counts(ledger)}" if ledger.weighed else ""),
+        + (f"\n{said}" if (said := what_counts(ledger)) else ""),
         events(ledger),
         f"Spent       {_share(ledger.mu_squared, ledger)} of mu² = {float(ledger.budget):.6g}\n"
         + _filled(
@@ -303,7 +310,7 @@ def guarantee_parts(ledger: PrivacyLedger) -> list:
             f"out {secret}, even somebody who knows every other row and all of this software. "
             f"{count}"
         ),
-        *([Text(what_counts(ledger))] if ledger.weighed else []),
+        *([Text(said)] if (said := what_counts(ledger)) else []),
         Facts(
             [
                 ("epsilon spent", f"{ledger.spent():.4g}"),

@@ -6,6 +6,7 @@ numbers, and one word would make text of numbers.
 """
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -89,8 +90,7 @@ class CsvSource:
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         number, read, how = self._number, 0, self._how
         absent = {
-            name: texts.missing_words(self._facts.get(name, {}), how.missing(name))
-            for name in self.names
+            name: texts.missing_words(self._facts.get(name, {}), how.na) for name in self.names
         }
         for place in range(len(self._files)):
             for part in self._parts(place, _BLOCK, str, na_values=absent):
@@ -109,11 +109,13 @@ class CsvSource:
         return sum(len(part) for place in places for part in self._parts(place, _COUNTED, "S1"))
 
     def _parts(self, place: int, size: int, dtype: Any, **options: Any) -> Iterator[pd.DataFrame]:
+        # Only as an object a field without a name, after a last separator, is empty for pandas 3.
+        dtypes = defaultdict(lambda: object, dict.fromkeys(self.names, dtype))
         return self._files[place].parts(
             size,
             header=0 if self._how.has_header else None,
             names=self._orders[place],
-            dtype=dict.fromkeys(self.names, dtype),
+            dtype=dtypes,
             **options,
         )
 
@@ -125,7 +127,7 @@ class CsvSource:
         if how.stays_text(name):
             column = _repeated(different, codes)
         elif how.is_number(name, self._facts):
-            present = texts.without_numbers(different, how.missing(name), how.signs)
+            present = texts.without_numbers(different, how.na, how.signs)
             column = _numbers(texts.numbers_in(present, how.signs), codes)
         else:
             means = texts.meaning(self._facts.get(name, {}), how.signs)

@@ -37,8 +37,7 @@ class Reading:
         declared: Names that are known of columns of which no facts are.
         dtypes: The pandas dtypes of columns, by name.
         na: Words that mean a missing cell, besides the usual ones, in all columns that do not
-            declare them as categories.
-        na_of: Such words of single columns, by name.
+            declare them as categories; ``missing_codes`` of a column are for that alone.
         skip_rows: Lines above the first record, such as a title, of each file or sheet.
         skip_footer: Lines below the last row, such as a sum, of each; blank ones do not count.
     """
@@ -53,7 +52,6 @@ class Reading:
     declared: tuple[str, ...] = ()
     dtypes: Mapping[str, Any] = field(default_factory=dict)
     na: tuple[str, ...] = ()
-    na_of: Mapping[str, Sequence[str]] = field(default_factory=dict)
     skip_rows: int = 0
     skip_footer: int = 0
 
@@ -138,10 +136,6 @@ class Reading:
     @property
     def _declared(self) -> list[str]:
         return list(dict.fromkeys([*self.declared, *self.dtypes]))
-
-    def missing(self, name: str) -> tuple[str, ...]:
-        """The words that mean a missing cell in a column, besides the usual ones."""
-        return (*self.na, *self.na_of.get(name, ()))
 
     def is_number(self, name: str, facts: Facts) -> bool:
         """Whether a column holds numbers."""

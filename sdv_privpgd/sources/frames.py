@@ -1,11 +1,14 @@
 """A pandas table as a source."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
-from sdv_privpgd.sources.source import Batch, Columns, Numbered
+from sdv_privpgd.columns.recoding import Recoding, recoded
+from sdv_privpgd.sources.source import Batch, Columns
 
 _BLOCK = 1 << 18
 """Rows of a batch."""
@@ -19,14 +22,13 @@ class FrameSource:
         columns: Mapping[str, pd.Series],
         names: Sequence[str] | None = None,
         *,
-        numbered: Numbered | None = None,
+        rules: Mapping[str, Recoding] = MappingProxyType({}),
     ) -> None:
         """Takes columns by name, and all names if some are there twice.
 
-        ``numbered`` is for rows that were counted by people before: it names one of the columns.
+        The ``rules`` of columns say what their cells are taken for.
         """
-        self.columns: Columns = dict(columns)
-        self.numbered = numbered
+        self._held, self._rules = dict(columns), rules
         self.names = list(columns) if names is None else list(names)
 
     @classmethod
@@ -35,12 +37,21 @@ class FrameSource:
         names = list(table.columns.to_flat_index().astype(str))
         return cls({name: table.iloc[:, place] for place, name in enumerate(names)}, names)
 
+    def recoded(self, rules: Mapping[str, Recoding]) -> "FrameSource":
+        """The same columns, whose cells are recoded when one is read."""
+        return FrameSource(self._held, self.names, rules=rules)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The columns, as they are to be read. Private."""
+        return recoded(self._held, self._rules)
+
     @property
     def dtypes(self) -> dict[str, Any]:
-        return {name: column.dtype for name, column in self.columns.items()}
+        return {name: column.dtype for name, column in self._held.items()}
 
     def num_rows(self) -> int:
-        return len(next(iter(self.columns.values()), ()))
+        return len(next(iter(self._held.values()), ()))
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         number = self.num_rows()

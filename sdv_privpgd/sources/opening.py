@@ -94,9 +94,14 @@ def of_visits(
     return VisitsSource(_settled(source, [visits.person, *columns]), visits, clock)
 
 
+def require_column(source: Source, name: str, purpose: str) -> None:
+    """Raises ``SourceError`` unless there is such a column."""
+    if name not in source.names:
+        raise SourceError(f"There is no column {name!r} to {purpose}.")
+
+
 def _require_ids(source: Source, person: str) -> None:
-    if person not in source.names:
-        raise SourceError(f"There is no column {person!r} to tell people apart by.")
+    require_column(source, person, "tell people apart by")
     if getattr(source.dtypes.get(person), "kind", "O") in "mM":
         raise SourceError(
             f"The column {person!r} has moments, which are no ids: a time zone would make two of "

@@ -129,6 +129,8 @@ def meaning(facts: Mapping, signs: Signs) -> Callable[[str], Any]:
         return _truth
     if sdtype not in ("categorical", "ordinal", "boolean"):
         return lambda text: text
+    if _has_codes(facts):
+        return str.strip
     if declared:
         return lambda text: _declared(text, declared, signs)
     return _as_written
@@ -155,8 +157,13 @@ def missing_words(facts: Mapping, more: Sequence[str] = ()) -> list[str]:
 
     ``more`` are those that the user names, besides the usual ones.
     """
-    declared = declared_values(facts)
+    declared = [*declared_values(facts), *(facts.get("groups") or ())]
     return [text for text in (*MISSING, *more) if text not in declared]
+
+
+def _has_codes(facts: Mapping) -> bool:
+    """Whether cells are codes, whose digits and zeros matter."""
+    return facts.get("groups") is not None or facts.get("prefix") is not None
 
 
 def declared_values(facts: Mapping) -> list:

@@ -9,7 +9,8 @@ from no_processes import NoProcesses
 
 from sdv_privpgd import Boolean, Categorical, MSTSynthesizer, Numerical, People
 from sdv_privpgd.audit import audit_fit, audit_measure, door
-from sdv_privpgd.privacy import boundary, weighing
+from sdv_privpgd.columns.encoding import parts_of_one
+from sdv_privpgd.privacy import weighing
 from sdv_privpgd.privacy.counting import units_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.releases.measuring import Measuring
@@ -20,6 +21,7 @@ COLUMNS = {"ill": Boolean(), "ward": Categorical(["A", "B", "C"])}
 IN_ORDER = {**COLUMNS, "day": Numerical(0, 9, decimal_places=0)}
 PEOPLE = {"adjacency": "add_remove", "delta": 1e-5, "people": People("who", max_rows=2)}
 WEIGHED = {**PEOPLE, "people": People("who", max_rows=2, weighed=True)}
+WEIGHTS = {**PEOPLE, "people": People(weight_column="weight", weight_range=(1, 50))}
 ORDER = {"people": People("who", 2, sequence_index="day", previous=["ward"])}
 
 
@@ -36,7 +38,9 @@ def failed(columns=COLUMNS, **settings):
 
 
 @pytest.mark.parametrize(
-    "people", [pytest.param(PEOPLE, marks=pytest.mark.slow), WEIGHED], ids=["rows", "people"]
+    "people",
+    [pytest.param(PEOPLE, marks=pytest.mark.slow), WEIGHED, WEIGHTS],
+    ids=["rows", "people", "weights"],
 )
 def test_nothing_is_found_where_all_is_right(people, plant):
     assert failed(**people) == set()
@@ -44,7 +48,7 @@ def test_nothing_is_found_where_all_is_right(people, plant):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["privpgd", "mst", "mwem"])
-@pytest.mark.parametrize("people", [PEOPLE, WEIGHED], ids=["rows", "people"])
+@pytest.mark.parametrize("people", [PEOPLE, WEIGHED, WEIGHTS], ids=["rows", "people", "weights"])
 def test_nothing_is_found_whatever_is_asked(strategy, people, plant):
     columns = {**COLUMNS, "town": Categorical()}
     asked = {"method": strategy, "discovery_share": 0.3, **people}
@@ -96,9 +100,16 @@ def test_a_person_counted_with_one_row_too_many(people, plant):
     ids=["a row too few", "a row too many"],
 )
 def test_weights_that_are_off_by_one_row(weights, found, plant):
-    for module in (weighing, boundary):
-        plant(module, "weights_of", weights)
+    plant(weighing, "weights_of", weights)
     assert {found, "people"} <= failed(**WEIGHED)
+
+
+@pytest.mark.parametrize(
+    ("times", "found"), [(0.5, "people"), (1.5, "changes")], ids=["half of it", "half more"]
+)
+def test_rows_that_count_as_another_part_than_their_weights_say(times, found, plant):
+    plant(weighing, "parts_of_one", lambda *rest: times * parts_of_one(*rest))
+    assert {found, "people"} <= failed(**WEIGHTS)
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,7 @@ def test_words_that_are_no_types_are_refused(text, capsys):
     ("text", "facts"),
     [
         ("x=percent", {"sdtype": "numerical", "number_format": "1234,5%"}),
+        ("x=percent:12 %", {"sdtype": "numerical", "number_format": "12 %"}),
         ("x=time", {"sdtype": "datetime", "range_min": "00:00:00", "range_max": "23:59:59"}),
         ("x=date", {"sdtype": "datetime"}),
         ("x=Int64", {}),
@@ -166,6 +167,11 @@ def test_words_that_are_no_types_are_refused(text, capsys):
 def test_words_are_facts(text, facts):
     assert Typed.of("a=b=category").name == "a=b"
     assert Typed.of(text).facts(",") == facts
+
+
+@pytest.mark.parametrize(("places", "form"), [(0, "1234%"), (1, "1234.5%"), (2, "1234.50%")])
+def test_percentages_have_the_decimal_places_that_are_declared(places, form):
+    assert Typed.of("x=percent").facts(".", places)["number_format"] == form
 
 
 @pytest.mark.parametrize("ending", [".csv", ".xlsx"])
@@ -195,16 +201,17 @@ def test_a_codebook_is_drafted_filled_in_and_read(ending, tmp_path, capsys):
     assert "must end in one of .json, .yaml, .yml, .csv, .xlsx" in capsys.readouterr().err
 
 
-def test_a_codebook_goes_with_metadata_of_the_same_types_and_with_no_parquet(tmp_path, capsys):
+def test_a_codebook_goes_with_metadata_of_the_same_types_and_with_parquet(tmp_path, capsys):
     frame = pd.DataFrame({"age": [20, 30] * 50})
     frame.to_parquet(tmp_path / "table.parquet")
     (tmp_path / "book.csv").write_text("column,type,min,max,missing codes\nage,integer,0,99,-1\n")
     (tmp_path / "metadata.json").write_text('{"columns": {"age": {"sdtype": "numerical"}}}')
     facts = ("--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "book.csv")
     assert run("plan", *facts, "--epsilon", 1, "--rows", 100) == 0
+    assert run("plan", tmp_path / "table.parquet", *facts, "--epsilon", 1) == 0
     capsys.readouterr()
-    assert run("plan", tmp_path / "table.parquet", *facts, "--epsilon", 1) == 1
-    assert "--na and missing_codes are for text" in capsys.readouterr().err
+    assert run("plan", tmp_path / "table.parquet", *facts, "--epsilon", 1, "--na", "x") == 1
+    assert "--na is for text" in capsys.readouterr().err
 
 
 def test_a_check_says_what_becomes_of_each_column_and_that_a_fit_would_stop(

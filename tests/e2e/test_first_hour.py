@@ -12,6 +12,7 @@ import sdv  # noqa: F401  (before a module of ours is named: it loads them at it
 from commands import declared, new_files, run
 
 from sdv_privpgd import combine
+from sdv_privpgd.cli.interrupts import raised
 from sdv_privpgd.cli.start import main
 from sdv_privpgd.report.warnings import OPENING
 
@@ -38,6 +39,17 @@ def test_an_interrupt_while_it_is_loaded_is_no_traceback(monkeypatch, capsys):
     monkeypatch.setattr(sys, "meta_path", [Interrupts(), *sys.meta_path])
     assert main(["plan"]) == 130
     assert capsys.readouterr().err == "sdv-privpgd: Nothing was spent.\nsdv-privpgd: interrupted\n"
+
+
+def test_a_closed_terminal_ends_nothing_that_nohup_began():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with raised():
+            os.kill(os.getpid(), signal.SIGHUP)
+            with pytest.raises(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_what_is_worth_a_look_is_said_once(csv, tmp_path, capsys):

@@ -61,7 +61,7 @@ texts = st.one_of(
     st.just(TEXT * 2_000),
 )
 surrogates = st.text(st.characters(categories=["Cs"]), min_size=1, max_size=2)
-missing = st.sampled_from([None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT"), Decimal("NaN")])
+missing = st.sampled_from([None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT", "s"), Decimal("NaN")])
 objects = st.one_of(
     texts,
     surrogates,

@@ -76,11 +76,14 @@ CATEGORICAL = {
 }
 DATES = {
     "days": (DAY, "datetime64[ns]"),
-    "seconds": (HOUR.astype("M8[s]"), SAME),
-    "milliseconds": (HOUR.astype("M8[ms]"), SAME),
+    "seconds": (HOUR.astype("M8[s]"), "datetime64[ns]"),
+    "milliseconds": (HOUR.astype("M8[ms]"), "datetime64[ns]"),
     "Arrow's timestamps": (HOUR.astype("timestamp[us][pyarrow]"), SAME),
     "dates of a time zone": (HOUR.dt.tz_localize("Asia/Tokyo"), SAME),
-    "seconds of a time zone": (HOUR.dt.tz_localize("Asia/Tokyo").dt.as_unit("s"), SAME),
+    "seconds of a time zone": (
+        HOUR.dt.tz_localize("Asia/Tokyo").dt.as_unit("s"),
+        "datetime64[ns, Asia/Tokyo]",
+    ),
     "dates of an offset": (HOUR.dt.tz_localize("+02:00"), "datetime64[ns, UTC]"),
     "Arrow's dates of a time zone": (
         HOUR.astype("timestamp[us][pyarrow]").dt.tz_localize("Asia/Tokyo"),

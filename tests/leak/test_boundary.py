@@ -23,6 +23,7 @@ from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.methods import MST, PrivatePGM, pipeline
 from sdv_privpgd.privacy import boundary
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
+from sdv_privpgd.privacy.counting import Weights
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset, Records
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
@@ -149,10 +150,10 @@ def holders(fit, table, monkeypatch):
     private, found, looked = [], [], []
     take = PrivateTable.__init__
 
-    def taken(self, source):
+    def taken(self, source, **bound):
         held = getattr(source, "columns", source)
         private.extend(column.to_numpy() for column in held.values())
-        take(self, source)
+        take(self, source, **bound)
 
     def look():
         frame = sys._getframe(2)
@@ -372,12 +373,29 @@ class TestBounds:
 
     def test_columns_may_be_rows_of_people_that_are_counted(self):
         columns = {"number": pd.Series([None, "B"]), "b": CANARY["b"]}
-        source = PrivateTable(columns, bound=PEOPLE)._source
-        assert source.numbered == ("number_", 3)
-        assert source.names == ["number", "b"]
-        assert source.columns["number_"].tolist() == [1, 1]
-        plain = PrivateTable(columns, bound=("who", 3, False))._source
-        assert (plain.numbered, list(plain.columns)) == (None, ["number", "b"])
+        table = PrivateTable(columns, bound=PEOPLE)
+        assert table._weighing == ("number_", PEOPLE)
+        assert table._source.names == ["number", "b"]
+        assert table._source.columns["number_"].tolist() == [1, 1]
+        plain = PrivateTable(columns, bound=("who", 3, False))
+        assert (plain._weighing, list(plain._source.columns)) == (None, ["number", "b"])
+
+    def test_made_up_rows_count_as_one_where_rows_have_weights(self):
+        weights = Weights("number", 1.0, 30.0)
+        ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, weights=weights)
+        codes = pd.DataFrame({"a": [1, 0], "b": [2, 2]})
+        tables = (
+            PrivateTable({"number": CANARY["b"], **CANARY}, bound=weights),
+            EncodedTable(codes, bound=weights),
+        )
+        for table in tables:
+            counted = table.curator(SCHEMA, Books(ledger))._dataset.counts(("a",))
+            assert counted.tolist() == [3_000, 3_000, 0]
+            with pytest.raises(ValueError, match="people"):
+                table.curator(SCHEMA, Books(self.weighed))
+        none = boundary.without_table(SCHEMA, Books(ledger), [])
+        assert none._dataset.units == 3_000
+        assert not none._dataset.num_records()
 
     @pytest.mark.parametrize(
         "table",

@@ -1,5 +1,6 @@
 """Through the door without SDV: the same noisy answers, other tables, and not one byte differs."""
 
+import io
 import json
 import pickle
 import re
@@ -26,13 +27,15 @@ from sdv_privpgd.privacy import curator
 
 COLUMNS = {
     "ward": Categorical(["A", "B", "C"]),
-    "age": Numerical(0, 99),
+    "age": Numerical(0, 99, missing_codes=[-9, "NA"]),
     "seen": Datetime(date(2020, 1, 1), date(2024, 12, 31)),
     "ill": Boolean(),
     "weight": Numerical(),
     "town": Categorical(),
     "fee": Numerical(0, 500, number_format="$1,234.50"),
     "agreed": Boolean("J", "N"),
+    "diagnosis": Categorical(groups={"A": 1, "B": 2}, prefix=1, missing_codes=["-"], other=0),
+    "day": Datetime(20200101, 20241231, datetime_format="%Y%m%d", missing_codes=[0]),
     "patient": Key("P[0-9]{4}"),
 }
 
@@ -64,6 +67,8 @@ def table(num_rows, seed):
             "town": rng.choice([f"town {i}" for i in range(50)], num_rows).astype(object),
             "fee": [f"${fee:.2f}" for fee in rng.normal(300, 200, num_rows)],
             "agreed": rng.choice(["J", "N", "nein"], num_rows).astype(object),
+            "diagnosis": rng.choice(["A00", "B1.2", "C", "-", ""], num_rows).astype(object),
+            "day": rng.choice([0, 20200229, 20210229, 20300101, -5], num_rows),
             "patient": rng.integers(0, 50 * (seed + 1), num_rows),
         }
     )
@@ -222,7 +227,7 @@ def test_the_comparison_notices_a_leak(fixed_answers, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Zurich"])
 def test_no_cell_decides_the_unit_of_dates(fixed_answers, zone):
-    """From pandas 3 on a column has the unit of its cells: seconds where none can be read."""
+    """In pandas 3 a column has the unit of its cells: seconds where none can be read."""
     texts = ["soon", "2021-05-05", "2021-05-05 00:00:00.5", "2021-05-05 00:00:00.000000001"]
     moments = [np.datetime64("2021-05-05", unit) for unit in ("s", "ms", "us", "ns")]
     found = set()
@@ -241,3 +246,21 @@ def test_no_cell_decides_the_unit_of_dates(fixed_answers, zone):
             )
             found.add((own is dates, str(fitted.sample(5)["seen"].dtype)))
     assert len(found) == 2
+
+
+@pytest.mark.parametrize("last", ["2021-05-05 10:00:00.5", "2021-05-05", "soon"])
+def test_no_cell_of_text_decides_the_unit_of_dates(last, fixed_answers):
+    """Arrow's reader has seconds, nanoseconds if one cell needs them, text if one is no date."""
+
+    def unit(last):
+        text = "\n".join(["seen", *["2021-05-05 10:00:00"] * 99, last])
+        read = pd.read_csv(io.BytesIO(text.encode()), engine="pyarrow")
+        seen = Datetime(date(2020, 1, 1), date(2024, 12, 31))
+        settings: dict = {"method": "privpgd+pgm", "allow_lost": ["seen"]}
+        fitted = fit_table(read, {"seen": seen}, epsilon=1.0, **settings)
+        return read["seen"].dtype, fitted.sample(5)["seen"].dtype
+
+    (own, told), (other, told_then) = unit("2021-05-05 10:00:00"), unit(last)
+    assert own == "M8[s]"
+    assert (own == other) == (last == "2021-05-05")
+    assert told == told_then

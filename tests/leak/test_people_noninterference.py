@@ -68,3 +68,20 @@ def test_nothing_depends_on_the_people(weighed, strategy, changes, fixed_answers
     assert first["sample"].splitlines()[1].endswith("sdv-id-0")
     for change in changes:
         assert first == observe(synthesizer, change(frame), caplog, capsys)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "changes"),
+    [("independent", [one_text, spelled, all_missing, nobody]), ("mwem", [other_people])],
+)
+def test_nothing_depends_on_the_weights(strategy, changes, fixed_answers, caplog, capsys):
+    told = settings(
+        metadata=METADATA, adjacency="add_remove", delta=1e-5, method=strategy,
+        people=People(weight_column="patient", weight_range=(1, 30)),
+    )  # fmt: skip
+    told["method"] = None
+    synthesizer = MSTSynthesizer(**told)
+    frame = table(120, people=40)
+    first = observe(synthesizer, frame, caplog, capsys)
+    for change in changes:
+        assert first == observe(synthesizer, change(frame), caplog, capsys)

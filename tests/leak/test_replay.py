@@ -30,7 +30,7 @@ from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.half_spaces import Line
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.privacy.weighing import WeighedRecords
+from sdv_privpgd.privacy.weighing import WeighedRecords, Weighing
 
 
 class Trees(Independent):
@@ -89,10 +89,11 @@ def recorded(table, strategy, ledger, monkeypatch, answers=None, of_person=()):
         domain, records = Domain(tuple("abcd"), SIZES), table
         held = Dataset(domain, records)
         if ledger.weighed:
-            numbers = np.array([*of_person, *[1] * (len(records) - len(of_person))]) - 1
-            most = ledger.rows_per_person
-            whole = Domain((*"abcd", "number"), (*SIZES, most))
-            held = WeighedRecords(Dataset(whole, np.c_[records, numbers]), domain)
+            numbers = np.array([*of_person, *[1] * (len(records) - len(of_person))])
+            whole = Domain((*"abcd", "number"), (*SIZES, 256))
+            own = Weighing("number", ledger.bound)
+            held = Dataset(whole, np.c_[records, own.of_cells(numbers).T])
+            held = WeighedRecords(held, domain, own)
         curator = Curator(held, Books(ledger))
         release = pipeline.run(curator, replace(strategy, engine=MaximumEntropy(sweeps=3)))
         measured = [(m.query, m.answer.tobytes(), m.stddev) for m in release.measurements]

@@ -100,7 +100,7 @@ def test_nothing_but_chosen_dtypes_depends_on_the_table(
     first = observe(synthesizer, chosen_dtypes(table), caplog, capsys, known)
     expected = {
         "id": "int64", "age": "Int16", "income": "float32", "ward": "category", "grade": "int8",
-        "smoker": "boolean", "seen": "datetime64[s, Asia/Tokyo]", "mail": "string",
+        "smoker": "boolean", "seen": "datetime64[ns, Asia/Tokyo]", "mail": "string",
     }  # fmt: skip
     if not declared:  # what is released in place of the grades is text
         del expected["grade"]

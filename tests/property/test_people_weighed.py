@@ -178,7 +178,7 @@ def test_sums_over_a_crowd_do_not_wrap_around(query, times):
     alone = table([("A", 2, "a")], MOST).curator(SCHEMA, books)._dataset
     (one,) = answers([query], alone)
     crowd = Crowd(alone._inner, times)
-    many = WeighedRecords(crowd, alone.domain)
+    many = WeighedRecords(crowd, alone.domain, alone._weighing)
     (before,) = answers([query], many)
     crowd.one_more = 1
     (after,) = answers([query], many)

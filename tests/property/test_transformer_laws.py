@@ -141,9 +141,10 @@ class Word(str, enum.Enum):
 
 ODDITIES = [
     Hostile(), HostileText("a"), HostileNumber(1.5), OfHostileKind(), Word.YES, object(), object,
-    datetime.datetime(2001, 1, 1, tzinfo=HostileZone()), None, pd.NA, pd.NaT, np.datetime64("NaT"),
-    10**400, -(10**400), "9" * 5000, "1e400", Decimal("sNaN"), Decimal("1e999999999"),
-    Decimal("-1e999999999999"), Decimal("1e-999999999"), Fraction(10**400), Fraction(1, 10**400),
+    datetime.datetime(2001, 1, 1, tzinfo=HostileZone()), None, pd.NA, pd.NaT,
+    np.datetime64("NaT", "s"), 10**400, -(10**400), "9" * 5000, "1e400", Decimal("sNaN"),
+    Decimal("1e999999999"), Decimal("-1e999999999999"), Decimal("1e-999999999"), Fraction(10**400),
+    Fraction(1, 10**400),
     [1], {}, set(), (), b"1", 1j, np.complex64(1), np.void(b"1"), np.array(1), np.array([1, 2]),
     np.timedelta64(1, "D"), pd.Timedelta(1), pd.Period("2001"), pd.Interval(0, 1), ...,
     "now", "today", "nan", "inf", "1_0", "0x1", "\ud800", "\x00", "10:30", "2001-02-30",

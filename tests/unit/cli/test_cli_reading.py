@@ -138,7 +138,7 @@ def test_words_that_mean_missing_in_a_workbook_and_in_parquet(tmp_path):
         assert found["age"].isna().tolist() == [False, True, True]
         assert found["ward"].isna().tolist() == [False, True, False]
     table[["ward"]].to_parquet(tmp_path / "table.parquet")
-    with pytest.raises(CommandError, match="--na and missing_codes are for text"):
+    with pytest.raises(CommandError, match="--na is for text, and missing_codes"):
         read_table(tmp_path / "table.parquet", Reading(na=("-",)), facts)
 
 

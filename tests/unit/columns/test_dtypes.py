@@ -37,13 +37,15 @@ NUMBERS = [
                                pa.decimal256(60, 3), pa.decimal128(20, 0))],
 ]  # fmt: skip
 MOMENTS = [
-    *[np.dtype(f"M8[{unit}]") for unit in ("s", "ms")],
-    *[pd.DatetimeTZDtype(unit, zone) for unit in ("s", "ms", "us", "ns")
-      for zone in ("UTC", "Asia/Tokyo", "America/St_Johns")],
+    *[pd.DatetimeTZDtype("ns", zone) for zone in ("UTC", "Asia/Tokyo", "America/St_Johns")],
     *[arrow(pa.timestamp(unit, zone)) for unit in ("s", "ms", "us", "ns")
       for zone in (None, "Europe/Vienna")],
     arrow(pa.date32()), arrow(pa.date64()),
 ]  # fmt: skip
+OF_UNITS = [
+    *[np.dtype(f"M8[{unit}]") for unit in ("s", "ms", "us", "ns")],
+    *[pd.DatetimeTZDtype(unit, "Asia/Tokyo") for unit in ("s", "ms", "us")],
+]
 TEXTS = [
     pd.StringDtype("python"), pd.StringDtype("pyarrow"), arrow(pa.string()),
     arrow(pa.large_string()), arrow(pa.dictionary(pa.int8(), pa.string())),
@@ -88,6 +90,12 @@ def test_no_dtype_that_cells_choose_is_kept(cells):
 @pytest.mark.parametrize("dtype", [*NUMBERS, *MOMENTS, *TRUTHS, *TEXTS[:-2]], ids=str)
 def test_a_dtype_that_no_cell_chooses_is_kept(dtype):
     assert chosen(pd.Series([], dtype=dtype).dtype) == dtype
+
+
+@pytest.mark.parametrize("dtype", OF_UNITS, ids=str)
+def test_no_unit_of_dates_is_kept(dtype):
+    zoned = isinstance(dtype, pd.DatetimeTZDtype)
+    assert chosen(dtype) == (pd.DatetimeTZDtype("ns", "Asia/Tokyo") if zoned else None)
 
 
 def test_keys_of_whole_numbers_are_whole_numbers():
@@ -143,7 +151,7 @@ def test_numbers_that_their_dtype_cannot_hold_are_clipped(dtype):
 
 
 @pytest.mark.parametrize("written_as", [None, "%d.%m.%Y"])
-@pytest.mark.parametrize("dtype", MOMENTS, ids=str)
+@pytest.mark.parametrize("dtype", [*MOMENTS, *OF_UNITS], ids=str)
 def test_dates_come_back_in_their_dtype(dtype, written_as):
     ends = {"range_min": "2020-01-01", "range_max": "2020-12-30"}
     if written_as:

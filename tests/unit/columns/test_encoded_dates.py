@@ -140,7 +140,7 @@ def test_what_is_no_date_is_missing(datetime_format):
     days, called = dates(datetime_format=datetime_format), []
     spy = type("Spy", (), {"year": property(lambda _: called.append(1))})()
     strange = (spy, "soon", "", "now", "today", " Today ", "NaT", "\ud800", 20_050_101, 1.5, True,
-               b"2005-01-01", None, pd.NA, pd.NaT, np.datetime64("NaT"), datetime.time(1),
+               b"2005-01-01", None, pd.NA, pd.NaT, np.datetime64("NaT", "s"), datetime.time(1),
                pd.Timedelta(1))  # fmt: skip
     assert codes(days, *strange) == [32] * len(strange)
     assert called == []

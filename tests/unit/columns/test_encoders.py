@@ -44,8 +44,9 @@ def test_numbers_are_read_from_all_that_are_numbers():
 
 def test_what_is_no_number_is_missing():
     whole = numerical(0, 9, decimal_places=0)
-    strange = ("three", "", b"3", 3 + 0j, [3], None, pd.NA, pd.NaT, float("nan"), "nan", object(),
-               Decimal("NaN"), Decimal("sNaN"), pd.Timedelta(3), np.timedelta64(3))  # fmt: skip
+    strange = ("three", "", b"3", 3 + 0j, [3], None, pd.NA, pd.NaT, float("nan"), "nan",
+               object(), Decimal("NaN"), Decimal("sNaN"), pd.Timedelta(3),
+               np.timedelta64(3, "D"))  # fmt: skip
     assert codes(whole, *strange) == [10] * len(strange)
 
 
@@ -193,7 +194,7 @@ def test_categories_that_were_not_declared_are_missing():
 @pytest.mark.parametrize(
     ("values", "dtype", "with_missing"),
     [
-        (["a", "b"], "object", "object"),
+        (["a", "b"], pd.Series(["a"]).dtype, pd.Series(["a"]).dtype),
         ([1, 2], "int64", "float64"),
         ([1, 2**60], "int64", "Int64"),
         ([0.5, 1.5], "float64", "float64"),

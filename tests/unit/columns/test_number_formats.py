@@ -43,6 +43,8 @@ def test_a_format_writes_its_example(example):
          ["1\u202f234,50\u00a0€", "1\u00a0234,5", "1 234,5 €", "1234,5"], [1234.5] * 4),
         ("1’234.5", ["1'234.5", "1’234.5", "+1234.5"], [1234.5] * 3),
         ("1.234,50 €", ["1.234", 12.25, 7], [1234, 12.25, 7]),
+        ("12 %", ["7%", "100 %", "1234%", 3], [7, 100, 1234, 3]),
+        ("0,50 %", ["7%", "1,25 %", "0,5"], [7, 1.25, 0.5]),
     ],
 )  # fmt: skip
 def test_text_is_read_with_any_usual_sign_and_space(example, cells, numbers):
@@ -59,6 +61,12 @@ def test_text_is_read_with_any_usual_sign_and_space(example, cells, numbers):
 )  # fmt: skip
 def test_text_in_another_format_is_missing(cell):
     assert codes(numerical(0, 9, number_format="$1,234.50", num_bins=3), cell) == [3]
+
+
+@pytest.mark.parametrize("example", ["12 %", "12.5%", "7,50 %", "-3%", "(0.5 %)", "123%"])
+def test_a_percentage_is_an_example_of_its_own_decimal_places(example):
+    written = NumberFormat(example)
+    assert written.write(float(written.plain(example))) == example
 
 
 @pytest.mark.parametrize("dtype", [None, "string"])
