@@ -225,7 +225,7 @@ class Density:
         is_cut &= (self.edges[:-1] < -_ABOUT_ZERO) | (self.edges[1:] > _ABOUT_ZERO)
         if not is_cut.any():
             return None
-        parts = np.where(is_cut, np.maximum(counts / part, MANY), 0.0)
+        parts = np.where(is_cut, counts / part, 0.0)
         return _cut(self.edges, np.minimum(parts, (counts / stddev) ** 2))
 
     def fine_edges(self, most: int, scale: float, stddev: float) -> np.ndarray:
@@ -233,13 +233,17 @@ class Density:
 
         A cell is cut into at most as many parts as the square of the standard deviations that its
         rows will be: a number that all of them share still stands out then. Parts are not finer
-        than ticks of 1 / scale.
+        than ticks of 1 / scale. Where rows begin and end cells are cut into ``MANY`` at least.
         """
         edges, held = self.edges.astype(np.float64), self.rows()
         if scale < math.inf:
             edges = np.ceil(edges * scale) / scale
         widths = np.diff(edges)
-        parts = np.minimum(held * most / max(held.sum(), 1e-300), (held / stddev) ** 2)
+        parts = held * most / max(held.sum(), 1e-300)
+        for end in (held.size - self.backwards().reach, self.reach):
+            beside = slice(max(end - 1, 0), end + 1)
+            parts[beside] = np.maximum(parts[beside], MANY)
+        parts = np.minimum(parts, (held / stddev) ** 2)
         parts = np.minimum(parts, np.rint(widths * scale))
         # The cell about zero stays whole: beside others, numbers so small are as good as zero.
         parts[(edges[:-1] <= 0) & (edges[1:] > 0) & (widths <= 2 * _ABOUT_ZERO)] = 1

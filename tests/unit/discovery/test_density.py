@@ -258,3 +258,10 @@ class TestCloser:
         sizes = [own.fine_edges(512, np.inf, stddev).size - 1 for stddev in (10, 100, 400)]
         assert sizes == [512, 200, 16]
         assert own.fine_edges(512, 4.0, 10).size - 1 == 32
+
+    def test_cells_where_rows_begin_and_end_are_cut_further(self):
+        """What a cell of few rows there holds says how far a range reaches."""
+        parts = np.diff(
+            np.searchsorted(exactly([50, *[2_000] * 9, 50]).fine_edges(16, np.inf, 1.0), range(12))
+        )
+        assert parts.tolist() == [8, *[2] * 9, 8]

@@ -101,12 +101,14 @@ class TestValues:
             found_facts, _ = found(shares, {"sdtype": "numerical", **facts}, epsilon=1.0, seed=seed)
             assert found_facts.get("decimal_places", 9) >= 2
 
-    @pytest.mark.parametrize("seed", range(5))
-    def test_the_tail_of_incomes_is_not_cut_at_a_power_of_two(self, seed):
+    def test_the_tail_of_incomes_is_not_cut_at_a_power_of_two(self):
+        """It is 0.79 of the quantile. Noise moves an end below 0.85 in a sixth of all fits."""
         money = incomes(50_000)
-        facts, _ = found(money, {"sdtype": "numerical"}, epsilon=1.0, seed=seed)
-        # The noise moves the end by some percent; the power of two is at 0.79 of the quantile.
-        assert facts["range_max"] > 0.9 * np.quantile(money, 0.995)
+        ends = [
+            found(money, {"sdtype": "numerical"}, epsilon=1.0, seed=seed)[0]["range_max"]
+            for seed in range(9)
+        ]
+        assert np.median(ends) > 0.85 * np.quantile(money, 0.995)
 
 
 class TestSmallTables:
