@@ -99,12 +99,16 @@ class Fitted:
         """For each column whose range was found, the rows that may lie beyond it."""
         rows = 0.0 if self.release is None else SPREAD * rows_unseen(self.release.ledger)
         stated = self.description.declared.stated
-        ranged = NumberFacts | DateFacts
-        return {
+        found = {
             name: Unseen(rows=rows, below=facts.low is None, above=facts.high is None)
             for name, facts in stated.items()
-            if rows and isinstance(facts, ranged) and facts.lacks_domain
+            if rows and isinstance(facts, NumberFacts | DateFacts) and facts.lacks_domain
         }
+        for each in self.schema.differences:  # of columns in order: none is below 0
+            lost = sum(found[end.name].rows for end in (each.low, each.high) if end.name in found)
+            if lost:
+                found[each.name] = Unseen(rows=lost, below=False, above=True)
+        return found
 
     def warnings(self, ledger: PrivacyLedger) -> tuple[str, ...]:
         """What is worth a look, a sentence each."""

@@ -17,6 +17,8 @@ _MODELS = (
     "knows the model's error"
 )
 
+_REPEAT = "answer(..., bootstrap=50) gives a number an interval, by repetitions of the fit"
+
 
 def on_people(release: Release) -> tuple[str, ...]:
     """A sentence if only some rows of a person were read: intervals are for those. Public."""
@@ -100,7 +102,7 @@ class Answer:
         """
         deviations(kind, level)
         if self.statistic is None:
-            raise ValueError(f"No interval is known: {_MODELS}.")
+            raise ValueError(f"No interval is known: {_MODELS}. {_REPEAT}.")
         return self.statistic.interval(kind, level)
 
     def __repr__(self) -> str:
@@ -118,7 +120,7 @@ class Answer:
             noise = 100 * self.stddev if self.unit in ("share", "points") else self.stddev
             text += f" (standard deviation of the noise: {noise:,.3g})"
         if self.statistic is None:
-            sentences = [text, f"No interval is known: {_MODELS}"]
+            sentences = [text, f"No interval is known: {_MODELS}", _REPEAT]
         else:
             table, population = (
                 _range(self.interval(kind), *how) for kind in ("table", "population")

@@ -123,7 +123,8 @@ def combined(one: Any, other: Any, how: str) -> Any:
     )
     weights = np.array([1.0, -1.0])
     if how == RATIO:
-        weights = np.array([1.0, -statistic.value]) / max(other.estimate, 1e-300)
+        below = other.estimate if other.estimate > 0 else math.nan
+        weights = np.array([1.0, -statistic.value]) / below
     told = (
         "How many rows the two groups share was taken from the model, for the interval of the "
         "population.",
@@ -135,7 +136,7 @@ def combined(one: Any, other: Any, how: str) -> Any:
         one,
         question=f"{one.question} {how} {question}",
         estimate=float(statistic.value),
-        stddev=math.sqrt(max(float(weights @ noise @ weights), 0.0)),
+        stddev=float(np.sqrt(np.maximum(weights @ noise @ weights, 0.0))),
         statistic=statistic,
         notes=tuple(notes),
         unit=unit,

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd import Between, Categorical, Datetime, Numerical, fit_table
+from sdv_privpgd.constraints import Inequality
 
 ROWS = 20_000
 MOST = {"method": "independent+pgm"}
@@ -71,15 +72,16 @@ def test_what_rows_beyond_a_range_that_was_found_could_move_has_no_end_there():
     for answer in (middle, shares, inside):
         assert np.isfinite(answer.interval()).all()
         assert "lie beyond" not in str(answer)
-    both = [fitted.answer(what, of="falls", clipped=True) for what in ("mean", "mean")]
-    assert np.isfinite((both[0] - both[1]).interval()).all()
+    known = inside - fitted.answer("mean", of="falls", clipped=True)
+    assert np.isfinite(known.interval()).all()
+    assert (inside - fitted.answer("mean", of="falls")).interval() == (-np.inf, np.inf)
     with pytest.raises(ValueError, match="takes no clipped=: it is for mean, sum, quantile"):
         fitted.answer("count", clipped=True)
     # What may be missed has been missed: the number that is said bounds it.
     (unseen,) = fitted.fitted.unseen.values()
     assert 100 < unseen.rows < 1_000
 
-    half = fit_table(table, {**found, "falls": Numerical(low=0)}, epsilon=1.0, **MOST)
+    half = fit_table(table, {**found, "falls": Numerical(0)}, epsilon=1.0, **MOST)
     low, high = half.answer("mean", of="falls").interval()
     assert 0 <= low < table["falls"].mean() < high == np.inf
     assert half.answer("quantile", of="falls", q=0.001).interval().low == 0
@@ -104,3 +106,17 @@ def test_dates_without_a_known_end_reach_to_the_calendar_s():
     assert seen.min() < middle.low < middle.high < seen.max()
     clipped = fitted.answer("quantile", of="seen", q=0.999, clipped=True).interval()
     assert clipped.high < pd.Timestamp("2100-01-01")
+
+
+def test_a_difference_of_columns_whose_ranges_were_found_has_no_known_end_above():
+    first = np.random.default_rng(0).integers(0, 300, 2_000)
+    stays = pd.DataFrame({"admitted": first, "left": first + first % 17})
+    fitted = fit_table(
+        stays,
+        {"admitted": Numerical(0, 320, decimal_places=0), "left": Numerical(decimal_places=0)},
+        epsilon=5.0,
+        constraints=[Inequality("admitted", "left")],
+        **MOST,
+    )
+    low, high = fitted.answer("mean", of="left - admitted").interval()
+    assert 0 <= low < (stays["left"] - stays["admitted"]).mean() < high == np.inf

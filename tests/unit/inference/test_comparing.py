@@ -153,6 +153,7 @@ def test_noise_that_hides_a_group_leaves_all_that_is_possible():
         low, high = Combined(seen, hidden, none, "divided by").interval(kind, 0.95)
         assert 0 < low < 1
         assert math.isinf(high)
+    assert math.isnan(Combined(seen, hidden, none, "divided by").value)
     few = Total(-3.0, 16.0, num_rows=1e3, low=0.0), Total(40.0, 16.0, num_rows=1e3, low=0.0)
     low, high = Combined(*few, none, "divided by").interval("table", 0.95)
     assert (low, high) == (0.0, pytest.approx(4.84 / 32.16, rel=0.01))
