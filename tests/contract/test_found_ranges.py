@@ -75,6 +75,9 @@ def test_what_rows_beyond_a_range_that_was_found_could_move_has_no_end_there():
     known = inside - fitted.answer("mean", of="falls", clipped=True)
     assert np.isfinite(known.interval()).all()
     assert (inside - fitted.answer("mean", of="falls")).interval() == (-np.inf, np.inf)
+    of_model = {"of": "falls", "where": {"ward": "A"}, "bootstrap": 2}
+    assert fitted.answer("mean", **of_model).interval() == (-np.inf, np.inf)
+    assert np.isfinite(fitted.answer("mean", **of_model, clipped=True).interval()).all()
     with pytest.raises(ValueError, match="takes no clipped=: it is for mean, sum, quantile"):
         fitted.answer("count", clipped=True)
     # What may be missed has been missed: the number that is said bounds it.

@@ -62,8 +62,11 @@ def test_an_answer_differs_from_itself_by_nothing(questions):
             np.testing.assert_allclose(both.interval(kind), value, atol=0.02)
 
 
-def test_a_ratio_is_the_other_way_round_over_one(questions):
-    one, other = (questions.answer("share", **among(ward)) for ward in "AB")
+@pytest.mark.parametrize("what", ["share", "mean", "sum", "count"])
+def test_a_ratio_is_the_other_way_round_over_one(questions, what):
+    of = {} if what == "count" else {"of": "age"}
+    how = among if what == "share" else lambda ward: {**of, "where": {"ward": ward}}
+    one, other = (questions.answer(what, **how(ward)) for ward in "AB")
     for kind in KINDS:
         low, high = (one / other).interval(kind)
         assert low < (one / other).estimate < high
