@@ -16,6 +16,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.drafting.files import plain_domain, shortly
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.inference.analyses import Concluding
+from sdv_privpgd.inference.asking import Unseen
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.sampling.conditions import check_conditions, require_some
 from sdv_privpgd.sampling.stream import MOVING
@@ -198,7 +199,7 @@ class SampledTable(Concluding, SavedModel):
     def _released(self) -> tuple[Release | None, Schema]:
         return self.fitted.release, self.fitted.schema
 
-    def _unseen(self) -> dict[str, float]:
+    def _unseen(self) -> dict[str, Unseen]:
         return self.fitted.unseen
 
 

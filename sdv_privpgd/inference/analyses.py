@@ -11,6 +11,7 @@ import pandas as pd
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.answers import Answer, TableAnswer
+from sdv_privpgd.inference.asking import Unseen
 from sdv_privpgd.inference.bootstrap import bootstrap, with_bootstrap
 from sdv_privpgd.inference.imputation import imputations
 from sdv_privpgd.inference.questions import Questions
@@ -32,8 +33,8 @@ class Concluding(ABC):
         """The release, ``None`` where no column is modelled, and the columns."""
 
     @abstractmethod
-    def _unseen(self) -> Mapping[str, float]:
-        """For each column whose range was found, how many rows may lie beyond it unseen."""
+    def _unseen(self) -> Mapping[str, Unseen]:
+        """For each column whose range was found, the rows that may lie beyond it."""
 
     @abstractmethod
     def _refits(self) -> Refits:
@@ -62,6 +63,7 @@ class Concluding(ABC):
         where: Mapping[str, Any] | None = None,
         among: Mapping[str, Any] | None = None,
         q: float | None = None,
+        clipped: bool = False,
         bootstrap: int | None = None,
     ) -> Answer: ...
 
@@ -73,6 +75,7 @@ class Concluding(ABC):
         where: Mapping[str, Any] | None = None,
         among: Mapping[str, Any] | None = None,
         q: float | None = None,
+        clipped: bool = False,
         bootstrap: int | None = None,
     ) -> Answer | TableAnswer:
         """An answer about the real table, and how sure it is. Public, and free.
@@ -84,6 +87,9 @@ class Concluding(ABC):
         are three columns whose values are few. ``bootstrap=50`` gives a number of the model's an
         interval, by so many repetitions of the fit.
 
+        ``one - other`` and ``one / other`` are answers as well: their intervals know what the noise
+        and the rows of both have in common.
+
         Args:
             what: ``"count"`` or ``"share"`` of rows; ``"mean"``, ``"sum"`` or ``"quantile"`` of a
                 column's values, missing ones aside; or ``"table"``, the count of each cell.
@@ -94,6 +100,10 @@ class Concluding(ABC):
                 for any part.
             among: The rows that a share is among, in the same way; all of them by default.
             q: The part of the values up to a quantile: 0.5 for the median.
+            clipped: Whether values beyond a range that was found, and not declared, count as its
+                ends. Otherwise what such rows could move, a mean, a sum or an outer quantile, has
+                intervals without an end on that side: infinite, or of dates the first or the last
+                day of the calendar.
             bootstrap: Repetitions for the interval of an answer that is the model's. Others keep
                 their exact intervals.
 
@@ -105,7 +115,7 @@ class Concluding(ABC):
         Raises:
             ValueError: For what cannot be asked, unknown columns and values outside the domain.
         """
-        how = {"of": of, "where": where, "among": among, "q": q}
+        how = {"of": of, "where": where, "among": among, "q": q, "clipped": clipped}
         questions = self._asked()
         answer = questions.answer(what, **how)  # pyright: ignore[reportArgumentType]
         if bootstrap is None:
