@@ -290,7 +290,7 @@ class Scaled:
         ]
         if len(kept) < 2:
             raise ValueError(
-                f"Too few rows have {', '.join(names)} to say anything of "
+                f"Too few rows are known to have {', '.join(names)}, so nothing can be said of "
                 f"{', '.join(map(repr, self.design.columns[1:]))}. Regress on other columns, or "
                 "declare fewer values."
             )
@@ -302,9 +302,9 @@ class Scaled:
         design = replace(self.design, terms=left)
         lost = [repr(name) for name in self.design.columns if name not in design.columns]
         note = (
-            f"Too few rows have {', '.join(names)} to compare them: they count with the reference"
+            f"With the reference count, as too few rows are known to have them: {', '.join(names)}."
         )
-        note += f", and nothing is said of {', '.join(lost)}." if lost else "."
+        note += f" Nothing is said of {', '.join(lost)}." if lost else ""
         own = replace(design, notes=(note, *design.notes)) if names else design
         return Scaled(own, self.back[np.ix_(kept, kept)], self.shift[kept])
 

@@ -23,7 +23,6 @@ from sdv_privpgd.inference.linear import LinearEstimate, Product
 from sdv_privpgd.inference.moments import (
     NUMBERS,
     RIDGE,
-    Alike,
     Moments,
     moments,
     require_distinct,
@@ -42,7 +41,7 @@ def logistic(
     """Coefficients, their covariance by sampling and by noise, and the moments.
 
     Raises:
-        Alike: Where terms follow from others, or decide the outcome.
+        Alike: For a category that follows from other terms, or decides the outcome.
         ValueError: For too many features.
     """
     features = _features(design)
@@ -56,12 +55,12 @@ def logistic(
     found = moments(estimate, model, design, [*crossed, *features])
     names = [name for name in design.columns if name != design.outcome.column]
     most = NUMBERS // max(len(features), 1)
-    rows, shares, _ = distinct_rows(design, model, names, most, whole=True)
+    rows, shares = distinct_rows(design, model, names, most)
     x = values_in(rows, model, [term.product for term in design.terms])
     f = values_in(rows, model, features)
     ridge = RIDGE * found.num_rows * found.covariance[size:, size:]
     shares = _tilted(shares, f, found.values[size:], ridge)
-    coefficients = _solved(shares, x, found.values[:size])
+    coefficients = _solved(design, shares, x, found.values[:size])
     chances = expit(x @ coefficients)
     h = x * chances[:, None]
     centered = f - shares @ f
@@ -141,7 +140,7 @@ def _tilted(shares: np.ndarray, f: np.ndarray, means: np.ndarray, ridge: np.ndar
     return own
 
 
-def _solved(shares: np.ndarray, x: np.ndarray, means: np.ndarray) -> np.ndarray:
+def _solved(design: Design, shares: np.ndarray, x: np.ndarray, means: np.ndarray) -> np.ndarray:
     """The coefficients whose score is 0: the concave log-likelihood's maximum, by Newton."""
     beta = np.zeros(x.shape[1])
 
@@ -149,18 +148,18 @@ def _solved(shares: np.ndarray, x: np.ndarray, means: np.ndarray) -> np.ndarray:
         return float(beta @ means - shares @ np.logaddexp(0, x @ beta))
 
     now = value(beta)
-    for _ in range(_STEPS):
+    rise, number = np.inf, 0
+    while rise >= 1e-14:
         chances = expit(x @ beta)
         gradient = means - (shares * chances) @ x
         information = (x * (shares * chances * (1 - chances))[:, None]).T @ x
-        require_distinct(information, 1e-10)
+        # Coefficients that still grow after so many steps have no end.
+        require_distinct(design, information, least=1e-10 if number < _STEPS else np.inf)
         step = np.linalg.solve(information, gradient)
         rise = float(gradient @ step)
-        if rise < 1e-14:
-            return beta
         length = 1.0
         while length > 1e-6 and value(beta + length * step) < now + 1e-4 * length * rise:
             length /= 2
         beta = beta + length * step
-        now = value(beta)
-    raise Alike(information)
+        now, number = value(beta), number + 1
+    return beta

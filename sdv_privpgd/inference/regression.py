@@ -135,7 +135,7 @@ def regression(
             coefficients, sampling, noise, found = solve(ready.design, estimate, release.model)
             break
         except Alike as alike:
-            ready = ready.without([alike.weakest(ready.design)])
+            ready = ready.without(alike.args)
     design = ready.design
     index = pd.Index([term.name for term in design.terms], name="term")
     back = ready.back
@@ -172,15 +172,22 @@ def _linear(
     square = np.zeros((size, size))
     square[rows, columns] = square[columns, rows] = found.values
     gram, cross = square[:-1, :-1], square[:-1, -1]
-    require_distinct(gram)
+    rest = np.where(rows == columns, 1.0, 2.0) * (columns < size - 1)
+
+    def variance(direction: np.ndarray) -> float:
+        both = np.append(direction, 0.0)
+        weights = rest * both[rows] * both[columns]
+        return float(weights @ found.covariance @ weights)
+
+    require_distinct(design, gram, variance)
     inverse = np.linalg.inv(gram)
     coefficients = inverse @ cross
     contrast = np.append(-coefficients, 1.0)
     residual = float(contrast @ square @ contrast)
     if residual <= 0:
         raise ValueError(
-            "The noise of the tables is larger than what the terms leave of the outcome, so there "
-            "is no standard error. Regress on fewer columns, or spend more."
+            f"The terms leave less of {design.outcome.name!r} than the noise of the tables, so "
+            "there is no standard error. Regress on fewer columns, or spend more."
         )
     # d(beta) = gram^-1 (d cross - d gram beta): a linear function of the moments.
     change = np.zeros((size - 1, len(rows)))

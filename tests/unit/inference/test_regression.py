@@ -152,7 +152,9 @@ def test_values_that_are_missing_by_chance_do_no_harm(kind):
         (("pay", []), "must name columns"),
         (("pay", ["pay"]), "none of them the outcome"),
         (("nobody", ["age"]), "choose from"),
-        (("pay", ["seen"]), "dates"),
+        (("pay", [("age", "age")]), "pairs of two columns"),
+        (("pay", [("age", "ward"), ("ward", "age")]), "pairs of two columns"),
+        (("pay", [("age", "ward")]), "do not determine age x ward x pay"),
         (("ward", ["age"]), "say which of its values"),
         (("pay", ["age"], "logistic"), "say which of its values"),
         (("pay", ["age"], "probit"), "kind must be"),
@@ -183,11 +185,11 @@ def test_a_value_that_noise_hides_counts_with_the_reference():
     codes[:, 1] = codes[:, 1] % 2  # nobody is in ward C
     found = regression(questions(codes, stddev=5.0), "ill", ["ward"])
     assert found.coefficients.index.tolist() == ["intercept", "ward = B"]
-    assert "Noise hides whether rows have ward = C" in str(found)
+    assert "Too few rows have ward = C to compare them: they count with the reference." in str(found)
 
 
 def test_noise_that_hides_a_column_is_named():
-    with pytest.raises(ValueError, match="hides whether any rows have ward = "):
+    with pytest.raises(ValueError, match="Too few rows have ward = B, ward = C to say anything of 'ward'"):
         regression(questions(drawn(300), stddev=400.0), "ill", ["ward"])
 
 
