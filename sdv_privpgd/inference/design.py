@@ -301,10 +301,8 @@ class Scaled:
         )
         design = replace(self.design, terms=left)
         lost = [repr(name) for name in self.design.columns if name not in design.columns]
-        note = (
-            f"With the reference count, as too few rows are known to have them: {', '.join(names)}."
-        )
-        note += f" Nothing is said of {', '.join(lost)}." if lost else ""
+        note = "With the reference count, as too few rows are known to have them: "
+        note += ", ".join(names) + (f". Nothing is said of {', '.join(lost)}." if lost else ".")
         own = replace(design, notes=(note, *design.notes)) if names else design
         return Scaled(own, self.back[np.ix_(kept, kept)], self.shift[kept])
 
@@ -367,9 +365,9 @@ FEWEST_ROWS = 20_000
 
 
 def distinct_rows(
-    design: Design, model: Model, names: Sequence[str], most: int | None = None, *, whole: bool
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Distinct codes of a model's rows, their shares, and the number of rows they stand for.
+    design: Design, model: Model, names: Sequence[str], most: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct codes of a model's rows that miss none of the design's columns, and their shares.
 
     Args:
         design: Says which codes are values.
@@ -377,7 +375,6 @@ def distinct_rows(
         names: The columns; the codes of all others are 0.
         most: The most rows that are drawn, where whole decks of particles are more; no limit by
             default.
-        whole: Whether to leave out rows in which some value of the design's columns is missing.
 
     Raises:
         ValueError: If no row has values in all of the columns.
@@ -385,16 +382,15 @@ def distinct_rows(
     number = -(-FEWEST_ROWS // model.block) * model.block  # whole decks: each particle as often
     number = number if most is None else min(number, max(most, FEWEST_ROWS))
     codes = model.sample(number, 0)
-    if whole:
-        every = zip(design.columns, model.domain.axes(design.columns), strict=True)
-        codes = codes[np.all([design.valued[name][codes[:, axis]] > 0 for name, axis in every], 0)]
+    every = zip(design.columns, model.domain.axes(design.columns), strict=True)
+    codes = codes[np.all([design.valued[name][codes[:, axis]] > 0 for name, axis in every], 0)]
     if not len(codes):
         raise ValueError("No row of the model has values in all of these columns.")
     axes = model.domain.axes(names)
     others = np.zeros_like(codes)
     others[:, axes] = codes[:, axes]
     distinct, counts = np.unique(others, axis=0, return_counts=True)
-    return distinct, counts / counts.sum(), min(number, model.block)
+    return distinct, counts / counts.sum()
 
 
 def values_in(rows: np.ndarray, model: Model, products: Sequence[Product]) -> np.ndarray:

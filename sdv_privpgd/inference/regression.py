@@ -204,7 +204,7 @@ def _linear(
 
 def _spread(design: Design, model: Model, coefficients: np.ndarray) -> np.ndarray:
     """The mean of x x' over the model's rows, each weighed by its squared error's share."""
-    rows, shares, _ = distinct_rows(design, model, design.columns, whole=True)
+    rows, shares = distinct_rows(design, model, design.columns)
     x = values_in(rows, model, [term.product for term in design.terms])
     (y,) = values_in(rows, model, [design.outcome.product]).T
     squares = (y - x @ coefficients) ** 2
