@@ -10,7 +10,8 @@ are as many of them as parameters. So the best theta matches them, and its covar
 where the second form is for natural parameters of an exponential family (Bernstein & Sheldon 2019
 do the linear case with a prior). Intervals are Wald's.
 
-The coefficients of a linear regression need no more than that. How much of their error is sampling
+The coefficients of a linear regression need no more than that, but for missing values
+(``moments.py``). How much of their error is sampling
 depends on whether errors are larger for some rows than for others (White 1980), which involves the
 products of four columns. How the size of errors goes with the terms is taken from the fitted
 model's rows, the size itself from the tables. A logistic regression is in ``logistic.py``.

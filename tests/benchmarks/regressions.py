@@ -9,8 +9,9 @@ model; ``entropy`` is a joint table of all columns, which is quicker.
 ``x``, ``g = D`` and ``z`` are the parts of 95 % intervals that hold the true coefficients, ``+-``
 is the standard error of such a part where 95 of 100 do. ``bias`` is the mean error of x, ``width``
 the mean width of its interval, ``refused`` the part of fits without an answer. Two arms must fail:
-``each its own`` takes each mean over the rows that have its own columns, and ``sampling`` forgets
-the noise. Not private.
+``each its own``, which takes each mean over the rows that have its own columns, for the group where
+some are missing; and ``sampling``, which forgets the noise, where that is much of the variance, as
+of a linear regression. Not private.
 """
 
 from dataclasses import replace
