@@ -48,6 +48,11 @@ class Term:
         """Whether it is 1 for some rows and 0 for all others."""
         return all(set(np.unique(own)) <= {0.0, 1.0} for own in self.product.values())
 
+    @property
+    def is_compared(self) -> bool:
+        """Whether it can be left out: a category that then counts with others, an interaction."""
+        return bool(self.parts or (self.product and self.is_category))
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Design:
@@ -267,7 +272,7 @@ class Scaled:
     """A design whose numbers have about mean 0 and variance 1, so that missing ones count as mean.
 
     Attributes:
-        design: The design, in terms that are scaled, and without those that noise hides.
+        design: The design, in terms that are scaled.
         back: The matrix that takes its coefficients to those of the terms as they were.
         shift: What that adds to them: the outcome's mean to the intercept.
     """
@@ -307,13 +312,10 @@ class Scaled:
         return Scaled(own, self.back[np.ix_(kept, kept)], self.shift[kept])
 
 
-def scaled(design: Design, estimate: LinearEstimate, kind: str) -> Scaled:
+def scaled(design: Design, estimate: LinearEstimate, kind: str) -> tuple[Scaled, list[str]]:
     """The design with its numbers scaled by their noisy means and variances.
 
-    Values of a category that hold no more rows than noise might count with the reference.
-
-    Raises:
-        ValueError: If all values of all columns do.
+    And the names of categories that hold no more rows than noise might.
     """
     # A value of a category is compared if its rows are this many standard deviations of the noise.
     noises = 3.0
@@ -345,8 +347,7 @@ def scaled(design: Design, estimate: LinearEstimate, kind: str) -> Scaled:
     if kind == "linear":
         target, shift[0], spread = _scaled(target, design, estimate)
         back *= spread
-    found = Scaled(replace(design, outcome=target, terms=tuple(terms)), back, shift)
-    return found.without(weak)
+    return Scaled(replace(design, outcome=target, terms=tuple(terms)), back, shift), weak
 
 
 def _scaled(term: Term, design: Design, estimate: LinearEstimate) -> tuple[Term, float, float]:

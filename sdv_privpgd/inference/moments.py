@@ -270,9 +270,9 @@ def require_distinct(
     if values[0] >= max(least, known):
         return
     terms = design.terms
-    category = [bool(term.parts or (term.product and term.is_category)) for term in terms]
-    if (loads * category).max() > alike:
-        raise Alike(terms[int((loads * category).argmax())].name)
+    compared = loads * [term.is_compared for term in terms]
+    if compared.max() > alike:
+        raise Alike(terms[int(compared.argmax())].name)
     if values[0] < least:
         named = [term.name for term, load in zip(terms, loads, strict=True) if load > alike]
         raise ValueError(

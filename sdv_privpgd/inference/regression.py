@@ -11,10 +11,10 @@ where the second form is for natural parameters of an exponential family (Bernst
 do the linear case with a prior). Intervals are Wald's.
 
 The coefficients of a linear regression need no more than that, but for missing values
-(``moments.py``). How much of their error is sampling
-depends on whether errors are larger for some rows than for others (White 1980), which involves the
-products of four columns. How the size of errors goes with the terms is taken from the fitted
-model's rows, the size itself from the tables. A logistic regression is in ``logistic.py``.
+(``moments.py``). How much of their error is sampling depends on whether errors are larger for some
+rows than for others (White 1980), which involves the products of four columns. How the size of
+errors goes with the terms is taken from the fitted model's rows, the size itself from the tables. A
+logistic regression is in ``logistic.py``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -130,13 +130,15 @@ def regression(
     design = design_of(
         columns, outcome, on, kind, held=release.held, event=event, reference=reference
     )
-    ready, solve = scaled(design, estimate, kind), _linear if kind == "linear" else logistic
+    full, weak = scaled(design, estimate, kind)
+    solve = _linear if kind == "linear" else logistic
     while True:
+        ready = full.without(weak)
         try:
             coefficients, sampling, noise, found = solve(ready.design, estimate, release.model)
             break
         except Alike as alike:
-            ready = ready.without(alike.args)
+            weak += alike.args
     design = ready.design
     index = pd.Index([term.name for term in design.terms], name="term")
     back = ready.back
@@ -185,11 +187,6 @@ def _linear(
     coefficients = inverse @ cross
     contrast = np.append(-coefficients, 1.0)
     residual = float(contrast @ square @ contrast)
-    if residual <= 0:
-        raise ValueError(
-            f"The terms leave less of {design.outcome.name!r} than the noise of the tables, so "
-            "there is no standard error. Regress on fewer columns, or spend more."
-        )
     # d(beta) = gram^-1 (d cross - d gram beta): a linear function of the moments.
     change = np.zeros((size - 1, len(rows)))
     for place, (row, column) in enumerate(zip(rows, columns, strict=True)):
@@ -199,6 +196,14 @@ def _linear(
             change[column, place] += contrast[row]
     change = inverse @ change
     noise = change @ found.covariance @ change.T
+    if residual <= 0:  # least is known of the category whose coefficient is the noisiest
+        own = np.diagonal(noise) * [term.is_compared for term in design.terms]
+        if own.any():
+            raise Alike(design.terms[int(own.argmax())].name)
+        raise ValueError(
+            f"The terms leave less of {design.outcome.name!r} than the noise of the tables, so "
+            "there is no standard error. Regress on fewer columns, or spend more."
+        )
     spread = residual * inverse @ _spread(design, model, coefficients) @ inverse
     return coefficients, found.sampling(change, spread), noise, found
 
