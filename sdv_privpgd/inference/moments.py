@@ -4,14 +4,15 @@ A regression is of the rows that have its outcome and all of its predictors. It 
 where, among rows with the same predictors, the outcome is missing by chance: it may be missing more
 often in one group than in another. So all means are over these same rows. What two columns have
 together, and where one has a value and the other none, their table tells. What more columns have
-together a table of them tells, if one was measured. If not, it is the fitted model's, moved by what
-the tables say:
+together a table of them tells, if one was measured. If not, it is that of the fitted model's rows,
+in which values are missing anew by what each other column says of that, moved by what tables say:
 
 Let h be a product among rows that have all values, and f all that the tables know of it, such as
-the same product among all rows. With K = cov(h, f) (cov(f) + ridge)^-1, from the model's rows, the
-estimate is E[h] in the model + K (f in the tables - E[f] in the model). The noise of f goes through
-K, and so does sampling: the estimate sees K f of a row, and not h. The mean of the rest, h - K f,
-is the model's, and as uncertain as that of a sample of as many rows as the model has.
+the same product among all rows. With K = cov(h, f) (cov(f) + ridge)^-1, from these rows, the
+estimate is E[h] in them + K (f in the tables - E[f] in them). The noise of f goes through K, and so
+does sampling: the estimate sees K f of a row, and not h. The mean of the rest, h - K f, is that of
+these rows, and as uncertain as that of a sample of as many. What no table and no sum over columns
+tells, such as values that are missing for one pair of values alone, no interval covers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -311,8 +312,9 @@ def on_missing(estimate: LinearEstimate, design: Design, found: Moments) -> list
             notes.append(f"That {name!r} is missing shows no dependence on {' and '.join(alike)}.")
     if len(found.own):
         notes.append(
-            "What more than two columns have together was not measured. It is the fitted model's, "
-            "and standard errors count its rows as a sample."
+            "What more than two columns have together in these rows was not measured. It is from "
+            "the fitted model's rows and what each column by itself says of missing values, and "
+            "standard errors count these rows as a sample."
         )
     return notes
 
