@@ -234,7 +234,7 @@ class Concluding(ABC):
     def regression(
         self,
         outcome: str,
-        on: str | Sequence[str],
+        on: str | Sequence[str | tuple[str, str]],
         *,
         kind: str = "linear",
         event: Any = None,
@@ -245,18 +245,26 @@ class Concluding(ABC):
         It is computed from the noisy tables of pairs and not from synthetic rows, so noise does not
         shrink it, and its standard errors know both sampling and noise. A linear one takes from
         the model only for which rows errors are larger, so that its standard errors are robust to
-        that. A logistic one (main effects) takes from it what three or more covariates have
-        together.
+        that. A logistic one takes from it what three or more covariates have together.
+
+        It is a regression of the rows that have all values, which holds for all rows where the
+        outcome is missing by chance among rows with the same predictors. If pairs do not tell what
+        predictors have together in these rows, and no triple was measured, the notes say so. They
+        also say on which columns it depends that values are missing.
 
         Args:
             outcome: A column of numbers or booleans, or any with an ``event``.
-            on: The columns that predict: numbers, taken by the mean of their cells, and
-                categories, of which each value is compared with one. Ordered categories that are
-                numbers are taken as these, unless ``reference`` names them. Not dates.
+            on: The columns that predict: numbers, taken by the mean of their cells, dates in
+                days, and categories, of which each value is compared with one. Ordered categories
+                that are numbers are taken as these, unless ``reference`` names them. A pair of
+                columns stands for both and their interaction, whose table with the outcome must
+                have been measured. Values that too few rows are known to have count with the
+                reference, and the notes name them.
             kind: ``"linear"`` or ``"logistic"``.
             event: The values of the outcome that count as 1, as a condition: a value, a list of
                 values or a ``Between``. The others are 0.
-            reference: By category the value that others are compared with; the first by default.
+            reference: By category the value that others are compared with; by default the first
+                that is known to hold rows.
 
         Returns:
             A ``Regression``: ``coefficients``, ``stddev``, ``covariance``, ``interval(level)``,
