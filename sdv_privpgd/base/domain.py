@@ -155,9 +155,9 @@ class Grouping(FieldsAlone):
 
     def require(self, domain: Domain) -> None:
         """Raises ``ValueError`` unless each attribute has a group for each code of the domain."""
-        sizes = domain.shape(self.attributes)
-        if sizes == self._lengths:
+        if (domain.attributes, domain.sizes) == (self.attributes, self._lengths):
             return
+        sizes = domain.shape(self.attributes)
         for attribute, size, groups in zip(self.attributes, sizes, self.groups, strict=True):
             if len(groups) != size:
                 raise ValueError(

@@ -112,10 +112,9 @@ def _in_order(
 ) -> tuple[Clique, NoisyTable]:
     """The answer about a clique, with its attributes in the domain's order."""
     axes = domain.axes(clique)
-    ordered = tuple(domain.attributes[axis] for axis in sorted(axes))
     order = sorted(range(len(axes)), key=axes.__getitem__)
     counts = measurement.answer.transpose(order).astype(np.float64)
-    return ordered, NoisyTable(counts, measurement.stddev**2)
+    return tuple([clique[place] for place in order]), NoisyTable(counts, measurement.stddev**2)
 
 
 def margin_estimates(noisy: Mapping[Clique, NoisyTable], degree: int) -> dict[Clique, NoisyTable]:
@@ -164,19 +163,19 @@ def estimate_total(domain: Domain, measurements: Sequence[Measurement]) -> Total
 
 def _fresh_total(domain: Domain, measurements: Sequence[Measurement]) -> Total:
     estimates = [
-        NoisyTable(measurement.answer.astype(np.float64), measurement.stddev**2)
+        NoisyTable(measurement.answer[0].astype(np.float64), measurement.stddev**2)
         for measurement in measurements
         if isinstance(measurement.query, CountQuery)
     ]
     measured = [noisy_tables(domain, measurements), *grouped_tables(domain, measurements).values()]
     estimates += [
-        NoisyTable(table.counts.sum(keepdims=True).reshape(1), table.variance * table.counts.size)
+        NoisyTable(table.counts.sum(), table.variance * table.counts.size)
         for tables in measured
         for table in tables.values()
     ]
     estimates += [  # each record is in one cell of such a table
         NoisyTable(
-            measurement.answer.astype(np.float64).sum().reshape(1),
+            measurement.answer.astype(np.float64).sum(),
             measurement.stddev**2 * measurement.answer.size,
         )
         for measurement in measurements
@@ -185,7 +184,7 @@ def _fresh_total(domain: Domain, measurements: Sequence[Measurement]) -> Total:
     if not estimates:
         raise ValueError("The number of rows cannot be estimated: no count and no table measured.")
     best = averaged(estimates)
-    return Total(max(float(best.counts[0]), 1.0), float(np.sqrt(best.variance)))
+    return Total(max(float(best.counts), 1.0), float(np.sqrt(best.variance)))
 
 
 def own_variance(measurement: Measurement) -> float:
