@@ -97,8 +97,8 @@ class CompiledProjection(CertifiedSolver):
         return CertifiedProjection(torch.from_numpy(weights), distance, lower_bound)
 
 
-# These are loops rather than numpy's functions, memory is handed in, and each argument has one type:
-# anything else costs seconds of compiling on every new machine.
+# These are loops rather than numpy's functions, memory is handed in, and each argument has one
+# type: anything else costs seconds of compiling on every new machine.
 @njit()
 @no_type_check
 def improve(
