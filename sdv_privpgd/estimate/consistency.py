@@ -9,6 +9,7 @@ the marginals. Everything here is post-processing of noisy answers: public and f
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -52,7 +53,11 @@ class ConsistentTables:
 
     def support(self, clique: Clique) -> tuple[np.ndarray, ...]:
         """The codes with support of each attribute of a clique, ascending."""
-        return tuple(np.flatnonzero(self.one_way[attribute]) for attribute in clique)
+        return tuple([self._supports[attribute] for attribute in clique])
+
+    @cached_property
+    def _supports(self) -> dict[str, np.ndarray]:
+        return {attribute: np.flatnonzero(counts) for attribute, counts in self.one_way.items()}
 
 
 def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> ConsistentTables:
@@ -67,13 +72,14 @@ def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> Co
     }
     tables = {}
     kept: dict[Clique, NoisyTable] = {}
+    support = {attribute: np.flatnonzero(counts) for attribute, counts in one_way.items()}
     for clique, table in noisy.items():
-        codes = [np.flatnonzero(one_way[attribute]) for attribute in clique]
+        codes = [support[attribute] for attribute in clique]
         kept[clique] = NoisyTable(table.counts[np.ix_(*codes)], table.variance)
     agreed = reconciled(kept, {a: values[values > 0] for a, values in one_way.items()}, total)
     for clique, counts in agreed.items():
         tables[clique] = np.zeros(domain.shape(clique))
-        codes = [np.flatnonzero(one_way[attribute]) for attribute in clique]
+        codes = [support[attribute] for attribute in clique]
         tables[clique][np.ix_(*codes)] = counts
     return ConsistentTables(
         total=total,
