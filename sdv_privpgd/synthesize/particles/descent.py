@@ -137,6 +137,7 @@ class ParticleGradientDescent(Engine):
         "Donhauser, K., Abad, J., Hulkund, N. & Yang, F. (2024). Privacy-preserving data release "
         "leveraging optimal transport and particle gradient descent. arXiv:2401.17823."
     )
+    takes_prior = True
     quick = {"num_particles": 300, "epochs": 2}  # noqa: RUF012
 
     def __post_init__(self) -> None:
