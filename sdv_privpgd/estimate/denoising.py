@@ -32,8 +32,8 @@ from sdv_privpgd.estimate.consistency import ConsistentTables
 from sdv_privpgd.estimate.effects import (
     ClearContrasts,
     contrast_bases,
-    group_sums_of,
     expected,
+    group_sums_of,
     residuals_of,
     unseen_residuals,
 )

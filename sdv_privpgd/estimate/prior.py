@@ -105,7 +105,9 @@ class WeightedRows:
         margins = (table.sum(axis=_others(axis, table.ndim)) for axis in range(table.ndim))
         apart = np.ones(())
         for margin in margins:
-            even = (margin + 1 / (margin.size * self.effective_rows)) / (1 + 1 / self.effective_rows)
+            even = (margin + 1 / (margin.size * self.effective_rows)) / (
+                1 + 1 / self.effective_rows
+            )
             apart = np.multiply.outer(apart, even)
         more = 1 / (1 + self.effective_rows)
         return (1 - more) * table + more * apart
@@ -206,9 +208,7 @@ def towards(
     expected = {
         clique: raked(prior.shares(clique), [one_way[name] for name in clique]) for clique in pairs
     }
-    return replace(
-        tables, one_way=one_way, tables=found, expected=expected, start=prior.shares
-    )
+    return replace(tables, one_way=one_way, tables=found, expected=expected, start=prior.shares)
 
 
 def use_of(rows: PublicRows, prior: WeightedRows | None, tables: ConsistentTables) -> PriorUse:
@@ -270,9 +270,7 @@ def _one_way(
         np.array([max(int(part.sum()) - 1, 1) for _, part, *_ in effects]),
     )
     found = {
-        name: total * _table(prior.rows, prior.weights, (name,))
-        if (name,) in measured
-        else counts
+        name: total * _table(prior.rows, prior.weights, (name,)) if (name,) in measured else counts
         for name, counts in tables.one_way.items()
     }
     for (name, part, apart, _), share in zip(effects, kept, strict=True):

@@ -1,27 +1,32 @@
 """Public rows that a fit leans on: what ``prior=`` takes, and what follows from it. Public."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.arguments import check_positive
-from sdv_privpgd.columns.facts import ColumnFacts
+from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, TruthFacts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.limits import Constraints
 from sdv_privpgd.estimate.prior import MOST_ROWS, PublicRows
+from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
 from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.settings import People, Settings
 from sdv_privpgd.methods.method import MatchError
 from sdv_privpgd.privacy.boundary import PrivateTable
-
-if TYPE_CHECKING:
-    from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.privacy.queries import Adjacency
 
 NO_NOISE = 1e4
 """The epsilon at which the columns of public rows are looked into: as if there were no noise."""
+
+
+HALF_A_ROW = 0.5
+"""What each cell has beside its public rows: none is taken to be empty (Krichevsky & Trofimov)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,9 +150,7 @@ class PublicTable:
         }
         lacking = {name for name in columns if name not in self.frame}
         lacking |= {
-            each.name
-            for each in schema.differences
-            if {each.low.name, each.high.name} & lacking
+            each.name for each in schema.differences if {each.low.name, each.high.name} & lacking
         }
         return PublicRows(
             domain=schema.domain(),
@@ -158,7 +161,7 @@ class PublicTable:
 
 
 def leaning(
-    settings: "Settings", description: Description, prior: Any, num_rows: int | None
+    settings: Settings, description: Description, prior: Any, num_rows: int | None
 ) -> Description:
     """Returns the description of a table whose fit leans on public rows.
 
@@ -169,12 +172,6 @@ def leaning(
         MatchError: For a method whose engine cannot use a prior.
         ValueError: For rows that are no prior, and columns of other types in it.
     """
-    # Here, because a fit leans on what this returns.
-    from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
-    from sdv_privpgd.fitting.fit import Fit
-    from sdv_privpgd.fitting.settings import People
-    from sdv_privpgd.privacy.queries import Adjacency
-
     if not settings.method.takes_prior:
         raise MatchError(
             f"prior= needs the engine 'particles', and {type(settings.method).__name__} has "
@@ -212,10 +209,23 @@ def leaning(
     if description.num_bins is None:
         found = with_codes(found, own.stated, number)
     facts = {
-        name: each.and_found(found[name]) if name in found else each
+        name: _taken(each, found[name]) if name in found else each
         for name, each in description.facts.items()
     }
     return replace(description, facts=facts, public=public)
+
+
+def _taken(stated: ColumnFacts, found: ColumnFacts) -> ColumnFacts:
+    """What is stated of a column, and for the rest what was found of public rows.
+
+    The private ones may have missing cells, and values where no public row has one.
+    """
+    facts: Any = stated.and_found(found)
+    if stated.nullable is None and not isinstance(facts, TruthFacts):
+        facts = replace(facts, nullable=True)
+    if isinstance(facts, CategoryFacts) or facts.frequencies is None:
+        return facts
+    return replace(facts, frequencies=tuple(count + HALF_A_ROW for count in facts.frequencies))
 
 
 def _listed(prior: Any) -> list:

@@ -242,9 +242,7 @@ class ParticleGradientDescent(Engine):
         if self.prior is not None and self.targets == "denoised":
             prior = weighted(domain, measurements, self.prior, seed=self.seed, progress=progress)
         # The signed measures, and line 1: their projections to probability measures.
-        agreed, goals = goals_of(
-            domain, measurements, self.targets, self.possible, progress, prior
-        )
+        agreed, goals = goals_of(domain, measurements, self.targets, self.possible, progress, prior)
         use = None if self.prior is None else use_of(self.prior, prior, agreed)
         weights = back_end.projection.project_all(
             [SignedTable(goal.centers, goal.values) for goal in goals], generator, progress
