@@ -7,9 +7,9 @@ go together where noise hides it. Their weights w minimize
 
 which is solved by its dual: one number for each noisy cell, by L-BFGS. The larger kappa is, the
 more the rows are trusted. How far that should go, and whether at all, is decided by noisy answers
-alone. Each is split into two whose noise is independent (Gaussian data thinning; Neufeld et al.
-2024): one part is fitted with each kappa, and without the rows, and what comes nearest to the
-other part wins. A prior that is far from the table so costs little, and is then left out.
+alone. Each is split into two whose noise is independent (Oliveira, Lei & Tibshirani 2024): one part
+is fitted with each kappa, and without the rows, and what comes nearest to the other part wins. A
+prior that is far from the table so costs little: it is left out where that is clearly nearer.
 
 Everything here is post-processing of noisy answers and of public rows: public and free.
 """
@@ -164,19 +164,17 @@ def weighted(
     agreed = consistent_tables(domain, measurements)
     rows = rows.cut(min(MOST_ROWS, max(_MOST_MEMBERS // len(noisy), 1)), seed)
     rows = rows.completed(agreed.one_way, seed)
-    fitted, held = _thinned(measurements, seed)
-    plain = denoised(consistent_tables(domain, fitted))
     dual = _Dual.of(rows, list(noisy))
-    found: list[tuple[float, np.ndarray]] = []
-    for trust, weights in dual.path(noisy_tables(domain, fitted), agreed.total, progress):
-        found.append((trust, dual.tables(weights)))
-    candidates = [dual.flat(plain.tables) / plain.total, *(table for _, table in found)]
-    errors = _errors(candidates, dual, noisy_tables(domain, held), agreed.total)
-    best = int(np.argmin(errors))
-    if best == 0:
+    splits = min(max(_CELLS_SPLIT // dual.member.shape[1], 1), _MOST_SPLITS)
+    found = [
+        _errors_of(dual, measurements, agreed.total, split, splits, progress)
+        for split in range(splits)
+    ]
+    errors, apart = (np.mean(each, axis=0) for each in zip(*found, strict=True))
+    best = int(np.argmin(errors[1:]))
+    if errors[0] < errors[1 + best] - math.sqrt(apart[best]):
         return None
-    chosen = found[best - 1][0]
-    *_, (trust, weights) = dual.path(noisy, agreed.total, silent, last=chosen)
+    *_, (trust, weights) = dual.path(noisy, agreed.total, silent, last=TRUSTS[best])
     return WeightedRows(rows=rows, weights=weights, trust=trust)
 
 
@@ -367,26 +365,52 @@ class _Dual:
         return weights_of(told)[0], told
 
 
-def _errors(
-    candidates: Sequence[np.ndarray], dual: _Dual, held: Mapping[Clique, NoisyTable], total: float
-) -> list[float]:
-    """How far each candidate is from answers that it has not seen, but for a constant.
+def _errors_of(
+    dual: _Dual,
+    measurements: Sequence[Measurement],
+    total: float,
+    seed: int,
+    splits: int,
+    progress: Progress,
+) -> tuple[np.ndarray, np.ndarray]:
+    """How far what is fitted to one part of the answers is from the other part.
 
     A square error in a cell counts in inverse proportion to the cell's share and noise, so that
     the sum goes with that of absolute errors: most cells are small.
+
+    Returns:
+        The errors without the rows and for each of ``TRUSTS``, but for a constant; and for each of
+        these the variance that noise gives the difference from the first.
     """
-    seen = dual.flat({clique: table.counts for clique, table in held.items()}) / total
-    noise = np.sqrt(dual.variances(held, total))
-    expected = np.maximum(np.mean(candidates, axis=0), 0.0) + noise
-    return [float((np.square(each - seen) / expected).sum()) for each in candidates]
+    domain = dual.rows.domain
+    fitted, held = _thinned(measurements, seed)
+    plain = denoised(consistent_tables(domain, fitted))
+    path = dual.path(noisy_tables(domain, fitted), total, progress)
+    found = [dual.flat(plain.tables) / plain.total, *(dual.tables(own) for _, own in path)]
+    noisy = noisy_tables(domain, held)
+    seen = dual.flat({clique: table.counts for clique, table in noisy.items()}) / total
+    variances = dual.variances(noisy, total)
+    scales = np.maximum(np.mean(found, axis=0), 0.0) + np.sqrt(variances)
+    errors = [(np.square(each - seen) / scales).sum() for each in found]
+    # Over many splits the noise of the other part is that of the answers themselves.
+    of_mean = variances * (1 + 1 / (_PART * splits)) / (1 + 1 / _PART)
+    apart = [4 * (np.square((each - found[0]) / scales) * of_mean).sum() for each in found[1:]]
+    return np.array(errors), np.array(apart)
+
+
+_PART = 0.25
+"""The first part of a split answer has 5/4 of its variance, the other five times as much."""
+
+_CELLS_SPLIT, _MOST_SPLITS = 1 << 14, 8
+"""Of few cells one split says little: there are so many that this number of cells is compared, and
+at most so many."""
 
 
 def _thinned(
     measurements: Sequence[Measurement], seed: int
 ) -> tuple[list[Measurement], list[Measurement]]:
     """Two sets of noisy tables with the same means and independent noise."""
-    part = 0.25  # the first have 5/4 of the variance, the others five times as much
-    rng = np.random.default_rng(seed)
+    part, rng = _PART, np.random.default_rng(seed)
     fitted, held = [], []
     for each in measurements:
         if not isinstance(each.query, MarginalQuery):

@@ -542,7 +542,8 @@ def prepared(
     rows = private.known_rows(settings.adjacency)
     settings = settings.for_rows(rows)
     if prior is not None:
-        description = leaning(settings, description, prior, rows)
+        kept = private.dtypes_kept(description.columns, description.modelled, description.keys)
+        description = leaning(settings, description, prior, rows, kept)
     timeless = frozenset(name for name in description.modelled if private.has_days(name))
     running = running_fit(settings, replace(description, timeless=timeless), private, after=after)
     running.allow_lost = checked_lost(allow_lost, description)

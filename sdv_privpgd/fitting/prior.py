@@ -1,6 +1,6 @@
 """Public rows that a fit leans on: what ``prior=`` takes, and what follows from it. Public."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -139,6 +139,15 @@ class PublicTable:
         said = tuple(each.said(len(frame)) for each, frame in zip(priors, frames, strict=True))
         return cls(frame=rows, weights=weights, said=said)
 
+    def as_text(self, names: Iterable[str]) -> "PublicTable":
+        """Returns the rows with what these columns have of numbers and truths written as text."""
+        frame = self.frame.copy(deep=False)
+        for name in set(names) & set(frame):
+            own = frame[name]
+            if pd.api.types.is_numeric_dtype(own):  # of truths, too
+                frame[name] = own.convert_dtypes().astype("string").astype(object)
+        return replace(self, frame=frame)
+
     def codes(self, schema: Schema) -> PublicRows:
         """The rows as codes of a schema. What they lack is ``lacking``."""
         number = len(self.frame)
@@ -161,12 +170,17 @@ class PublicTable:
 
 
 def leaning(
-    settings: Settings, description: Description, prior: Any, num_rows: int | None
+    settings: Settings,
+    description: Description,
+    prior: Any,
+    num_rows: int | None,
+    dtypes: Mapping[str, Any],
 ) -> Description:
     """Returns the description of a table whose fit leans on public rows.
 
     What nobody declared of their columns is found in them, and so is where in a range rows lie:
-    nothing is spent on that. ``num_rows`` are those of the table, where they are public.
+    nothing is spent on that. ``num_rows`` are those of the table, where they are public, and
+    ``dtypes`` those that no cell chose. Where text is to be read, public rows are written as text.
 
     Raises:
         MatchError: For a method whose engine cannot use a prior.
@@ -179,7 +193,9 @@ def leaning(
         )
     if description.visits is not None:
         raise MatchError("prior= and sequence_index cannot go together: a prior has no persons.")
-    public = PublicTable.of(prior, description.modelled, settings.seed)
+    public = PublicTable.of(prior, description.modelled, settings.seed).as_text(
+        name for name, dtype in dtypes.items() if pd.api.types.is_string_dtype(dtype)
+    )
     names = list(public.frame)
     own = replace(
         description,
