@@ -324,6 +324,15 @@ def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
             metavar="A,B,...",
             help="columns for which a fit does not stop, whatever it would lose of them",
         )
+    if not is_audit:
+        group.add_argument(
+            "--prior",
+            type=Path,
+            action="append",
+            metavar="FILE",
+            help="public rows that are like the private ones, CSV or Parquet, or a kept model; may "
+            "be given several times. They cost nothing and must be public",
+        )
     group.add_argument(
         "--constraints", type=Path, help="SDV's, JSON: class names and parameters; never learned"
     )

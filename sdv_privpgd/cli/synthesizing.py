@@ -11,6 +11,7 @@ from sdv_privpgd.cli.dialect import kept_of, reading, told
 from sdv_privpgd.cli.files import check_report, kind_written
 from sdv_privpgd.cli.journal import Journal, spent
 from sdv_privpgd.cli.keeping import Purchase
+from sdv_privpgd.cli.models import finished
 from sdv_privpgd.cli.questions import people_of, questions
 from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, report_in_options, say
@@ -19,6 +20,7 @@ from sdv_privpgd.fitting.door import FittedTable, checked, prepared
 from sdv_privpgd.fitting.fates import check_report as reported
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.plan import planned
+from sdv_privpgd.fitting.prior import Prior
 from sdv_privpgd.fitting.settings import usual_delta
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
@@ -70,7 +72,13 @@ def synthesize(arguments: Namespace) -> None:
                 asks.say_before()
                 with own_errors(ValueError):
                     allowed = [n for n in arguments.allow_lost if n in description.columns]
-                    running = prepared(settings, description, table, allow_lost=allowed)
+                    running = prepared(
+                        settings,
+                        description,
+                        table,
+                        prior=priors_of(arguments),
+                        allow_lost=allowed,
+                    )
                 with own_errors():  # the number of rows may have said another delta
                     purchase.start = running.fit.settings.ledger()
                     journal.plan(running.fit.books.ledger, arguments.max_epsilon)
@@ -82,6 +90,14 @@ def synthesize(arguments: Namespace) -> None:
                 purchase.run(running, is_quiet=arguments.quiet, stops=True, said=days)
                 write_results(arguments, purchase, report, table)
     print_report(arguments, purchase)
+
+
+def priors_of(arguments: Namespace) -> list[Prior] | None:
+    """Returns the public rows of ``--prior``, named by their files."""
+    return [
+        Prior(finished(path) if path.suffix == ".pkl" else path, name=path.name)
+        for path in arguments.prior or ()
+    ] or None
 
 
 def require_rows(arguments: Namespace, table: Source) -> None:

@@ -7,7 +7,7 @@ averaging). Cells that no row can be in are emptied, and the remaining ones shif
 the marginals. Everything here is post-processing of noisy answers: public and free.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -42,6 +42,10 @@ class ConsistentTables:
         grouped: The tables over groups, as measured.
         completed: Pairs that were measured over groups alone, as they are believed to be over finer
             groups.
+        expected: Pairs as they are expected to be before anything is measured, with the marginals
+            of ``one_way``. Others are expected to be independent.
+        start: Gives the probabilities of a clique's cells, or of its groups', that a table of
+            largest entropy starts from; ``None`` for equal ones.
     """
 
     total: float
@@ -50,6 +54,8 @@ class ConsistentTables:
     variances: Mapping[Clique, float]
     grouped: Mapping[Grouping, Mapping[Clique, NoisyTable]]
     completed: Mapping[Grouping, Mapping[Clique, np.ndarray]] = field(default_factory=dict)
+    expected: Mapping[Clique, np.ndarray] = field(default_factory=dict)
+    start: Callable[[Clique, Grouping], np.ndarray] | None = None
 
     def support(self, clique: Clique) -> tuple[np.ndarray, ...]:
         """The codes with support of each attribute of a clique, ascending."""

@@ -19,6 +19,7 @@ from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.mismatch import CAN_GO_ON, DomainMismatchError
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.plan import planned
+from sdv_privpgd.fitting.prior import leaning
 from sdv_privpgd.fitting.refining import (
     asked_again,
     begun_again,
@@ -326,6 +327,7 @@ def fit_table(
     target: Target = None,
     seed: int = 0,
     constraints: Sequence[Constraint] = (),
+    prior: Any = None,
     allow_lost: Collection[str] = (),
     after: PrivacyLedger | None = None,
     progress: Progress = silent,
@@ -369,6 +371,10 @@ def fit_table(
             ``FixedIncrements``, ``OneHotEncoding``, ``FixedCombinations`` and
             ``ProgrammableConstraint`` of ``sdv_privpgd.constraints``. They are public, and the
             table is not checked against them.
+        prior: Public rows that are like the private ones: a DataFrame, the path of a Parquet or CSV
+            file, an earlier fitted table, a ``Prior`` that says more of these, or a list. They must
+            be public or released already, and cost nothing. Ranges, categories and cells that
+            are not declared are theirs, and noisy answers decide how far rows follow them.
         allow_lost: Columns for which the fit does not stop, whatever it would lose of them.
         after: The ledger of an earlier release of a table with some of the same people, such as
             last year's. The ledger that is returned holds both, and the report says what people in
@@ -422,7 +428,9 @@ def fit_table(
                 f"{type(after).__name__}."
             )
         after.followed_by(settings.ledger())  # refuses, if it does, before a row is read
-    running = prepared(settings, description, table, after=after, allow_lost=allow_lost)
+    running = prepared(
+        settings, description, table, prior=prior, after=after, allow_lost=allow_lost
+    )
     before = running.fit.told_before
     for sentence in before:
         warnings.warn(sentence, stacklevel=2)
@@ -523,6 +531,7 @@ def prepared(
     description: Description,
     table: Any,
     *,
+    prior: Any = None,
     after: PrivacyLedger | None = None,
     allow_lost: Collection[str] = (),
 ) -> RunningFit:
@@ -531,7 +540,11 @@ def prepared(
     Raises ``ValueError`` if the table is not as it is described, or has no rows if that is public.
     """
     private = opened(table, description, settings.people.limit, settings.objections)
-    settings = settings.for_rows(private.known_rows(settings.adjacency))
+    rows = private.known_rows(settings.adjacency)
+    settings = settings.for_rows(rows)
+    if prior is not None:
+        kept = private.dtypes_kept(description.columns, description.modelled, description.keys)
+        description = leaning(settings, description, prior, rows, kept)
     timeless = frozenset(name for name in description.modelled if private.has_days(name))
     running = running_fit(settings, replace(description, timeless=timeless), private, after=after)
     running.allow_lost = checked_lost(allow_lost, description)

@@ -43,5 +43,6 @@ def report_of(
         discovered=description.discovered,
         settings=told,
         visits=description.visits,
+        prior=() if description.public is None else description.public.said,
     )
     return release_report(fitted.release, ledger, fitted.schema, about, notes=notes)

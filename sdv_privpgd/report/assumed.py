@@ -33,6 +33,7 @@ class About:
         discovered: What was found of them privately.
         settings: The other settings of the fit, by name.
         visits: The order of a person's rows, if they are in order.
+        prior: Whose public rows the fit leaned on, a sentence each.
     """
 
     table: str
@@ -44,6 +45,7 @@ class About:
     discovered: Mapping[str, ColumnFacts]
     settings: Mapping[str, Any]
     visits: Visits | None = None
+    prior: Sequence[str] = ()
 
 
 def subject(about: About, release: Release | None, adjacency: Adjacency) -> Facts:
@@ -81,6 +83,23 @@ def facts_about(about: About, release: Release | None) -> dict[str, Any]:
         "columns": columns,
         "settings": about.settings,
         **({} if about.visits is None else {"visits": asdict(about.visits)}),
+        **({"prior": prior_facts(about, release)} if about.prior else {}),
+    }
+
+
+def prior_facts(about: About, release: Release | None) -> dict[str, Any]:
+    """Whose public rows a fit leaned on, and what became of them, by name."""
+    use = getattr(getattr(release, "model", None), "prior", None)
+    if use is None:
+        return {"rows": list(about.prior)}
+    moved = [{"columns": list(clique), "share": share} for clique, share in use.moved.items()]
+    return {
+        "rows": list(about.prior),
+        "is_used": use.is_used,
+        "num_rows": use.num_rows,
+        "effective_rows": use.effective_rows,
+        "trust": use.trust,
+        "moved": moved,
     }
 
 

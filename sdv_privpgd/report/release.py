@@ -27,7 +27,14 @@ from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery, MarginalQuery
-from sdv_privpgd.report.assumed import CONFIDENT, About, assumed_section, facts_about, subject
+from sdv_privpgd.report.assumed import (
+    CONFIDENT,
+    About,
+    assumed_section,
+    facts_about,
+    prior_facts,
+    subject,
+)
 from sdv_privpgd.report.fit import ColumnEstimate, column_estimates, fit_sections
 from sdv_privpgd.report.page import Items, Page, Part, Report, Section, Text, long_table, read_first
 from sdv_privpgd.report.privacy import (
@@ -66,6 +73,7 @@ def release_page(
             *read_first(notes),
             assumed_section(about, ledger.adjacency),
             *visits_sections(about.visits),
+            *prior_sections(about, release),
             meaning_section(ledger),
             *shown,
             ledger_section(ledger),
@@ -142,6 +150,35 @@ def visits_sections(visits: Visits | None) -> list[Section]:
         return []
     first, *rest = on_visits(visits)
     return [Section("Rows of a person in order", [Text(first), Items(rest)])]
+
+
+def prior_sections(about: About, release: Release | None) -> list[Section]:
+    """The section on the public rows that a fit leaned on, if there are any."""
+    if not about.prior:
+        return []
+    facts = prior_facts(about, release)
+    if not facts.get("is_used"):
+        said = (
+            "They say what the columns' values are. Their relations were left out: without them "
+            "the rows come nearer to the noisy answers."
+        )
+        return [Section("Public rows", [Items(about.prior), Text(said)])]
+    moved = {each: [m for m in facts["moved"] if len(m["columns"]) == each] for each in (1, 2)}
+    said = (
+        f"The rows start from these, weighted until they fit the noisy answers: the weighted ones "
+        f"tell as much as {facts['effective_rows']:,.0f} of the {facts['num_rows']:,}. Where noise "
+        f"hides more, what they say is believed; an answer of the private table counted as "
+        f"{1 / facts['trust']:,.3g} rows for each row of it. Noisy answers alone decided that, and "
+        "it cost nothing. Intervals of answers do not use the public rows."
+    )
+    rows = [
+        [" x ".join(each["columns"]), f"{100 * each['share']:.3g} %"]
+        for number in moved
+        for each in moved[number][:10]
+    ]
+    caption = "Where the believed tables are farthest from the public rows"
+    table = long_table(caption, ["columns", "rows that would have to move"], rows)
+    return [Section("Public rows", [Items(about.prior), Text(said), *table])]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -450,7 +487,15 @@ def _asked(about: About, release: Release, cited: Callable[[str], str]) -> str:
             f" What was not declared of the values of {len(found):,} of the columns was found by "
             "noisy counts as well."
         )
-    return f"{said} The other facts on columns (types, declared ranges and categories) are public."
+    said += " The other facts on columns (types, declared ranges and categories) are public."
+    if about.prior:
+        use = prior_facts(about, release).get("is_used")
+        said += f" They are those of {'; '.join(about.prior)}, where nobody declared them."
+        if use:
+            said += (
+                " These public rows, weighted to fit the noisy counts, were the prior of the fit."
+            )
+    return said
 
 
 def _fitted(about: About, cited: Callable[[str], str]) -> str:
