@@ -16,11 +16,13 @@ from sdv_privpgd.cli.questions import people_of, questions
 from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, report_in_options, say
 from sdv_privpgd.cli.writing import Output, Outputs, write_rows
+from sdv_privpgd.columns.facts import CategoryFacts
+from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import FittedTable, checked, prepared
 from sdv_privpgd.fitting.fates import check_report as reported
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.plan import planned
-from sdv_privpgd.fitting.prior import Prior
+from sdv_privpgd.fitting.prior import Prior, as_text
 from sdv_privpgd.fitting.settings import usual_delta
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
@@ -76,7 +78,7 @@ def synthesize(arguments: Namespace) -> None:
                         settings,
                         description,
                         table,
-                        prior=priors_of(arguments),
+                        prior=priors_of(arguments, tables[0], description),
                         allow_lost=allowed,
                     )
                 with own_errors():  # the number of rows may have said another delta
@@ -92,12 +94,20 @@ def synthesize(arguments: Namespace) -> None:
     print_report(arguments, purchase)
 
 
-def priors_of(arguments: Namespace) -> list[Prior] | None:
-    """Returns the public rows of ``--prior``, named by their files."""
-    return [
-        Prior(finished(path) if path.suffix == ".pkl" else path, name=path.name)
-        for path in arguments.prior or ()
-    ] or None
+def priors_of(arguments: Namespace, table: Path, description: Description) -> list[Prior] | None:
+    """Returns the public rows of ``--prior``, named by their files.
+
+    Categories of a table in a file of text are text, and so are theirs.
+    """
+    found = []
+    for path in arguments.prior or ():
+        with own_errors(ValueError, OSError):
+            rows: Any = finished(path) if path.suffix == ".pkl" else Prior(path).frame
+        if path.suffix != ".pkl" and table.suffix != ".parquet":
+            facts = description.facts.items()
+            rows = as_text(rows, [name for name, own in facts if isinstance(own, CategoryFacts)])
+        found.append(Prior(rows, name=path.name))
+    return found or None
 
 
 def require_rows(arguments: Namespace, table: Source) -> None:

@@ -139,15 +139,6 @@ class PublicTable:
         said = tuple(each.said(len(frame)) for each, frame in zip(priors, frames, strict=True))
         return cls(frame=rows, weights=weights, said=said)
 
-    def as_text(self, names: Iterable[str]) -> "PublicTable":
-        """Returns the rows with what these columns have of numbers and truths written as text."""
-        frame = self.frame.copy(deep=False)
-        for name in set(names) & set(frame):
-            own = frame[name]
-            if pd.api.types.is_numeric_dtype(own):  # of truths, too
-                frame[name] = own.convert_dtypes().astype("string").astype(object)
-        return replace(self, frame=frame)
-
     def codes(self, schema: Schema) -> PublicRows:
         """The rows as codes of a schema. What they lack is ``lacking``."""
         number = len(self.frame)
@@ -193,9 +184,9 @@ def leaning(
         )
     if description.visits is not None:
         raise MatchError("prior= and sequence_index cannot go together: a prior has no persons.")
-    public = PublicTable.of(prior, description.modelled, settings.seed).as_text(
-        name for name, dtype in dtypes.items() if pd.api.types.is_string_dtype(dtype)
-    )
+    public = PublicTable.of(prior, description.modelled, settings.seed)
+    text = [name for name, dtype in dtypes.items() if pd.api.types.is_string_dtype(dtype)]
+    public = replace(public, frame=as_text(public.frame, text))
     names = list(public.frame)
     own = replace(
         description,
@@ -242,6 +233,16 @@ def _taken(stated: ColumnFacts, found: ColumnFacts) -> ColumnFacts:
     if isinstance(facts, CategoryFacts) or facts.frequencies is None:
         return facts
     return replace(facts, frequencies=tuple(count + HALF_A_ROW for count in facts.frequencies))
+
+
+def as_text(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """Returns the frame with what these columns have of numbers and truths written as text."""
+    written = {
+        name: frame[name].convert_dtypes().astype("string").astype(object)
+        for name in set(names) & set(frame)
+        if pd.api.types.is_numeric_dtype(frame[name])  # of truths, too
+    }
+    return frame.assign(**written)
 
 
 def _listed(prior: Any) -> list:
