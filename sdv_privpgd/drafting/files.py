@@ -91,6 +91,11 @@ def write_domain(domain: Mapping[str, Mapping], path: str | Path) -> Path:
             _require_openpyxl(path)
             sheet.to_excel(path, index=False)
         return path
+    return write_tree(facts, path)
+
+
+def write_tree(facts: Mapping[str, Any], path: Path) -> Path:
+    """Writes plain facts to a JSON or YAML file, and returns its path. Raises as above."""
     yaml = _yaml_for(path)
     if yaml is None:
         text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
