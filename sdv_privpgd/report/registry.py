@@ -316,7 +316,7 @@ def _mechanisms(ledger: PrivacyLedger) -> str:
     used = list(dict.fromkeys(charge.mechanism for charge in ledger.charges))
     return (
         f"Mechanisms: {'; '.join(used) or 'none'}. Counts are whole numbers, and so is the noise: "
-        "a Gaussian, rounded, drawn exactly from the operating system's randomness, without a seed, so "
+        "a Gaussian, rounded, drawn exactly from the operating system's randomness and no seed, so "
         "that no count leaks by floating point. Each question is charged before the table is "
         f"read. {not_covered(ledger)} Software: sdv-privpgd "
         f"{version('sdv-privpgd')}."
