@@ -240,8 +240,9 @@ def parser() -> argparse.ArgumentParser:
         ("--use", "what they are for"),
     ):
         registry.add_argument(option, default="", help=about)
-    for option, about in (("--curator", "who publishes them"), ("--author", "who fills it in")):
-        registry.add_argument(option, action="append", default=[], help=f"{about}; may be repeated")
+    for one, about in (("curator", "who publishes them"), ("author", "who fills it in")):
+        several = {"dest": f"{one}s", "action": "append", "default": []}
+        registry.add_argument(f"--{one}", help=f"{about}; may be repeated", **several)
     registry.add_argument(
         "--ledger", type=Path, help="of all runs on these people: the entry is of all together"
     )

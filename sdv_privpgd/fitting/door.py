@@ -145,19 +145,12 @@ class FittedTable(SampledTable):
         >>> entry = fitted.registry_entry(name="Illness in Northland", curators="Northland")
         >>> entry.to_dict()["deployment"]["basic"]["data_product_type"]
         'Synthetic data'
-        >>> list(entry.blanks)[:2]
+        >>> entry.blanks[:2]
         ['deployment.basic.description', 'deployment.basic.intended_use']
         """
-        return registry_entry(
-            self.fitted.release,
-            self.ledger,
-            self._about,
-            name=name,
-            curators=curators,
-            region=region,
-            use=use,
-            authors=authors,
-        )
+        said = {"name": name, "region": region, "use": use}
+        said |= {"curators": curators, "authors": authors}
+        return registry_entry(self.fitted.release, self.ledger, self._about, said)
 
     @property
     def _about(self) -> About:

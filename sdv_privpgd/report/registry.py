@@ -16,8 +16,8 @@ from typing import Any
 
 from scipy.special import ndtr
 
+from sdv_privpgd.base.trees import write_tree
 from sdv_privpgd.base.words import listed
-from sdv_privpgd.drafting.files import write_tree
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.assumed import About, assumed_facts, column_words
@@ -31,33 +31,13 @@ from sdv_privpgd.report.privacy import (
 )
 from sdv_privpgd.report.release import fitted_by, methods_of
 
-ENDINGS = (".yaml", ".yml", ".json")
-"""The endings of files that hold an entry."""
-
-_ASKED = {
-    "name": "what the rows are called",
-    "data_curators": "who publishes them",
-    "description": "what the rows are of, in a sentence or two",
-    "intended_use": "what they are for",
-    "data_product_region": "which region they describe, or whose law applies",
-    "data_product_sector": "Technology, Healthcare, Education, Government, Energy or Finance",
-    "url_slug": "letters, digits and underscores, as the file is called",
-    "actors": "who may see the table, the model and the rows, and who is trusted with what",
-    "data_source_type": "Static, or Dynamic if rows come in over time",
-    "data_source_type_details": "where the table is from, and how it is kept",
+_PARTLY = {
     "preprocessing_and_hyperparameter_tuning": (
-        "add whether settings or declared facts were chosen by looking at the table, which no "
-        "budget covers"
+        "add whether settings or declared facts were chosen by looking at the table"
     ),
     "mechanisms": "add who may see the table, and how it is secured",
-    "justification": "why this unit, this epsilon and this method",
-    "notes": "anything else",
-    "registry_authors": "who fills in this entry",
 }
-"""What is asked for in each blank, by the last part of its path."""
-
-_PARTLY = ("preprocessing_and_hyperparameter_tuning", "mechanisms")
-"""Fields of which the fit knows a part alone."""
+"""What is to be added to fields of which the fit knows a part."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -68,11 +48,12 @@ class RegistryEntry:
 
     Attributes:
         facts: The record.
-        blanks: What is left, by path: what it asks for. A blank is an empty text.
+        blanks: The paths of what is left to be said. A blank is an empty text, but for two fields
+            of which the fit knows a part.
     """
 
     facts: Mapping[str, Any]
-    blanks: Mapping[str, str]
+    blanks: Sequence[str]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the record in dictionaries, lists, text and numbers."""
@@ -89,14 +70,12 @@ class RegistryEntry:
             ValueError: For another ending.
             ImportError: For YAML without PyYAML.
         """
-        path = Path(path)
-        if path.suffix.lower() not in ENDINGS:
-            raise ValueError(f"An entry ends in {', '.join(ENDINGS)}, got {str(path)!r}.")
-        return write_tree(self.to_dict(), path)
+        return write_tree(self.to_dict(), Path(path))
 
     def __str__(self) -> str:
-        filled = sum(1 for _ in _leaves(self.facts)) - len(self.blanks) + len(_PARTLY)
-        left = [f"- {path}: {asked}" for path, asked in self.blanks.items()]
+        filled = len([*_leaves(self.facts)]) - len(self.blanks) + len(_PARTLY)
+        more = {path: _PARTLY.get(path.rpartition(".")[2]) for path in self.blanks}
+        left = [f"- {path}" + (f": {asked}" if asked else "") for path, asked in more.items()]
         return "\n".join([f"{filled} fields are filled in. Left to be said:", *left])
 
     def __repr__(self) -> str:
@@ -104,15 +83,7 @@ class RegistryEntry:
 
 
 def registry_entry(
-    release: Release | None,
-    ledger: PrivacyLedger,
-    about: About,
-    *,
-    name: str,
-    curators: Sequence[str] | str,
-    region: str,
-    use: str,
-    authors: Sequence[str] | str,
+    release: Release | None, ledger: PrivacyLedger, about: About, said: Mapping[str, Any]
 ) -> RegistryEntry:
     """Returns the record of a fit. Empty texts are blanks.
 
@@ -120,25 +91,21 @@ def registry_entry(
         release: The fit's own answers; ``None`` where no column was modelled.
         ledger: All that was spent, with earlier releases.
         about: What was fitted.
-        name: The name of the data product.
-        curators: Who publishes it.
-        region: What it describes.
-        use: What it is for.
-        authors: Who fills in the record.
+        said: What ``FittedTable.registry_entry`` takes, by name.
     """
     methods = methods_of(about, release, ledger)
     facts = {
-        "url_slug": re.sub("[^a-z0-9]+", "_", name.lower()).strip("_"),
+        "url_slug": re.sub("[^a-z0-9]+", "_", said["name"].lower()).strip("_"),
         "status": "Draft",
         "tier": 3,
         "deployment": {
             "basic": {
-                "name": name,
-                "data_curators": _several(curators),
+                "name": said["name"],
+                "data_curators": _several(said["curators"]),
                 "description": "",
-                "intended_use": use,
+                "intended_use": said["use"],
                 "data_product_type": "Synthetic data",
-                "data_product_region": region,
+                "data_product_region": said["region"],
                 "publication_date": about.date,
                 "data_product_sector": "",
             },
@@ -161,15 +128,11 @@ def registry_entry(
             "administrative": {
                 "sources": " ".join(methods.references),
                 "notes": "",
-                "registry_authors": _several(authors),
+                "registry_authors": _several(said["authors"]),
             },
         },
     }
-    blanks = {
-        path: _ASKED[key]
-        for path, key, fact in _leaves(facts)
-        if fact in ("", [""]) or key in _PARTLY
-    }
+    blanks = [path for path, key, fact in _leaves(facts) if fact in ("", [""]) or key in _PARTLY]
     return RegistryEntry(facts=facts, blanks=blanks)
 
 
