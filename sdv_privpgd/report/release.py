@@ -483,10 +483,8 @@ def _asked(about: About, release: Release, cited: Callable[[str], str]) -> str:
             f"What was not declared of the values of {_number(len(found), 'column')} "
             f"({listed(found)}) was found by noisy answers under the same budget."
         )
-    return (
-        f"{' '.join(said)} All other facts on columns (types, declared ranges and categories) "
-        + ("were taken to be public.")
-    )
+    said.append("All other facts on columns (types, declared ranges and categories) were public.")
+    return " ".join(said)
 
 
 def changed_settings(method: Engine) -> str:
@@ -498,7 +496,7 @@ def changed_settings(method: Engine) -> str:
         if each.default is not MISSING and each.name != "engine" and each.compare
     }
     said = [f"{name} = {value!r}" for name, (usual, value) in known.items() if value != usual]
-    return ", ".join([*said, *([changed_settings(engine)] if engine is not None else [])])
+    return ", ".join(filter(None, [*said, "" if engine is None else changed_settings(engine)]))
 
 
 def fitted_by(about: About, cited: Callable[[str], str]) -> str:
