@@ -1,5 +1,6 @@
 """The commands that fit a table, or plan to."""
 
+import os
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -23,7 +24,7 @@ from sdv_privpgd.fitting.sampled import SampledTable
 from sdv_privpgd.fitting.settings import usual_delta
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.card import card_path, in_words, write_card
+from sdv_privpgd.report.card import card_path, in_words, is_card, write_card
 from sdv_privpgd.report.warnings import on_delta
 from sdv_privpgd.sources.source import Source
 
@@ -184,14 +185,16 @@ def rows_files(
 ) -> tuple[Output, Output | None]:
     """The file of rows, and of text the card beside it, as they will be written.
 
-    Raises ``CommandError`` for a first line that the file cannot have.
+    A card whose rows are gone is written anew. Raises ``CommandError`` for a first line that the
+    file cannot have.
     """
     kind = kind_written(arguments.out)
     if arguments.mark == "comment" and (kind.form != "text" or kind.compression is not None):
         raise CommandError("--mark comment needs a file of text that is not compressed.")
     out = outputs.required("--out", arguments.out, is_paid=is_paid)
     path = None if kind.form == "parquet" else card_path(arguments.out)
-    return out, outputs.open("the card of --out,", path, is_paid=is_paid)
+    is_left = path is not None and is_card(path) and not os.path.lexists(arguments.out)
+    return out, outputs.open("the card of --out,", path, is_paid=is_paid, grows=is_left)
 
 
 def write_out(

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sdv_privpgd.base.damage import undamaged
+from sdv_privpgd.base.damage import DamagedFileError, undamaged
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Measurement
 
@@ -75,6 +75,14 @@ def read_card(path: Path) -> dict[str, Any]:
         if not isinstance(facts, dict) or not isinstance(facts.get("release"), str):
             raise ValueError("it names no release.")
     return facts
+
+
+def is_card(path: Path) -> bool:
+    """Whether a file is a card."""
+    try:
+        return bool(read_card(path))
+    except DamagedFileError:
+        return False
 
 
 def digest_of_file(path: Path) -> str:

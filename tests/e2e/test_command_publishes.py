@@ -31,9 +31,13 @@ def test_a_card_says_what_rows_are_and_tells_a_change(made, tmp_path, capsys):
     out.write_text(out.read_text() + "1,01,True\n")
     assert run("identify", out) == 1
     assert "was changed since" in capsys.readouterr().err
+    assert run("sample", model, "--rows", 3, "--out", out) == 1
+    assert "exists: --force" in capsys.readouterr().err
     renamed = out.rename(tmp_path / "renamed.csv")
     assert run("identify", renamed, card) == 1
     assert "may be synthetic, and it may be not" in capsys.readouterr().err
+    assert run("sample", model, "--rows", 3, "--out", out) == 0  # the card alone is left
+    assert run("identify", out) == 0
 
 
 def test_parquet_says_in_its_metadata_what_it_is(made, csv, tmp_path, capsys):
