@@ -1,7 +1,8 @@
 """The commands that fit a table, or plan to."""
 
+import os
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +24,11 @@ from sdv_privpgd.fitting.fates import check_report as reported
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.prior import Prior, as_text
+from sdv_privpgd.fitting.sampled import SampledTable
 from sdv_privpgd.fitting.settings import usual_delta
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.report.card import card_path, in_words, is_card, write_card
 from sdv_privpgd.report.warnings import on_delta
 from sdv_privpgd.sources.source import Source
 
@@ -50,7 +53,7 @@ def synthesize(arguments: Namespace) -> None:
     with Outputs(inputs=(*tables, *arguments.table, *own), force=arguments.force) as outputs:
         journal = Journal(outputs, arguments.ledger)
         model = outputs.open("--model", arguments.model, is_paid=True)
-        out = outputs.required("--out", arguments.out, is_paid=True)
+        files = rows_files(arguments, outputs, is_paid=True)
         report = outputs.open("--report", arguments.report, is_paid=True)
         with journal.ahead(ahead, arguments.max_epsilon):
             asks = questions(arguments, tables) if asks is None else asks
@@ -62,7 +65,7 @@ def synthesize(arguments: Namespace) -> None:
                 notes={"dialect": kept_of(arguments), "columns": asks.others},
                 journal=journal,
                 outputs=outputs,
-                out=out,
+                files=files,
                 model=model,
             )
             arguments.say_spent = purchase.say_spent
@@ -140,7 +143,7 @@ def write_results(
         number = table.num_rows()  # no column is modelled
     rows = sampled(fitted, arguments, number)
     purchase.keep_model()
-    outputs.attempt(purchase.out, partial(write_as_asked, arguments, fitted.notes, rows))
+    write_out(arguments, purchase.files, fitted, fitted.notes, rows, outputs.attempt)
     outputs.attempt(report, fitted.report)
 
 
@@ -203,11 +206,52 @@ def check(arguments: Namespace) -> None:
         raise CommandError("A fit would stop before it spends anything.")
 
 
+def rows_files(
+    arguments: Namespace, outputs: Outputs, *, is_paid: bool = False
+) -> tuple[Output, Output | None]:
+    """The file of rows, and of text the card beside it, as they will be written.
+
+    A card whose rows are gone is written anew. Raises ``CommandError`` for a first line that the
+    file cannot have.
+    """
+    kind = kind_written(arguments.out)
+    if arguments.mark == "comment" and (kind.form != "text" or kind.compression is not None):
+        raise CommandError("--mark comment needs a file of text that is not compressed.")
+    out = outputs.required("--out", arguments.out, is_paid=is_paid)
+    path = None if kind.form == "parquet" else card_path(arguments.out)
+    is_left = path is not None and is_card(path) and not os.path.lexists(arguments.out)
+    return out, outputs.open("the card of --out,", path, is_paid=is_paid, grows=is_left)
+
+
+def write_out(
+    arguments: Namespace,
+    files: tuple[Output, Output | None],
+    table: SampledTable,
+    notes: Mapping[str, Any],
+    rows: "pd.DataFrame",
+    write: Callable[[Output | None, Callable[[Path], object]], None],
+) -> None:
+    """Writes rows of a model, and what they are beside them or in them."""
+    (out, card), about = files, table.about_rows()
+    write(out, partial(write_as_asked, arguments, notes, rows, about))
+    if out.is_whole:
+        write(card, lambda part: write_card(part, out.part, about))
+
+
 def write_as_asked(
-    arguments: Namespace, notes: Mapping[str, Any], rows: "pd.DataFrame", part: Path
+    arguments: Namespace,
+    notes: Mapping[str, Any],
+    rows: "pd.DataFrame",
+    about: Mapping[str, Any],
+    part: Path,
 ) -> None:
     """Writes rows to ``--out``, with the options of text, or those that are kept with the model."""
     of_text = told(arguments, notes.get("dialect", {}), kind_written(arguments.out))
+    if arguments.mark == "column":
+        name = "synthetic"
+        while name in rows:
+            name += "_"
+        rows = rows.assign(**{name: True})
     write_rows(
         rows,
         part,
@@ -215,6 +259,8 @@ def write_as_asked(
         sep=of_text.get("sep"),
         decimal=of_text.get("decimal", "."),
         encoding=of_text.get("encoding", "utf-8"),
+        comment=in_words(about) if arguments.mark == "comment" else None,
+        about=about,
     )
 
 

@@ -28,7 +28,7 @@ from sdv_privpgd.fitting.refining import (
     opened_again,
     own_ledger,
 )
-from sdv_privpgd.fitting.reporting import report_of
+from sdv_privpgd.fitting.reporting import about_of
 from sdv_privpgd.fitting.sampled import SampledTable, SavedModel
 from sdv_privpgd.fitting.settings import People, Settings
 from sdv_privpgd.fitting.unfinished import Unfinished, booked, note_on
@@ -38,8 +38,12 @@ from sdv_privpgd.methods.workload import Target
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Measurement
+from sdv_privpgd.report.assumed import About
+from sdv_privpgd.report.card import promise_of
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.privacy import privacy_report
+from sdv_privpgd.report.registry import RegistryEntry, registry_entry
+from sdv_privpgd.report.release import methods_of, release_report
 from sdv_privpgd.report.warnings import in_one
 
 
@@ -102,22 +106,59 @@ class FittedTable(SampledTable):
         >>> report.to_dict()["num_rows"]
         1000.0
         """
-        told = self.fitted.told
-        if told is None:
-            bins, seed = self.fitted.description.num_bins, self.settings.seed
-            told = {"num_bins": bins, "seed": seed}
-        report = report_of(
-            self.fitted,
-            self.ledger,
-            self.settings,
-            table=self.name,
-            date=self.date,
-            told=told,
-            notes=self.warnings,
+        fitted = self.fitted
+        report = release_report(
+            fitted.release, self.ledger, fitted.schema, self._about, notes=self.warnings
         )
         if path is not None:
             report.save(path)
         return report
+
+    def methods_text(self) -> str:
+        """What was done, in sentences for a methods section, with the works that they name."""
+        return str(methods_of(self._about, self.fitted.release, self.ledger))
+
+    def registry_entry(
+        self,
+        *,
+        name: str = "",
+        curators: Sequence[str] | str = (),
+        region: str = "",
+        use: str = "",
+        authors: Sequence[str] | str = (),
+    ) -> RegistryEntry:
+        """Returns the record of this fit for the public registry of deployments, at tier 3.
+
+        What the fit knows is filled in (unit, epsilon, delta and rho, composition, mechanisms, what
+        was taken to be public). ``print`` names the blanks, and ``save`` writes YAML.
+
+        Args:
+            name: What the rows are called, as all that is not said is a blank.
+            curators: Who publishes them.
+            region: Which region they describe, or whose law applies.
+            use: What they are for.
+            authors: Who fills in the record.
+
+        >>> import pandas as pd
+        >>> from sdv_privpgd import Boolean
+        >>> table = pd.DataFrame({"ill": [True, False] * 500})
+        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, method="mst")
+        >>> entry = fitted.registry_entry(name="Illness in Northland", curators="Northland")
+        >>> entry.to_dict()["deployment"]["basic"]["data_product_type"]
+        'Synthetic data'
+        >>> entry.blanks[:2]
+        ['deployment.basic.description', 'deployment.basic.intended_use']
+        """
+        said = {"name": name, "region": region, "use": use}
+        said |= {"curators": curators, "authors": authors}
+        return registry_entry(self.fitted.release, self.ledger, self._about, said)
+
+    @property
+    def _about(self) -> About:
+        return about_of(self.fitted, self.settings, table=self.name, date=self.date)
+
+    def _promise(self) -> dict[str, Any]:
+        return {"method": " + ".join(self.settings.method.parts), **promise_of(self.ledger)}
 
     def _refits(self) -> Refits:
         return self.fitted.refits

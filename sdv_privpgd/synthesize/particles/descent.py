@@ -130,8 +130,8 @@ class ParticleGradientDescent(Engine):
     kernel: str = "auto"
 
     title = (
-        "The rows were fitted to the noisy counts by particle gradient descent on the sliced "
-        "Wasserstein distance"
+        "The noisy counts were projected to probability distributions, and the rows were fitted to "
+        "these by particle gradient descent on the sliced Wasserstein distance"
     )
     citation = (
         "Donhauser, K., Abad, J., Hulkund, N. & Yang, F. (2024). Privacy-preserving data release "
