@@ -489,6 +489,7 @@ def plan_table(
     delta: float | None = None,
     *,
     num_rows: int,
+    prior: Any = None,
     **told: Any,
 ) -> Report:
     """Returns what ``fit_table`` would ask of so many rows, and how large its errors would be.
@@ -502,6 +503,7 @@ def plan_table(
         epsilon: What the fit may spend.
         delta: At this delta.
         num_rows: How many rows the table has, about.
+        prior: As ``fit_table`` takes it. A simulated fit then foretells what it is worth.
         told: Other arguments of ``fit_table``, such as ``method``, but for ``after``.
 
     Raises:
@@ -514,6 +516,8 @@ def plan_table(
     """
     settings, description = asked(columns, epsilon, delta, **told)
     check_match(settings, description)
+    if prior is not None:
+        description = leaning(settings, description, prior, num_rows, {})
     return planned(settings, description, num_rows)
 
 
@@ -522,6 +526,8 @@ def check(
     columns: Mapping[str, Mapping],
     epsilon: float,
     delta: float | None = None,
+    *,
+    prior: Any = None,
     **told: Any,
 ) -> Report:
     """Returns what ``fit_table`` would make of each column of a table. Public.
@@ -535,6 +541,7 @@ def check(
         columns: As ``fit_table`` takes them.
         epsilon: What the fit may spend.
         delta: At this delta.
+        prior: As ``fit_table`` takes it. What it has is not lost.
         told: Other arguments of ``fit_table`` that settings are made of, such as ``method``.
 
     Raises:
@@ -549,11 +556,11 @@ def check(
     """
     settings, description = asked(columns, epsilon, delta, **told)
     check_match(settings, description)
-    return check_report(*checked(settings, description, table))
+    return check_report(*checked(settings, description, table, prior))
 
 
 def checked(
-    settings: Settings, description: Description, table: Any
+    settings: Settings, description: Description, table: Any, prior: Any = None
 ) -> tuple[Settings, Description, int | None, list[str]]:
     """Returns what ``check_report`` says of a table: what a fit is told, and what it would raise.
 
@@ -564,7 +571,10 @@ def checked(
     except ValueError as error:
         return settings, description, None, [str(error)]
     rows = private.known_rows(settings.adjacency)
-    return settings.for_rows(rows), description, rows, []
+    settings = settings.for_rows(rows)
+    if prior is not None:
+        description = _leaning(settings, description, prior, private)
+    return settings, description, rows, []
 
 
 def prepared(
@@ -581,15 +591,21 @@ def prepared(
     Raises ``ValueError`` if the table is not as it is described, or has no rows if that is public.
     """
     private = opened(table, description, settings.people.limit, settings.objections)
-    rows = private.known_rows(settings.adjacency)
-    settings = settings.for_rows(rows)
+    settings = settings.for_rows(private.known_rows(settings.adjacency))
     if prior is not None:
-        kept = private.dtypes_kept(description.columns, description.modelled, description.keys)
-        description = leaning(settings, description, prior, rows, kept)
+        description = _leaning(settings, description, prior, private)
     timeless = frozenset(name for name in description.modelled if private.has_days(name))
     running = running_fit(settings, replace(description, timeless=timeless), private, after=after)
     running.allow_lost = checked_lost(allow_lost, description)
     return running
+
+
+def _leaning(
+    settings: Settings, description: Description, prior: Any, table: PrivateTable
+) -> Description:
+    """Returns the description of a table whose fit leans on a prior."""
+    kept = table.dtypes_kept(description.columns, description.modelled, description.keys)
+    return leaning(settings, description, prior, table.known_rows(settings.adjacency), kept)
 
 
 def checked_lost(allow_lost: Collection[str], description: Description) -> tuple[str, ...]:

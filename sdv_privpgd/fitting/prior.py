@@ -16,10 +16,15 @@ from sdv_privpgd.estimate.prior import MOST_ROWS, PublicRows
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.making import method_for
 from sdv_privpgd.fitting.settings import People, Settings
+from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.method import MatchError
 from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.particles.particles import Particles
 
 NO_NOISE = 1e4
 """The epsilon at which the columns of public rows are looked into: as if there were no noise."""
@@ -139,15 +144,24 @@ class PublicTable:
         said = tuple(each.said(len(frame)) for each, frame in zip(priors, frames, strict=True))
         return cls(frame=rows, weights=weights, said=said)
 
-    def codes(self, schema: Schema) -> PublicRows:
-        """The rows as codes of a schema. What they lack is ``lacking``."""
+    def taken(self, places: np.ndarray) -> "PublicTable":
+        """Returns the rows at these places."""
+        rows = self.frame.iloc[places].reset_index(drop=True)
+        return replace(self, frame=rows, weights=self.weights[places])
+
+    def columns(self, schema: Schema) -> dict[str, pd.Series]:
+        """Returns the columns of a schema. Those that the rows lack are missing in all."""
         number = len(self.frame)
-        columns = {
+        return {
             column.name: self.frame[column.name]
             if column.name in self.frame
             else pd.Series([None] * number, dtype=float if column.sdtype == "numerical" else object)
             for column in schema.columns
         }
+
+    def codes(self, schema: Schema) -> PublicRows:
+        """Returns the rows as codes of a schema. What they lack is ``lacking``."""
+        columns = self.columns(schema)
         lacking = {name for name in columns if name not in self.frame}
         lacking |= {
             each.name for each in schema.differences if {each.low.name, each.high.name} & lacking
@@ -220,6 +234,46 @@ def leaning(
         for name, each in description.facts.items()
     }
     return replace(description, facts=facts, public=public)
+
+
+def foretold(settings: Settings, description: Description, num_rows: int) -> list[str]:
+    """Returns a sentence on the errors of a fit to so many rows that are like the prior's. Public.
+
+    Half of the public rows stand for the private ones, with noise of their size, and the fit leans
+    on the other half.
+    """
+    public, schema = description.public, description.attributes
+    if not isinstance(public, PublicTable) or len(schema.attributes) < 2 or not num_rows:
+        return []
+    rng = np.random.default_rng(settings.seed)
+    first, second = np.array_split(rng.permutation(len(public.frame)), 2)
+    rows, prior = public.taken(rng.choice(first, num_rows)), public.taken(second)
+    curator = PrivateTable(rows.columns(schema)).curator(schema, Books(_for_rows(settings)))
+    own = Particles(domain=schema.domain(), codes=rows.codes(schema).codes)
+    method = method_for(settings, replace(description, public=None))
+    pipeline.ask(curator, method)
+    answers = pipeline.Answers.of(curator, method)
+    errors = [
+        _half_l1(own, pipeline.fit(answers, each).model)
+        for each in (method.given(prior.codes(schema)), method)
+    ]
+    leant, alone = (f"{100 * each:.2g} %" for each in errors)
+    return [
+        f"If these rows are like those of the prior, synthetic pairs of columns are off by {leant} "
+        f"of the rows, on average, and by {alone} without it (one simulated fit)."
+    ]
+
+
+def _for_rows(settings: Settings) -> PrivacyLedger:
+    """Empty books with the budget of a fit, of which a row of public rows is one."""
+    return PrivacyLedger.open(settings.epsilon, settings.delta, settings.adjacency)
+
+
+def _half_l1(rows: Model, model: Model) -> float:
+    """Half the mean L1 distance of a model's pairs from those of rows."""
+    pairs = rows.domain.cliques(2)
+    apart = [np.abs(rows.marginal(pair) - model.marginal(pair)).sum() for pair in pairs]
+    return float(np.mean(apart)) / 2
 
 
 def _taken(stated: ColumnFacts, found: ColumnFacts) -> ColumnFacts:

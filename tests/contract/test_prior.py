@@ -1,6 +1,7 @@
 """A prior through all doors: what it declares, what it changes, and what is said of it."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,9 @@ from sdv_privpgd import (
     Numerical,
     Prior,
     PrivPGDSynthesizer,
+    check,
     fit_table,
+    plan_table,
 )
 
 KINDS = {"ward": "categorical", "age": "numerical", "ill": "boolean", "seen": "datetime"}
@@ -139,3 +142,16 @@ def test_the_command_takes_files_and_models(tmp_path):
     assert run("synthesize", tmp_path / "own.csv", *told, *second) == 0
     (said,) = FittedTable.load(more).report().to_dict()["prior"]["rows"]
     assert "of model.pkl, sampled from a release with epsilon 0.5" in said
+
+
+def test_a_plan_foretells_what_a_prior_is_worth_and_a_check_says_that_nothing_is_lost():
+    told = {"epsilon": 0.2, "prior": table(5_000, 1)}
+    (said,) = [
+        each
+        for each in plan_table(COLUMNS, num_rows=1_000, **told).to_dict()["warnings"]
+        if "one simulated fit" in each
+    ]
+    leant, alone = map(float, re.findall(r"([\d.]+) % (?:of the rows|without)", said))
+    assert 0 < leant < alone
+    assert check(table(100, 0), COLUMNS, **told).to_dict()["lost"] == []
+    assert "ward" in check(table(100, 0), COLUMNS, 0.2).to_dict()["lost"]
