@@ -171,10 +171,13 @@ def weighted(
         for split in range(splits)
     ]
     errors, apart = (np.mean(each, axis=0) for each in zip(*found, strict=True))
-    best = int(np.argmin(errors[1:]))
-    if errors[0] < errors[1 + best] - math.sqrt(apart[best]):
+    best = 1 + int(np.argmin(errors[1:]))
+    if errors[0] < errors[best] - _SURE * math.sqrt(apart[best, 0]):
         return None
-    *_, (trust, weights) = dual.path(noisy, agreed.total, silent, last=TRUSTS[best])
+    # The largest trust that noise cannot tell from the best.
+    near = errors[1:] <= errors[best] + np.sqrt(apart[best, 1:])
+    last = TRUSTS[int(np.flatnonzero(near)[0])]
+    *_, (trust, weights) = dual.path(noisy, agreed.total, silent, last=last)
     return WeightedRows(rows=rows, weights=weights, trust=trust)
 
 
@@ -379,8 +382,8 @@ def _errors_of(
     the sum goes with that of absolute errors: most cells are small.
 
     Returns:
-        The errors without the rows and for each of ``TRUSTS``, but for a constant; and for each of
-        these the variance that noise gives the difference from the first.
+        The errors without the rows and for each of ``TRUSTS``, but for a constant; and for each
+        two of them the variance that noise gives their difference.
     """
     domain = dual.rows.domain
     fitted, held = _thinned(measurements, seed)
@@ -394,9 +397,15 @@ def _errors_of(
     errors = [(np.square(each - seen) / scales).sum() for each in found]
     # Over many splits the noise of the other part is that of the answers themselves.
     of_mean = variances * (1 + 1 / (_PART * splits)) / (1 + 1 / _PART)
-    apart = [4 * (np.square((each - found[0]) / scales) * of_mean).sum() for each in found[1:]]
-    return np.array(errors), np.array(apart)
+    scaled = np.array(found) * (2 * np.sqrt(of_mean) / scales)
+    return np.array(errors), np.square(scaled[:, None] - scaled).sum(axis=2)
 
+
+_SURE = 2.0
+"""In case of doubt the rows are believed: they are left out where it is so many standard deviations
+of noise better. With one, a near prior was left out in one of 54 fits to eighteen tables of 500 to
+10,000 rows; with two in none, and where a prior's columns were shuffled errors were at most 1.0
+times those without (``tests/benchmarks prior`` has such pairs)."""
 
 _PART = 0.25
 """The first part of a split answer has 5/4 of its variance, the other five times as much."""
