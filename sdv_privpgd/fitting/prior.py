@@ -242,9 +242,10 @@ def foretold(settings: Settings, description: Description, num_rows: int) -> lis
     Half of the public rows stand for the private ones, with noise of their size, and the fit leans
     on the other half.
     """
-    public, schema = description.public, description.attributes
-    if not isinstance(public, PublicTable) or len(schema.attributes) < 2 or not num_rows:
+    public = description.public
+    if not isinstance(public, PublicTable) or len(description.measured) < 2 or not num_rows:
         return []
+    schema = description.attributes
     rng = np.random.default_rng(settings.seed)
     first, second = np.array_split(rng.permutation(len(public.frame)), 2)
     rows, prior = public.taken(rng.choice(first, num_rows)), public.taken(second)
