@@ -20,6 +20,7 @@ from .fitting.door import fit_table as fit_table
 from .fitting.door import plan_table as plan_table
 from .fitting.fates import ColumnsLostError as ColumnsLostError
 from .fitting.mismatch import DomainMismatchError as DomainMismatchError
+from .fitting.prior import Prior as Prior
 from .fitting.settings import People as People
 from .inference.imputation import rubin as rubin
 from .methods.method import MatchError as MatchError

@@ -53,10 +53,11 @@ class Domain(FieldsAlone):
     def axes(self, clique: Iterable[str]) -> tuple[int, ...]:
         """The positions of a clique's attributes. Raises ``ValueError`` for an unknown one."""
         clique, positions = tuple(clique), self._positions
-        unknown = [attribute for attribute in clique if attribute not in positions]
-        if unknown:
-            raise ValueError(f"Attributes {unknown!r} are not in the domain {self.attributes!r}.")
-        return tuple(positions[attribute] for attribute in clique)
+        try:
+            return tuple([positions[attribute] for attribute in clique])
+        except KeyError:
+            unknown = [attribute for attribute in clique if attribute not in positions]
+        raise ValueError(f"Attributes {unknown!r} are not in the domain {self.attributes!r}.")
 
     @cached_property
     def _positions(self) -> dict[str, int]:
@@ -64,7 +65,7 @@ class Domain(FieldsAlone):
 
     def shape(self, clique: Iterable[str]) -> tuple[int, ...]:
         """The shape of a clique's table: one axis an attribute, in the clique's order."""
-        return tuple(self.sizes[axis] for axis in self.axes(clique))
+        return tuple([self.sizes[axis] for axis in self.axes(clique)])
 
     def size(self, clique: Iterable[str]) -> int:
         """The number of cells of a clique's table."""
@@ -135,6 +136,10 @@ class Grouping(FieldsAlone):
             for attribute, groups in zip(self.attributes, self.groups, strict=True)
         }
 
+    @cached_property
+    def _lengths(self) -> tuple[int, ...]:
+        return tuple(map(len, self.groups))
+
     def __getitem__(self, attribute: str) -> np.ndarray:
         """The group of each code of an attribute, int64."""
         return self._arrays[attribute]
@@ -150,6 +155,8 @@ class Grouping(FieldsAlone):
 
     def require(self, domain: Domain) -> None:
         """Raises ``ValueError`` unless each attribute has a group for each code of the domain."""
+        if (domain.attributes, domain.sizes) == (self.attributes, self._lengths):
+            return
         sizes = domain.shape(self.attributes)
         for attribute, size, groups in zip(self.attributes, sizes, self.groups, strict=True):
             if len(groups) != size:

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from sdv_privpgd.cli import auditing, commands, finishing, releasing, synthesizing
+from sdv_privpgd.cli import auditing, commands, finishing, publishing, releasing, synthesizing
 from sdv_privpgd.cli.dialect import Typed
 from sdv_privpgd.cli.saying import PROGRAM
 
@@ -66,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
     )
     synthesize.add_argument("--report", type=Path, help="write the public page")
     synthesize.add_argument("--model", type=Path, help="keep the fitted table")
+    _mark(synthesize)
     _books(synthesize)
     synthesize.add_argument("--dry-run", action="store_true", help="the same as plan")
     synthesize.add_argument("--quiet", action="store_true", help="no bars and no report")
@@ -84,6 +85,7 @@ def parser() -> argparse.ArgumentParser:
     finish.add_argument("--table", help=about, **_SEVERAL)
     finish.add_argument("--rows", type=int, help="as many as the table had, or seemed to have")
     finish.add_argument("--report", type=Path, help="write the public page")
+    _mark(finish)
     finish.add_argument(
         "--ledger", type=Path, help="of the interrupted run; what is spent now is added"
     )
@@ -132,6 +134,7 @@ def parser() -> argparse.ArgumentParser:
     sample.add_argument("model", type=Path, help="moves on, so that the next rows are new ones")
     sample.add_argument("--rows", type=int, help="as many as the table had, or seemed to have")
     sample.add_argument("--out", type=Path, required=True, help="CSV or Parquet")
+    _mark(sample)
     sample.add_argument(
         "--condition",
         action="append",
@@ -216,7 +219,45 @@ def parser() -> argparse.ArgumentParser:
     )
     describe.add_argument("model", type=Path)
     describe.add_argument("--report", type=Path, help="write the public page, too")
+    describe.add_argument(
+        "--methods", action="store_true", help="print a text for a methods section, too"
+    )
     _force(describe)
+
+    registry = _command(
+        each,
+        publishing.registry,
+        "what a fit knows of its entry in the public registry of deployments",
+        'model.pkl --name "Visits 2025" --curator "Northland Health" --out visits_2025.yaml',
+    )
+    registry.add_argument("model", type=Path)
+    registry.add_argument(
+        "--out", type=Path, help="the entry: .yaml, or .json; without it, its blanks are named"
+    )
+    for option, about in (
+        ("--name", "what the rows are called"),
+        ("--region", "which region they describe, or whose law applies"),
+        ("--use", "what they are for"),
+    ):
+        registry.add_argument(option, default="", help=about)
+    for one, about in (("curator", "who publishes them"), ("author", "who fills it in")):
+        several = {"dest": f"{one}s", "action": "append", "default": []}
+        registry.add_argument(f"--{one}", help=f"{about}; may be repeated", **several)
+    registry.add_argument(
+        "--ledger", type=Path, help="of all runs on these people: the entry is of all together"
+    )
+    _force(registry)
+
+    identify = _command(
+        each,
+        publishing.identify,
+        "which release a file of rows is from",
+        "synthetic.csv model.pkl",
+    )
+    identify.add_argument("rows", type=Path, help="CSV or Parquet")
+    identify.add_argument(
+        "releases", type=Path, nargs="*", help="models it may be from, or cards (.about.json)"
+    )
 
     measure = _command(
         each,
@@ -275,6 +316,7 @@ def parser() -> argparse.ArgumentParser:
     refine.add_argument("--out", type=Path, required=True, help="CSV or Parquet")
     refine.add_argument("--rows", type=int, help="as many as the table had, or seemed to have")
     refine.add_argument("--report", type=Path, help="write the public page")
+    _mark(refine)
     _books(refine)
     refine.add_argument("--quiet", action="store_true", help="no bars and no report")
     _table(refine, is_kept=True)
@@ -323,6 +365,15 @@ def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
             default=(),
             metavar="A,B,...",
             help="columns for which a fit does not stop, whatever it would lose of them",
+        )
+    if not is_audit:
+        group.add_argument(
+            "--prior",
+            type=Path,
+            action="append",
+            metavar="FILE",
+            help="public rows that are like the private ones, CSV or Parquet, or a kept model; may "
+            "be given several times. They cost nothing and must be public",
         )
     group.add_argument(
         "--constraints", type=Path, help="SDV's, JSON: class names and parameters; never learned"
@@ -457,6 +508,7 @@ def _modelled(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", type=Path, required=True, help="rows: CSV or Parquet")
     command.add_argument("--rows", type=int, help="as many as the tables count")
     command.add_argument("--report", type=Path, help="write the public page")
+    _mark(command)
     command.add_argument(
         "--engine",
         choices=["particles", "pgm", "gum", "rap", "gem", "private_gsd"],
@@ -536,6 +588,15 @@ def _dialect(command: argparse.ArgumentParser, *, is_kept: bool = False) -> Any:
         help=f"of text, such as cp1252; {usual}UTF-8, or what its mark says",
     )
     return group
+
+
+def _mark(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--mark",
+        choices=["column", "comment"],
+        help="say in the rows, too, that they are synthetic: in a column, or in a first line of "
+        "text that begins with #",
+    )
 
 
 def _force(command: argparse.ArgumentParser) -> None:

@@ -4,7 +4,6 @@ import json
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from sdv_privpgd.cli.keeping import how_to_finish
 from sdv_privpgd.cli.models import Model, facts_of, fitted, paid_for, require_file
 from sdv_privpgd.cli.reading import known_types_in, read_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, report_in_options, say
-from sdv_privpgd.cli.synthesizing import sampled, write_as_asked
+from sdv_privpgd.cli.synthesizing import rows_files, sampled, write_out
 from sdv_privpgd.cli.writing import Output, Outputs
 from sdv_privpgd.drafting.files import FILES, SHEETS
 from sdv_privpgd.drafting.types import sdtype_of
@@ -43,6 +42,8 @@ def describe(arguments: Namespace) -> None:
         print(f"  {name}: {facts['sdtype']}")
     print()
     print(report_in_options(model.privacy_report()))
+    if arguments.methods:
+        print(f"\n{fitted(arguments.model, model).methods_text()}")
     if isinstance(model, UnfinishedTable):
         print(f"\nA fit has stopped. {how_to_finish(model, arguments.model)}")
 
@@ -58,7 +59,7 @@ def sample(arguments: Namespace) -> None:
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         # It is loaded when nobody else can move it on.
         place = None if arguments.again else _moving_on(outputs, arguments.model)
-        out = outputs.open("--out", arguments.out)
+        files = rows_files(arguments, outputs)
         model = paid_for(arguments.model)
         table = fitted(arguments.model, model)
         if is_unwritten(model):
@@ -67,7 +68,7 @@ def sample(arguments: Namespace) -> None:
             table.reset_sampling()
         where = _conditions(arguments, table, model.notes.get("dialect", {}))
         rows = sampled(table, arguments, table.num_rows, where)
-        outputs.write(out, partial(write_as_asked, arguments, model.notes, rows))
+        write_out(arguments, files, table, model.notes, rows, outputs.write)
         outputs.write(place, model.save)
 
 

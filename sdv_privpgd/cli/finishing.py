@@ -12,7 +12,7 @@ from sdv_privpgd.cli.keeping import Purchase
 from sdv_privpgd.cli.models import facts_of, finished, require_file, unfinished
 from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, own_errors
-from sdv_privpgd.cli.synthesizing import check_rows, print_report, write_results
+from sdv_privpgd.cli.synthesizing import check_rows, print_report, rows_files, write_results
 from sdv_privpgd.cli.writing import Outputs
 from sdv_privpgd.fitting.door import FittedTable, RunningFit, UnfinishedTable
 from sdv_privpgd.fitting.refining import begun_again
@@ -73,7 +73,7 @@ def _go_on(
             path = ledger_of(model, arguments.model, path)
         journal = Journal(outputs, path)
         journal.catch_up(model, arguments.model)
-        out = outputs.required("--out", arguments.out, is_paid=True)
+        files = rows_files(arguments, outputs, is_paid=True)
         report = outputs.open("--report", arguments.report, is_paid=True)
         with own_errors(ValueError):
             planned = ahead(model) if tables else None
@@ -85,7 +85,7 @@ def _go_on(
                 journal=journal,
                 outputs=outputs,
                 model=place,
-                out=out,
+                files=files,
             )
             arguments.say_spent = purchase.say_spent
             with purchase.kept():

@@ -29,7 +29,7 @@ class Purchase:
         earlier: The model that the command goes on with.
         journal: The file of the ledger, if there is one, with all charges before.
         outputs: The files of the command.
-        out: The file of rows.
+        files: The file of rows and its card, if it has one.
         model: The file of the model.
     """
 
@@ -38,7 +38,7 @@ class Purchase:
     earlier: Model | None = None
     journal: Journal
     outputs: Outputs
-    out: Output
+    files: tuple[Output, Output | None]
     model: Output | None
     _running: RunningFit | None = field(default=None, init=False)
     _fitted: FittedTable | None = field(default=None, init=False)
@@ -174,7 +174,7 @@ class Purchase:
             self.model.is_placed or (self._begun and not self._has_spent)
         ):
             return self.model.path
-        return rescued(own.save, self.out.path, ".pkl")
+        return rescued(own.save, self.files[0].path, ".pkl")
 
     def _remedy(self, path: Path) -> str:
         if isinstance(own := self._own, UnfinishedTable):

@@ -2,7 +2,6 @@
 
 from argparse import Namespace
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,8 @@ from sdv_privpgd.cli.synthesizing import (
     check_rows,
     own_errors,
     planned_ledger,
-    write_as_asked,
+    rows_files,
+    write_out,
 )
 from sdv_privpgd.cli.writing import Outputs
 from sdv_privpgd.fitting.settings import People
@@ -162,7 +162,7 @@ def _tell(arguments: Namespace, measured: "Measured") -> None:
 def _model(arguments: Namespace, inputs: list[Path | None], make: Any) -> None:
     """Makes a model of what is public, and writes its rows and its page."""
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
-        out = outputs.required("--out", arguments.out)
+        files = rows_files(arguments, outputs)
         report = outputs.open("--report", arguments.report)
         try:
             made: ModelledTables = make()
@@ -172,7 +172,7 @@ def _model(arguments: Namespace, inputs: list[Path | None], make: Any) -> None:
             named = error.filename or "a file"
             raise CommandError(f"Cannot read {named}: {reason(error)}.") from None
         rows = made.sample((made.num_rows or 0) if arguments.rows is None else arguments.rows)
-        outputs.write(out, partial(write_as_asked, arguments, {}, rows))
+        write_out(arguments, files, made, {}, rows, outputs.write)
         if report is not None:
             outputs.write(report, made.report)  # pyright: ignore[reportAttributeAccessIssue]
     for sentence in made.warnings if arguments.quiet else []:

@@ -1,7 +1,8 @@
 """The commands that fit a table, or plan to."""
 
+import os
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,17 +12,23 @@ from sdv_privpgd.cli.dialect import kept_of, reading, told
 from sdv_privpgd.cli.files import check_report, kind_written
 from sdv_privpgd.cli.journal import Journal, spent
 from sdv_privpgd.cli.keeping import Purchase
+from sdv_privpgd.cli.models import finished
 from sdv_privpgd.cli.questions import people_of, questions
 from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, report_in_options, say
 from sdv_privpgd.cli.writing import Output, Outputs, write_rows
+from sdv_privpgd.columns.facts import CategoryFacts
+from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import FittedTable, checked, prepared
 from sdv_privpgd.fitting.fates import check_report as reported
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.plan import planned
+from sdv_privpgd.fitting.prior import Prior, as_text
+from sdv_privpgd.fitting.sampled import SampledTable
 from sdv_privpgd.fitting.settings import usual_delta
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.report.card import card_path, in_words, is_card, write_card
 from sdv_privpgd.report.warnings import on_delta
 from sdv_privpgd.sources.source import Source
 
@@ -46,7 +53,7 @@ def synthesize(arguments: Namespace) -> None:
     with Outputs(inputs=(*tables, *arguments.table, *own), force=arguments.force) as outputs:
         journal = Journal(outputs, arguments.ledger)
         model = outputs.open("--model", arguments.model, is_paid=True)
-        out = outputs.required("--out", arguments.out, is_paid=True)
+        files = rows_files(arguments, outputs, is_paid=True)
         report = outputs.open("--report", arguments.report, is_paid=True)
         with journal.ahead(ahead, arguments.max_epsilon):
             asks = questions(arguments, tables) if asks is None else asks
@@ -58,7 +65,7 @@ def synthesize(arguments: Namespace) -> None:
                 notes={"dialect": kept_of(arguments), "columns": asks.others},
                 journal=journal,
                 outputs=outputs,
-                out=out,
+                files=files,
                 model=model,
             )
             arguments.say_spent = purchase.say_spent
@@ -70,7 +77,13 @@ def synthesize(arguments: Namespace) -> None:
                 asks.say_before()
                 with own_errors(ValueError):
                     allowed = [n for n in arguments.allow_lost if n in description.columns]
-                    running = prepared(settings, description, table, allow_lost=allowed)
+                    running = prepared(
+                        settings,
+                        description,
+                        table,
+                        prior=priors_of(arguments, tables[0], description),
+                        allow_lost=allowed,
+                    )
                 with own_errors():  # the number of rows may have said another delta
                     purchase.start = running.fit.settings.ledger()
                     journal.plan(running.fit.books.ledger, arguments.max_epsilon)
@@ -82,6 +95,22 @@ def synthesize(arguments: Namespace) -> None:
                 purchase.run(running, is_quiet=arguments.quiet, stops=True, said=days)
                 write_results(arguments, purchase, report, table)
     print_report(arguments, purchase)
+
+
+def priors_of(arguments: Namespace, table: Path, description: Description) -> list[Prior] | None:
+    """Returns the public rows of ``--prior``, named by their files.
+
+    Categories of a table in a file of text are text, and so are theirs.
+    """
+    found = []
+    for path in arguments.prior or ():
+        with own_errors(ValueError, OSError):
+            rows: Any = finished(path) if path.suffix == ".pkl" else Prior(path).frame
+        if path.suffix != ".pkl" and table.suffix != ".parquet":
+            facts = description.facts.items()
+            rows = as_text(rows, [name for name, own in facts if isinstance(own, CategoryFacts)])
+        found.append(Prior(rows, name=path.name))
+    return found or None
 
 
 def require_rows(arguments: Namespace, table: Source) -> None:
@@ -114,7 +143,7 @@ def write_results(
         number = table.num_rows()  # no column is modelled
     rows = sampled(fitted, arguments, number)
     purchase.keep_model()
-    outputs.attempt(purchase.out, partial(write_as_asked, arguments, fitted.notes, rows))
+    write_out(arguments, purchase.files, fitted, fitted.notes, rows, outputs.attempt)
     outputs.attempt(report, fitted.report)
 
 
@@ -177,11 +206,52 @@ def check(arguments: Namespace) -> None:
         raise CommandError("A fit would stop before it spends anything.")
 
 
+def rows_files(
+    arguments: Namespace, outputs: Outputs, *, is_paid: bool = False
+) -> tuple[Output, Output | None]:
+    """The file of rows, and of text the card beside it, as they will be written.
+
+    A card whose rows are gone is written anew. Raises ``CommandError`` for a first line that the
+    file cannot have.
+    """
+    kind = kind_written(arguments.out)
+    if arguments.mark == "comment" and (kind.form != "text" or kind.compression is not None):
+        raise CommandError("--mark comment needs a file of text that is not compressed.")
+    out = outputs.required("--out", arguments.out, is_paid=is_paid)
+    path = None if kind.form == "parquet" else card_path(arguments.out)
+    is_left = path is not None and is_card(path) and not os.path.lexists(arguments.out)
+    return out, outputs.open("the card of --out,", path, is_paid=is_paid, grows=is_left)
+
+
+def write_out(
+    arguments: Namespace,
+    files: tuple[Output, Output | None],
+    table: SampledTable,
+    notes: Mapping[str, Any],
+    rows: "pd.DataFrame",
+    write: Callable[[Output | None, Callable[[Path], object]], None],
+) -> None:
+    """Writes rows of a model, and what they are beside them or in them."""
+    (out, card), about = files, table.about_rows()
+    write(out, partial(write_as_asked, arguments, notes, rows, about))
+    if out.is_whole:
+        write(card, lambda part: write_card(part, out.part, about))
+
+
 def write_as_asked(
-    arguments: Namespace, notes: Mapping[str, Any], rows: "pd.DataFrame", part: Path
+    arguments: Namespace,
+    notes: Mapping[str, Any],
+    rows: "pd.DataFrame",
+    about: Mapping[str, Any],
+    part: Path,
 ) -> None:
     """Writes rows to ``--out``, with the options of text, or those that are kept with the model."""
     of_text = told(arguments, notes.get("dialect", {}), kind_written(arguments.out))
+    if arguments.mark == "column":
+        name = "synthetic"
+        while name in rows:
+            name += "_"
+        rows = rows.assign(**{name: True})
     write_rows(
         rows,
         part,
@@ -189,6 +259,8 @@ def write_as_asked(
         sep=of_text.get("sep"),
         decimal=of_text.get("decimal", "."),
         encoding=of_text.get("encoding", "utf-8"),
+        comment=in_words(about) if arguments.mark == "comment" else None,
+        about=about,
     )
 
 

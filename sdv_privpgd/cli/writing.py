@@ -4,18 +4,21 @@ Each file is opened beside its place before the private table is read, and renam
 folder that cannot be written to is found before anything is spent.
 """
 
+import json
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.interrupts import undisturbed
 from sdv_privpgd.cli.saying import CommandError, reason, say
+from sdv_privpgd.report.card import KEY
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -204,17 +207,31 @@ class Outputs:
 
 
 def write_rows(
-    rows: "pd.DataFrame", part: Path, path: Path, *, sep: str | None, decimal: str, encoding: str
+    rows: "pd.DataFrame",
+    part: Path,
+    path: Path,
+    *,
+    sep: str | None,
+    decimal: str,
+    encoding: str,
+    comment: str | None = None,
+    about: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Writes rows to a file of the kind that another path's ending names.
 
     Characters that the encoding lacks are escaped and raise no error, because the rows are paid
-    for.
+    for. A ``comment`` is the first line of text, and what the rows are ``about`` is in the metadata
+    of a Parquet file.
     """
     kind = kind_written(path)
     with part.open("wb") as file:
         if kind.form == "parquet":
-            _of_one_kind(rows).to_parquet(file, index=False)
+            _write_parquet(_of_one_kind(rows), file, about)
+            return
+        if comment is not None:  # in one piece, as some encodings begin with a mark
+            told: dict[str, Any] = {"sep": sep or kind.sep, "decimal": decimal}
+            text = f"# {comment}{os.linesep}{_as_whole(rows).to_csv(index=False, **told)}"
+            file.write(text.encode(encoding, errors="backslashreplace"))
             return
         compression: dict[str, str | None] = {"method": kind.compression}
         if kind.compression == "zip":
@@ -228,6 +245,15 @@ def write_rows(
             errors="backslashreplace",
             compression=compression,  # pyright: ignore[reportArgumentType]
         )
+
+
+def _write_parquet(rows: "pd.DataFrame", file: Any, about: Mapping[str, Any]) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    table = pyarrow.Table.from_pandas(rows, preserve_index=False)
+    metadata = {**table.schema.metadata, **({KEY: json.dumps(about)} if about else {})}
+    pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), file)
 
 
 def _as_whole(rows: "pd.DataFrame") -> "pd.DataFrame":

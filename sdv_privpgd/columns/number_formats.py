@@ -61,7 +61,7 @@ class NumberFormat(FieldsAlone):
     @cached_property
     def _parts(self) -> dict[str, str]:
         found = _EXAMPLE.fullmatch(self.example) or _PERCENT.fullmatch(self.example)
-        if found is None or found.groupdict().get("group") == found["point"]:
+        if found is None or found.groupdict().get("group", "") == found["point"]:
             raise ValueError
         return {"group": "", **found.groupdict("")}
 

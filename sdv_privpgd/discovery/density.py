@@ -11,9 +11,10 @@ from all others.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.cutting import USUAL_BINS
@@ -126,6 +127,7 @@ class Density:
             expected=self.expected[held],
         )
 
+    @cached_property
     def backwards(self) -> "Density":
         """The same cells from the last to the first."""
         return replace(
@@ -143,7 +145,7 @@ class Density:
         """Whether some neighboring cells clearly hold rows."""
         return last_clear(self.counts, self.variances)[1] > 0
 
-    @property
+    @cached_property
     def reach(self) -> int:
         """The number of cells up to the last one that seems to hold rows: all, if none clearly do.
 
@@ -159,7 +161,7 @@ class Density:
         first = int(self.of_cell[reach - 1]) + 1
         while first < sums.size:
             scores = self._scores_from(first)
-            hinted = np.flatnonzero(scores > norm.isf(norm.sf(HINT) / scores.size))
+            hinted = np.flatnonzero(scores > -ndtri(ndtr(-HINT) / scores.size))
             if not hinted.size:
                 break
             if hinted[0] == scores.size - 1:
@@ -195,7 +197,7 @@ class Density:
         have hardly any, in the same proportions. They share one code (``merged_neighbors``), whose
         rows are measured again: the noise of more codes far out would be seen in every mean.
         """
-        first, last = self.counts.size - self.backwards().reach, self.reach
+        first, last = self.counts.size - self.backwards.reach, self.reach
         first, last = min(first, last - 1), max(first + 1, last)
         held = self._held(slice(first, last))
         edges, deviations = self.edges, np.sqrt(self.variances)
@@ -318,7 +320,7 @@ def last_clear(
     """Where the clear run of cells that begins last begins and ends, the shortest; else 0 and 0."""
     sums, noise = (np.append(0.0, np.cumsum(each)) for each in (counts, variances))
     lengths = _lengths(counts.size)
-    least = norm.isf(_FALSE_ALARMS / (2 * counts.size))
+    least = -ndtri(_FALSE_ALARMS / (2 * counts.size))
     found = []
     for length in lengths:
         variance = noise[length:] - noise[:-length]

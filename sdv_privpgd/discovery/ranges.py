@@ -177,7 +177,7 @@ def looked_into(
     first, last = 0, column.num_values  # all cells if there is only noise
     if rough.is_clear:
         rows = max(float(table.counts.sum()) if total is None else total.value, 1.0)
-        ends = last - density.backwards().end(rows), density.end(rows)
+        ends = last - density.backwards.end(rows), density.end(rows)
         first, last = min(ends[0], ends[1] - 1), max(ends[0] + 1, ends[1])
     first = 0 if known.low is not None else first
     last = column.num_values if known.high is not None else last

@@ -7,7 +7,6 @@ from decimal import Decimal
 from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,15 @@ import pandas as pd
 from pandas.api.typing import NaTType
 
 from sdv_privpgd.base.damage import undamaged
+from sdv_privpgd.base.trees import TREES, write_tree, yaml_for
 from sdv_privpgd.columns.scalars import plain
 from sdv_privpgd.drafting.codebook import codebook_of, filled_in, read_codebook
 
 _VALUES = "range_values", "other_value"
 
-_YAML = (".yaml", ".yml")
 SHEETS = (".csv", ".xlsx")
 
-FILES = (".json", *_YAML, *SHEETS)
+FILES = (*TREES, *SHEETS)
 """The endings of files that hold a domain."""
 
 _MOST_PRINTED = 40
@@ -51,7 +50,7 @@ def read_domain(path: str | Path) -> dict[str, dict]:
     path = Path(path)
     if path.suffix.lower() in SHEETS:
         return _of_codebook(path)
-    yaml = _yaml_for(path)
+    yaml = yaml_for(path, FILES)
     kind, load = ("JSON", json.loads) if yaml is None else ("YAML", yaml.safe_load)
     with undamaged(path, kind, OSError):
         found = load(path.read_text(encoding="utf-8"))
@@ -91,15 +90,7 @@ def write_domain(domain: Mapping[str, Mapping], path: str | Path) -> Path:
             _require_openpyxl(path)
             sheet.to_excel(path, index=False)
         return path
-    yaml = _yaml_for(path)
-    if yaml is None:
-        text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
-    else:
-        text = yaml.safe_dump(facts, sort_keys=False, allow_unicode=True)
-        if yaml.safe_load(text) != facts:  # PyYAML writes some control characters as they are
-            text = yaml.safe_dump(facts, sort_keys=False)
-    path.write_text(text, encoding="utf-8")
-    return path
+    return write_tree(facts, path, FILES)
 
 
 def _of_codebook(path: Path) -> dict[str, dict]:
@@ -191,18 +182,3 @@ def _plain(what: str, fact: Any, datetime_format: str | None, keeps: bool) -> An
 
 def _is_missing(fact: Any) -> bool:
     return fact is None or fact is pd.NA or fact != fact
-
-
-def _yaml_for(path: Path) -> ModuleType | None:
-    """The library that reads and writes YAML; ``None`` for JSON."""
-    if path.suffix.lower() == ".json":
-        return None
-    if path.suffix.lower() not in _YAML:
-        raise ValueError(
-            f"A public domain is kept in a file that ends in {', '.join(FILES)}, got {str(path)!r}."
-        )
-    try:
-        import yaml
-    except ImportError:
-        raise ImportError(f"{path} needs PyYAML: pip install pyyaml. JSON needs nothing.") from None
-    return yaml

@@ -7,8 +7,9 @@ averaging). Cells that no row can be in are emptied, and the remaining ones shif
 the marginals. Everything here is post-processing of noisy answers: public and free.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -41,6 +42,10 @@ class ConsistentTables:
         grouped: The tables over groups, as measured.
         completed: Pairs that were measured over groups alone, as they are believed to be over finer
             groups.
+        expected: Pairs as they are expected to be before anything is measured, with the marginals
+            of ``one_way``. Others are expected to be independent.
+        start: Gives the probabilities of a clique's cells, or of its groups', that a table of
+            largest entropy starts from; ``None`` for equal ones.
     """
 
     total: float
@@ -49,10 +54,16 @@ class ConsistentTables:
     variances: Mapping[Clique, float]
     grouped: Mapping[Grouping, Mapping[Clique, NoisyTable]]
     completed: Mapping[Grouping, Mapping[Clique, np.ndarray]] = field(default_factory=dict)
+    expected: Mapping[Clique, np.ndarray] = field(default_factory=dict)
+    start: Callable[[Clique, Grouping], np.ndarray] | None = None
 
     def support(self, clique: Clique) -> tuple[np.ndarray, ...]:
         """The codes with support of each attribute of a clique, ascending."""
-        return tuple(np.flatnonzero(self.one_way[attribute]) for attribute in clique)
+        return tuple([self._supports[attribute] for attribute in clique])
+
+    @cached_property
+    def _supports(self) -> dict[str, np.ndarray]:
+        return {attribute: np.flatnonzero(counts) for attribute, counts in self.one_way.items()}
 
 
 def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> ConsistentTables:
@@ -67,13 +78,14 @@ def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> Co
     }
     tables = {}
     kept: dict[Clique, NoisyTable] = {}
+    support = {attribute: np.flatnonzero(counts) for attribute, counts in one_way.items()}
     for clique, table in noisy.items():
-        codes = [np.flatnonzero(one_way[attribute]) for attribute in clique]
+        codes = [support[attribute] for attribute in clique]
         kept[clique] = NoisyTable(table.counts[np.ix_(*codes)], table.variance)
     agreed = reconciled(kept, {a: values[values > 0] for a, values in one_way.items()}, total)
     for clique, counts in agreed.items():
         tables[clique] = np.zeros(domain.shape(clique))
-        codes = [np.flatnonzero(one_way[attribute]) for attribute in clique]
+        codes = [support[attribute] for attribute in clique]
         tables[clique][np.ix_(*codes)] = counts
     return ConsistentTables(
         total=total,

@@ -32,8 +32,8 @@ from sdv_privpgd.estimate.consistency import ConsistentTables
 from sdv_privpgd.estimate.effects import (
     ClearContrasts,
     contrast_bases,
+    expected,
     group_sums_of,
-    independent,
     residuals_of,
     unseen_residuals,
 )
@@ -64,7 +64,7 @@ def denoised(
         if math.isfinite(residual.variance):
             mean = mean + clear.within(residual, mean)[0]
         rows, columns = (bases[name] for name in clique)
-        counts = independent(tables, clique)
+        counts = expected(tables, clique)
         counts[np.ix_(*tables.support(clique))] += rows @ mean @ columns.T
         if math.isinf(residual.variance):
             completed[clique] = finer.sums(counts, clique)

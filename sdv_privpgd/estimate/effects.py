@@ -26,7 +26,7 @@ from sdv_privpgd.estimate.noisy_tables import margin_estimates
 
 @dataclass(frozen=True)
 class Residual:
-    """The table of a pair less that of independent attributes, on the supported codes.
+    """The table of a pair less the expected one, on the supported codes.
 
     Attributes:
         clique: The pair.
@@ -75,7 +75,7 @@ def residuals_of(tables: ConsistentTables, bases: Mapping[str, np.ndarray]) -> l
         # Where an attribute has one value left, the marginals say it all.
         if len(clique) == 2 and tables.variances[clique] > 0 and _vary(bases, clique):
             rows, columns = (bases[name] for name in clique)
-            apart = (counts - independent(tables, clique))[np.ix_(*tables.support(clique))]
+            apart = (counts - expected(tables, clique))[np.ix_(*tables.support(clique))]
             found.append(Residual(clique, rows.T @ apart @ columns, tables.variances[clique]))
     return found
 
@@ -103,7 +103,7 @@ def group_sums_of(
         for clique, sums in margin_estimates(measured, 2).items():
             if not _vary(bases, clique) or min(sums.counts.shape) < 2:
                 continue
-            apart = sums.counts - grouping.sums(independent(tables, clique), clique)
+            apart = sums.counts - grouping.sums(expected(tables, clique), clique)
             own = [contrasts(size).T for size in sums.counts.shape]
             maps = []
             for name, those in zip(clique, own, strict=True):
@@ -125,6 +125,12 @@ def independent(tables: ConsistentTables, clique: Clique) -> np.ndarray:
     """The counts of a pair if its attributes were independent."""
     first, second = (tables.one_way[attribute] for attribute in clique)
     return np.outer(first, second) / tables.total
+
+
+def expected(tables: ConsistentTables, clique: Clique) -> np.ndarray:
+    """The counts of a pair before anything is measured: those of a prior, or independent ones."""
+    known = tables.expected.get(clique)
+    return independent(tables, clique) if known is None else known.copy()
 
 
 def _vary(bases: Mapping[str, np.ndarray], clique: Clique) -> bool:

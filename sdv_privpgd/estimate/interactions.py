@@ -93,7 +93,11 @@ def _targets(
         for clique, table in measured.items()
         if len(clique) > 1 and clique not in else_known
     }
-    found = _all_beyond(tables.total, _known_margins(tables, pairs, grouping, wanted), wanted)
+    starts = {clique: np.ones(table.counts.shape) for clique, table in wanted.items()}
+    if tables.start is not None:
+        starts = {clique: tables.start(clique, grouping) for clique in wanted}
+    margins = _known_margins(tables, pairs, grouping, wanted)
+    found = _all_beyond(tables.total, margins, wanted, starts)
     kept = signal_shares(
         np.array([_square(found[clique]) for clique in wanted]),
         np.array([max(found[clique].freedom, 1) for clique in wanted]),
@@ -108,7 +112,10 @@ def _targets(
 
 
 def _all_beyond(
-    total: float, margins: Mapping[Clique, _Margins], measured: Mapping[Clique, NoisyTable]
+    total: float,
+    margins: Mapping[Clique, _Margins],
+    measured: Mapping[Clique, NoisyTable],
+    starts: Mapping[Clique, np.ndarray],
 ) -> dict[Clique, _Beyond]:
     """Each table beside its marginals. Tables of one shape are worked on together."""
     alike: dict[tuple, list[Clique]] = {}
@@ -117,7 +124,8 @@ def _all_beyond(
     found = {}
     for (shape, known), cliques in alike.items():
         stacked = {axes: np.stack([margins[each][axes] for each in cliques]) for axes in known}
-        expected = _of_largest_entropy(stacked, shape, total)
+        start = np.stack([starts[each] for each in cliques])
+        expected = _of_largest_entropy(stacked, start, total)
         values = np.stack([measured[each].counts for each in cliques]) - expected
         for axes in _subsets(stacked, len(shape)):
             values = values - values.mean(axis=_others(axes, len(shape)), keepdims=True)
@@ -167,13 +175,13 @@ def _known_margins(
     return found
 
 
-def _of_largest_entropy(margins: _Margins, shape: tuple[int, ...], total: float) -> np.ndarray:
-    """The stacked counts of largest entropy that have these marginals."""
-    number = len(next(iter(margins.values())))
-    counts = np.full((number, *shape), total / math.prod(shape))
+def _of_largest_entropy(margins: _Margins, start: np.ndarray, total: float) -> np.ndarray:
+    """The stacked counts nearest to the start that have these marginals."""
+    degree = start.ndim - 1
+    counts = start * (total / start.sum(axis=tuple(range(1, start.ndim)), keepdims=True))
     for _ in range(_SWEEPS):
         for axes, margin in margins.items():
-            others = _others(axes, len(shape))
+            others = _others(axes, degree)
             sums = counts.sum(axis=others)
             ratio = np.divide(margin, sums, out=np.zeros_like(sums), where=sums > 0)
             counts *= np.expand_dims(ratio, others)

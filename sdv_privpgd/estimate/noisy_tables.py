@@ -80,17 +80,31 @@ def fresh_tables(domain: Domain, measurements: Iterable[Measurement]) -> dict[Cl
 def grouped_tables(
     domain: Domain, measurements: Iterable[Measurement]
 ) -> dict[Grouping, dict[Clique, NoisyTable]]:
-    """The ``noisy_tables`` of each grouping, from what was measured over its groups."""
+    """The ``noisy_tables`` of each grouping, from what was measured over its groups.
+
+    They are made once for the same measurements: read-only.
+    """
+    made = made_once(_fresh_grouped, domain, measurements)
+    return {grouping: dict(tables) for grouping, tables in made.items()}
+
+
+def _fresh_grouped(
+    domain: Domain, measurements: Iterable[Measurement]
+) -> dict[Grouping, dict[Clique, NoisyTable]]:
     found: dict[Grouping, dict[Clique, list[NoisyTable]]] = {}
     for measurement in measurements:
         query = measurement.query
         if isinstance(query, GroupedMarginalQuery):
             clique, table = _in_order(domain, query.clique, measurement)
             found.setdefault(query.grouping, {}).setdefault(clique, []).append(table)
-    return {
+    made = {
         grouping: {clique: averaged(those) for clique, those in tables.items()}
         for grouping, tables in found.items()
     }
+    for tables in made.values():
+        for table in tables.values():
+            table.counts.setflags(write=False)
+    return made
 
 
 def _in_order(
@@ -98,9 +112,9 @@ def _in_order(
 ) -> tuple[Clique, NoisyTable]:
     """The answer about a clique, with its attributes in the domain's order."""
     axes = domain.axes(clique)
-    ordered = tuple(domain.attributes[axis] for axis in sorted(axes))
-    counts = measurement.answer.transpose(np.argsort(axes)).astype(np.float64)
-    return ordered, NoisyTable(counts, measurement.stddev**2)
+    order = sorted(range(len(axes)), key=axes.__getitem__)
+    counts = measurement.answer.transpose(order).astype(np.float64)
+    return tuple([clique[place] for place in order]), NoisyTable(counts, measurement.stddev**2)
 
 
 def margin_estimates(noisy: Mapping[Clique, NoisyTable], degree: int) -> dict[Clique, NoisyTable]:
@@ -117,6 +131,8 @@ def margin_estimates(noisy: Mapping[Clique, NoisyTable], degree: int) -> dict[Cl
 
 def averaged(tables: Sequence[NoisyTable]) -> NoisyTable:
     """The inverse-variance average. If some tables are exact (variance 0), only those count."""
+    if len(tables) == 1:
+        return tables[0]
     exact = [table for table in tables if table.variance == 0]
     if exact:
         return NoisyTable(np.mean([table.counts for table in exact], axis=0), 0.0)
@@ -142,20 +158,24 @@ def estimate_total(domain: Domain, measurements: Sequence[Measurement]) -> Total
     Raises:
         ValueError: If neither a count nor a table was measured.
     """
+    return made_once(_fresh_total, domain, measurements)
+
+
+def _fresh_total(domain: Domain, measurements: Sequence[Measurement]) -> Total:
     estimates = [
-        NoisyTable(measurement.answer.astype(np.float64), measurement.stddev**2)
+        NoisyTable(measurement.answer[0].astype(np.float64), measurement.stddev**2)
         for measurement in measurements
         if isinstance(measurement.query, CountQuery)
     ]
     measured = [noisy_tables(domain, measurements), *grouped_tables(domain, measurements).values()]
     estimates += [
-        NoisyTable(table.counts.sum(keepdims=True).reshape(1), table.variance * table.counts.size)
+        NoisyTable(table.counts.sum(), table.variance * table.counts.size)
         for tables in measured
         for table in tables.values()
     ]
     estimates += [  # each record is in one cell of such a table
         NoisyTable(
-            measurement.answer.astype(np.float64).sum().reshape(1),
+            measurement.answer.astype(np.float64).sum(),
             measurement.stddev**2 * measurement.answer.size,
         )
         for measurement in measurements
@@ -164,7 +184,7 @@ def estimate_total(domain: Domain, measurements: Sequence[Measurement]) -> Total
     if not estimates:
         raise ValueError("The number of rows cannot be estimated: no count and no table measured.")
     best = averaged(estimates)
-    return Total(max(float(best.counts[0]), 1.0), float(np.sqrt(best.variance)))
+    return Total(max(float(best.counts), 1.0), float(np.sqrt(best.variance)))
 
 
 def own_variance(measurement: Measurement) -> float:

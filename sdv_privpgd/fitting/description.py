@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sdv_privpgd.base.domain import FieldsAlone
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
@@ -31,8 +31,20 @@ from sdv_privpgd.constraints.limits import Constraints, Limits
 from sdv_privpgd.constraints.rules import visit_rules
 from sdv_privpgd.discovery.bounds import inside
 from sdv_privpgd.discovery.looks import worth_a_look
+from sdv_privpgd.estimate.prior import PublicRows
 
 Known = TypeVar("Known", bound=ColumnFacts)
+
+
+class Coded(Protocol):
+    """Public rows."""
+
+    said: tuple[str, ...]
+    """Whose they are, a sentence each."""
+
+    def codes(self, schema: Schema) -> PublicRows:
+        """The rows as codes of a schema."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +67,7 @@ class Description(FieldsAlone):
         shapes: How frequent the cells of differences are, as far as that was found.
         visits: The order of a person's rows, if each is told of the one before.
         timeless: Columns of dates of which it is known that they have no time of the day.
+        public: Rows that a fit leans on, as codes of any schema of these columns.
     """
 
     columns: Mapping[str, Mapping]
@@ -71,6 +84,7 @@ class Description(FieldsAlone):
     shapes: Mapping[str, Sequence[float]] = field(default_factory=dict)
     visits: Visits | None = None
     timeless: frozenset[str] = frozenset()
+    public: "Coded | None" = None
 
     @classmethod
     def of(
@@ -149,6 +163,11 @@ class Description(FieldsAlone):
     def attributes(self) -> Schema:
         """The columns and the differences of those in order: all that has codes."""
         return self._with_differences(self.shapes)
+
+    @cached_property
+    def public_rows(self) -> PublicRows | None:
+        """The public rows that a fit leans on, as codes of the ``attributes``."""
+        return None if self.public is None else self.public.codes(self.attributes)
 
     @cached_property
     def shapeless(self) -> Schema:

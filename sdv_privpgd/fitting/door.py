@@ -19,6 +19,7 @@ from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.mismatch import CAN_GO_ON, DomainMismatchError
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.plan import planned
+from sdv_privpgd.fitting.prior import leaning
 from sdv_privpgd.fitting.refining import (
     asked_again,
     begun_again,
@@ -27,7 +28,7 @@ from sdv_privpgd.fitting.refining import (
     opened_again,
     own_ledger,
 )
-from sdv_privpgd.fitting.reporting import report_of
+from sdv_privpgd.fitting.reporting import about_of
 from sdv_privpgd.fitting.sampled import SampledTable, SavedModel
 from sdv_privpgd.fitting.settings import People, Settings
 from sdv_privpgd.fitting.unfinished import Unfinished, booked, note_on
@@ -37,8 +38,12 @@ from sdv_privpgd.methods.workload import Target
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Measurement
+from sdv_privpgd.report.assumed import About
+from sdv_privpgd.report.card import promise_of
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.privacy import privacy_report
+from sdv_privpgd.report.registry import RegistryEntry, registry_entry
+from sdv_privpgd.report.release import methods_of, release_report
 from sdv_privpgd.report.warnings import in_one
 
 
@@ -101,22 +106,59 @@ class FittedTable(SampledTable):
         >>> report.to_dict()["num_rows"]
         1000.0
         """
-        told = self.fitted.told
-        if told is None:
-            bins, seed = self.fitted.description.num_bins, self.settings.seed
-            told = {"num_bins": bins, "seed": seed}
-        report = report_of(
-            self.fitted,
-            self.ledger,
-            self.settings,
-            table=self.name,
-            date=self.date,
-            told=told,
-            notes=self.warnings,
+        fitted = self.fitted
+        report = release_report(
+            fitted.release, self.ledger, fitted.schema, self._about, notes=self.warnings
         )
         if path is not None:
             report.save(path)
         return report
+
+    def methods_text(self) -> str:
+        """What was done, in sentences for a methods section, with the works that they name."""
+        return str(methods_of(self._about, self.fitted.release, self.ledger))
+
+    def registry_entry(
+        self,
+        *,
+        name: str = "",
+        curators: Sequence[str] | str = (),
+        region: str = "",
+        use: str = "",
+        authors: Sequence[str] | str = (),
+    ) -> RegistryEntry:
+        """Returns the record of this fit for the public registry of deployments, at tier 3.
+
+        What the fit knows is filled in (unit, epsilon, delta and rho, composition, mechanisms, what
+        was taken to be public). ``print`` names the blanks, and ``save`` writes YAML.
+
+        Args:
+            name: What the rows are called, as all that is not said is a blank.
+            curators: Who publishes them.
+            region: Which region they describe, or whose law applies.
+            use: What they are for.
+            authors: Who fills in the record.
+
+        >>> import pandas as pd
+        >>> from sdv_privpgd import Boolean
+        >>> table = pd.DataFrame({"ill": [True, False] * 500})
+        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, method="mst")
+        >>> entry = fitted.registry_entry(name="Illness in Northland", curators="Northland")
+        >>> entry.to_dict()["deployment"]["basic"]["data_product_type"]
+        'Synthetic data'
+        >>> entry.blanks[:2]
+        ['deployment.basic.description', 'deployment.basic.intended_use']
+        """
+        said = {"name": name, "region": region, "use": use}
+        said |= {"curators": curators, "authors": authors}
+        return registry_entry(self.fitted.release, self.ledger, self._about, said)
+
+    @property
+    def _about(self) -> About:
+        return about_of(self.fitted, self.settings, table=self.name, date=self.date)
+
+    def _promise(self) -> dict[str, Any]:
+        return {"method": " + ".join(self.settings.method.parts), **promise_of(self.ledger)}
 
     def _refits(self) -> Refits:
         return self.fitted.refits
@@ -326,6 +368,7 @@ def fit_table(
     target: Target = None,
     seed: int = 0,
     constraints: Sequence[Constraint] = (),
+    prior: Any = None,
     allow_lost: Collection[str] = (),
     after: PrivacyLedger | None = None,
     progress: Progress = silent,
@@ -369,6 +412,10 @@ def fit_table(
             ``FixedIncrements``, ``OneHotEncoding``, ``FixedCombinations`` and
             ``ProgrammableConstraint`` of ``sdv_privpgd.constraints``. They are public, and the
             table is not checked against them.
+        prior: Public rows that are like the private ones: a DataFrame, the path of a Parquet or CSV
+            file, an earlier fitted table, a ``Prior`` that says more of these, or a list. They must
+            be public or released already, and cost nothing. Ranges, categories and cells that
+            are not declared are theirs, and noisy answers decide how far rows follow them.
         allow_lost: Columns for which the fit does not stop, whatever it would lose of them.
         after: The ledger of an earlier release of a table with some of the same people, such as
             last year's. The ledger that is returned holds both, and the report says what people in
@@ -422,7 +469,9 @@ def fit_table(
                 f"{type(after).__name__}."
             )
         after.followed_by(settings.ledger())  # refuses, if it does, before a row is read
-    running = prepared(settings, description, table, after=after, allow_lost=allow_lost)
+    running = prepared(
+        settings, description, table, prior=prior, after=after, allow_lost=allow_lost
+    )
     before = running.fit.told_before
     for sentence in before:
         warnings.warn(sentence, stacklevel=2)
@@ -440,6 +489,7 @@ def plan_table(
     delta: float | None = None,
     *,
     num_rows: int,
+    prior: Any = None,
     **told: Any,
 ) -> Report:
     """Returns what ``fit_table`` would ask of so many rows, and how large its errors would be.
@@ -453,6 +503,7 @@ def plan_table(
         epsilon: What the fit may spend.
         delta: At this delta.
         num_rows: How many rows the table has, about.
+        prior: As ``fit_table`` takes it. A simulated fit then foretells what it is worth.
         told: Other arguments of ``fit_table``, such as ``method``, but for ``after``.
 
     Raises:
@@ -465,6 +516,8 @@ def plan_table(
     """
     settings, description = asked(columns, epsilon, delta, **told)
     check_match(settings, description)
+    if prior is not None:
+        description = leaning(settings, description, prior, num_rows, {})
     return planned(settings, description, num_rows)
 
 
@@ -473,6 +526,8 @@ def check(
     columns: Mapping[str, Mapping],
     epsilon: float,
     delta: float | None = None,
+    *,
+    prior: Any = None,
     **told: Any,
 ) -> Report:
     """Returns what ``fit_table`` would make of each column of a table. Public.
@@ -486,6 +541,7 @@ def check(
         columns: As ``fit_table`` takes them.
         epsilon: What the fit may spend.
         delta: At this delta.
+        prior: As ``fit_table`` takes it. What it has is not lost.
         told: Other arguments of ``fit_table`` that settings are made of, such as ``method``.
 
     Raises:
@@ -500,11 +556,11 @@ def check(
     """
     settings, description = asked(columns, epsilon, delta, **told)
     check_match(settings, description)
-    return check_report(*checked(settings, description, table))
+    return check_report(*checked(settings, description, table, prior))
 
 
 def checked(
-    settings: Settings, description: Description, table: Any
+    settings: Settings, description: Description, table: Any, prior: Any = None
 ) -> tuple[Settings, Description, int | None, list[str]]:
     """Returns what ``check_report`` says of a table: what a fit is told, and what it would raise.
 
@@ -515,7 +571,10 @@ def checked(
     except ValueError as error:
         return settings, description, None, [str(error)]
     rows = private.known_rows(settings.adjacency)
-    return settings.for_rows(rows), description, rows, []
+    settings = settings.for_rows(rows)
+    if prior is not None:
+        description = _leaning(settings, description, prior, private)
+    return settings, description, rows, []
 
 
 def prepared(
@@ -523,6 +582,7 @@ def prepared(
     description: Description,
     table: Any,
     *,
+    prior: Any = None,
     after: PrivacyLedger | None = None,
     allow_lost: Collection[str] = (),
 ) -> RunningFit:
@@ -532,10 +592,20 @@ def prepared(
     """
     private = opened(table, description, settings.people.limit, settings.objections)
     settings = settings.for_rows(private.known_rows(settings.adjacency))
+    if prior is not None:
+        description = _leaning(settings, description, prior, private)
     timeless = frozenset(name for name in description.modelled if private.has_days(name))
     running = running_fit(settings, replace(description, timeless=timeless), private, after=after)
     running.allow_lost = checked_lost(allow_lost, description)
     return running
+
+
+def _leaning(
+    settings: Settings, description: Description, prior: Any, table: PrivateTable
+) -> Description:
+    """Returns the description of a table whose fit leans on a prior."""
+    kept = table.dtypes_kept(description.columns, description.modelled, description.keys)
+    return leaning(settings, description, prior, table.known_rows(settings.adjacency), kept)
 
 
 def checked_lost(allow_lost: Collection[str], description: Description) -> tuple[str, ...]:

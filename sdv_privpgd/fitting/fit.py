@@ -24,6 +24,7 @@ from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.making import SamplerMaker, method_for
 from sdv_privpgd.fitting.mismatch import ask_first, require_categories
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.inference.asking import Unseen
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.method import Method
@@ -94,16 +95,20 @@ class Fitted:
         )
 
     @property
-    def unseen(self) -> dict[str, float]:
-        """For each column whose range was found, how many rows may lie beyond it unseen."""
+    def unseen(self) -> dict[str, Unseen]:
+        """For each column whose range was found, the rows that may lie beyond it."""
         rows = 0.0 if self.release is None else SPREAD * rows_unseen(self.release.ledger)
         stated = self.description.declared.stated
-        ranged = NumberFacts | DateFacts
-        return {
-            name: rows
+        found = {
+            name: Unseen(rows=rows, below=facts.low is None, above=facts.high is None)
             for name, facts in stated.items()
-            if rows and isinstance(facts, ranged) and facts.lacks_domain
+            if rows and isinstance(facts, NumberFacts | DateFacts) and facts.lacks_domain
         }
+        for each in self.schema.differences:  # of columns in order: none is below 0
+            lost = sum(found[end.name].rows for end in (each.low, each.high) if end.name in found)
+            if lost:
+                found[each.name] = Unseen(rows=lost, below=False, above=True)
+        return found
 
     def warnings(self, ledger: PrivacyLedger) -> tuple[str, ...]:
         """What is worth a look, a sentence each."""

@@ -22,7 +22,8 @@ def method_for(settings: Settings, description: Description) -> Method:
     """The method, told the public facts on the table that it needs."""
     schema, rules = description.attributes, description.limits.rules
     possible = possible_of([*rules, *schema.differences], schema.domain())
-    return settings.method.for_table(schema.attributes, possible)
+    method = settings.method.for_table(schema.attributes, possible)
+    return method if description.public_rows is None else method.given(description.public_rows)
 
 
 _LIKELY = 2.0

@@ -40,6 +40,7 @@ from sdv_privpgd.fitting.cells import codes_paid_for
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import fates, on_lost
 from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.prior import foretold
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.methods import pipeline
@@ -100,6 +101,7 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     expected = expected_errors(settings, fit.description, fit.books.ledger, num_rows)
     fit.ask(table)
     notes = [
+        *foretold(settings, description, num_rows),
         *on_lost(fates(settings, description, num_rows)),
         *on_repeated_ids(
             [each for each in description.repeated_ids if each != settings.people.column],

@@ -1,39 +1,16 @@
-"""The report of a fit, the same through every door. Public."""
+"""The description of a fit that its report, its texts and its registry entry begin with. Public."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
+from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.assumed import About
-from sdv_privpgd.report.page import Report
-from sdv_privpgd.report.release import release_report
 
 
-def report_of(
-    fitted: Fitted,
-    ledger: PrivacyLedger,
-    settings: Settings,
-    *,
-    table: str,
-    date: str,
-    told: Mapping[str, Any],
-    notes: Sequence[str],
-) -> Report:
-    """What was spent, how loud the noise is and how well the rows fit the noisy answers.
-
-    Args:
-        fitted: What the fit left.
-        ledger: Of all fits of the object.
-        settings: The method, and what it might spend.
-        table: The table's name.
-        date: When it was fitted.
-        told: What else the fit was told, by name.
-        notes: What is worth a look, a sentence each.
-    """
+def about_of(fitted: Fitted, settings: Settings, *, table: str, date: str) -> About:
+    """Describes a fit of a table of this name, on this date."""
     description = fitted.description
-    about = About(
+    usual = {"num_bins": description.num_bins, "seed": settings.seed}
+    return About(
         table=table,
         date=date,
         method=settings.method,
@@ -41,7 +18,13 @@ def report_of(
         keys=tuple(description.keys),
         declared=description.facts,
         discovered=description.discovered,
-        settings=told,
+        settings=usual if fitted.told is None else fitted.told,
         visits=description.visits,
+        prior=() if description.public is None else description.public.said,
+        constraints=tuple(map(_in_words, description.constraints.declared)),
     )
-    return release_report(fitted.release, ledger, fitted.schema, about, notes=notes)
+
+
+def _in_words(constraint: Constraint) -> str:
+    of = ", ".join(map(repr, constraint.columns))
+    return f"{type(constraint).__name__} of {of}" if of else type(constraint).__name__

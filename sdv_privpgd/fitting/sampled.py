@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,9 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.drafting.files import plain_domain, shortly
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.inference.analyses import Concluding
+from sdv_privpgd.inference.asking import Unseen
 from sdv_privpgd.methods.pipeline import Release
+from sdv_privpgd.report.card import card_facts, card_path, release_id, write_card
 from sdv_privpgd.sampling.conditions import check_conditions, require_some
 from sdv_privpgd.sampling.stream import MOVING
 
@@ -59,9 +62,11 @@ class SampledTable(Concluding, SavedModel):
 
     Attributes:
         fitted: The model, and what is known of the columns.
+        date: When it was fitted.
     """
 
     fitted: Fitted
+    date: str
 
     def __repr__(self) -> str:
         """A line for notebooks, not the whole of a model."""
@@ -109,6 +114,29 @@ class SampledTable(Concluding, SavedModel):
             keys = self.fitted.keys.take(num_rows)
             columns = {**keys, **({} if sampler is None else sampler.take(num_rows))}
         return self._framed(columns, num_rows)
+
+    def about_rows(self, path: str | Path | None = None) -> dict[str, Any]:
+        """Returns what rows of this model say of themselves: the release, and what it promises.
+
+        Args:
+            path: A file of such rows: the facts are written beside it, as ``PATH.about.json``, with
+                its SHA-256, so that ``sdv-privpgd identify`` can say where it is from.
+        """
+        release = self.fitted.release
+        own = release_id(() if release is None else release.measurements, self._first_rows)
+        facts = card_facts(own, self.date, self._promise())
+        if path is not None:
+            write_card(card_path(Path(path)), Path(path), facts)
+        return facts
+
+    def _first_rows(self) -> str:
+        sampler, enough = self.fitted.sampler, 100
+        columns = {} if sampler is None else sampler.first(enough)
+        return pd.DataFrame(dict(columns)).to_csv(index=False)
+
+    @abstractmethod
+    def _promise(self) -> dict[str, Any]:
+        """Returns what is promised to whom, in a few facts."""
 
     def complete(self, known_columns: pd.DataFrame) -> pd.DataFrame:
         """Returns the given rows with synthetic values in the other columns.
@@ -198,7 +226,7 @@ class SampledTable(Concluding, SavedModel):
     def _released(self) -> tuple[Release | None, Schema]:
         return self.fitted.release, self.fitted.schema
 
-    def _unseen(self) -> dict[str, float]:
+    def _unseen(self) -> dict[str, Unseen]:
         return self.fitted.unseen
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.answers import Answer, TableAnswer
+from sdv_privpgd.inference.asking import Unseen
 from sdv_privpgd.inference.bootstrap import bootstrap, with_bootstrap
 from sdv_privpgd.inference.imputation import imputations
 from sdv_privpgd.inference.questions import Questions
@@ -32,8 +33,8 @@ class Concluding(ABC):
         """The release, ``None`` where no column is modelled, and the columns."""
 
     @abstractmethod
-    def _unseen(self) -> Mapping[str, float]:
-        """For each column whose range was found, how many rows may lie beyond it unseen."""
+    def _unseen(self) -> Mapping[str, Unseen]:
+        """For each column whose range was found, the rows that may lie beyond it."""
 
     @abstractmethod
     def _refits(self) -> Refits:
@@ -62,6 +63,7 @@ class Concluding(ABC):
         where: Mapping[str, Any] | None = None,
         among: Mapping[str, Any] | None = None,
         q: float | None = None,
+        clipped: bool = False,
         bootstrap: int | None = None,
     ) -> Answer: ...
 
@@ -73,6 +75,7 @@ class Concluding(ABC):
         where: Mapping[str, Any] | None = None,
         among: Mapping[str, Any] | None = None,
         q: float | None = None,
+        clipped: bool = False,
         bootstrap: int | None = None,
     ) -> Answer | TableAnswer:
         """An answer about the real table, and how sure it is. Public, and free.
@@ -84,6 +87,9 @@ class Concluding(ABC):
         are three columns whose values are few. ``bootstrap=50`` gives a number of the model's an
         interval, by so many repetitions of the fit.
 
+        ``one - other`` and ``one / other`` are answers as well: their intervals know what the noise
+        and the rows of both have in common.
+
         Args:
             what: ``"count"`` or ``"share"`` of rows; ``"mean"``, ``"sum"`` or ``"quantile"`` of a
                 column's values, missing ones aside; or ``"table"``, the count of each cell.
@@ -94,6 +100,10 @@ class Concluding(ABC):
                 for any part.
             among: The rows that a share is among, in the same way; all of them by default.
             q: The part of the values up to a quantile: 0.5 for the median.
+            clipped: Whether values beyond a range that was found, and not declared, count as its
+                ends. Otherwise what such rows could move, a mean, a sum or an outer quantile, has
+                intervals without an end on that side: infinite, or of dates the first or the last
+                day of the calendar.
             bootstrap: Repetitions for the interval of an answer that is the model's. Others keep
                 their exact intervals.
 
@@ -105,7 +115,7 @@ class Concluding(ABC):
         Raises:
             ValueError: For what cannot be asked, unknown columns and values outside the domain.
         """
-        how = {"of": of, "where": where, "among": among, "q": q}
+        how = {"of": of, "where": where, "among": among, "q": q, "clipped": clipped}
         questions = self._asked()
         answer = questions.answer(what, **how)  # pyright: ignore[reportArgumentType]
         if bootstrap is None:
@@ -224,7 +234,7 @@ class Concluding(ABC):
     def regression(
         self,
         outcome: str,
-        on: str | Sequence[str],
+        on: str | Sequence[str | tuple[str, str]],
         *,
         kind: str = "linear",
         event: Any = None,
@@ -235,18 +245,26 @@ class Concluding(ABC):
         It is computed from the noisy tables of pairs and not from synthetic rows, so noise does not
         shrink it, and its standard errors know both sampling and noise. A linear one takes from
         the model only for which rows errors are larger, so that its standard errors are robust to
-        that. A logistic one (main effects) takes from it what three or more covariates have
-        together.
+        that. A logistic one takes from it what three or more covariates have together.
+
+        It is a regression of the rows that have all values, which holds for all rows where the
+        outcome is missing by chance among rows with the same predictors. If pairs do not tell what
+        predictors have together in these rows, and no triple was measured, the notes say so. They
+        also say on which columns it depends that values are missing.
 
         Args:
             outcome: A column of numbers or booleans, or any with an ``event``.
-            on: The columns that predict: numbers, taken by the mean of their cells, and
-                categories, of which each value is compared with one. Ordered categories that are
-                numbers are taken as these, unless ``reference`` names them. Not dates.
+            on: The columns that predict: numbers, taken by the mean of their cells, dates in
+                days, and categories, of which each value is compared with one. Ordered categories
+                that are numbers are taken as these, unless ``reference`` names them. A pair of
+                columns stands for both and their interaction, whose table with the outcome must
+                have been measured. Values that too few rows are known to have count with the
+                reference, and the notes name them.
             kind: ``"linear"`` or ``"logistic"``.
             event: The values of the outcome that count as 1, as a condition: a value, a list of
                 values or a ``Between``. The others are 0.
-            reference: By category the value that others are compared with; the first by default.
+            reference: By category the value that others are compared with; by default the first
+                that is known to hold rows.
 
         Returns:
             A ``Regression``: ``coefficients``, ``stddev``, ``covariance``, ``interval(level)``,

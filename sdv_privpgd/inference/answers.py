@@ -1,11 +1,12 @@
 """An answer with what is known of its error, in numbers and in a sentence. Public."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
+from sdv_privpgd.inference.comparing import DIFFERENCE, RATIO, combined
 from sdv_privpgd.inference.intervals import Interval, Scaled, Statistic, Total, deviations
 from sdv_privpgd.methods.pipeline import Release
 
@@ -16,6 +17,8 @@ _MODELS = (
     "the measured tables do not determine this answer, so it comes from the model, and no formula "
     "knows the model's error"
 )
+
+_REPEAT = "answer(..., bootstrap=50) gives a number an interval, by repetitions of the fit"
 
 
 def on_people(release: Release) -> tuple[str, ...]:
@@ -56,8 +59,9 @@ class Answer:
         statistic: What knows the intervals; ``None`` if nothing does.
         notes: What to keep in mind, a sentence each.
         unit: ``"rows"``, ``"people"``, ``"units"`` of a population that rows have weights for,
-            ``"share"`` or nothing, for the sentence.
+            ``"share"``, ``"points"`` or nothing, for the sentence.
         datetime_format: How the sentence writes dates; ``None`` for ISO 8601.
+        origin: What combines it with another answer of the same fit; it is not pickled.
 
     >>> answer = Answer(question="Count where ward is 'B'", estimate=412.3, stddev=11.2,
     ...                 statistic=Total(412.3, 11.2**2, num_rows=1000.0), unit="rows")
@@ -74,9 +78,31 @@ class Answer:
     notes: tuple[str, ...] = ()
     unit: str = ""
     datetime_format: str | None = None
+    origin: Any = field(default=None, compare=False)
+
+    def __sub__(self, other: "Answer") -> "Answer":
+        """The difference, with an interval that knows what both answers have in common.
+
+        Raises:
+            ValueError: For answers of different fits, or to be read in different units, quantiles,
+                and what has no interval.
+        """
+        return combined(self, other, DIFFERENCE)
+
+    def __truediv__(self, other: "Answer") -> "Answer":
+        """The ratio, with an interval that knows what both answers have in common.
+
+        Raises:
+            ValueError: For answers of different fits, quantiles, what has no interval, and what may
+                be negative.
+        """
+        return combined(self, other, RATIO)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "origin": None}  # of which each answer would write a copy
 
     def interval(self, kind: str = "table", level: float = 0.95) -> Interval:
-        """The ends of an interval.
+        """The ends of an interval. What is not known is infinite, or an end of the calendar.
 
         Args:
             kind: ``"table"`` for what the real table says: the noise alone. ``"population"`` for
@@ -88,7 +114,7 @@ class Answer:
         """
         deviations(kind, level)
         if self.statistic is None:
-            raise ValueError(f"No interval is known: {_MODELS}.")
+            raise ValueError(f"No interval is known: {_MODELS}. {_REPEAT}.")
         return self.statistic.interval(kind, level)
 
     def __repr__(self) -> str:
@@ -103,10 +129,10 @@ class Answer:
         how = self.unit, self.datetime_format
         text = f"{self.question}: {_written(self.estimate, *how)}"
         if self.stddev:
-            noise = 100 * self.stddev if self.unit == "share" else self.stddev
+            noise = 100 * self.stddev if self.unit in ("share", "points") else self.stddev
             text += f" (standard deviation of the noise: {noise:,.3g})"
         if self.statistic is None:
-            sentences = [text, f"No interval is known: {_MODELS}"]
+            sentences = [text, f"No interval is known: {_MODELS}", _REPEAT]
         else:
             table, population = (
                 _range(self.interval(kind), *how) for kind in ("table", "population")
@@ -201,6 +227,8 @@ def _written(value: Any, unit: str, datetime_format: str | None) -> str:
         return value.strftime(datetime_format)
     if not isinstance(value, int | float):
         return str(value)
-    if unit == "share":
-        return f"{100 * value:.3g} %"
-    return f"{value:,.0f} {unit}" if unit else f"{value:,.5g}"
+    if unit in ("share", "points"):
+        text = f"{100 * value:.3g} {'%' if unit == 'share' else unit}"
+    else:
+        text = f"{value:,.0f} {unit}" if unit else f"{value:,.5g}"
+    return text.replace("inf", "infinity")

@@ -9,7 +9,7 @@ import numpy as np
 
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.inference.conditions import Part, column_named, parts_of
-from sdv_privpgd.inference.values import code_values
+from sdv_privpgd.inference.values import as_users, code_values
 
 MOST_COLUMNS = 3
 """The columns that a question may name."""
@@ -24,6 +24,24 @@ _ARGUMENTS = {
 }
 """What can be asked, and what each takes besides ``where``."""
 
+_OF_VALUES = ("mean", "sum", "quantile")
+"""What values beyond a range can change."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unseen:
+    """The rows that may lie beyond a range that was found from noisy counts.
+
+    Attributes:
+        rows: How many there may be.
+        below: Whether they may lie below it: no low end was declared.
+        above: Whether they may lie above it: no high end was declared.
+    """
+
+    rows: float
+    below: bool
+    above: bool
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Asked:
@@ -37,6 +55,7 @@ class Asked:
         least: The least of ``rows`` and of ``base``, however rows are spread in cells.
         most: The most of them.
         q: Of a quantile.
+        is_clipped: Whether values beyond a range that was found count as its ends.
         notes: What to keep in mind, a sentence each.
     """
 
@@ -47,6 +66,7 @@ class Asked:
     least: tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]
     most: tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]
     q: float
+    is_clipped: bool
     notes: tuple[str, ...]
 
     @property
@@ -67,6 +87,7 @@ def asked_of(
     where: Mapping[str, Any] | None = None,
     among: Mapping[str, Any] | None = None,
     q: float | None = None,
+    clipped: bool = False,
 ) -> Asked:
     """Checks a question about columns, given by name.
 
@@ -81,6 +102,8 @@ def asked_of(
             raise ValueError(f"answer({what!r}) takes no {name}=, got {given!r}.")
         if given is None and name in _ARGUMENTS[what] and name != "among":
             raise ValueError(f"answer({what!r}) needs {name}=.")
+    if clipped and what not in _OF_VALUES:
+        raise ValueError(f"answer({what!r}) takes no clipped=: it is for {', '.join(_OF_VALUES)}.")
     if q is not None and not 0 < q < 1:
         raise ValueError(f"q must be above 0 and below 1, such as 0.5, got {q!r}.")
     events, base = parts_of(columns, where), parts_of(columns, among)
@@ -100,13 +123,14 @@ def asked_of(
             "that were sampled."
         )
     return Asked(
-        question=_in_words(what, about, events, base, q),
+        question=_in_words(what, about, events, base, q, clipped=clipped),
         columns=about,
         rows=_weights("weights", events, base),
         base=_weights("weights", base),
         least=(_weights("least", events, base), _weights("least", base)),
         most=(_weights("most", events, base), _weights("most", base)),
         q=0.5 if q is None else q,
+        is_clipped=clipped,
         notes=_notes(what, about, {**events, **base}),
     )
 
@@ -152,11 +176,17 @@ def _in_words(
     events: Mapping[str, Part],
     base: Mapping[str, Part],
     q: float | None,
+    *,
+    clipped: bool,
 ) -> str:
     """The question in words, without an end."""
     text = {"table": "Counts", "quantile": f"Quantile {q}"}.get(what, what.capitalize())
     if about:
         text += " of " + " x ".join(column.name for column in about)
+    if clipped:
+        values = code_values(about[0])
+        low, high = (as_users(about[0], end) for end in (values.lows.min(), values.highs.max()))
+        text += f" clipped to {low} to {high}"
     for word, parts in {"where": events, "among rows where": base}.items():
         if parts:
             text += f" {word} {' and '.join(part.words for part in parts.values())}"

@@ -7,6 +7,7 @@ the effects (analysis of variance) of sets of attributes on groups. The noise in
 meets that of another only in a table that holds both, so the system is nearly block-diagonal.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -88,7 +89,7 @@ class BetweenGroups:
     def _place(self, subset: Clique) -> None:
         """Gives the effect of a set of attributes its places among the unknowns."""
         shape = tuple(len(self._groups[name].sizes) - 1 for name in subset)
-        number = int(np.prod(shape, dtype=np.int64))
+        number = math.prod(shape)
         if subset in self._positions or not number:
             return
         if not subset and self._total is not None:
@@ -177,10 +178,12 @@ class BetweenGroups:
         loads = np.zeros((self._size, len(products)))
         for load, (places, values) in zip(loads.T, parts, strict=True):
             load[places[places >= 0]] = values[places >= 0]
+        read = np.flatnonzero(loads.any(axis=1))  # few of all effects
         for start in range(0, len(products), at_once):
             block = slice(start, start + at_once)
-            covariance[:, block] = loads.T @ factors.solve(loads[:, block])
-        return found + loads.T @ effects, (covariance + covariance.T) / 2, known
+            covariance[:, block] = loads[read].T @ factors.solve(loads[:, block])[read]
+        found += loads[read].T @ effects[read]
+        return found, (covariance + covariance.T) / 2, known
 
     def _coordinates(self, product: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """The places of the effects that a product of functions reads, and how much of each."""

@@ -9,7 +9,7 @@ import pandas as pd
 
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.inference.answers import TABLES, Answer, on_people
-from sdv_privpgd.inference.intervals import KINDS, Interval, deviations
+from sdv_privpgd.inference.intervals import KINDS, Interval, Open, deviations
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.refits import Refit, Refits, Rows, numbers_of, repeated
 from sdv_privpgd.inference.replicates import MODEL_BASED, Bootstrap, Replicates
@@ -168,4 +168,6 @@ def with_bootstrap(
         f"{len(numbers)} repetitions of the fit.",
         MODEL_BASED,
     )
-    return replace(answer, statistic=OfModel(errors), notes=(*answer.notes, *notes))
+    own, ends = OfModel(errors), answer.origin.ends
+    statistic = Open(own, *ends) if any(ends) else own
+    return replace(answer, statistic=statistic, notes=(*answer.notes, *notes))

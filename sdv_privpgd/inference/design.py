@@ -1,7 +1,8 @@
 """The terms of a regression: functions of each column's codes. Public."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product as every_pair
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.inference.conditions import column_named, not_missing, part_of
 from sdv_privpgd.inference.linear import LinearEstimate, Product
-from sdv_privpgd.inference.values import code_values
+from sdv_privpgd.inference.values import as_users, code_values
 from sdv_privpgd.synthesize.engine import Model
 
 KINDS = ("linear", "logistic")
@@ -20,22 +21,37 @@ KINDS = ("linear", "logistic")
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """One number of each row: a function of one column's codes, 0 where the value is missing.
+    """One number of each row: a product of functions of columns' codes, 0 where a value is missing.
 
     Attributes:
-        name: As the summary has it: a column, or a column and a value.
-        column: The column's name; empty for the intercept.
-        values: The number of each code, float64.
+        name: As the summary has it: a column, a column and a value, or two of these.
+        product: The numbers of the codes, float64, by column; none for the intercept.
+        parts: The places of the terms that an interaction is the product of.
     """
 
     name: str
-    column: str
-    values: np.ndarray
+    product: Product
+    parts: tuple[int, ...] = ()
 
     @property
-    def product(self) -> Product:
-        """The term as a product of functions of codes."""
-        return {self.column: self.values} if self.column else {}
+    def column(self) -> str:
+        """The column of a term of one column."""
+        return next(iter(self.product), "")
+
+    @property
+    def values(self) -> np.ndarray:
+        """The number of each of its codes."""
+        return self.product[self.column]
+
+    @property
+    def is_category(self) -> bool:
+        """Whether it is 1 for some rows and 0 for all others."""
+        return all(set(np.unique(own)) <= {0.0, 1.0} for own in self.product.values())
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether it can be left out: a category that then counts with others, an interaction."""
+        return bool(self.parts or (self.product and self.is_category))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,14 +82,14 @@ class Design:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that take part."""
-        names = [self.outcome.column, *(term.column for term in self.terms[1:])]
+        names = [self.outcome.column, *(name for term in self.terms for name in term.product)]
         return tuple(dict.fromkeys(names))
 
 
 def design_of(
     columns: Mapping[str, Column],
     outcome: str,
-    on: Sequence[str],
+    on: Sequence[str | tuple[str, str]],
     kind: str,
     *,
     held: Mapping[str, np.ndarray],
@@ -85,23 +101,29 @@ def design_of(
     Args:
         columns: By name.
         outcome: A column of numbers or booleans; any column where an event is given.
-        on: The predictors.
+        on: The predictors; a pair of them for both and their interaction.
         kind: One of ``KINDS``.
         held: The codes of each column that surely hold rows, where that is known.
         event: The values of the outcome that count as 1, as a condition; the others are 0.
-        reference: By categorical predictor the value that others are compared with; the first by
-            default. Ordered categories that are numbers are categories only where one is given.
+        reference: By categorical predictor the value that others are compared with; by default the
+            first that is known to hold rows. Ordered categories that are numbers are categories
+            only where one is given.
 
     Raises:
         ValueError: For what cannot be regressed; the message says what can.
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {KINDS}, got {kind!r}.")
-    names = [on] if isinstance(on, str) else list(on)
+    given = [on] if isinstance(on, str) else list(on)
+    alone = [each for each in given if isinstance(each, str)]
+    pairs = [each for each in given if not isinstance(each, str)]
+    names = list(dict.fromkeys([*alone, *(name for pair in pairs for name in pair)]))
     reference = {} if reference is None else reference
-    if not names or len(set(names)) < len(names) or outcome in names:
+    is_odd = any(len(set(pair)) != 2 for pair in pairs) or len(set(alone)) < len(alone)
+    if not names or is_odd or len(set(map(frozenset, pairs))) < len(pairs) or outcome in names:
         raise ValueError(
-            f"on= must name columns, each once and none of them the outcome, got {on!r}."
+            f"on= must name columns, each once and none of them the outcome, or pairs of two "
+            f"columns for their interaction, got {on!r}."
         )
     unknown = [name for name in reference if name not in names]
     if unknown:
@@ -113,43 +135,56 @@ def design_of(
         if column.nullable and held.get(name, np.zeros(column.size))[-1]
     )
     target = _outcome(involved[outcome], kind, event)
-    terms, references = [Term("intercept", "", np.ones(0))], {}
+    terms, references = [Term("intercept", {})], {}
     for name in names:
-        own, compared = _terms(involved[name], reference.get(name))
+        own, compared = _terms(involved[name], reference.get(name), held.get(name))
         terms += own
         if compared is not None:
             references[name] = compared
+    for pair in pairs:
+        left, right = (
+            [place for place, term in enumerate(terms) if tuple(term.product) == (name,)]
+            for name in pair
+        )
+        terms += [_interaction(terms, parts) for parts in every_pair(left, right)]
     return Design(
         outcome=target,
         terms=tuple(terms),
         valued={name: not_missing(column) for name, column in involved.items()},
         missing=missing,
         references=references,
-        notes=tuple(_notes(involved, event, missing)),
+        notes=tuple(_notes(involved, event)),
     )
+
+
+def _interaction(terms: Sequence[Term], parts: tuple[int, ...]) -> Term:
+    """The product of two terms."""
+    one, other = (terms[part] for part in parts)
+    return Term(f"{one.name}:{other.name}", times(one.product, other.product), parts)
 
 
 def _outcome(column: Column, kind: str, event: Any) -> Term:
     """The outcome as a number."""
     if event is not None:
         part = part_of(column, event)
-        return Term(part.words, column.name, part.weights * not_missing(column))
+        return Term(part.words, {column.name: part.weights * not_missing(column)})
     if column.sdtype == "boolean" and isinstance(column.cells, Categories):
         part = part_of(column, column.cells.values[1])
-        return Term(part.words, column.name, part.weights)
+        return Term(part.words, {column.name: part.weights})
     numbers = numbers_of_codes(column)
     if kind == "logistic" or numbers is None:
         raise ValueError(
             f"The outcome {column.name!r} is {column.sdtype}: say which of its values count as 1, "
             "as in event='yes', event=['B', 'C'] or event=Between(low=50)."
         )
-    return Term(column.name, column.name, numbers)
+    return Term(column.name, {column.name: numbers})
 
 
 def numbers_of_codes(column: Column) -> np.ndarray | None:
     """The number of each code, 0 for missing; ``None`` for a column that has no numbers.
 
-    Numbers are the means of their cells. Ordered categories that are numbers are those.
+    Numbers are the means of their cells, and dates days since the first one of their range. Ordered
+    categories that are numbers are those.
     """
     if column.sdtype == "numerical":
         values = code_values(column).means
@@ -160,21 +195,36 @@ def numbers_of_codes(column: Column) -> np.ndarray | None:
         if any(isinstance(value, bool) or not isinstance(value, int | float) for value in each):
             return None
         values = np.array(each, dtype=np.float64)
+    elif column.sdtype == "datetime":
+        ticks = code_values(column)
+        values = _days(column, ticks.means) - _days(column, ticks.lows[:1])
     else:
         return None
     return np.append(values, np.zeros(int(column.nullable)))
 
 
-def _terms(column: Column, reference: Any) -> tuple[list[Term], str | None]:
+def _days(column: Column, ticks: np.ndarray) -> np.ndarray:
+    """Days since 1970 of ticks, between whole ones as far as between their moments."""
+    before = np.floor(ticks).astype(np.int64)
+    first, then = (
+        each.astype(f"M8[{column.unit}]").astype("M8[us]").astype(np.float64)
+        for each in (before, before + 1)
+    )
+    return (first + (ticks - before) * (then - first)) / (24 * 3600 * 1e6)
+
+
+def _terms(
+    column: Column, reference: Any, held: np.ndarray | None
+) -> tuple[list[Term], str | None]:
     """The terms of a predictor, and the value that they are compared with."""
-    if column.sdtype == "numerical" and reference is not None:
-        raise ValueError(f"{column.name!r} is numerical: it has no reference.")
+    if column.sdtype in ("numerical", "datetime") and reference is not None:
+        raise ValueError(f"{column.name!r} is {column.sdtype}: it has no reference.")
     numbers = numbers_of_codes(column)
     if numbers is not None and reference is None:
-        return [Term(column.name, column.name, numbers)], None
-    if column.sdtype == "datetime":
-        raise ValueError(f"{column.name!r} has dates, which cannot be predictors yet.")
+        return [Term(column.name, {column.name: numbers})], None
     labels, at = code_labels(column)[: column.num_values], 0
+    if held is not None and held[: column.num_values].any():
+        at = int(np.argmax(held[: column.num_values]))
     if reference is not None:
         weights = part_of(column, reference).weights
         found = np.flatnonzero(weights[: column.num_values] == 1)
@@ -183,87 +233,30 @@ def _terms(column: Column, reference: Any) -> tuple[list[Term], str | None]:
         at = int(found[0])
     dummies = np.eye(column.size)
     return [
-        Term(f"{column.name} = {label}", column.name, dummies[code])
+        Term(f"{column.name} = {label}", {column.name: dummies[code]})
         for code, label in enumerate(labels)
         if code != at
     ], labels[at]
 
 
-def _notes(involved: Mapping[str, Column], event: Any, missing: frozenset[str]) -> list[str]:
+def _notes(involved: Mapping[str, Column], event: Any) -> list[str]:
     outcome, *others = involved.values()
     cells = [
         repr(column.name)
         for column in ([outcome] if event is None else []) + others
-        if column.sdtype == "numerical" and not code_values(column).are_single
+        if column.sdtype in ("numerical", "datetime") and not code_values(column).are_single
     ]
-    notes = []
+    notes = [
+        f"{column.name!r} counts in days since {as_users(column, code_values(column).lows[0])}."
+        for column in involved.values()
+        if column.sdtype == "datetime" and not (event is not None and column is outcome)
+    ]
     if cells:
         notes.append(
             f"Values of {' and '.join(cells)} are the means of their cells, as in sampled rows, "
             "and no interval covers what that hides."
         )
-    if missing:
-        names = " and ".join(map(repr, sorted(missing)))
-        notes.append(
-            f"Values of {names} are missing in some rows. Each pair of columns is taken over the "
-            "rows that have both, as if values were missing by chance."
-        )
     return notes
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Means over the rows that have values, the covariance of their noise, and the rows.
-
-    Attributes:
-        values: The means, shape (product,).
-        covariance: Of their noise, by the delta method: they are ratios of linear estimates.
-        num_rows: The smallest number of rows that one of them is a mean over.
-    """
-
-    values: np.ndarray
-    covariance: np.ndarray
-    num_rows: float
-
-
-def moments(
-    estimate: LinearEstimate, products: Sequence[Product], present: Mapping[str, np.ndarray]
-) -> Moments:
-    """The mean of each product, over the rows that have values in all of its columns.
-
-    Args:
-        estimate: From all noisy tables.
-        products: Functions of codes, 0 where values are missing.
-        present: For each column with missing values, 1 for codes that are values.
-
-    Raises:
-        ValueError: If the tables do not determine one of them, or leave no rows.
-    """
-    keys = [tuple(name for name in present if name in product) for product in products]
-    distinct = list(dict.fromkeys(keys))
-    bases: list[Product] = [{name: present[name] for name in key} for key in distinct]
-    found = estimate.answers([*products, *bases])
-    if not found.known.all():
-        names = {
-            " x ".join(product)
-            for product, known in zip([*products, *bases], found.known, strict=True)
-            if not known
-        }
-        raise ValueError(
-            f"The measured tables do not determine {', '.join(sorted(names))}. A regression needs "
-            "every pair of its columns: method='privpgd', the default, measures them."
-        )
-    number = len(products)
-    rows = found.values[number:]
-    if (rows <= 0).any():
-        raise ValueError("Noise hides all rows that have values. Leave out a column.")
-    own = np.array([distinct.index(key) for key in keys])
-    values = found.values[:number] / rows[own]
-    # d(T / N) = (dT - (T / N) dN) / N
-    gradient = np.zeros((number, len(found.values)))
-    gradient[np.arange(number), np.arange(number)] = 1 / rows[own]
-    gradient[np.arange(number), number + own] -= values / rows[own]
-    return Moments(values, gradient @ found.covariance @ gradient.T, float(rows.min()))
 
 
 def times(one: Product, other: Product) -> Product:
@@ -276,58 +269,96 @@ def times(one: Product, other: Product) -> Product:
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """A design whose numerical terms have about mean 0 and variance 1.
+    """A design whose numbers have about mean 0 and variance 1, so that missing ones count as mean.
 
     Attributes:
-        design: The design, in terms that are scaled, and without those that noise hides.
+        design: The design, in terms that are scaled.
         back: The matrix that takes its coefficients to those of the terms as they were.
+        shift: What that adds to them: the outcome's mean to the intercept.
     """
 
     design: Design
     back: np.ndarray
+    shift: np.ndarray
+
+    def without(self, names: Collection[str]) -> "Scaled":
+        """The same without categories, which count with the reference, and their interactions.
+
+        Raises:
+            ValueError: If nothing is left of any column.
+        """
+        terms = self.design.terms
+        kept = [
+            place
+            for place, term in enumerate(terms)
+            if term.name not in names and not any(terms[part].name in names for part in term.parts)
+        ]
+        if len(kept) < 2:
+            raise ValueError(
+                f"Too few rows are known to have {', '.join(names)}, so nothing can be said of "
+                f"{', '.join(map(repr, self.design.columns[1:]))}. Regress on other columns, or "
+                "declare fewer values."
+            )
+        places = {before: now for now, before in enumerate(kept)}
+        left = tuple(
+            replace(terms[place], parts=tuple(places[part] for part in terms[place].parts))
+            for place in kept
+        )
+        design = replace(self.design, terms=left)
+        lost = [repr(name) for name in self.design.columns if name not in design.columns]
+        note = "With the reference count, as too few rows are known to have them: "
+        note += ", ".join(names) + (f". Nothing is said of {', '.join(lost)}." if lost else ".")
+        own = replace(design, notes=(note, *design.notes)) if names else design
+        return Scaled(own, self.back[np.ix_(kept, kept)], self.shift[kept])
 
 
-def scaled(design: Design, estimate: LinearEstimate) -> Scaled:
-    """The design with its terms scaled by their noisy means and variances.
+def scaled(design: Design, estimate: LinearEstimate, kind: str) -> tuple[Scaled, list[str]]:
+    """The design with its numbers scaled by their noisy means and variances.
 
-    Values of a category that hold no more rows than noise might count with the reference.
-
-    Raises:
-        ValueError: For a category all of whose values do.
+    And the names of categories that hold no more rows than noise might.
     """
     # A value of a category is compared if its rows are this many standard deviations of the noise.
     noises = 3.0
+    outcome = {name: own for name, own in design.present.items() if name == design.outcome.column}
     terms, back = list(design.terms), np.eye(len(design.terms))
+    shifts, spreads = np.zeros(len(terms)), np.ones(len(terms))
     weak = []
-    for place, term in enumerate(design.terms[1:], start=1):
-        own = term.product
-        found = moments(estimate, [own, times(own, own)], design.present)
-        mean, square = found.values
-        if set(np.unique(term.values)) <= {0.0, 1.0}:
-            if mean < noises * np.sqrt(found.covariance[0, 0]):
-                weak.append(term.name)
-            continue
-        spread = np.sqrt(max(square - mean**2, 0.0)) or np.ptp(term.values) or 1.0
-        valued = design.valued[term.column]
-        terms[place] = replace(term, values=(term.values - mean) / spread * valued)
-        # b (x - m) / s: the slope is b / s, and the intercept loses b m / s.
-        back[place, place] = 1 / spread
-        back[0, place] = -mean / spread
-    kept = [place for place, term in enumerate(terms) if term.name not in weak]
-    left = {terms[place].column for place in kept}
-    lost = [term.column for term in design.terms if term.column not in left]
-    if lost:
-        raise ValueError(
-            f"The noise hides whether any rows have {' or '.join(weak)}, so nothing can be said of "
-            f"{lost[0]!r}. Leave the column out, or declare fewer values."
-        )
-    notes = [f"Noise hides whether rows have {' or '.join(weak)}: they count with the reference."]
-    found = replace(
-        design,
-        terms=tuple(terms[place] for place in kept),
-        notes=(*(notes if weak else []), *design.notes),
-    )
-    return Scaled(found, back[np.ix_(kept, kept)])
+    for place, term in enumerate(design.terms):
+        if term.is_category:
+            if term.product:
+                found = estimate.answers([times(term.product, outcome)])
+                if found.known[0] and found.values[0] < noises * np.sqrt(found.covariance[0, 0]):
+                    weak.append(term.name)
+        elif not term.parts:
+            terms[place], shifts[place], spreads[place] = _scaled(term, design, estimate)
+    for place, term in enumerate(design.terms):
+        if term.product and not term.parts:
+            # b (x - m) / s: the slope is b / s, and the intercept loses b m / s.
+            back[place, place], back[0, place] = 1 / spreads[place], -shifts[place] / spreads[place]
+    for place, term in enumerate(design.terms):
+        if term.parts:
+            terms[place] = replace(_interaction(terms, term.parts), name=term.name)
+            one, other = term.parts
+            scale = 1 / (spreads[one] * spreads[other])
+            back[place, place] = scale
+            back[one, place], back[other, place] = -shifts[other] * scale, -shifts[one] * scale
+            back[0, place] = shifts[one] * shifts[other] * scale
+    target, shift = design.outcome, np.zeros(len(terms))
+    if kind == "linear":
+        target, shift[0], spread = _scaled(target, design, estimate)
+        back *= spread
+    return Scaled(replace(design, outcome=target, terms=tuple(terms)), back, shift), weak
+
+
+def _scaled(term: Term, design: Design, estimate: LinearEstimate) -> tuple[Term, float, float]:
+    """A term of one column with about mean 0 and variance 1, its mean and its spread."""
+    valued = {term.column: design.valued[term.column]}
+    found = estimate.answers([valued, term.product, times(term.product, term.product)])
+    rows, total, squares = found.values
+    mean = total / max(rows, 1.0)
+    spread = np.sqrt(max(squares / max(rows, 1.0) - mean**2, 0.0)) or np.ptp(term.values) or 1.0
+    values = (term.values - mean) / spread * valued[term.column]
+    return replace(term, product={term.column: values}), float(mean), float(spread)
 
 
 FEWEST_ROWS = 20_000
@@ -337,7 +368,7 @@ FEWEST_ROWS = 20_000
 def distinct_rows(
     design: Design, model: Model, names: Sequence[str], most: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct codes of a model's rows that miss none of some columns, and their shares.
+    """Distinct codes of a model's rows that miss none of the design's columns, and their shares.
 
     Args:
         design: Says which codes are values.
@@ -350,13 +381,15 @@ def distinct_rows(
         ValueError: If no row has values in all of the columns.
     """
     number = -(-FEWEST_ROWS // model.block) * model.block  # whole decks: each particle as often
-    codes = model.sample(number if most is None else min(number, max(most, FEWEST_ROWS)), 0)
-    axes = model.domain.axes(names)
-    kept = np.all([design.valued[n][codes[:, a]] > 0 for n, a in zip(names, axes, strict=True)], 0)
-    if not kept.any():
+    number = number if most is None else min(number, max(most, FEWEST_ROWS))
+    codes = model.sample(number, 0)
+    every = zip(design.columns, model.domain.axes(design.columns), strict=True)
+    codes = codes[np.all([design.valued[name][codes[:, axis]] > 0 for name, axis in every], 0)]
+    if not len(codes):
         raise ValueError("No row of the model has values in all of these columns.")
-    others = np.zeros_like(codes[kept])
-    others[:, axes] = codes[kept][:, axes]
+    axes = model.domain.axes(names)
+    others = np.zeros_like(codes)
+    others[:, axes] = codes[:, axes]
     distinct, counts = np.unique(others, axis=0, return_counts=True)
     return distinct, counts / counts.sum()
 

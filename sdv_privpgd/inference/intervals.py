@@ -212,6 +212,36 @@ class Scaled:
 
 
 @dataclass(frozen=True)
+class Open:
+    """A statistic of a column that may have values beyond the range that was found, of any size.
+
+    Attributes:
+        inner: The statistic with these values moved to the ends of the range.
+        below: Whether they may lie below it: then no low end is known.
+        above: Whether they may lie above it.
+    """
+
+    inner: Any
+    below: bool
+    above: bool
+
+    @property
+    def value(self) -> float:
+        """The estimate."""
+        return self.inner.value
+
+    @property
+    def stddev(self) -> float:
+        """The noise's standard deviation."""
+        return self.inner.stddev
+
+    def interval(self, kind: str, level: float) -> Interval:
+        """The interval of one of ``KINDS``."""
+        low, high = self.inner.interval(kind, level)
+        return Interval(-math.inf if self.below else low, math.inf if self.above else high)
+
+
+@dataclass(frozen=True)
 class Quantile:
     """A quantile, by inverting a test at each end of a cell.
 
@@ -226,6 +256,9 @@ class Quantile:
         num_rows: The estimated number of rows that have a value.
         lows: The first value of each cell.
         highs: The last value of each cell.
+        below: So many rows may lie below the first cell, though they were counted in it.
+        above: So many may lie above the last one, though they were counted in it.
+        limits: The ends of an interval that such rows may make end anywhere.
     """
 
     q: float
@@ -234,18 +267,29 @@ class Quantile:
     num_rows: float
     lows: np.ndarray
     highs: np.ndarray
+    below: float = 0.0
+    above: float = 0.0
+    limits: tuple[Any, Any] = (-math.inf, math.inf)
 
     def interval(self, kind: str, level: float) -> Interval:
         """The interval of one of ``KINDS``."""
         z = deviations(kind, level)
-        sampling = max(self.num_rows, 0.0) * self.q * (1 - self.q)
-        errors = z * np.sqrt(self.variances + (sampling if kind == "population" else 0.0))
+        sampling = max(self.num_rows, 0.0) * self.q * (1 - self.q) * (kind == "population")
+        errors = z * np.sqrt(self.variances + sampling)
         # At the last end are all rows: it is not below the quantile, the start not above it.
         may_reach = np.append(self.excess[:-1] >= -errors[:-1], True)
         may_start = np.append(True, self.excess[:-1] <= errors[:-1])
         first = int(np.flatnonzero(may_reach)[0])
         last = int(np.flatnonzero(may_start)[-1])
-        return Interval(self.lows[min(first, last)], self.highs[max(first, last)])
+        low, high = self.lows[min(first, last)], self.highs[max(first, last)]
+        # The last excess is all rows times 1 - q: those above the quantile. Below it q times are.
+        noise = self.variances[-1] * (self.q / (1 - self.q)) ** 2
+        rank = self.q * self.num_rows - z * math.sqrt(noise + sampling)
+        if self.below > 0 and rank <= self.below:
+            low = self.limits[0]
+        if self.above > 0 and self.excess[-1] - errors[-1] <= self.above:
+            high = self.limits[1]
+        return Interval(low, high)
 
 
 def _between_roots(first: float, second: float, third: float) -> tuple[float, float]:

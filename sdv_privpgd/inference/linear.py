@@ -121,6 +121,13 @@ class LinearEstimate:
             self._effects[subset] = NoisyTable(effect, best.variance)
         return self._effects[subset]
 
+    def in_groups(self, product: Product) -> Product:
+        """The product with the mean over its group in place of each number.
+
+        Coarse tables of three attributes know such a one.
+        """
+        return {name: self._groups[name].spread(np.asarray(own)) for name, own in product.items()}
+
     def answers(self, products: Sequence[Product]) -> Estimates:
         """Estimates of products that are summed over the rows, and their joint covariance.
 

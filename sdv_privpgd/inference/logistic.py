@@ -18,29 +18,32 @@ from itertools import combinations
 import numpy as np
 from scipy.special import expit  # pyright: ignore[reportMissingTypeStubs]
 
-from sdv_privpgd.inference.design import Design, Scaled, distinct_rows, moments, times, values_in
+from sdv_privpgd.inference.design import Design, distinct_rows, times, values_in
 from sdv_privpgd.inference.linear import LinearEstimate, Product
+from sdv_privpgd.inference.moments import (
+    NUMBERS,
+    RIDGE,
+    Moments,
+    moments,
+    require_distinct,
+)
 from sdv_privpgd.synthesize.engine import Model
 
 MOST_FEATURES = 800
 """More features of the covariates than that take minutes and gigabytes."""
 
-_NUMBERS = 20_000_000
-"""Most features times rows of the model."""
-
 _STEPS = 100
 
 
 def logistic(
-    ready: Scaled, estimate: LinearEstimate, model: Model
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Coefficients, their covariance by sampling and by noise, and the rows.
+    design: Design, estimate: LinearEstimate, model: Model
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, Moments]:
+    """Coefficients, their covariance by sampling and by noise, and the moments.
 
     Raises:
-        ValueError: For too many features, and where noise leaves no finite coefficients.
+        Alike: For a category that follows from other terms, or decides the outcome.
+        ValueError: For too many features.
     """
-    weight = 1e-3  # of the model's own means beside those of the tables: this part of the rows
-    design = ready.design
     features = _features(design)
     if len(features) > MOST_FEATURES:
         raise ValueError(
@@ -49,15 +52,15 @@ def logistic(
         )
     size = len(design.terms)
     crossed = [times(term.product, design.outcome.product) for term in design.terms]
-    found = moments(estimate, [*crossed, *features], design.present)
+    found = moments(estimate, model, design, [*crossed, *features])
     names = [name for name in design.columns if name != design.outcome.column]
-    most = _NUMBERS // max(len(features), 1)
+    most = NUMBERS // max(len(features), 1)
     rows, shares = distinct_rows(design, model, names, most)
     x = values_in(rows, model, [term.product for term in design.terms])
     f = values_in(rows, model, features)
-    ridge = weight * found.num_rows * found.covariance[size:, size:]
+    ridge = RIDGE * found.num_rows * found.covariance[size:, size:]
     shares = _tilted(shares, f, found.values[size:], ridge)
-    coefficients = _solved(shares, x, found.values[:size])
+    coefficients = _solved(design, shares, x, found.values[:size])
     chances = expit(x @ coefficients)
     h = x * chances[:, None]
     centered = f - shares @ f
@@ -66,10 +69,10 @@ def logistic(
     information = (x * (shares * chances * (1 - chances))[:, None]).T @ x
     inverse = np.linalg.inv(information)
     left = h - shares @ h - centered @ passed.T
-    sampling = (information + (left * shares[:, None]).T @ left) / found.num_rows
-    change = np.hstack([np.eye(size), -passed])
+    spread = inverse @ (information + (left * shares[:, None]).T @ left) @ inverse
+    change = inverse @ np.hstack([np.eye(size), -passed])
     noise = change @ found.covariance @ change.T
-    return coefficients, inverse @ sampling @ inverse, inverse @ noise @ inverse, found.num_rows
+    return coefficients, found.sampling(change, spread), noise, found
 
 
 def _features(design: Design) -> list[Product]:
@@ -80,6 +83,8 @@ def _features(design: Design) -> list[Product]:
     """
     own: dict[str, list[np.ndarray]] = {}
     for term in design.terms[1:]:
+        if term.parts:
+            continue
         own.setdefault(term.column, []).append(term.values)
     alone, paired = [], {}
     for name, functions in own.items():
@@ -135,7 +140,7 @@ def _tilted(shares: np.ndarray, f: np.ndarray, means: np.ndarray, ridge: np.ndar
     return own
 
 
-def _solved(shares: np.ndarray, x: np.ndarray, means: np.ndarray) -> np.ndarray:
+def _solved(design: Design, shares: np.ndarray, x: np.ndarray, means: np.ndarray) -> np.ndarray:
     """The coefficients whose score is 0: the concave log-likelihood's maximum, by Newton."""
     beta = np.zeros(x.shape[1])
 
@@ -143,22 +148,18 @@ def _solved(shares: np.ndarray, x: np.ndarray, means: np.ndarray) -> np.ndarray:
         return float(beta @ means - shares @ np.logaddexp(0, x @ beta))
 
     now = value(beta)
-    for _ in range(_STEPS):
+    rise, number = np.inf, 0
+    while rise >= 1e-14:
         chances = expit(x @ beta)
         gradient = means - (shares * chances) @ x
         information = (x * (shares * chances * (1 - chances))[:, None]).T @ x
-        if np.linalg.cond(information) > 1e10:
-            break
+        # Coefficients that still grow after so many steps have no end.
+        require_distinct(design, information, least=1e-10 if number < _STEPS else np.inf)
         step = np.linalg.solve(information, gradient)
         rise = float(gradient @ step)
-        if rise < 1e-14:
-            return beta
         length = 1.0
         while length > 1e-6 and value(beta + length * step) < now + 1e-4 * length * rise:
             length /= 2
         beta = beta + length * step
-        now = value(beta)
-    raise ValueError(
-        "No finite coefficients fit the tables: some terms follow from others, or they decide the "
-        "outcome, or the noise hides that they do not. Regress on fewer columns."
-    )
+        now, number = value(beta), number + 1
+    return beta

@@ -15,11 +15,12 @@ from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.noisy_tables import made_once
 from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, TableAnswer, on_people
-from sdv_privpgd.inference.asking import Asked, asked_of
+from sdv_privpgd.inference.asking import Asked, Unseen, asked_of
+from sdv_privpgd.inference.comparing import Origin
 from sdv_privpgd.inference.conditions import not_missing
-from sdv_privpgd.inference.intervals import Enclosed, Quantile, Ratio, Scaled, Total
+from sdv_privpgd.inference.intervals import Enclosed, Open, Quantile, Ratio, Scaled, Total
 from sdv_privpgd.inference.linear import LinearEstimate, Product
-from sdv_privpgd.inference.values import as_users, code_values, value_at
+from sdv_privpgd.inference.values import CALENDAR, as_users, code_values, value_at
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.synthesize.engine import Model
 
@@ -34,6 +35,8 @@ _FAR = (
     "where: the intervals hold wherever they lie. A smaller range, or cut_points beyond the rows, "
     "makes them narrower."
 )
+
+_AS_DAYS = " (the first or the last day of the calendar stands for it)"
 
 
 @dataclass(frozen=True)
@@ -53,8 +56,8 @@ class Questions:
     schema: Schema
     model: Model | None = None
     """If given, this model answers, even what the tables determine."""
-    unseen: Mapping[str, float] = field(default_factory=dict)
-    """For each column whose range was found, how many rows may lie beyond it unseen."""
+    unseen: Mapping[str, Unseen] = field(default_factory=dict)
+    """For each column whose range was found, the rows that may lie beyond it."""
 
     @property
     def linear(self) -> LinearEstimate:
@@ -69,6 +72,7 @@ class Questions:
         where: Mapping[str, Any] | None = None,
         among: Mapping[str, Any] | None = None,
         q: float | None = None,
+        clipped: bool = False,
     ) -> Answer | TableAnswer:
         """Answers a question, as ``FittedTable.answer`` describes it.
 
@@ -77,26 +81,30 @@ class Questions:
                 values outside the domain.
         """
         columns = {column.name: column for column in self.schema.attributes}
-        asked = asked_of(columns, what, of=of, where=where, among=among, q=q)
+        asked = asked_of(columns, what, of=of, where=where, among=among, q=q, clipped=clipped)
         if what == "table":
             return self._table(asked)
         if what == "quantile":
             return self._quantile(asked)
         ask = {"count": self._count, "share": self._share, "mean": self._mean, "sum": self._sum}
         statistic, basis = ask[what](asked)
-        is_known = basis == TABLES
+        is_known, ends = basis == TABLES, self._open(asked)
+        told = statistic
         if what in ("count", "sum") and self._units is not None:
-            statistic = Scaled(statistic, self._units)
+            told = Scaled(statistic, self._units)
+        if any(ends):
+            told = Open(told, *ends)
         return Answer(
             question=asked.question,
-            estimate=float(statistic.value),
-            stddev=statistic.stddev if is_known else None,
+            estimate=float(told.value),
+            stddev=told.stddev if is_known else None,
             basis=basis,
-            statistic=statistic if is_known else None,
+            statistic=told if is_known else None,
+            origin=Origin(self, ends, self._form(asked, statistic)),
             notes=(
                 *asked.notes,
                 *self._unknown_spread(asked, statistic),
-                *self._beyond(asked),
+                *self._beyond(asked, is_open=any(ends)),
                 *on_people(self.release),
             ),
             unit={"count": self._counted, "share": "share"}.get(what, ""),
@@ -119,6 +127,30 @@ class Questions:
     def _drawn(self, rows: float) -> float:
         """The number of rows that were drawn: with weights their sum is drawn as well."""
         return rows if self._units is None else np.inf
+
+    def _form(self, asked: Asked, statistic: Any) -> tuple[tuple[float, Product], ...]:
+        """The error of an answer as a sum of errors of sums over rows, to first order."""
+        middle = statistic.middle if isinstance(statistic, Enclosed) else statistic
+        rows, base = asked.rows, asked.base
+        if asked.columns:
+            (column,) = asked.columns
+            means = code_values(column).means
+            rows, base = (_weighed(rows, column, means**power) for power in (1, 0))
+        if isinstance(middle, Total):
+            return ((1.0, rows),)
+        if middle.below <= 0:
+            return ()
+        return ((1 / middle.below, rows), (-middle.value / middle.below, base))
+
+    def _open(self, asked: Asked) -> tuple[bool, bool]:
+        """Whether rows beyond a range that was found may move the answer, below and above."""
+        (column,) = asked.columns or (None,)
+        if column is None or asked.is_clipped or column.name not in self.unseen:
+            return False, False
+        values, unseen = code_values(column), self.unseen[column.name]
+        meets = asked.most[0].get(column.name, np.ones(column.num_values)) > 0
+        below, above = meets[values.lows.argmin()], meets[values.highs.argmax()]
+        return bool(unseen.below and below), bool(unseen.above and above)
 
     def _count(self, asked: Asked) -> tuple[Total | Enclosed, str]:
         middle, basis = self._count_of(asked.rows)
@@ -210,8 +242,9 @@ class Questions:
         powers = [_weighed(asked.rows, column, numbers**power) for power in (1, 2)]
         sums = self._sums([{}, *powers])
         rows, total, squares = sums.values
+        least = 0.0 if code_values(column).lows.min() >= 0 else -np.inf
         variance, drawn = sums.covariance[1, 1], self._drawn(rows)
-        return Total(total, variance, num_rows=drawn, squares=squares), sums.basis
+        return Total(total, variance, num_rows=drawn, squares=squares, low=least), sums.basis
 
     def _quantile(self, asked: Asked) -> Answer:
         (column,), q = asked.columns, asked.q
@@ -226,6 +259,7 @@ class Questions:
         rising = np.maximum.accumulate(np.append(0.0, sums.values))
         code = int(np.flatnonzero(np.append(rising[1:-1] >= q * count, True))[0])
         inside = (q * count - rising[code]) / max(rising[code + 1] - rising[code], 1e-9)
+        below, above = (self.unseen[column.name].rows if end else 0.0 for end in self._open(asked))
         statistic = Quantile(
             q,
             excess,
@@ -233,7 +267,12 @@ class Questions:
             count,
             lows=_as_users(column, values.lows),
             highs=_as_users(column, values.highs),
+            below=below,
+            above=above,
+            limits=CALENDAR if column.unit is not None else (-np.inf, np.inf),
         )
+        ends = zip(statistic.interval("population", 0.95), statistic.limits, strict=True)
+        is_open = tuple(bool(end == limit) for end, limit in ends)
         return Answer(
             question=asked.question,
             estimate=value_at(column, code, float(np.clip(inside, 0.0, BELOW_ONE))),
@@ -241,21 +280,28 @@ class Questions:
             statistic=statistic if sums.basis == TABLES else None,
             notes=(
                 *asked.notes,
-                *self._beyond(asked, max(min(q, 1 - q) * count, 0.0)),
+                *self._beyond(asked, is_open=any(is_open)),
                 *on_people(self.release),
             ),
+            origin=Origin(self, is_open),
             datetime_format=column.datetime_format,
         )
 
-    def _beyond(self, asked: Asked, least: float = 0.0) -> list[str]:
-        """A sentence if more than ``least`` rows may lie beyond the range that was found."""
+    def _beyond(self, asked: Asked, *, is_open: bool) -> list[str]:
+        """A sentence on rows that may lie beyond the range that was found, if they matter."""
         (column,) = asked.columns or (None,)
-        rows = 0.0 if column is None else self.unseen.get(column.name, 0.0)
-        if column is None or rows <= least:
+        if column is None or not (is_open or (asked.is_clipped and column.name in self.unseen)):
             return []
+        said = (
+            f"The range of {column.name!r} was found from noisy counts: up to about "
+            f"{self.unseen[column.name].rows:,.0f} rows may lie beyond it"
+        )
+        if asked.is_clipped:
+            return [f"{said} and count as its ends."]
         return [
-            f"The range of {column.name!r} was found from noisy counts: up to about {rows:,.0f} "
-            "rows may lie beyond it and count as its ends, which no interval covers. Declare it."
+            f"{said}, nobody knows how far: an interval that they could move has no end on that "
+            f"side{_AS_DAYS * (column.unit is not None)}. Declare the range, or ask for values "
+            "clipped to the one that was found: answer(..., clipped=True)."
         ]
 
     def _table(self, asked: Asked) -> TableAnswer:

@@ -10,10 +10,11 @@ are as many of them as parameters. So the best theta matches them, and its covar
 where the second form is for natural parameters of an exponential family (Bernstein & Sheldon 2019
 do the linear case with a prior). Intervals are Wald's.
 
-The coefficients of a linear regression need no more than that. How much of their error is sampling
-depends on whether errors are larger for some rows than for others (White 1980), which involves the
-products of four columns. How the size of errors goes with the terms is taken from the fitted
-model's rows, the size itself from the tables. A logistic regression is in ``logistic.py``.
+The coefficients of a linear regression need no more than that, but for missing values
+(``moments.py``). How much of their error is sampling depends on whether errors are larger for some
+rows than for others (White 1980), which involves the products of four columns. How the size of
+errors goes with the terms is taken from the fitted model's rows, the size itself from the tables. A
+logistic regression is in ``logistic.py``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,19 +26,11 @@ import pandas as pd
 from scipy.special import ndtr  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.inference.answers import on_people
-from sdv_privpgd.inference.design import (
-    Design,
-    Scaled,
-    design_of,
-    distinct_rows,
-    moments,
-    scaled,
-    times,
-    values_in,
-)
+from sdv_privpgd.inference.design import Design, design_of, distinct_rows, scaled, times, values_in
 from sdv_privpgd.inference.intervals import deviations
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.inference.logistic import logistic
+from sdv_privpgd.inference.moments import Alike, Moments, moments, on_missing, require_distinct
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.synthesize.engine import Model
 
@@ -51,7 +44,7 @@ class Regression:
         coefficients: A Series by the names of the terms.
         covariance: Of the coefficients: sampling and noise. A frame.
         noise: The part of it that is the noise's. A frame.
-        num_rows: The rows that the pair with most missing values has.
+        num_rows: The rows that have all values.
         notes: What to keep in mind, a sentence each.
 
     >>> names, square = pd.Index(["intercept", "age"]), np.diag([0.04, 0.0001])
@@ -120,7 +113,7 @@ class Regression:
 def regression(
     questions: Questions,
     outcome: str,
-    on: str | Sequence[str],
+    on: str | Sequence[str | tuple[str, str]],
     kind: str = "linear",
     *,
     event: Any = None,
@@ -133,58 +126,67 @@ def regression(
             that hides the answer.
     """
     columns = {column.name: column for column in questions.schema.attributes}
-    names = [on] if isinstance(on, str) else list(on)
-    release = questions.release
+    release, estimate = questions.release, questions.linear
     design = design_of(
-        columns, outcome, names, kind, held=release.held, event=event, reference=reference
+        columns, outcome, on, kind, held=release.held, event=event, reference=reference
     )
-    ready = scaled(design, questions.linear)
-    if kind == "linear":
-        coefficients, sampling, noise, num_rows = _linear(ready, questions.linear, release.model)
-    else:
-        coefficients, sampling, noise, num_rows = logistic(ready, questions.linear, release.model)
-    index = pd.Index([term.name for term in ready.design.terms], name="term")
+    full, weak = scaled(design, estimate, kind)
+    solve = _linear if kind == "linear" else logistic
+    while True:
+        ready = full.without(weak)
+        try:
+            coefficients, sampling, noise, found = solve(ready.design, estimate, release.model)
+            break
+        except Alike as alike:
+            weak += alike.args
+    design = ready.design
+    index = pd.Index([term.name for term in design.terms], name="term")
     back = ready.back
     noise = back @ noise @ back.T
     covariance = back @ sampling @ back.T + noise
-    compared = [f"{name} with {value}" for name, value in design.references.items()]
+    named = list(design.columns[1:])
+    compared = [
+        f"{name} with {value}" for name, value in design.references.items() if name in named
+    ]
     notes = [f"Compared: {', '.join(compared)}."] if compared else []
     return Regression(
-        title=f"{kind.capitalize()} regression of {design.outcome.name} on {', '.join(names)}",
-        coefficients=pd.Series(back @ coefficients, index=index, name="coef"),
+        title=f"{kind.capitalize()} regression of {design.outcome.name} on {', '.join(named)}",
+        coefficients=pd.Series(back @ coefficients + ready.shift, index=index, name="coef"),
         covariance=pd.DataFrame(covariance, index=index, columns=index),
         noise=pd.DataFrame(noise, index=index, columns=index),
-        num_rows=num_rows,
-        notes=(*notes, *ready.design.notes, *on_people(release)),
+        num_rows=found.num_rows,
+        notes=(*notes, *design.notes, *on_missing(estimate, design, found), *on_people(release)),
     )
 
 
 def _linear(
-    ready: Scaled, estimate: LinearEstimate, model: Model
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Least squares: coefficients, their covariance by sampling and by noise, and the rows."""
-    design: Design = ready.design
+    design: Design, estimate: LinearEstimate, model: Model
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, Moments]:
+    """Least squares: coefficients, their covariance by sampling and by noise, and the moments."""
     every = [*(term.product for term in design.terms), design.outcome.product]
     size = len(every)
     rows, columns = np.triu_indices(size)
     found = moments(
         estimate,
+        model,
+        design,
         [times(every[row], every[column]) for row, column in zip(rows, columns, strict=True)],
-        design.present,
     )
     square = np.zeros((size, size))
     square[rows, columns] = square[columns, rows] = found.values
     gram, cross = square[:-1, :-1], square[:-1, -1]
-    require_distinct(gram)
+    rest = np.where(rows == columns, 1.0, 2.0) * (columns < size - 1)
+
+    def variance(direction: np.ndarray) -> float:
+        both = np.append(direction, 0.0)
+        weights = rest * both[rows] * both[columns]
+        return float(weights @ found.covariance @ weights)
+
+    require_distinct(design, gram, variance)
     inverse = np.linalg.inv(gram)
     coefficients = inverse @ cross
     contrast = np.append(-coefficients, 1.0)
     residual = float(contrast @ square @ contrast)
-    if residual <= 0:
-        raise ValueError(
-            "The noise of the tables is larger than what the terms leave of the outcome, so there "
-            "is no standard error. Regress on fewer columns, or spend more."
-        )
     # d(beta) = gram^-1 (d cross - d gram beta): a linear function of the moments.
     change = np.zeros((size - 1, len(rows)))
     for place, (row, column) in enumerate(zip(rows, columns, strict=True)):
@@ -194,8 +196,16 @@ def _linear(
             change[column, place] += contrast[row]
     change = inverse @ change
     noise = change @ found.covariance @ change.T
-    spread = residual * _spread(design, model, coefficients) / found.num_rows
-    return coefficients, inverse @ spread @ inverse, noise, found.num_rows
+    if residual <= 0:  # least is known of the category whose coefficient is the noisiest
+        own = np.diagonal(noise) * [term.is_compared for term in design.terms]
+        if own.any():
+            raise Alike(design.terms[int(own.argmax())].name)
+        raise ValueError(
+            f"The terms leave less of {design.outcome.name!r} than the noise of the tables, so "
+            "there is no standard error. Regress on fewer columns, or spend more."
+        )
+    spread = residual * inverse @ _spread(design, model, coefficients) @ inverse
+    return coefficients, found.sampling(change, spread), noise, found
 
 
 def _spread(design: Design, model: Model, coefficients: np.ndarray) -> np.ndarray:
@@ -206,15 +216,3 @@ def _spread(design: Design, model: Model, coefficients: np.ndarray) -> np.ndarra
     squares = (y - x @ coefficients) ** 2
     weights = shares * squares if squares.any() else shares
     return (x * (weights / weights.sum())[:, None]).T @ x
-
-
-def require_distinct(gram: np.ndarray) -> None:
-    """Raises ``ValueError`` if scaled terms say the same as others, or noise hides them."""
-    # Of the terms' correlations: below it the terms say the same, or noise hides what they say.
-    least_eigenvalue = 1e-6
-    scale = np.sqrt(np.maximum(np.diagonal(gram), 1e-12))
-    if np.linalg.eigvalsh(gram / np.outer(scale, scale)).min() < least_eigenvalue:
-        raise ValueError(
-            "The terms cannot be told apart: some follow from others, or the noise of the tables "
-            "hides what they say. Regress on fewer columns, or on fewer values of them."
-        )

@@ -18,6 +18,12 @@ FAR = 10.0
 """So many mean distances from the median no rows are expected: of a normal column one row in 10^15
 lies there, of an exponential one three in 10^4."""
 
+CALENDAR = (
+    pd.Timestamp(np.datetime64("0001-01-01", "s")),
+    pd.Timestamp(np.datetime64("9999-12-31", "s")),
+)
+"""The first and the last day of the calendar, which stand for dates without a known end."""
+
 
 @dataclass(frozen=True)
 class CodeValues:

@@ -14,6 +14,7 @@ from sdv_privpgd.base.arguments import check_fields, check_integer, check_positi
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import Possible
+from sdv_privpgd.estimate.prior import PublicRows
 from sdv_privpgd.methods.workload import checked_importance, checked_workload
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import Measurement, Query
@@ -234,6 +235,14 @@ class EngineMethod(Method):
 
     def told(self: OwnEngine, possible: Possible) -> OwnEngine:
         return replace(self, engine=self.made.told(possible))
+
+    def given(self: OwnEngine, prior: PublicRows) -> OwnEngine:
+        return replace(self, engine=self.made.given(prior))
+
+    @property
+    def takes_prior(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether its engine can lean on public rows."""
+        return self.made.takes_prior
 
     def small(self: OwnEngine) -> OwnEngine:
         return replace(self, engine=self.made.small())

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from sdv_privpgd.base.progress import Progress, shown
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.analyses import Concluding
+from sdv_privpgd.inference.asking import Unseen
 from sdv_privpgd.inference.refits import STAGE, Refits
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.plugin.state import FittedState
@@ -17,7 +18,7 @@ class AnsweredQuestions(FittedState, Concluding):
     def _released(self) -> tuple[Release | None, Schema]:
         return self.fitted_table._released()
 
-    def _unseen(self) -> dict[str, float]:
+    def _unseen(self) -> dict[str, Unseen]:
         return self.fitted_table._unseen()
 
     def _refits(self) -> Refits:

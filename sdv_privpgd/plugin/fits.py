@@ -24,6 +24,7 @@ from sdv_privpgd.fitting.door import FittedTable, RunningFit, checked_lost
 from sdv_privpgd.fitting.fates import check_report
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.plan import planned
+from sdv_privpgd.fitting.prior import leaning
 from sdv_privpgd.fitting.refining import own_ledger
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.unfinished import Unfinished
@@ -82,7 +83,9 @@ class FitsOfTables(FittedState):
         """The dtypes that rows come back in, because no cell chose them. Public."""
         return table.dtypes_kept(self._described, description.modelled, description.keys)
 
-    def fit(self, data, *, weights=None, allow_lost: Collection[str] = ()) -> None:
+    def fit(
+        self, data, *, weights=None, prior: Any = None, allow_lost: Collection[str] = ()
+    ) -> None:
         """Fits the synthesizer to a DataFrame, or to SDV's ``{'table': DataFrame}``.
 
         Rows that do not fit into memory are read in batches: ``data`` may be a path, a pattern or a
@@ -92,6 +95,7 @@ class FitsOfTables(FittedState):
         Spends ``epsilon`` at ``delta``, anew at each call; a second call warns with the composed
         total. Cells outside the declared domain are clipped, or count as missing, silently.
         For columns that ``allow_lost`` names it does not stop, whatever it would lose of them.
+        ``prior`` are public rows that are like the private ones, as ``fit_table`` takes them.
 
         Raises:
             PublicDomainError: Before a row is read, where a modelled column has no domain and
@@ -117,9 +121,12 @@ class FitsOfTables(FittedState):
         table = self._open(data, description)
         description = replace(description, dtypes=self._kept(table, description))
         self._require_rows(table)
+        rows = table.known_rows(settings.adjacency)
+        settings = settings.for_rows(rows)
+        if prior is not None:
+            description = leaning(settings, description, prior, rows, description.dtypes)
         if not self.discovery_share:
             _ = description.schema
-        settings = settings.for_rows(table.known_rows(settings.adjacency))
         for sentence in on_undeclared(settings, description):
             warnings.warn(sentence, stacklevel=2)
         timeless = frozenset(name for name in description.modelled if table.has_days(name))
@@ -178,6 +185,8 @@ class FitsOfTables(FittedState):
             found = kept.description
             description = replace(
                 description,
+                facts=found.facts if found.public is not None else description.facts,
+                public=found.public,
                 dtypes=found.dtypes,
                 discovered=found.discovered,
                 shapes=found.shapes,

@@ -1,7 +1,7 @@
 """What people look at after a fit: the page, the comparison, the books, what is worth a word."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -10,6 +10,7 @@ from sdv_privpgd.plugin.arguments import column_names
 from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.privacy import privacy_report
+from sdv_privpgd.report.registry import RegistryEntry
 from sdv_privpgd.synthesize.particles.particles import Particles
 
 if TYPE_CHECKING:
@@ -45,6 +46,18 @@ class ShownFit(FittedState):
                 (``.json``). Nothing is written without one.
         """
         return self.fitted_table.report(path)
+
+    def methods_text(self) -> str:
+        """What was done, in sentences for a methods section, with references. Public."""
+        return self.fitted_table.methods_text()
+
+    def registry_entry(self, **said: Any) -> RegistryEntry:
+        """The record of the last fit for the public registry of deployments. Public.
+
+        It has the books of all fits. ``said`` is as ``FittedTable.registry_entry`` takes it: the
+        ``name`` of the rows, ``curators``, ``region``, ``use`` and ``authors``.
+        """
+        return self.fitted_table.registry_entry(**said)
 
     def evaluate(
         self,

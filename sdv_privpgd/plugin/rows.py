@@ -139,7 +139,7 @@ class SampledRows(FittedState):
         self._validate_conditions_unseen_columns(conditions)
         sizes = batches(len(conditions), batch_size)
         parts, met, start = [], np.zeros(len(conditions), dtype=bool), 0
-        with self._written(len(conditions), title, folder) as written:
+        with self._written(len(conditions), title, folder, own=ordered) as written:
             for size in sizes:
                 table, met[start : start + size] = self._meeting(
                     conditions.iloc[start : start + size]
@@ -172,10 +172,13 @@ class SampledRows(FittedState):
         return table if self._gives_frames else {self._table_name: table}
 
     @contextmanager
-    def _written(self, num_rows: int, title: str, folder: Any) -> Iterator[Any]:
+    def _written(
+        self, num_rows: int, title: str, folder: Any, *, own: bool = False
+    ) -> Iterator[Any]:
         """What takes tables: to a bar, if it is to be seen, and to a file in a folder.
 
-        Until it is done no other thread's rows come between.
+        The file has a card beside it, unless the rows are the caller's ``own``. Until it is done no
+        other thread's rows come between.
         """
         (path,) = validate_folder_path_with_table_names(folder, [self._table_name]) or [None]
         has_begun = False
@@ -190,6 +193,8 @@ class SampledRows(FittedState):
         with MOVING, tqdm(total=num_rows, desc=title, disable=not self.verbose) as bar:
             try:
                 yield written
+                if has_begun and not own:
+                    self.fitted_table.about_rows(path)
             except BaseException as error:
                 if has_begun and path is not None:
                     note_on(error, f"The rows that were made before lie in {path}.")

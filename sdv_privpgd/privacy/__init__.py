@@ -21,19 +21,20 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/curator.py``         319  charging, counting and noise in one act
     ``privacy/looking.py``          60  what a first look counts
     ``privacy/streams.py``          70  codes in a file, and where rows are
-    ``privacy/boundary.py``        191  the table's way in
-    ``columns/encoders.py``        229  cells to codes, and back
+    ``privacy/boundary.py``        193  the table's way in
+    ``columns/encoders.py``        241  cells to codes, and back
     ``columns/encoding.py``         38  columns to codes
     ``columns/readings.py``        104  cells of which little is known to codes
+    ``columns/recoding.py``        111  codes for missing, and groups of codes
     ``columns/scalars.py``         187  numbers, truths and text of cells
-    ``columns/number_formats.py``   54  numbers as they are written
-    ``columns/dates.py``           160  dates of cells
+    ``columns/number_formats.py``   60  numbers as they are written
+    ``columns/dates.py``           161  dates of cells
     ``sources/source.py``           72  what rows come from
-    ``sources/frames.py``           26  frames of pandas
+    ``sources/frames.py``           38  frames of pandas
     ``sources/people.py``          123  no more than so many rows of a person
 
-These are 2,956 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,506 what the rows come through; they hand out cells, keep none but those of rows
+These are 3,100 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,569 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
     ``sources/opening.py``          74  the source of what a user has
@@ -41,12 +42,13 @@ before, and count none but for the cluster:
     ``sources/files.py``           143  paths, patterns and kinds of files; Parquet
     ``sources/arrow.py``           109  batches of Arrow
     ``sources/tables.py``          109  tables of other libraries
-    ``sources/csv.py``             167  files of text, and dtypes that a user names
-    ``sources/texts.py``           142  what a text means
+    ``sources/csv.py``             168  files of text, and dtypes that a user names
+    ``sources/texts.py``           146  what a text means
     ``sources/parsers.py``         179  the parser of texts
-    ``sources/dialect.py``         139  how texts are written
+    ``sources/dialect.py``         136  how texts are written
     ``sources/spark.py``           165  tallies to the workers of a cluster
     ``sources/spark_tasks.py``     105  what the workers do
+    ``sources/recoded.py``          61  rows with cells that are recoded
     ``sources/visits.py``          133  at most so many rows of a person, in order
 
 What they call besides holds no record: ``domain`` and the cells of

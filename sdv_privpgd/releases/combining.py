@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from sdv_privpgd.releases.measured import Holder, Measured
 from sdv_privpgd.releases.modelling import ModelledTables, modelled
 from sdv_privpgd.releases.pages import holders_report, holders_text
 from sdv_privpgd.releases.release_file import order_facts
+from sdv_privpgd.report.card import promise_of
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.synthesize.engine import Engine
 
@@ -206,6 +208,10 @@ class CombinedTable(ModelledTables):
         if path is not None:
             report.save(path)
         return report
+
+    def _promise(self) -> dict[str, Any]:
+        holders = [{"holder": each.name, **promise_of(each.ledger)} for each in self.holders]
+        return {**promise_of(_worst(self.holders)), "holders": holders}
 
     def privacy_report(self) -> str:
         """The text of ``report``."""

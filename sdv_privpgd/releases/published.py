@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -68,6 +69,9 @@ class PublishedTables(ModelledTables):
         if path is not None:
             report.save(path)
         return report
+
+    def _promise(self) -> dict[str, Any]:
+        return {"publisher": self.publisher}
 
     def privacy_report(self) -> str:
         """The text of ``report``: the guarantee, if there is one, is the publisher's."""

@@ -33,6 +33,8 @@ class About:
         discovered: What was found of them privately.
         settings: The other settings of the fit, by name.
         visits: The order of a person's rows, if they are in order.
+        prior: Whose public rows the fit leaned on, a sentence each.
+        constraints: What rows are declared to meet, in words.
     """
 
     table: str
@@ -44,6 +46,8 @@ class About:
     discovered: Mapping[str, ColumnFacts]
     settings: Mapping[str, Any]
     visits: Visits | None = None
+    prior: Sequence[str] = ()
+    constraints: Sequence[str] = ()
 
 
 def subject(about: About, release: Release | None, adjacency: Adjacency) -> Facts:
@@ -81,6 +85,23 @@ def facts_about(about: About, release: Release | None) -> dict[str, Any]:
         "columns": columns,
         "settings": about.settings,
         **({} if about.visits is None else {"visits": asdict(about.visits)}),
+        **({"prior": prior_facts(about, release)} if about.prior else {}),
+    }
+
+
+def prior_facts(about: About, release: Release | None) -> dict[str, Any]:
+    """Whose public rows a fit leaned on, and what became of them, by name."""
+    use = getattr(getattr(release, "model", None), "prior", None)
+    if use is None:
+        return {"rows": list(about.prior)}
+    moved = [{"columns": list(clique), "share": share} for clique, share in use.moved.items()]
+    return {
+        "rows": list(about.prior),
+        "is_used": use.is_used,
+        "num_rows": use.num_rows,
+        "effective_rows": use.effective_rows,
+        "trust": use.trust,
+        "moved": moved,
     }
 
 
@@ -96,20 +117,10 @@ def _rows(release: Release | None, adjacency: Adjacency) -> str:
 
 def assumed_section(about: About, adjacency: Adjacency) -> Section:
     """The facts that were taken to be public, so that no noise protects them."""
-    facts = [
-        "the names of the table and of its columns;",
-        "each column's sdtype and dtype, format, and which columns are keys. They may have been "
-        "detected from the table, and a single value can decide what is detected: they count as "
-        "public all the same;",
-        "the ranges, categories and precisions that are listed below as declared;",
-        "the settings of the fit.",
-    ]
-    if adjacency is Adjacency.REPLACE_ONE:
-        facts.insert(0, "the number of rows;")
-    rows = [_row(name, about) for name in about.columns]
+    rows = [column_words(name, about) for name in about.columns]
     shown: list[Part] = [
         Text("Nothing protects these facts. Were one of them secret, the promise would not hold."),
-        Items(facts),
+        Items(assumed_facts(adjacency)),
         *long_table(
             "Columns: what was declared, and what was found with noise",
             ("column", "kind", "declared: taken as public", "found privately"),
@@ -119,6 +130,21 @@ def assumed_section(about: About, adjacency: Adjacency) -> Section:
         Details("The settings, as the program has them", _settings(about)),
     ]
     return Section("What was taken to be public", shown)
+
+
+def assumed_facts(adjacency: Adjacency) -> list[str]:
+    """The kinds of facts that were taken to be public."""
+    facts = [
+        "the names of the table and of its columns;",
+        "each column's sdtype and dtype, format, and which columns are keys. They may have been "
+        "detected from the table, and a single value can decide what is detected: they count as "
+        "public all the same;",
+        "the declared ranges, categories and precisions, and declared constraints;",
+        "the settings of the fit.",
+    ]
+    if adjacency is Adjacency.REPLACE_ONE:
+        facts.insert(0, "the number of rows;")
+    return facts
 
 
 def facts_in_words(facts: Mapping[str, Any]) -> str:
@@ -154,8 +180,8 @@ def facts_in_words(facts: Mapping[str, Any]) -> str:
     return "; ".join(parts) or "nothing"
 
 
-def _row(name: str, about: About) -> tuple[str, str, str, str]:
-    """The row of a column: its kind, what was declared of it, and what was found."""
+def column_words(name: str, about: About) -> tuple[str, str, str, str]:
+    """A column in words: its name, its kind, what was declared of it, and what was found."""
     declared, found = (words_of(facts.get(name)) for facts in (about.declared, about.discovered))
     found = {key: fact for key, fact in found.items() if declared.get(key) is None}
     return (

@@ -69,6 +69,15 @@ def whose_row(ledger: PrivacyLedger) -> str:
     """
     if ledger.says_whose:
         return ""
+    return (
+        f"ONE ROW, NOT ONE PERSON, is protected: {of_several_rows(ledger)}. If each row is another "
+        "person's, say people=People(rows_are_people=True); else name the column of people in "
+        "people=People(column, max_rows=...)."
+    )
+
+
+def of_several_rows(ledger: PrivacyLedger) -> str:
+    """What a row is promised, and a person with several, as a part of a sentence. Public."""
     several = 2, 4, 12
     first, *others = (of_rows(ledger, rows) for rows in (1, *several))
     # A delta is said where a threshold has made it another one.
@@ -77,10 +86,8 @@ def whose_row(ledger: PrivacyLedger) -> str:
         for epsilon, delta in others
     ]
     return (
-        f"ONE ROW, NOT ONE PERSON, is protected: epsilon is {first[0]:.3g} for a row, and for a "
-        f"person with {_in_words(several)} rows it is {_in_words(told)}. If each row is another "
-        "person's, say people=People(rows_are_people=True); else name the column of people in "
-        "people=People(column, max_rows=...)."
+        f"epsilon is {first[0]:.3g} for a row, and for a person with {_in_words(several)} rows it "
+        f"is {_in_words(told)}"
     )
 
 
@@ -131,6 +138,18 @@ def uncovered_rows(ledger: PrivacyLedger) -> str:
     return f"rows of one person beyond {'one' if rows == 1 else rows}"
 
 
+def neighbors_in_words(ledger: PrivacyLedger) -> str:
+    """Which tables are neighbors, in two lines. Public."""
+    return _MEANING[ledger.adjacency].format(unit=ledger.unit)
+
+
+def not_covered(ledger: PrivacyLedger) -> str:
+    """What the promise does not cover, and where it is weaker. Public."""
+    is_trained = any(charge.mechanism == TRAINED for charge in ledger.charges)
+    said = _NOT_COVERED.format(people=uncovered_rows(ledger))
+    return f"{said} Of the mechanism {_WEAKER}" if is_trained else said
+
+
 def what_counts(ledger: PrivacyLedger) -> str:
     """Says what a count is a number of, if it is not one of rows; else nothing. Public."""
     if ledger.weights is not None:
@@ -155,14 +174,14 @@ def privacy_report(ledger: PrivacyLedger, *, notes: Sequence[str] = ()) -> str:
     ``notes`` are public sentences that stand at its end.
     """
     unit = ledger.unit
-    own, other = ledger.adjacency, _other(ledger.adjacency)
+    own, other = ledger.adjacency, other_adjacency(ledger.adjacency)
     paragraphs = [
         *([_filled(said)] if (said := whose_row(ledger)) else []),
         f"Privacy report (sdv-privpgd {version('sdv-privpgd')})",
         f"Guarantee   ({ledger.spent():.6g}, {ledger.delta:g})-differential privacy, "
         f"{own.value.replace('_', '-')}, for {unit}\n"
         f"Asked for   epsilon {ledger.epsilon:g}, delta {ledger.delta:g}",
-        _MEANING[own].format(unit=unit)
+        neighbors_in_words(ledger)
         + "\nIt covers every attribute, sample, file, message and log record of the synthesizer."
         + (f"\n{said}" if (said := what_counts(ledger)) else ""),
         events(ledger),
@@ -176,7 +195,7 @@ def privacy_report(ledger: PrivacyLedger, *, notes: Sequence[str] = ()) -> str:
                 else "."
             )
         ),
-        _filled(_NOT_COVERED.format(people=uncovered_rows(ledger))),
+        _filled(not_covered(ledger)),
     ]
     return "\n\n".join([*paragraphs, *worth_a_look(notes)])
 
@@ -187,7 +206,8 @@ def worth_a_look(notes: Sequence[str]) -> list[str]:
     return ["\n".join([OPENING, *said])] if notes else []
 
 
-def _other(adjacency: Adjacency) -> Adjacency:
+def other_adjacency(adjacency: Adjacency) -> Adjacency:
+    """The adjacency that a fit does not have. Public."""
     return next(member for member in Adjacency if member is not adjacency)
 
 
@@ -364,7 +384,7 @@ def meaning_section(ledger: PrivacyLedger) -> Section:
 
 def ledger_section(ledger: PrivacyLedger) -> Section:
     """Each use of the budget, and the limits of the promise."""
-    other = _other(ledger.adjacency)
+    other = other_adjacency(ledger.adjacency)
     condition = (
         " given the answers without noise, which that reading would count as private"
         if ledger.exact_releases

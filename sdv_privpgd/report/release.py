@@ -9,13 +9,14 @@ import io
 import math
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from fractions import Fraction
 from html import escape
 from importlib.metadata import version
 
 import pandas as pd
 
-from sdv_privpgd.base.words import in_rows
+from sdv_privpgd.base.words import in_rows, listed, share
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.schema import Schema
@@ -27,7 +28,14 @@ from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery, MarginalQuery
-from sdv_privpgd.report.assumed import CONFIDENT, About, assumed_section, facts_about, subject
+from sdv_privpgd.report.assumed import (
+    CONFIDENT,
+    About,
+    assumed_section,
+    facts_about,
+    prior_facts,
+    subject,
+)
 from sdv_privpgd.report.fit import ColumnEstimate, column_estimates, fit_sections
 from sdv_privpgd.report.page import Items, Page, Part, Report, Section, Text, long_table, read_first
 from sdv_privpgd.report.privacy import (
@@ -36,7 +44,9 @@ from sdv_privpgd.report.privacy import (
     ledger_section,
     meaning_section,
     privacy_report,
+    what_counts,
 )
+from sdv_privpgd.synthesize.engine import Engine
 
 
 def release_page(
@@ -66,6 +76,7 @@ def release_page(
             *read_first(notes),
             assumed_section(about, ledger.adjacency),
             *visits_sections(about.visits),
+            *prior_sections(about, release),
             meaning_section(ledger),
             *shown,
             ledger_section(ledger),
@@ -142,6 +153,35 @@ def visits_sections(visits: Visits | None) -> list[Section]:
         return []
     first, *rest = on_visits(visits)
     return [Section("Rows of a person in order", [Text(first), Items(rest)])]
+
+
+def prior_sections(about: About, release: Release | None) -> list[Section]:
+    """The section on the public rows that a fit leaned on, if there are any."""
+    if not about.prior:
+        return []
+    facts = prior_facts(about, release)
+    if not facts.get("is_used"):
+        said = (
+            "They say what the columns' values are. Their relations were left out: without them "
+            "the rows come nearer to the noisy answers."
+        )
+        return [Section("Public rows", [Items(about.prior), Text(said)])]
+    moved = {each: [m for m in facts["moved"] if len(m["columns"]) == each] for each in (1, 2)}
+    said = (
+        f"The rows start from these, weighted until they fit the noisy answers: the weighted ones "
+        f"tell as much as {facts['effective_rows']:,.0f} of the {facts['num_rows']:,}. Where noise "
+        f"hides more, what they say is believed; an answer of the private table counted as "
+        f"{1 / facts['trust']:,.3g} rows for each row of it. Noisy answers alone decided that, and "
+        "it cost nothing. Intervals of answers do not use the public rows."
+    )
+    rows = [
+        [" x ".join(each["columns"]), f"{100 * each['share']:.3g} %"]
+        for number in moved
+        for each in moved[number][:10]
+    ]
+    caption = "Where the believed tables are farthest from the public rows"
+    table = long_table(caption, ["columns", "rows that would have to move"], rows)
+    return [Section("Public rows", [Items(about.prior), Text(said), *table])]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -393,8 +433,24 @@ _INTERVALS = (
 )
 
 
-def methods_section(about: About, release: Release, ledger: PrivacyLedger) -> Section:
-    """The text, and the references that it names by number."""
+@dataclass(frozen=True)
+class Methods:
+    """A text for a methods section. Public.
+
+    Attributes:
+        paragraphs: The text, which names references by number.
+        references: The works, in the order of their numbers.
+    """
+
+    paragraphs: Sequence[str]
+    references: Sequence[str]
+
+    def __str__(self) -> str:
+        return "\n\n".join([*self.paragraphs, "\n".join(self.references)])
+
+
+def methods_of(about: About, release: Release | None, ledger: PrivacyLedger) -> Methods:
+    """The text of what was done; where no column was modelled, of what was promised alone."""
     references: list[str] = []
 
     def cited(work: str) -> str:
@@ -402,18 +458,28 @@ def methods_section(about: About, release: Release, ledger: PrivacyLedger) -> Se
             references.append(work)
         return f"[{references.index(work) + 1}]"
 
-    paragraphs = [
-        f"{_made(about, release, ledger)} {_asked(about, release, cited)} {_fitted(about, cited)}",
-        _promise(ledger, cited),
-    ]
-    if any(isinstance(each.query, MarginalQuery) for each in release.measurements):
+    paragraphs = []
+    if release is not None:
+        done = _made(about, release, ledger), _asked(about, release, cited), fitted_by(about, cited)
+        paragraphs.append(" ".join(done))
+    paragraphs.append(f"{_promise(ledger, cited)}{_spent_on(ledger)}")
+    if release is not None and any(
+        isinstance(each.query, MarginalQuery) for each in release.measurements
+    ):
         paragraphs.append(_INTERVALS)
+    works = [f"[{place}] {work}" for place, work in enumerate(references, start=1)]
+    return Methods(paragraphs, works)
+
+
+def methods_section(about: About, release: Release, ledger: PrivacyLedger) -> Section:
+    """The text, and the references that it names by number."""
+    methods = methods_of(about, release, ledger)
     return Section(
         "For a methods section",
         [
             Text("The facts of this fit, in sentences to be pasted and shortened.", quiet=True),
-            *map(Text, paragraphs),
-            Items([f"[{place}] {work}" for place, work in enumerate(references, start=1)]),
+            *map(Text, methods.paragraphs),
+            Items(methods.references),
         ],
     )
 
@@ -426,10 +492,10 @@ def _made(about: About, release: Release, ledger: PrivacyLedger) -> str:
             f"about {total.value:,.0f} rows (a noisy count; ± {CONFIDENT * total.stddev:,.0f} with "
             "95 % confidence)"
         )
-    columns = "column" if len(about.columns) == 1 else "columns"
     return (
         f"We used synthetic rows that were generated with sdv-privpgd {version('sdv-privpgd')} on "
-        f"{about.date} from a confidential table of {rows} and {len(about.columns):,} {columns}."
+        f"{about.date} from a confidential table of {rows} and "
+        f"{_number(len(about.columns), 'column')}."
     )
 
 
@@ -440,23 +506,67 @@ def _asked(about: About, release: Release, cited: Callable[[str], str]) -> str:
     counted = method.counted(release.measurements)
     if method.citation:
         counted += f" {cited(method.citation)}"
+    said = [
+        f"From the table we measured {counted}, and added Gaussian noise, rounded to whole "
+        f"numbers, to every answer {cited(_GAUSSIAN)}."
+    ]
+    if about.visits is not None:
+        said.append(on_visits(about.visits)[0])
+    if changed := changed_settings(method):
+        said.append(f"Settings other than the program's defaults were {changed}.")
     found = [name for name, facts in about.discovered.items() if facts]
-    said = (
-        f"Of it were counted {counted}. Gaussian noise, rounded to whole numbers, was added to all "
-        f"counts {cited(_GAUSSIAN)}."
-    )
     if found:
-        said += (
-            f" What was not declared of the values of {len(found):,} of the columns was found by "
-            "noisy counts as well."
+        said.append(
+            f"What was not declared of the values of {_number(len(found), 'column')} "
+            f"({listed(found)}) was found by noisy answers under the same budget."
         )
-    return f"{said} The other facts on columns (types, declared ranges and categories) are public."
+    said.append("All other facts on columns (types, declared ranges and categories) were public.")
+    if about.prior:
+        said.append(f"What nobody declared of them is that of {'; '.join(about.prior)}.")
+        if prior_facts(about, release).get("is_used"):
+            said.append("These rows, weighted to fit the noisy counts, were the prior of the fit.")
+    return " ".join(said)
 
 
-def _fitted(about: About, cited: Callable[[str], str]) -> str:
-    """What made rows of the answers, by the engine."""
+def changed_settings(method: Engine) -> str:
+    """The settings of a method that are not its defaults, as Python writes them."""
+    engine = getattr(method, "made", None)
+    known = {
+        each.name: (each.default, getattr(method, each.name))
+        for each in (fields(method) if is_dataclass(method) else ())
+        if each.default is not MISSING and each.name != "engine" and each.compare
+    }
+    said = [f"{name} = {value!r}" for name, (usual, value) in known.items() if value != usual]
+    return ", ".join(filter(None, [*said, "" if engine is None else changed_settings(engine)]))
+
+
+def fitted_by(about: About, cited: Callable[[str], str]) -> str:
+    """What made rows of the answers, by the engine, and what they were made to meet."""
     engine = getattr(about.method, "made", about.method)
-    return f"{engine.title} {cited(engine.citation)}." if engine.citation else f"{engine.title}."
+    said = f"{engine.title} {cited(engine.citation)}." if engine.citation else f"{engine.title}."
+    if about.constraints:
+        said += (
+            f" The rows were made to meet declared constraints ({listed(about.constraints)}), "
+            "which were not learned from the table."
+        )
+    return said
+
+
+def _spent_on(ledger: PrivacyLedger) -> str:
+    """The questions that cost most, and what a row counts as, if it is not one."""
+    parts: dict[str, Fraction] = {}
+    for charge in ledger.charges:
+        what = charge.what.split(":")[0]
+        parts[what] = parts.get(what, Fraction(0)) + charge.mu_squared
+    total = sum(parts.values())
+    most = sorted(parts, key=lambda what: -parts[what])[:3]
+    shares = [f"{what} ({share(float(parts[what] / total))})" for what in most if parts[what]]
+    said = (
+        f" Of the privacy loss, measured by μ², most went to: {', '.join(shares)}."
+        if shares
+        else ""
+    )
+    return f"{said} {' '.join(what_counts(ledger).split())}".rstrip()
 
 
 def _promise(ledger: PrivacyLedger, cited: Callable[[str], str]) -> str:

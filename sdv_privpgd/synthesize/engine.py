@@ -10,6 +10,7 @@ import numpy as np
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import Possible
+from sdv_privpgd.estimate.prior import PublicRows
 from sdv_privpgd.privacy.queries import Measurement, Query
 
 TABLES = "tables"
@@ -53,6 +54,7 @@ class Engine(ABC):
         citation: The work that describes it.
         takes: The kinds of answers that it fits.
         takes_groups: Whether answers about groups of codes are of use to it.
+        takes_prior: Whether it can lean on public rows.
         quick: Settings with which a fit takes a moment, for an audit.
 
     >>> from sdv_privpgd.methods import ParticleGradientDescent, PrivatePGM
@@ -64,6 +66,7 @@ class Engine(ABC):
     citation: ClassVar[str] = ""
     takes: ClassVar[tuple[str, ...]] = (TABLES,)
     takes_groups: ClassVar[bool] = True
+    takes_prior: ClassVar[bool] = False
     quick: ClassVar[Mapping[str, Any]] = {}
 
     @abstractmethod
@@ -105,6 +108,10 @@ class Engine(ABC):
         for clique, cells in possible.items():
             known[clique] = np.logical_and(known[clique], cells) if clique in known else cells
         return self._with(possible=known) if possible else self
+
+    def given(self: Own, prior: PublicRows) -> Own:
+        """Returns the engine that leans on public rows, if it can."""
+        return self._with(prior=prior)
 
     def small(self: Own) -> Own:
         """Returns the engine with its ``quick`` settings, where its own are larger."""

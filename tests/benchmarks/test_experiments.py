@@ -14,6 +14,7 @@ from benchmarks.simulated import simulated_table
 FEW = ["--num-particles", "100", "--seeds", "1"]
 RUNS = {  # options that make it small, and how many lines it has at least
     "acs": (["--num-particles", "100"], 1),
+    "answering": (["--fits", "2", "--epsilons", "9", "--rows", "400", "--population", "2000"], 14),
     "columns": (["--columns", "4", "--rows", "2000"], 1),
     "conditions": (["--rows", "2000", "--columns", "4", "--cells", "8", "--population", "30000",
                     "--seeds", "1", "--conditions", "2", "--timed", "5", "--timed-rows", "500"], 7),
@@ -33,6 +34,7 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "people": ([*FEW, "--bounds", "2", "--columns", "2"], 4),
     "projection": (["--rows", "2000", "--columns", "3", "--cells", "16", "--repetitions", "1",
                     "--compared", "1", "--steps", "50", "--epsilon", "1"], 2),
+    "regressions": (["--rows", "5000", "--fits", "2", "--epsilons", "5", "--missing", "0.4"], 6),
     "scale": (["--rows", "300", "--columns", "2", "3", "--num-particles", "100"], 2),
     "scale --from-frame": (["--rows", "300", "--columns", "2", "--num-particles", "100"], 1),
     "scale --from-files .": (["--rows", "2000", "--sources", "parquet", "tuples"], 2),

@@ -150,6 +150,8 @@ def observed(private, tmp_path, **settings):
         ({"target": {"ill": 6, "town": 2}}, in_memory),
         ({"constraints": CONSTRAINTS}, in_memory),
         ({"constraints": CONSTRAINTS}, in_files),
+        ({"prior": table(900, 7).drop(columns="town")}, in_memory),
+        ({"prior": table(900, 7), "constraints": CONSTRAINTS}, in_files),
     ],
 )
 def test_nothing_depends_on_the_values(settings, given, fixed_answers, tmp_path):

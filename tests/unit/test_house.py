@@ -7,11 +7,11 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 57_198,
-    "package lines of code": 37_919,
-    "package files": 313,
-    "test lines": 50_216,
-    "constants": 269,
+    "package lines": 60_767,
+    "package lines of code": 40_393,
+    "package files": 323,
+    "test lines": 52_506,
+    "constants": 281,
     "floors": 14,
     "circles": 0,
     "arrows": 108,

@@ -16,7 +16,7 @@ from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.sources import frames
 from sdv_privpgd.sources.frames import FrameSource
-from sdv_privpgd.sources.source import Batch, Numbered, in_batches, total_of
+from sdv_privpgd.sources.source import Batch, in_batches, total_of
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
 
@@ -147,7 +147,7 @@ def test_a_frame_is_read_in_parts_of_which_each_says_how_much_is_read(monkeypatc
     source = FrameSource.of(pd.DataFrame({1: range(5), "b": list("vwxyz")}))
     assert [part.done for part in source.batches(["b"])] == [1.0]
     monkeypatch.setattr(frames, "_BLOCK", 2)
-    assert (source.names, source.num_rows(), source.numbered) == (["1", "b"], 5, None)
+    assert (source.names, source.num_rows()) == (["1", "b"], 5)
     assert source.dtypes == {"1": np.int64, "b": object}
     parts = [*source.batches(["b"])]
     assert [part.done for part in parts] == [0.4, 0.8, 1.0]
@@ -156,7 +156,5 @@ def test_a_frame_is_read_in_parts_of_which_each_says_how_much_is_read(monkeypatc
     assert (nothing.names, nothing.num_rows(), [*nothing.batches([])]) == ([], 0, [])
 
 
-def test_a_frame_names_all_of_its_columns_and_who_numbers_its_rows():
+def test_a_frame_names_all_of_its_columns():
     assert FrameSource.of(pd.DataFrame([[1, 2]], columns=["b", "b"])).names == ["b", "b"]
-    numbered = FrameSource({"n": pd.Series([1])}, numbered=Numbered("n", 2))
-    assert (numbered.names, numbered.numbered) == (["n"], Numbered("n", 2))

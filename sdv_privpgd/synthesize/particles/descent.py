@@ -15,6 +15,7 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, one_step, silent
 from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.estimate.interactions import grouped_targets
+from sdv_privpgd.estimate.prior import PublicRows, WeightedRows, use_of, weighted
 from sdv_privpgd.privacy.queries import Measurement, Query
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.particles.back_end import back_end_of, default_projection
@@ -87,6 +88,8 @@ class ParticleGradientDescent(Engine):
         possible: For some cliques, the cells that can hold rows at all. The targets have nothing
             in the other cells; a few particles may lie there unless they have few other codes.
         stratified: Whether directions cover the sphere evenly or are drawn independently.
+        prior: Public rows. If they come nearer to the noisy answers than a fit without them,
+            particles start from them, and what noise hides is believed to be as in them.
         seed: The seed of all random choices here. No private noise depends on it.
         enable_gpu: Whether to use CUDA where there is a device: the same code in torch that the
             tests run on the processor. It has not run on a device yet.
@@ -121,18 +124,20 @@ class ParticleGradientDescent(Engine):
     penalties: Sequence[Penalty] = ()
     possible: Possible = field(default_factory=dict, compare=False)
     stratified: bool = True
+    prior: PublicRows | None = field(default=None, compare=False, repr=False)
     seed: int = 0
     enable_gpu: bool = False
     kernel: str = "auto"
 
     title = (
-        "The rows were fitted to the noisy counts by particle gradient descent on the sliced "
-        "Wasserstein distance"
+        "The noisy counts were projected to probability distributions, and the rows were fitted to "
+        "these by particle gradient descent on the sliced Wasserstein distance"
     )
     citation = (
         "Donhauser, K., Abad, J., Hulkund, N. & Yang, F. (2024). Privacy-preserving data release "
         "leveraging optimal transport and particle gradient descent. arXiv:2401.17823."
     )
+    takes_prior = True
     quick = {"num_particles": 300, "epochs": 2}  # noqa: RUF012
 
     def __post_init__(self) -> None:
@@ -233,8 +238,12 @@ class ParticleGradientDescent(Engine):
         back_end = back_end_of(
             self.kernel, self.projection, self.finish, enable_gpu=self.enable_gpu
         )
+        prior = None
+        if self.prior is not None and self.targets == "denoised":
+            prior = weighted(domain, measurements, self.prior, seed=self.seed, progress=progress)
         # The signed measures, and line 1: their projections to probability measures.
-        agreed, goals = goals_of(domain, measurements, self.targets, self.possible, progress)
+        agreed, goals = goals_of(domain, measurements, self.targets, self.possible, progress, prior)
+        use = None if self.prior is None else use_of(self.prior, prior, agreed)
         weights = back_end.projection.project_all(
             [SignedTable(goal.centers, goal.values) for goal in goals], generator, progress
         )
@@ -243,9 +252,10 @@ class ParticleGradientDescent(Engine):
         number = self.num_particles
         if number is None:
             number = default_number(agreed.total, len(goals))
-        positions = self._start(domain, number, agreed.one_way, warm_start, generator)
+        start = prior if warm_start is None else warm_start
+        positions = self._start(domain, number, agreed.one_way, start, generator)
         if not goals:
-            return Particles(domain=domain, codes=_codes(positions, domain))
+            return Particles(domain=domain, codes=_codes(positions, domain), prior=use)
         # Lines 3 to 7: the descent.
         positions, curve = self._descend(
             positions, packed(goals, weights), losses, back_end.kernel, generator, progress
@@ -264,21 +274,21 @@ class ParticleGradientDescent(Engine):
                 fixed={name for each in self.penalties for name in each.attributes(domain)},
                 progress=progress,
             )
-        return Particles(domain=domain, codes=codes, losses=curve)
+        return Particles(domain=domain, codes=codes, losses=curve, prior=use)
 
     def _start(
         self,
         domain: Domain,
         number: int,
         one_way: Mapping[str, np.ndarray],
-        warm_start: Model | None,
+        start: Model | WeightedRows | None,
         generator: torch.Generator,
     ) -> Float[Tensor, "attribute particle"]:
         """Positions to start from. A particle that starts at a code lies anywhere in its cell."""
         shape = (len(domain), number)
         uniform = torch.rand(shape, generator=generator)
-        if warm_start is not None:
-            codes = torch.from_numpy(warm_start.sample(number, self.seed)).T
+        if start is not None:
+            codes = torch.from_numpy(start.sample(number, self.seed)).T
         elif self.start == "uniform":
             return uniform
         else:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.estimate.prior import PriorUse
 
 _LEAST, _FEW, _MOST = 5_000, 20_000, 100_000
 
@@ -31,12 +32,14 @@ class Particles:
     """Equally likely points of a domain, as codes of shape (particle, attribute). Public.
 
     ``codes`` is kept read-only in the smallest unsigned type that fits. ``losses`` maps numbers of
-    epochs to the mean squared sliced W2 distance from the noisy targets after them.
+    epochs to the mean squared sliced W2 distance from the noisy targets after them. ``prior`` says
+    what became of public rows, where some were given.
     """
 
     domain: Domain
     codes: np.ndarray
     losses: Mapping[int, float] = field(default_factory=dict)
+    prior: PriorUse | None = None
 
     def __post_init__(self) -> None:
         if self.codes.ndim != 2 or self.codes.shape[1] != len(self.domain):

@@ -72,11 +72,11 @@ class CompiledProjection(CertifiedSolver):
         positions = table.centers.double().cpu().numpy() @ directions.numpy().T
         order = np.argsort(positions, axis=0)
         gaps = np.diff(np.take_along_axis(positions, order, axis=0), axis=0) / len(directions)
-        order = order.astype(np.int32)
+        order = order.astype(np.uint32)  # a signed index would be checked for its sign
         signed = balanced(table.values.double().cpu())
         weights = simplex_projection(signed).numpy()
         signed = signed.numpy()
-        largest = gaps.max(initial=0.0)
+        largest, (num_cells, num_slices) = gaps.max(initial=0.0), order.shape
         scales = largest / np.maximum(gaps, SMALLEST_GAP * largest)  # squares of the dual's
         distance, lower_bound = improve(
             signed,
@@ -90,40 +90,43 @@ class CompiledProjection(CertifiedSolver):
             float(self.tolerance),
             float(self.precision),
             weights,
+            (np.zeros((5, num_cells), np.float32), np.zeros((2, num_cells))),
+            (np.zeros(num_slices, np.float32), np.zeros(num_slices)),
+            np.zeros((2, *gaps.shape), np.float32),
         )
         return CertifiedProjection(torch.from_numpy(weights), distance, lower_bound)
 
 
-# These are loops rather than numpy's functions, memory comes by zeros alone, and each argument has
-# one type: anything else costs seconds of compiling on every new machine.
+# These are loops rather than numpy's functions, memory is handed in, and each argument has one
+# type: anything else costs seconds of compiling on every new machine.
 @njit()
 @no_type_check
 def improve(
-    signed, order, gaps, narrow, scaled, steps, way, max_steps, tolerance, precision, best
+    signed, order, gaps, narrow, scaled, steps, way, max_steps, tolerance, precision, best,
+    of_cells, of_slices, of_both
 ):  # fmt: skip
     """Replaces the best probabilities by better ones; returns their distance and a lower bound.
 
     ``way`` is their L2 distance from the signed measure. ``narrow`` are the gaps in float32,
     ``scaled`` the gaps times their scales and ``steps``, which it overwrites by the dual's steps,
-    the gaps times the roots of their scales.
+    the gaps times the roots of their scales. The last three are memory in float32 and float64, for
+    numbers of cells, of slices, and of cells and slices; that of the dual comes with zeros.
     """
+    (w, w_new, moved, reflected, pull), (found, wide_pull) = of_cells
+    sums, wide_sums = of_slices
+    y, image = of_both
     num_steps, num_slices = gaps.shape
     num_cells = num_steps + 1
-    distance, lower_bound = _distance(best, signed, order, gaps), 0.0
+    distance, lower_bound = _distance(best, signed, order, gaps, wide_sums), 0.0
     if distance <= precision or way == 0:
         return distance, lower_bound
-    norm = _norm(order, steps)
+    norm = _norm(order, steps, w, image, sums)
     ratio = PRIMAL_SHARE * way / math.sqrt(gaps.size)
     primal_step = np.float32(ratio / norm)
     for j in range(num_steps):
         for s in range(num_slices):
             steps[j, s] = scaled[j, s] / (ratio * norm)
     relaxation, one = np.float32(RELAXATION), np.float32(1)
-    w, w_new = np.zeros(num_cells, np.float32), np.zeros(num_cells, np.float32)
-    moved, reflected = np.zeros(num_cells, np.float32), np.zeros(num_cells, np.float32)
-    pull, sums = np.zeros(num_cells, np.float32), np.zeros(num_slices, np.float32)
-    y = np.zeros(gaps.shape, np.float32)
-    found = np.zeros(num_cells)
     for i in range(num_cells):
         w[i] = best[i]
     for step in range(1, max_steps + 1):
@@ -147,12 +150,13 @@ def improve(
                 total += w_new[i]
             for i in range(num_cells):
                 found[i] = w_new[i] / total
-            found_distance = _distance(found, signed, order, gaps)
+            found_distance = _distance(found, signed, order, gaps, wide_sums)
             if found_distance < distance:
                 distance = found_distance
                 for i in range(num_cells):
                     best[i] = found[i]
-            lower_bound = max(lower_bound, _lower_bound(y, signed, order, gaps))
+            bound = _lower_bound(y, signed, order, gaps, wide_pull, wide_sums)
+            lower_bound = max(lower_bound, bound)
             if distance - lower_bound <= precision + tolerance * distance:
                 break
     return distance, lower_bound
@@ -199,9 +203,10 @@ def _adjoint(y, order, gaps, sums, pull):
 
 @inner()
 @no_type_check
-def _distance(first, second, order, gaps):
+def _distance(first, second, order, gaps, sums):
     """|K (first - second)|_1."""
-    sums = np.zeros(gaps.shape[1])
+    for s in range(len(sums)):
+        sums[s] = 0
     distance = 0.0
     for j in range(gaps.shape[0]):
         for s in range(gaps.shape[1]):
@@ -213,9 +218,12 @@ def _distance(first, second, order, gaps):
 
 @inner(inline="always")
 @no_type_check
-def _lower_bound(y, signed, order, gaps):
+def _lower_bound(y, signed, order, gaps, pull, sums):
     """min_i (K^T y)_i - <K^T y, signed> for y clipped to [-1, 1]."""
-    pull, sums = np.zeros(len(signed)), np.zeros(gaps.shape[1])
+    for i in range(len(pull)):
+        pull[i] = 0
+    for s in range(len(sums)):
+        sums[s] = 0
     for j in range(gaps.shape[0] - 1, -1, -1):
         for s in range(gaps.shape[1]):
             sums[s] += min(max(np.float64(y[j, s]), -1.0), 1.0) * gaps[j, s]
@@ -229,14 +237,11 @@ def _lower_bound(y, signed, order, gaps):
 
 @inner(inline="always")
 @no_type_check
-def _norm(order, gaps):
+def _norm(order, gaps, vector, image, sums):
     """The largest singular value of K on measures of mass 0, by 20 power iterations, plus 2 %."""
     num_cells, num_slices = order.shape
-    vector = np.zeros(num_cells, np.float32)
     for i in range(num_cells):
         vector[i] = math.cos(1.7 * i) + 2 * i / num_cells
-    image = np.zeros(gaps.shape, np.float32)
-    sums = np.zeros(num_slices, np.float32)
     length = 0.0
     for _ in range(20):
         _center(vector)

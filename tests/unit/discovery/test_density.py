@@ -93,7 +93,7 @@ class TestEnds:
     def test_a_tail_is_kept_where_there_are_rows_in_it_and_cut_where_there_are_none(self):
         counts = [5_000.0] * 10 + [60.0] * 10 + [0.0] * 40
         assert exactly(counts).end(sum(counts)) == 20
-        assert exactly(counts[::-1]).backwards().end(sum(counts)) == 20
+        assert exactly(counts[::-1]).backwards.end(sum(counts)) == 20
 
     def test_a_range_goes_on_where_noise_may_hide_a_part_of_the_rows(self):
         counts = [1_000.0] * 10 + [0.0] * 20
@@ -166,7 +166,7 @@ class TestRows:
 
     def test_both_ends_are_treated_alike(self):
         own = density([0] * 40 + [1_000] * 20 + [0] * 40)
-        np.testing.assert_allclose(own.backwards().rows(), own.rows()[::-1])
+        np.testing.assert_allclose(own.backwards.rows(), own.rows()[::-1])
 
     def test_a_long_tail_below_the_noise_keeps_its_rows(self):
         tail = 60 * 0.97 ** np.arange(100)  # each cell below the noise, 1,900 rows together

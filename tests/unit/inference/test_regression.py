@@ -1,13 +1,18 @@
 """Regressions agree with statsmodels where there is no noise, and say what they cannot do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
 from answers import noisy_answers, number_of_rows
+from toy import Joints
 
 from sdv_privpgd import Between
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.estimate.support import surely_held
+from sdv_privpgd.inference.moments import Moments
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.regression import Regression, regression
 from sdv_privpgd.methods import pipeline
@@ -45,7 +50,7 @@ def drawn(num_rows=3_000, missing=0.0):
     return codes
 
 
-def questions(codes, *, stddev=0.0, held=False, pairs=None):
+def questions(codes, *, stddev=0.0, held=(), pairs=None):
     """A release of all pairs of these codes with this noise, whose model is the codes."""
     model = Particles(domain=DOMAIN, codes=codes)
     cliques = DOMAIN.cliques(2) if pairs is None else pairs
@@ -55,7 +60,7 @@ def questions(codes, *, stddev=0.0, held=False, pairs=None):
         ledger=PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE),
         measurements=(number_of_rows(len(codes)), *noisy_answers(tables, stddev)),
         model=model,
-        held={c.name: np.full(c.size, held) for c in SCHEMA.attributes},
+        held={c.name: np.full(c.size, True) for c in SCHEMA.attributes if c.name in held},
     )
     return Questions(release, SCHEMA)
 
@@ -139,11 +144,122 @@ def test_an_event_makes_an_outcome_of_any_column():
 def test_values_that_are_missing_by_chance_do_no_harm(kind):
     codes = drawn(20_000, missing=0.1)
     whole = codes[(codes[:, [0, 1, 3]] < [10, 3, 2]).all(axis=1)]
-    found = regression(questions(codes, held=True), "ill", ["age", "ward"], kind)
+    found = regression(questions(codes, held=["age", "ill", "ward"]), "ill", ["age", "ward"], kind)
     real = regression(questions(whole), "ill", ["age", "ward"], kind)
     apart = (found.coefficients - real.coefficients) / real.stddev
     assert (apart.abs() < 2).all(), apart  # other rows take part: a standard error or less
     assert "'age' and 'ill' and 'ward' are missing" in " ".join(found.notes)
+
+
+def missing_by_ward(codes):
+    """The codes with half of the pay of ward C missing, which is where age is highest."""
+    codes = codes.copy()
+    codes[(codes[:, 1] == 2) & (np.arange(len(codes)) % 2 == 0), 2] = 16
+    return codes
+
+
+def whole_rows(codes):
+    return codes[codes[:, 2] < 16]
+
+
+def each_its_own(estimate, model, design, products):
+    """What was done before: each mean is over the rows that have its own columns."""
+    del model
+    present = design.present
+    bases = [{name: present[name] for name in present if name in each} for each in products]
+    sums, own = np.split(estimate.answers([*products, *bases]).values, 2)
+    none = np.zeros((0, len(sums)))
+    return Moments(
+        values=sums / own,
+        covariance=np.zeros((len(sums), len(sums))),
+        num_rows=float(own.min()),
+        all_rows=float(own.max()),
+        own=none,
+        left=none,
+    )
+
+
+def test_of_one_column_the_pair_tells_which_rows_have_the_outcome():
+    codes = missing_by_ward(drawn())
+    real = sm.OLS(whole_rows(codes)[:, 2], design(whole_rows(codes)).drop(columns="age"))
+    found = regression(questions(codes, held=["pay"]), "pay", ["ward"])
+    np.testing.assert_allclose(found.coefficients, real.fit().params, rtol=1e-6)
+    np.testing.assert_allclose(found.stddev, real.fit(cov_type="HC0").bse, rtol=1e-6)
+    assert "rows that have all values" in str(found)
+    assert "the fitted model's" not in str(found)
+
+
+@pytest.mark.parametrize("kind", ["linear", "logistic"])
+def test_outcomes_that_are_missing_in_one_group_do_no_harm(kind, monkeypatch):
+    codes = missing_by_ward(drawn(20_000))
+    asked = questions(codes, held=["pay"])
+    release = replace(asked.release, model=Joints().fit(DOMAIN, asked.release.measurements))
+    how = {"event": Between(low=8)} if kind == "logistic" else {}
+    arguments = (Questions(release, SCHEMA), "pay", ["age", "ward"], kind)
+    found = regression(*arguments, **how)
+    real = regression(questions(whole_rows(codes)), *arguments[1:], **how)
+    apart = (found.coefficients - real.coefficients) / real.stddev
+    assert (apart.abs() < 1).all(), apart  # the same rows: the model's part alone differs
+    assert (found.stddev > 0.99 * real.stddev).all()  # and costs something
+    assert "How often 'pay' is missing depends on the value of 'age'" in str(found)
+    assert "the fitted model's" in str(found)
+    assert abs(found.num_rows - len(whole_rows(codes))) < 1
+    module = "regression" if kind == "linear" else "logistic"
+    monkeypatch.setattr(f"sdv_privpgd.inference.{module}.moments", each_its_own)
+    old = regression(*arguments, **how)
+    assert ((old.coefficients - real.coefficients) / real.stddev).abs().max() > 5
+
+
+def test_triples_that_were_measured_leave_nothing_to_the_model():
+    codes = missing_by_ward(drawn())
+    asked = questions(codes, held=["pay"], pairs=DOMAIN.cliques(3))
+    release = replace(asked.release, model=Particles(domain=DOMAIN, codes=codes[::-1][:100]))
+    found = regression(Questions(release, SCHEMA), "pay", ["age", "ward"])
+    real = sm.OLS(whole_rows(codes)[:, 2], design(whole_rows(codes))).fit()
+    np.testing.assert_allclose(found.coefficients, real.params, rtol=1e-6)
+    assert "the fitted model's" not in str(found)
+
+
+def test_interactions_and_dates_are_predictors():
+    codes = drawn()
+    asked = questions(codes, pairs=DOMAIN.cliques(3))
+    frame = design(codes)
+    frame["AB"], frame["AC"] = frame["age"] * frame["B"], frame["age"] * frame["C"]
+    found = regression(asked, "pay", [("age", "ward")])
+    real = sm.OLS(codes[:, 2], frame).fit(cov_type="HC0")
+    assert found.coefficients.index[-2:].tolist() == ["age:ward = B", "age:ward = C"]
+    np.testing.assert_allclose(found.coefficients, real.params, rtol=1e-5)
+    np.testing.assert_allclose(found.stddev, real.bse, rtol=1e-5)
+    found = regression(asked, "ill", [("age", "ward")], "logistic")
+    np.testing.assert_allclose(
+        found.coefficients, sm.Logit(codes[:, 3], frame).fit(disp=False).params, rtol=1e-4
+    )
+    frame = pd.DataFrame({"intercept": 1.0, "seen": codes[:, 4], "age": codes[:, 0] + 20.0})
+    frame["both"] = frame["seen"] * frame["age"]
+    found = regression(asked, "pay", ["seen", "age", ("seen", "age")])
+    np.testing.assert_allclose(
+        found.coefficients, sm.OLS(codes[:, 2], frame).fit().params, rtol=1e-5
+    )
+    assert "'seen' counts in days since 2024-01-01" in str(found)
+
+
+def test_a_category_that_follows_from_others_is_left_out_by_name():
+    codes = drawn()
+    codes[:, 3] = codes[:, 1] == 1
+    for kind in ("linear", "logistic"):
+        found = regression(questions(codes), "pay", ["ward", "ill"], kind, event=Between(low=8))
+        assert len(found.coefficients) == 3
+        assert "With the reference count, as too few rows are known to have them: " in str(found)
+
+
+def test_the_first_value_that_is_known_to_hold_rows_is_the_reference():
+    codes = drawn()
+    codes[:, 1] = np.maximum(codes[:, 1], 1)  # nobody is in ward A
+    asked = questions(codes, stddev=5.0)
+    held = surely_held(DOMAIN, asked.release.measurements)
+    found = regression(Questions(replace(asked.release, held=held), SCHEMA), "pay", ["ward"])
+    assert found.coefficients.index.tolist() == ["intercept", "ward = C"]
+    assert "Compared: ward with B." in str(found)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +268,9 @@ def test_values_that_are_missing_by_chance_do_no_harm(kind):
         (("pay", []), "must name columns"),
         (("pay", ["pay"]), "none of them the outcome"),
         (("nobody", ["age"]), "choose from"),
-        (("pay", ["seen"]), "dates"),
+        (("pay", [("age", "age")]), "pairs of two columns"),
+        (("pay", [("age", "ward"), ("ward", "age")]), "pairs of two columns"),
+        (("pay", [("age", "ward")]), "do not determine age x ward x pay"),
         (("ward", ["age"]), "say which of its values"),
         (("pay", ["age"], "logistic"), "say which of its values"),
         (("pay", ["age"], "probit"), "kind must be"),
@@ -183,11 +301,13 @@ def test_a_value_that_noise_hides_counts_with_the_reference():
     codes[:, 1] = codes[:, 1] % 2  # nobody is in ward C
     found = regression(questions(codes, stddev=5.0), "ill", ["ward"])
     assert found.coefficients.index.tolist() == ["intercept", "ward = B"]
-    assert "Noise hides whether rows have ward = C" in str(found)
+    assert "With the reference count, as too few rows are known to have them: ward = C." in str(
+        found
+    )
 
 
 def test_noise_that_hides_a_column_is_named():
-    with pytest.raises(ValueError, match="hides whether any rows have ward = "):
+    with pytest.raises(ValueError, match="Too few rows are known to have ward = B, ward = C"):
         regression(questions(drawn(300), stddev=400.0), "ill", ["ward"])
 
 

@@ -32,6 +32,7 @@ from torch import Tensor
 from sdv_privpgd.synthesize.particles.compiler import Threads, num_threads
 from sdv_privpgd.synthesize.particles.kernels.numba_kernels import (
     CHUNK,
+    DIGITS,
     pass_part,
     set_goals,
     sort_cells,
@@ -126,6 +127,7 @@ class _Segment(NamedTuple):
         )
         most_cells = int(targets.offsets.diff().max())
         stairs = np.empty((2, *directions.shape[:3], most_cells))
+        work = np.empty((num_threads(), 4, max(most_cells, DIGITS + 1)), np.uint32)
         threads.run(
             sort_cells,
             num_threads(),
@@ -136,6 +138,7 @@ class _Segment(NamedTuple):
             tables,
             directions,
             *stairs,
+            work,
         )
         return cls(tables, directions, rates, *stairs)
 

@@ -17,16 +17,20 @@ CHUNK = 2048
 
 _KEY_BITS = 22
 
+DIGITS = 2 ** (_KEY_BITS // 2)
+"""The values of one half of a key."""
+
 
 @njit()
 @no_type_check
 def sort_cells(
-    part, num_parts, dims, offsets, centers, weights, tables, directions, heights, levels
+    part, num_parts, dims, offsets, centers, weights, tables, directions, heights, levels, work
 ):
     """The quantile function of each slice of a part of the visits' tables.
 
     Cells whose projections differ by less than 2^-22 of their range, which is what a float32
-    position tells apart, may change places: keys of 22 bits are sorted in linear time.
+    position tells apart, may change places: keys of 22 bits are sorted in linear time. ``work``
+    has, for each part, the keys, two orders of the cells, and room to count ``DIGITS``.
     """
     num_steps, batch = tables.shape
     zero, half = np.uint32(0), np.uint32(_KEY_BITS // 2)
@@ -36,8 +40,8 @@ def sort_cells(
         if table < 0:  # pads a batch that is not full
             continue
         first, size = offsets[table], offsets[table + 1] - offsets[table]
-        keys, order = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        spare = np.zeros(size, np.int64)
+        keys, order, spare = work[part, 0, :size], work[part, 1, :size], work[part, 2, :size]
+        starts = work[part, 3, : DIGITS + 1]
         for line in range(directions.shape[2]):
             stairs = heights[step, place, line, :size]
             projected = levels[step, place, line, :size]  # until the levels are known
@@ -54,8 +58,8 @@ def sort_cells(
             for cell in range(size):
                 keys[cell] = np.uint32((projected[cell] - low) * scale)
                 spare[cell] = cell
-            _sort_digit(keys, zero, spare, order)
-            _sort_digit(keys, half, order, spare)
+            _sort_digit(keys, zero, spare, order, starts)
+            _sort_digit(keys, half, order, spare, starts)
             for j in range(size):
                 stairs[j] = projected[spare[j]]
             level = 0.0
@@ -68,18 +72,19 @@ def sort_cells(
 
 @inner()
 @no_type_check
-def _sort_digit(keys, shift, order, into):
+def _sort_digit(keys, shift, order, into, starts):
     """The order, sorted by one half of the keys' bits: a pass of a radix sort."""
-    mask = np.uint32(2 ** (_KEY_BITS // 2) - 1)
-    starts = np.zeros(np.int64(mask) + 2, np.int64)
+    mask = np.uint32(DIGITS - 1)
+    for digit in range(len(starts)):
+        starts[digit] = 0
     for cell in range(len(keys)):
-        starts[((np.uint32(keys[cell]) >> shift) & mask) + 1] += 1
+        starts[((keys[cell] >> shift) & mask) + np.uint32(1)] += np.uint32(1)
     for digit in range(1, len(starts)):
         starts[digit] += starts[digit - 1]
     for j in range(len(order)):
-        digit = (np.uint32(keys[order[j]]) >> shift) & mask
+        digit = (keys[order[j]] >> shift) & mask
         into[starts[digit]] = order[j]
-        starts[digit] += 1
+        starts[digit] += np.uint32(1)
 
 
 @njit()

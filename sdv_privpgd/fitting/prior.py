@@ -1,0 +1,304 @@
+"""Public rows that a fit leans on: what ``prior=`` takes, and what follows from it. Public."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.base.arguments import check_positive
+from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, TruthFacts
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.constraints.limits import Constraints
+from sdv_privpgd.estimate.prior import MOST_ROWS, PublicRows
+from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.making import method_for
+from sdv_privpgd.fitting.settings import People, Settings
+from sdv_privpgd.methods import pipeline
+from sdv_privpgd.methods.method import MatchError
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.particles.particles import Particles
+
+NO_NOISE = 1e4
+"""The epsilon at which the columns of public rows are looked into: as if there were no noise."""
+
+
+HALF_A_ROW = 0.5
+"""What each cell has beside its public rows: none is taken to be empty (Krichevsky & Trofimov)."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Prior:
+    """Rows that are public, or were released already, and are like the private ones.
+
+    They cost nothing: a fit decides by noisy answers alone how far to trust them. Declare nothing
+    as a prior that is not public: no noise protects it.
+
+    Attributes:
+        rows: A DataFrame, the path of a Parquet or CSV file, or a fitted table, of which rows are
+            sampled. Columns that are not to be modelled are not read, and some may be lacking.
+        name: Whose rows they are, for the report, such as ``"CPS 2018, Colorado"``.
+        weight: How much each row counts beside those of other priors.
+        same_people: Whether they were made from data on the people of the private table, as last
+            year's release may be. The report then says that both budgets add up for them.
+
+    >>> Prior(pd.DataFrame({"age": [30, 40]}), name="a survey")
+    Prior(2 rows of 1 column, 'a survey')
+    """
+
+    rows: Any
+    name: str = ""
+    weight: float = 1.0
+    same_people: bool = False
+
+    def __post_init__(self) -> None:
+        check_positive("weight", self.weight)
+
+    def __repr__(self) -> str:
+        if not isinstance(self.rows, pd.DataFrame):
+            return f"Prior({type(self.rows).__name__}, {self.name!r})"
+        rows, columns = self.rows.shape
+        return f"Prior({rows:,} rows of {columns} column{'s' * (columns != 1)}, {self.name!r})"
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The rows. Raises ``ValueError`` for what has none."""
+        rows = getattr(self.rows, "fitted_table", self.rows)
+        if isinstance(rows, pd.DataFrame):
+            return rows
+        if isinstance(rows, str | Path):
+            path = Path(rows)
+            if path.suffix == ".parquet":
+                return pd.read_parquet(path)
+            if path.suffix == ".csv":
+                return pd.read_csv(path)
+            raise ValueError(
+                f"A prior's file is a Parquet or CSV file, got {path.name!r}. Load a model first: "
+                "FittedTable.load(path)."
+            )
+        if hasattr(rows, "sample") and hasattr(rows, "fitted"):
+            return rows.sample(MOST_ROWS)
+        if hasattr(rows, "to_pandas"):
+            return rows.to_pandas()
+        raise ValueError(
+            "prior takes public rows: a DataFrame, the path of a Parquet or CSV file, a fitted "
+            f"table, or a list of these, got {type(rows).__name__}."
+        )
+
+    def said(self, number: int) -> str:
+        """A sentence on whose rows they are."""
+        text = f"{number:,} public rows" + (f" of {self.name}" if self.name else "")
+        ledger = getattr(getattr(self.rows, "fitted_table", self.rows), "ledger", None)
+        if ledger is not None:
+            text += f", sampled from a release with epsilon {ledger.spent():.3g} of its own"
+        if self.same_people:
+            text += (
+                ", made from data on people of this table: for them, its budget and that of this "
+                "fit add up"
+            )
+        return text
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PublicTable:
+    """The public rows that a fit leans on.
+
+    Attributes:
+        frame: The rows, with the described columns that they have.
+        weights: How much each row counts, shape (row,).
+        said: A sentence on each of the priors.
+    """
+
+    frame: pd.DataFrame
+    weights: np.ndarray
+    said: tuple[str, ...]
+
+    @classmethod
+    def of(cls, prior: Any, modelled: Sequence[str], seed: int) -> "PublicTable":
+        """The rows of what ``prior=`` takes: at most ``MOST_ROWS``, drawn by their weights.
+
+        Raises:
+            ValueError: For what has no rows, and rows without any of the columns.
+        """
+        priors = [each if isinstance(each, Prior) else Prior(each) for each in _listed(prior)]
+        frames = [each.frame for each in priors]
+        kept = [name for name in modelled if all(name in frame for frame in frames)]
+        if not kept or not all(len(frame) for frame in frames):
+            raise ValueError(
+                "A prior needs rows, and columns of the table in all of its parts: none of "
+                f"{list(modelled)!r} is in each."
+            )
+        rows = pd.concat([frame[kept] for frame in frames], ignore_index=True)
+        weights = np.repeat([each.weight for each in priors], [len(frame) for frame in frames])
+        if len(rows) > MOST_ROWS:
+            rng = np.random.default_rng(seed)
+            drawn = rng.choice(len(rows), MOST_ROWS, replace=False, p=weights / weights.sum())
+            rows, weights = rows.iloc[np.sort(drawn)].reset_index(drop=True), np.ones(MOST_ROWS)
+        said = tuple(each.said(len(frame)) for each, frame in zip(priors, frames, strict=True))
+        return cls(frame=rows, weights=weights, said=said)
+
+    def taken(self, places: np.ndarray) -> "PublicTable":
+        """Returns the rows at these places."""
+        rows = self.frame.iloc[places].reset_index(drop=True)
+        return replace(self, frame=rows, weights=self.weights[places])
+
+    def columns(self, schema: Schema) -> dict[str, pd.Series]:
+        """Returns the columns of a schema. Those that the rows lack are missing in all."""
+        number = len(self.frame)
+        return {
+            column.name: self.frame[column.name]
+            if column.name in self.frame
+            else pd.Series([None] * number, dtype=float if column.sdtype == "numerical" else object)
+            for column in schema.columns
+        }
+
+    def codes(self, schema: Schema) -> PublicRows:
+        """Returns the rows as codes of a schema. What they lack is ``lacking``."""
+        columns = self.columns(schema)
+        lacking = {name for name in columns if name not in self.frame}
+        lacking |= {
+            each.name for each in schema.differences if {each.low.name, each.high.name} & lacking
+        }
+        return PublicRows(
+            domain=schema.domain(),
+            codes=PrivateTable(columns).codes(schema),
+            weights=self.weights,
+            lacking=frozenset(lacking),
+        )
+
+
+def leaning(
+    settings: Settings,
+    description: Description,
+    prior: Any,
+    num_rows: int | None,
+    dtypes: Mapping[str, Any],
+) -> Description:
+    """Returns the description of a table whose fit leans on public rows.
+
+    What nobody declared of their columns is found in them, and so is where in a range rows lie:
+    nothing is spent on that. ``num_rows`` are those of the table, where they are public, and
+    ``dtypes`` those that no cell chose. Where text is to be read, public rows are written as text.
+
+    Raises:
+        MatchError: For a method whose engine cannot use a prior.
+        ValueError: For rows that are no prior, and columns of other types in it.
+    """
+    if not settings.method.takes_prior:
+        raise MatchError(
+            f"prior= needs the engine 'particles', and {type(settings.method).__name__} has "
+            "another one here: choose method='privpgd', or another with '+particles'."
+        )
+    if description.visits is not None:
+        raise MatchError("prior= and sequence_index cannot go together: a prior has no persons.")
+    public = PublicTable.of(prior, description.modelled, settings.seed)
+    text = [name for name, dtype in dtypes.items() if pd.api.types.is_string_dtype(dtype)]
+    public = replace(public, frame=as_text(public.frame, text))
+    names = list(public.frame)
+    own = replace(
+        description,
+        columns={name: description.columns[name] for name in names},
+        facts={name: description.facts[name] for name in names},
+        keys=(),
+        patterns={},
+        constraints=Constraints(),
+        discovers=True,
+    )
+    table, errors = PrivateTable.opened(public.frame, own.words, own.facts)
+    if errors:
+        raise ValueError(f"The prior is not as the table is described: {' '.join(errors)}")
+    clear = replace(
+        settings,
+        epsilon=NO_NOISE,
+        delta=1e-5,
+        adjacency=Adjacency.REPLACE_ONE,
+        people=People(),
+        discovery_share=0.5,
+    )
+    look = Fit(clear, replace(own, dtypes=table.dtypes_kept(own.columns, own.modelled)))
+    look.discover(table)
+    rows = len(public.frame) if num_rows is None else num_rows
+    number = codes_paid_for(len(description.measured), rows, settings.ledger(), settings.method)
+    found = look.description.discovered
+    if description.num_bins is None:
+        found = with_codes(found, own.stated, number)
+    facts = {
+        name: _taken(each, found[name]) if name in found else each
+        for name, each in description.facts.items()
+    }
+    return replace(description, facts=facts, public=public)
+
+
+def foretold(settings: Settings, description: Description, num_rows: int) -> list[str]:
+    """Returns a sentence on the errors of a fit to so many rows that are like the prior's. Public.
+
+    Half of the public rows stand for the private ones, with noise of their size, and the fit leans
+    on the other half.
+    """
+    public = description.public
+    if not isinstance(public, PublicTable) or len(description.measured) < 2 or not num_rows:
+        return []
+    schema = description.attributes
+    rng = np.random.default_rng(settings.seed)
+    first, second = np.array_split(rng.permutation(len(public.frame)), 2)
+    rows, prior = public.taken(rng.choice(first, num_rows)), public.taken(second)
+    curator = PrivateTable(rows.columns(schema)).curator(schema, Books(_for_rows(settings)))
+    own = Particles(domain=schema.domain(), codes=rows.codes(schema).codes)
+    method = method_for(settings, replace(description, public=None))
+    pipeline.ask(curator, method)
+    answers = pipeline.Answers.of(curator, method)
+    errors = [
+        _half_l1(own, pipeline.fit(answers, each).model)
+        for each in (method.given(prior.codes(schema)), method)
+    ]
+    leant, alone = (f"{100 * each:.2g} %" for each in errors)
+    return [
+        f"If these rows are like those of the prior, synthetic pairs of columns are off by {leant} "
+        f"of the rows, on average, and by {alone} without it (one simulated fit)."
+    ]
+
+
+def _for_rows(settings: Settings) -> PrivacyLedger:
+    """Empty books with the budget of a fit, of which a row of public rows is one."""
+    return PrivacyLedger.open(settings.epsilon, settings.delta, settings.adjacency)
+
+
+def _half_l1(rows: Model, model: Model) -> float:
+    """Half the mean L1 distance of a model's pairs from those of rows."""
+    pairs = rows.domain.cliques(2)
+    apart = [np.abs(rows.marginal(pair) - model.marginal(pair)).sum() for pair in pairs]
+    return float(np.mean(apart)) / 2
+
+
+def _taken(stated: ColumnFacts, found: ColumnFacts) -> ColumnFacts:
+    """What is stated of a column, and for the rest what was found of public rows.
+
+    The private ones may have missing cells, and values where no public row has one.
+    """
+    facts: Any = stated.and_found(found)
+    if stated.nullable is None and not isinstance(facts, TruthFacts):
+        facts = replace(facts, nullable=True)
+    if isinstance(facts, CategoryFacts) or facts.frequencies is None:
+        return facts
+    return replace(facts, frequencies=tuple(count + HALF_A_ROW for count in facts.frequencies))
+
+
+def as_text(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """Returns the frame with what these columns have of numbers and truths written as text."""
+    written = {
+        name: frame[name].convert_dtypes().astype("string").astype(object)
+        for name in set(names) & set(frame)
+        if pd.api.types.is_numeric_dtype(frame[name])  # of truths, too
+    }
+    return frame.assign(**written)
+
+
+def _listed(prior: Any) -> list:
+    return list(prior) if isinstance(prior, list | tuple) else [prior]

@@ -1,0 +1,189 @@
+"""Whether intervals of regressions hold the truth where outcomes are missing more often in a group.
+
+Rows are drawn from a known population. ``x`` and ``z`` are numbers that go with a group ``g`` of
+four. The outcome is 5 x + z + a number of the group + noise, or is true with log odds x - z / 2 - 1
++ a part of that number. In the last group a part ``missing`` of the outcomes is missing. The
+curator, the strategy and the noise are the real ones. ``--engine particles`` fits the default
+model; ``entropy`` is a joint table of all columns, which is quicker.
+
+``x``, ``g = D`` and ``z`` are the parts of 95 % intervals that hold the true coefficients, ``+-``
+is the standard error of such a part where 95 of 100 do. ``bias`` is the mean error of x, ``width``
+the mean width of its interval, ``refused`` the part of fits without an answer. Two arms must fail:
+``each its own``, which takes each mean over the rows that have its own columns, for the group where
+some are missing; and ``sampling``, which forgets the noise, where that is much of the variance, as
+of a linear regression. Not private.
+"""
+
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+from small_engine import Joint, MaximumEntropy
+
+from benchmarks.experiment import options
+from sdv_privpgd.benchmark.fits import Stopwatch
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.estimate.noisy_tables import noisy_tables
+from sdv_privpgd.inference.between_groups import Groups
+from sdv_privpgd.inference.moments import Moments
+from sdv_privpgd.inference.questions import Questions
+from sdv_privpgd.inference.regression import regression
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD, pipeline
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery
+
+_OF_GROUP = np.array([0, 1, 2, 4])
+_TRUTH = {
+    "linear": {"x": 5.0, "g = D": 4.0, "z": 1.0},
+    "logistic": {"x": 1.0, "g = D": 1.0, "z": -0.5},
+}
+_LEVEL = 0.95
+
+
+@options(
+    kinds=["linear", "logistic"],
+    missing=[0.0, 0.1, 0.4],
+    epsilons=[5.0, 1.0],
+    rows=40_000,
+    fits=200,
+    engine="entropy",
+    on=["x", "g", "z"],
+)
+def rows(given):
+    for kind in given.kinds:
+        schema = _schema(kind)
+        for epsilon in given.epsilons:
+            for missing in given.missing:
+                watch = Stopwatch()
+                rng, found = np.random.default_rng(0), {}
+                for _ in range(given.fits):
+                    codes = drawn(rng, given.rows, kind, missing)
+                    asked = _questions(schema, codes, epsilon, _engine(given.engine))
+                    for arm, ends in _answers(asked, given.on, kind).items():
+                        found.setdefault(arm, []).append(ends)
+                watch.lap("all")
+                for arm, ends in found.items():
+                    line = {"kind": kind, "epsilon": epsilon, "missing": missing, "arm": arm}
+                    yield {
+                        **line,
+                        **_covered(ends, given.fits, _TRUTH[kind]),
+                        "fit_s": watch.seconds["all"] / given.fits,
+                    }
+
+
+def _engine(name):
+    return ParticleGradientDescent() if name == "particles" else Entropy()
+
+
+class Entropy(MaximumEntropy):
+    """Joint tables, fitted to tables over groups as well."""
+
+    def fit(self, domain, measurements, *, warm_start=None, progress=None):
+        table = super().fit(domain, measurements).table
+        grouped = [each for each in measurements if isinstance(each.query, GroupedMarginalQuery)]
+        for _ in range(self.sweeps):
+            for each in grouped:
+                groups = [Groups(np.asarray(each.query.grouping[n])) for n in each.query.clique]
+                axes = domain.axes(each.query.clique)
+                now = Joint(domain, table).marginal(each.query.clique)
+                for axis, own in enumerate(groups):
+                    now = np.moveaxis(np.tensordot(own.holds, now, (1, axis)), 0, axis)
+                ratio = np.maximum(each.answer, 0) / each.answer.sum() / np.maximum(now, 1e-12)
+                ratio = ratio[np.ix_(*(own.of_codes for own in groups))]
+                order = np.argsort(axes)
+                shape = [domain.sizes[a] if a in axes else 1 for a in range(len(domain))]
+                table = table * ratio.transpose(order).reshape(shape)
+            for clique, own in noisy_tables(domain, measurements).items():
+                axes = domain.axes(clique)
+                now = Joint(domain, table).marginal(clique)
+                ratio = np.maximum(own.counts, 0) / own.counts.sum() / np.maximum(now, 1e-12)
+                shape = [domain.sizes[a] if a in axes else 1 for a in range(len(domain))]
+                table = table * ratio.reshape(shape)
+        return Joint(domain, table / table.sum(), block=20_000)
+
+
+def drawn(rng, num_rows, kind, missing):
+    """Codes of x, g, z and y of rows of the population; those of missing outcomes are the last."""
+    g = rng.choice(4, num_rows, p=[0.4, 0.3, 0.2, 0.1])
+    x = rng.binomial(3, 0.3 + 0.1 * g)
+    z = rng.binomial(4, 0.3 + 0.1 * x)
+    if kind == "linear":
+        y = 5 * x + z + _OF_GROUP[g] + rng.integers(0, 7, num_rows)
+    else:
+        y = rng.random(num_rows) < 1 / (1 + np.exp(1 - x + 0.5 * z - _OF_GROUP[g] / 4))
+    gone = (g == 3) & (rng.random(num_rows) < missing)
+    return np.stack([x, g, z, np.where(gone, 30 if kind == "linear" else 2, y)], 1).astype(np.int64)
+
+
+def _schema(kind):
+    numbers = {"sdtype": "numerical", "range_min": 0, "decimal_places": 0}
+    always = {"range_is_nullable": False}
+    return Schema.from_sdv(
+        {
+            "x": {**numbers, **always, "range_max": 3},
+            "g": {**always, "sdtype": "categorical", "range_values": list("ABCD")},
+            "z": {**numbers, **always, "range_max": 4},
+            "y": {**numbers, "range_max": 29} if kind == "linear" else {"sdtype": "boolean"},
+        }
+    )
+
+
+def _questions(schema, codes, epsilon, engine):
+    """What can be asked of a fit by the default strategy."""
+    ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)
+    curator = Curator(Dataset(schema.domain(), codes), Books(ledger))
+    pipeline.ask(curator, replace(PrivPGD(), engine=engine))
+    return Questions(pipeline.fit(pipeline.Answers.of(curator, engine), engine), schema)
+
+
+def _answers(asked, on, kind):
+    """The ends of the intervals by each arm, but for one that was refused."""
+    module = "regression" if kind == "linear" else "logistic"
+    ours = _regressed(asked, on, kind)
+    with mock.patch(f"sdv_privpgd.inference.{module}.moments", each_its_own):
+        old = _regressed(asked, on, kind)
+    bare = None if ours is None else replace(ours, covariance=ours.covariance - ours.noise)
+    found = {"ours": ours, "each its own": old, "sampling": bare}
+    return {arm: each.interval(_LEVEL) for arm, each in found.items() if each is not None}
+
+
+def _regressed(asked, on, kind):
+    try:
+        return regression(asked, "y", on, kind)
+    except ValueError:
+        return None
+
+
+def each_its_own(estimate, model, design, products):
+    """The means of before: each product over the rows that have the values of its own columns."""
+    present = design.present
+    bases = [{name: present[name] for name in present if name in each} for each in products]
+    found, number = estimate.answers([*products, *bases, {}]), len(products)
+    sums, own = found.values[:number], found.values[number:-1]
+    change = np.hstack([np.eye(number), -np.diag(sums / own), np.zeros((number, 1))]) / own[:, None]
+    nothing = np.zeros((0, number))
+    return Moments(
+        values=sums / own,
+        covariance=change @ found.covariance @ change.T,
+        num_rows=own.min(),
+        all_rows=found.values[-1],
+        own=nothing,
+        left=nothing,
+    )
+
+
+def _covered(found, fits, truth):
+    """How often the intervals held the truth, and how far off and wide those of x are."""
+    known = [term for term in truth if all(term in each.index for each in found)]
+    ends = np.array([each.loc[known] for each in found])
+    true = np.array([truth[term] for term in known])
+    held = ((ends[..., 0] <= true) & (true <= ends[..., 1])).mean(axis=0)
+    return {
+        **dict(zip(known, held.tolist(), strict=True)),
+        "+-": float(np.sqrt(_LEVEL * (1 - _LEVEL) / len(found))),
+        "bias": float(ends[:, 0].mean() - true[0]),
+        "width": float(np.diff(ends[:, 0]).mean()),
+        "refused": 1 - len(found) / fits,
+    }

@@ -1,0 +1,157 @@
+"""A prior through all doors: what it declares, what it changes, and what is said of it."""
+
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import run
+from sdv.metadata import Metadata
+
+from sdv_privpgd import (
+    DomainMismatchError,
+    FittedTable,
+    MatchError,
+    Numerical,
+    Prior,
+    PrivPGDSynthesizer,
+    check,
+    fit_table,
+    plan_table,
+)
+
+KINDS = {"ward": "categorical", "age": "numerical", "ill": "boolean", "seen": "datetime"}
+COLUMNS = {name: {"sdtype": sdtype} for name, sdtype in KINDS.items()}
+
+
+def table(number, seed, wards=("A", "B", "C")):
+    rng = np.random.default_rng(seed)
+    ward = rng.choice(list(wards), number, p=[0.5, 0.3, 0.2])
+    age = np.where(ward == wards[0], 20, 55) + rng.integers(0, 30, number)
+    days = pd.to_timedelta(rng.integers(0, 500, number), "D")
+    return pd.DataFrame(
+        {
+            "ward": ward,
+            "age": age,
+            "ill": (age > 50) ^ (rng.random(number) < 0.05),
+            "seen": pd.Timestamp("2020-01-01") + days,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    prior = Prior(table(5_000, 1), name="last year", same_people=True)
+    return fit_table(table(1_000, 0), COLUMNS, epsilon=0.2, prior=prior)
+
+
+def share_of_old_and_ill(rows):
+    return ((rows["age"] > 50) & rows["ill"].astype("boolean").fillna(value=False)).mean()
+
+
+def test_nothing_needs_to_be_declared_and_nothing_is_spent_on_finding_it(fitted):
+    found = fitted.discovered_domain()
+    assert found["ward"]["range_values"] == ["A", "B", "C"]
+    assert (found["age"]["range_min"], found["age"]["range_max"]) == (20, 84)
+    assert found["age"]["range_is_nullable"]  # the private ones may be missing
+    asked = [charge.what for charge in fitted.ledger.charges]
+    assert not any("fine grids" in what or "categories of" in what for what in asked)
+    assert fitted.ledger.spent() <= 0.2
+
+
+def test_a_near_prior_gives_rows_that_so_little_budget_alone_cannot(fitted):
+    rows = fitted.sample(2_000)
+    assert fitted.fitted.release.model.prior.is_used
+    real = table(1_000, 0)
+    assert share_of_old_and_ill(rows) == pytest.approx(share_of_old_and_ill(real), abs=0.06)
+
+
+def test_the_report_says_whose_rows_they_are_and_what_became_of_them(fitted):
+    report = fitted.report()
+    (said,) = report.to_dict()["prior"]["rows"]
+    assert said.startswith("5,000 public rows of last year")
+    assert "budget and that of this fit add up" in said
+    assert report.to_dict()["prior"]["moved"]
+    assert "<h2>Public rows</h2>" in report.html()
+    assert "were the prior of the fit" in report.html()
+    loaded = pickle.loads(pickle.dumps(fitted))
+    assert loaded.report().to_dict()["prior"] == report.to_dict()["prior"]
+    assert loaded.refine(table(1_000, 0), 0.2).ledger.spent() == pytest.approx(0.4, abs=1e-6)
+
+
+def test_an_earlier_release_is_a_prior_and_its_budget_is_said(fitted):
+    again = fit_table(table(500, 2), COLUMNS, epsilon=0.2, prior=[fitted, table(800, 3)])
+    first, second = again.report().to_dict()["prior"]["rows"]
+    assert "a release with epsilon 0.2 of its own" in first
+    assert second == "800 public rows"
+
+
+def test_a_prior_in_other_codes_stops_after_the_first_question():
+    with pytest.raises(DomainMismatchError, match="'ward'") as error:
+        fit_table(table(1_000, 0, "abc"), COLUMNS, epsilon=1.0, prior=table(2_000, 1))
+    assert error.value.ledger.spent() < 0.15
+
+
+def test_columns_that_a_prior_lacks_are_fitted_without_it():
+    columns = {**COLUMNS, "age": Numerical(0, 99, decimal_places=0)}
+    prior = table(3_000, 1)[["ward", "ill"]]
+    fitted = fit_table(table(3_000, 0), columns, epsilon=2.0, prior=prior)
+    rows, real = fitted.sample(3_000), table(3_000, 0)
+    assert share_of_old_and_ill(rows) == pytest.approx(share_of_old_and_ill(real), abs=0.05)
+    assert rows["age"].mean() == pytest.approx(real["age"].mean(), abs=2)
+
+
+@pytest.mark.parametrize(
+    ("prior", "error", "words"),
+    [
+        (3, ValueError, "takes public rows"),
+        (pd.DataFrame({"other": [1]}), ValueError, "none of"),
+        ("rows.xlsx", ValueError, "Parquet or CSV"),
+        (table(50, 0).assign(age="old", seen=7.5), ValueError, "prior is not as"),
+    ],
+)
+def test_what_is_no_prior_is_refused_before_anything_is_spent(prior, error, words):
+    with pytest.raises(error, match=words):
+        fit_table(table(200, 0), COLUMNS, epsilon=1.0, prior=prior)
+
+
+def test_a_method_without_particles_refuses_a_prior():
+    with pytest.raises(MatchError, match="particles"):
+        fit_table(table(200, 0), COLUMNS, epsilon=1.0, method="mst", prior=table(200, 1))
+
+
+def test_sdv_s_class_takes_a_prior():
+    metadata = Metadata.load_from_dict({"tables": {"table": {"columns": COLUMNS}}})
+    synthesizer = PrivPGDSynthesizer(metadata, 0.5)
+    synthesizer.fit({"table": table(1_000, 0)}, prior=table(3_000, 1))
+    assert synthesizer.report().to_dict()["prior"]["rows"] == ["3,000 public rows"]
+    assert set(synthesizer.sample(200)["table"]["ward"].dropna()) <= {"A", "B", "C", "other"}
+
+
+def test_the_command_takes_files_and_models(tmp_path):
+    table(1_000, 0).to_csv(tmp_path / "own.csv", index=False)
+    table(3_000, 1).to_parquet(tmp_path / "public.parquet")
+    model, more = tmp_path / "model.pkl", tmp_path / "more.pkl"
+    told = ("--epsilon", 0.5, "--header", "--quiet", "--force", "--out", tmp_path / "rows.csv")
+    first = ("--prior", tmp_path / "public.parquet", "--model", model)
+    assert run("synthesize", tmp_path / "own.csv", *told, *first) == 0
+    (said,) = FittedTable.load(model).report().to_dict()["prior"]["rows"]
+    assert said == "3,000 public rows of public.parquet"
+    second = ("--prior", model, "--model", more)
+    assert run("synthesize", tmp_path / "own.csv", *told, *second) == 0
+    (said,) = FittedTable.load(more).report().to_dict()["prior"]["rows"]
+    assert "of model.pkl, sampled from a release with epsilon 0.5" in said
+
+
+def test_a_plan_foretells_what_a_prior_is_worth_and_a_check_says_that_nothing_is_lost():
+    told = {"epsilon": 0.2, "prior": table(5_000, 1)}
+    (said,) = [
+        each
+        for each in plan_table(COLUMNS, num_rows=1_000, **told).to_dict()["warnings"]
+        if "one simulated fit" in each
+    ]
+    leant, alone = map(float, re.findall(r"([\d.]+) % (?:of the rows|without)", said))
+    assert 0 < leant < alone
+    assert check(table(100, 0), COLUMNS, **told).to_dict()["lost"] == []
+    assert "ward" in check(table(100, 0), COLUMNS, 0.2).to_dict()["lost"]

@@ -1,0 +1,169 @@
+"""Public rows that are weighted until they fit noisy tables."""
+
+import numpy as np
+import pytest
+
+from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.estimate.consistency import consistent_tables
+from sdv_privpgd.estimate.denoising import denoised
+from sdv_privpgd.estimate.prior import (
+    PublicRows,
+    WeightedRows,
+    _thinned,
+    raked,
+    towards,
+    use_of,
+    weighted,
+)
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
+
+DOMAIN = Domain(("a", "b", "c"), (4, 5, 3))
+NUMBER = 4_000
+
+
+def chain(number, rng, tilt=0.0):
+    """Rows of which each column depends on the one before."""
+    a = rng.choice(4, number, p=np.array([0.4, 0.3, 0.2, 0.1]))
+    b = (a + rng.choice(5, number, p=np.array([0.6 - tilt, 0.2 + tilt, 0.1, 0.06, 0.04]))) % 5
+    c = (b + rng.choice(3, number, p=np.array([0.7, 0.2, 0.1]))) % 3
+    return np.column_stack([a, b, c])
+
+
+def counted(codes, clique):
+    axes = DOMAIN.axes(clique)
+    cells = np.ravel_multi_index(tuple(codes[:, axes].T), DOMAIN.shape(clique))
+    return np.bincount(cells, minlength=DOMAIN.size(clique)).reshape(DOMAIN.shape(clique))
+
+
+def measured(codes, stddev, seed=0):
+    """All pairs with noise, and the number of rows."""
+    rng = np.random.default_rng(seed)
+    pairs = [
+        Measurement(
+            query=MarginalQuery(clique),
+            answer=counted(codes, clique) + np.rint(rng.normal(0, stddev, DOMAIN.shape(clique))),
+            stddev=stddev,
+        )
+        for clique in DOMAIN.cliques(2)
+    ]
+    return [Measurement(query=CountQuery(), answer=np.array([len(codes)]), stddev=0.0), *pairs]
+
+
+def public(codes, **others):
+    return PublicRows(domain=DOMAIN, codes=codes, weights=np.ones(len(codes)), **others)
+
+
+def error(tables, codes):
+    """Half the L1 distance of pairs, as a share of rows."""
+    return np.mean(
+        [
+            np.abs(tables[clique] - counted(codes, clique)).sum() / 2 / len(codes)
+            for clique in DOMAIN.cliques(2)
+        ]
+    )
+
+
+def test_weighted_rows_have_the_tables_where_there_is_no_noise():
+    rng = np.random.default_rng(1)
+    codes = chain(NUMBER, rng, tilt=0.2)
+    found = weighted(DOMAIN, measured(codes, 0.5), public(chain(8_000, rng)))
+    assert found is not None
+    tables = {clique: len(codes) * found.shares(clique) for clique in DOMAIN.cliques(2)}
+    assert error(tables, codes) < 0.01
+    assert found.weights.sum() == pytest.approx(1.0)
+    assert found.effective_rows < 8_000
+
+
+def test_a_near_prior_lowers_the_error_where_noise_is_loud():
+    errors = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        codes = chain(NUMBER, rng, tilt=0.05)
+        answers = measured(codes, 60.0, seed)
+        plain = consistent_tables(DOMAIN, answers)
+        prior = weighted(DOMAIN, answers, public(chain(8_000, rng)), seed=seed)
+        assert prior is not None
+        leant = denoised(towards(plain, answers, prior))
+        errors.append((error(denoised(plain).tables, codes), error(leant.tables, codes)))
+    without, with_prior = np.mean(errors, axis=0)
+    assert with_prior < 0.7 * without
+
+
+def test_a_far_prior_is_left_out_where_answers_are_clear():
+    rng = np.random.default_rng(0)
+    codes = chain(NUMBER, rng)
+    codes[:, 2] = codes[:, 0] % 3  # what no public row has
+    uneven = public(rng.integers(0, 1, (500, 3)))
+    assert weighted(DOMAIN, measured(codes, 5.0), uneven) is None
+    assert not use_of(uneven, None, consistent_tables(DOMAIN, measured(codes, 5.0))).is_used
+
+
+def test_cells_that_no_public_row_has_get_rows_where_answers_say_so():
+    rng = np.random.default_rng(0)
+    codes = chain(NUMBER, rng)
+    rows = chain(8_000, rng)
+    rows = rows[(rows[:, 0] != 3) & ~((rows[:, 1] == 0) & (rows[:, 2] == 0))]
+    answers = measured(codes, 5.0)
+    even = np.full(len(rows), 1 / len(rows))
+    prior = WeightedRows(rows=public(rows), weights=even, trust=1.0)
+    leant = denoised(towards(consistent_tables(DOMAIN, answers), answers, prior))
+    held = counted(codes, ("a",))[3] / NUMBER
+    assert leant.one_way["a"][3] / NUMBER == pytest.approx(held, abs=0.02)
+    cell = counted(codes, ("b", "c"))[0, 0] / NUMBER
+    assert leant.tables["b", "c"][0, 0] / NUMBER == pytest.approx(cell, abs=0.04)
+
+
+def test_tables_agree_on_their_marginals():
+    rng = np.random.default_rng(0)
+    answers = measured(chain(NUMBER, rng), 30.0)
+    prior = weighted(DOMAIN, answers, public(chain(8_000, rng)))
+    assert prior is not None
+    tables = towards(consistent_tables(DOMAIN, answers), answers, prior)
+    for clique, counts in tables.tables.items():
+        for axis, name in enumerate(clique):
+            for each in (counts, tables.expected[clique]):
+                assert each.sum(axis=1 - axis) == pytest.approx(tables.one_way[name], abs=1)
+
+
+def test_an_attribute_that_a_prior_lacks_is_independent_of_the_others_at_first():
+    rng = np.random.default_rng(0)
+    codes, rows = chain(NUMBER, rng), chain(8_000, rng)
+    rows[:, 1] = 0  # not read
+    one_way = {name: counted(codes, (name,)) + 0.0 for name in DOMAIN.attributes}
+    completed = public(rows, lacking=frozenset({"b"})).completed(one_way, 0)
+    shares = counted(completed.codes, ("b",)) / len(rows)
+    assert shares == pytest.approx(one_way["b"] / NUMBER, abs=1e-3)
+    assert np.array_equal(completed.codes[:, [0, 2]], rows[:, [0, 2]])
+    apart = counted(completed.codes, ("a", "b")) / len(rows)
+    even = np.outer(counted(rows, ("a",)), counted(completed.codes, ("b",))) / len(rows) ** 2
+    assert np.abs(apart - even).sum() < 0.06
+
+
+def test_the_two_parts_of_an_answer_have_independent_noise():
+    """Their noise has the variances that are said, and no covariance: 5 standard deviations."""
+    size = 40_000
+    domain = Domain(("a",), (size,))
+    noise = np.rint(np.random.default_rng(0).normal(0, 10.0, size))
+    answer = [Measurement(query=MarginalQuery(("a",)), answer=noise, stddev=10.0)]
+    (first,), (second,) = _thinned(answer, 1)
+    assert domain.size(("a",)) == len(first.answer)
+    assert first.stddev**2 == pytest.approx(125)
+    assert second.stddev**2 == pytest.approx(500)
+    one, two = first.answer / first.stddev, second.answer / second.stddev
+    assert np.abs([one.var() - 1, two.var() - 1]).max() < 5 * np.sqrt(2 / size)
+    assert abs((one * two).mean()) < 5 / np.sqrt(size)
+
+
+def test_rows_are_drawn_as_often_as_they_weigh():
+    weights = np.array([0.5, 0.25, 0.125, 0.125])
+    rows = WeightedRows(rows=public(np.arange(4)[:, None] * [1, 1, 0]), weights=weights, trust=1.0)
+    drawn = rows.sample(1_000, 0)
+    assert np.bincount(drawn[:, 0]) == pytest.approx(1_000 * weights, abs=1)
+
+
+def test_raking_keeps_odds_ratios_and_has_the_marginals():
+    shares = np.array([[0.3, 0.2], [0.1, 0.4]])
+    found = raked(shares, [np.array([70.0, 30.0]), np.array([20.0, 80.0])])
+    assert found.sum(axis=1) == pytest.approx([70, 30], abs=1e-3)
+    odds = [each[0, 0] * each[1, 1] / (each[0, 1] * each[1, 0]) for each in (shares, found)]
+    assert odds[0] == pytest.approx(odds[1])
