@@ -242,7 +242,7 @@ class Density:
             edges = np.ceil(edges * scale) / scale
         widths = np.diff(edges)
         parts = held * most / max(held.sum(), 1e-300)
-        for end in (held.size - self.backwards().reach, self.reach):
+        for end in (held.size - self.backwards.reach, self.reach):
             beside = slice(max(end - 1, 0), end + 1)
             parts[beside] = np.maximum(parts[beside], MANY)
         parts = np.minimum(parts, (held / stddev) ** 2)
