@@ -165,7 +165,8 @@ def weighted(
     rows = rows.cut(min(MOST_ROWS, max(_MOST_MEMBERS // len(noisy), 1)), seed)
     rows = rows.completed(agreed.one_way, seed)
     dual = _Dual.of(rows, list(noisy))
-    splits = min(max(_CELLS_SPLIT // dual.member.shape[1], 1), _MOST_SPLITS)
+    cells = sum(domain.size(clique) for clique in noisy)
+    splits = min(max(_CELLS_SPLIT // cells, 1), _MOST_SPLITS)
     found = [
         _errors_of(dual, measurements, agreed.total, split, splits, progress)
         for split in range(splits)

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.arguments import check_positive
-from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, TruthFacts
+from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.limits import Constraints
 from sdv_privpgd.estimate.prior import MOST_ROWS, PublicRows
@@ -135,26 +135,27 @@ class PublicTable:
                 "A prior needs rows, and columns of the table in all of its parts: none of "
                 f"{list(modelled)!r} is in each."
             )
-        rows = pd.concat([frame[kept] for frame in frames], ignore_index=True)
+        rows: Any = pd.concat([frame[kept] for frame in frames], ignore_index=True)
         weights = np.repeat([each.weight for each in priors], [len(frame) for frame in frames])
         if len(rows) > MOST_ROWS:
             rng = np.random.default_rng(seed)
             drawn = rng.choice(len(rows), MOST_ROWS, replace=False, p=weights / weights.sum())
-            rows, weights = rows.iloc[np.sort(drawn)].reset_index(drop=True), np.ones(MOST_ROWS)
+            rows = cast(Any, rows.iloc[np.sort(drawn)].reset_index(drop=True))
+            weights = np.ones(MOST_ROWS)
         said = tuple(each.said(len(frame)) for each, frame in zip(priors, frames, strict=True))
         return cls(frame=rows, weights=weights, said=said)
 
     def taken(self, places: np.ndarray) -> "PublicTable":
         """Returns the rows at these places."""
-        rows = self.frame.iloc[places].reset_index(drop=True)
+        rows: Any = self.frame.iloc[places].reset_index(drop=True)
         return replace(self, frame=rows, weights=self.weights[places])
 
     def columns(self, schema: Schema) -> dict[str, pd.Series]:
         """Returns the columns of a schema. Those that the rows lack are missing in all."""
-        number = len(self.frame)
+        number, frame = len(self.frame), cast(Any, self.frame)
         return {
-            column.name: self.frame[column.name]
-            if column.name in self.frame
+            column.name: frame[column.name]
+            if column.name in frame
             else pd.Series([None] * number, dtype=float if column.sdtype == "numerical" else object)
             for column in schema.columns
         }
@@ -285,7 +286,7 @@ def _taken(stated: ColumnFacts, found: ColumnFacts) -> ColumnFacts:
     facts: Any = stated.and_found(found)
     if stated.nullable is None and not isinstance(facts, TruthFacts):
         facts = replace(facts, nullable=True)
-    if isinstance(facts, CategoryFacts) or facts.frequencies is None:
+    if not isinstance(facts, NumberFacts | DateFacts) or facts.frequencies is None:
         return facts
     return replace(facts, frequencies=tuple(count + HALF_A_ROW for count in facts.frequencies))
 

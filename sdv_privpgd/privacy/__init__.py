@@ -48,7 +48,7 @@ before, and count none but for the cluster:
     ``sources/dialect.py``         136  how texts are written
     ``sources/spark.py``           165  tallies to the workers of a cluster
     ``sources/spark_tasks.py``     105  what the workers do
-    ``sources/recoded.py``          61  rows with cells that are recoded
+    ``sources/mapped.py``           61  rows with cells that are taken for others
     ``sources/visits.py``          133  at most so many rows of a person, in order
 
 What they call besides holds no record: ``domain`` and the cells of

@@ -40,8 +40,8 @@ from sdv_privpgd.privacy.weighing import (
     weighing_of,
 )
 from sdv_privpgd.sources.frames import FrameSource
+from sdv_privpgd.sources.mapped import as_read
 from sdv_privpgd.sources.opening import of_people, of_visits, open_source, require_column
-from sdv_privpgd.sources.recoded import as_read
 from sdv_privpgd.sources.source import Cluster, Source, SourceError, in_batches, total_of
 from sdv_privpgd.sources.withheld import sealed
 

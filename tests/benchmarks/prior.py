@@ -93,8 +93,8 @@ def _run(arm, private, public, facts, label, number, epsilon, seed):
             table = fit_table(
                 fitted, facts, epsilon, delta=1e-5, prior=prior, seed=seed, allow_lost=list(facts)
             )
-        rows, use = table.sample(number), table.fitted.release.model.prior
-        trust = 0.0 if use is None else use.trust
+        rows, said = table.sample(number), table.report().to_dict().get("prior", {})
+        trust = said.get("trust", 0.0)
     watch.lap("fit_s")
     columns = [Described.of(column) for column in Schema.from_sdv(facts).columns]
     scores = usefulness(columns, columns_of(rows), columns_of(test[:MOST]), label, seed=seed)

@@ -7,11 +7,11 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 60_767,
-    "package lines of code": 40_393,
+    "package lines": 60_804,
+    "package lines of code": 40_416,
     "package files": 323,
-    "test lines": 52_506,
-    "constants": 281,
+    "test lines": 52_529,
+    "constants": 282,
     "floors": 14,
     "circles": 0,
     "arrows": 108,

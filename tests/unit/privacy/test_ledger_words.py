@@ -71,6 +71,7 @@ class TestPlainValues:
             "people": None,
             "weighed": False,
             "rows_are_people": False,
+            "weights": None,
             "units": 1,
             "epsilon": 1.5,
             "delta": 1e-5,

@@ -1,4 +1,4 @@
-"""A source whose cells are as their columns' public rules recode them, whoever reads them."""
+"""A source whose cells are as their columns' public rules map them, whoever reads them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
