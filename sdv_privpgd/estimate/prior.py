@@ -171,14 +171,17 @@ def weighted(
         _errors_of(dual, measurements, agreed.total, split, splits, progress)
         for split in range(splits)
     ]
-    errors, apart = (np.mean(each, axis=0) for each in zip(*found, strict=True))
+    errors, apart = (np.mean([each[at] for each in found], axis=0) for at in (0, 1))
     best = 1 + int(np.argmin(errors[1:]))
     if errors[0] < errors[best] - _SURE * math.sqrt(apart[best, 0]):
         return None
     # The largest trust that noise cannot tell from the best.
     near = errors[1:] <= errors[best] + np.sqrt(apart[best, 1:])
-    last = TRUSTS[int(np.flatnonzero(near)[0])]
-    *_, (trust, weights) = dual.path(noisy, agreed.total, silent, last=last)
+    place = int(np.flatnonzero(near)[0])
+    start = found[0][2][place]
+    ((trust, weights, _),) = dual.path(
+        noisy, agreed.total, silent, TRUSTS[place : place + 1], start
+    )
     return WeightedRows(rows=rows, weights=weights, trust=trust)
 
 
@@ -330,16 +333,19 @@ class _Dual:
         noisy: Mapping[Clique, NoisyTable],
         total: float,
         progress: Progress,
-        *,
-        last: float = 0.0,
-    ) -> Iterator[tuple[float, np.ndarray]]:
-        """The weights for each of ``TRUSTS`` down to the ``last``, each from the one before."""
+        trusts: Sequence[float] = TRUSTS,
+        start: np.ndarray | None = None,
+    ) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+        """Each trust, its weights, and the numbers of the cells that lead to them.
+
+        Each is solved from the one before, and the first from the ``start``.
+        """
         shares = self.flat({clique: table.counts for clique, table in noisy.items()}) / total
         variances = self.variances(noisy, total)
-        told = np.zeros(len(shares))
-        for trust in progress([each for each in TRUSTS if each >= last], "prior"):
+        told = np.zeros(len(shares)) if start is None else start
+        for trust in progress(trusts, "prior"):
             weights, told = self._solved(shares, variances, trust * total, told)
-            yield trust, weights
+            yield trust, weights, told
 
     def _solved(
         self, shares: np.ndarray, variances: np.ndarray, kappa: float, start: np.ndarray
@@ -376,21 +382,21 @@ def _errors_of(
     seed: int,
     splits: int,
     progress: Progress,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
     """How far what is fitted to one part of the answers is from the other part.
 
     A square error in a cell counts in inverse proportion to the cell's share and noise, so that
     the sum goes with that of absolute errors: most cells are small.
 
     Returns:
-        The errors without the rows and for each of ``TRUSTS``, but for a constant; and for each
-        two of them the variance that noise gives their difference.
+        The errors without the rows and for each of ``TRUSTS``, but for a constant; for each two of
+        them the variance that noise gives their difference; and the solution for each trust.
     """
     domain = dual.rows.domain
     fitted, held = _thinned(measurements, seed)
     plain = denoised(consistent_tables(domain, fitted))
-    path = dual.path(noisy_tables(domain, fitted), total, progress)
-    found = [dual.flat(plain.tables) / plain.total, *(dual.tables(own) for _, own in path)]
+    path = [*dual.path(noisy_tables(domain, fitted), total, progress)]
+    found = [dual.flat(plain.tables) / plain.total, *(dual.tables(own) for _, own, _ in path)]
     noisy = noisy_tables(domain, held)
     seen = dual.flat({clique: table.counts for clique, table in noisy.items()}) / total
     variances = dual.variances(noisy, total)
@@ -399,7 +405,10 @@ def _errors_of(
     # Over many splits the noise of the other part is that of the answers themselves.
     of_mean = variances * (1 + 1 / (_PART * splits)) / (1 + 1 / _PART)
     scaled = np.array(found) * (2 * np.sqrt(of_mean) / scales)
-    return np.array(errors), np.square(scaled[:, None] - scaled).sum(axis=2)
+    products = scaled @ scaled.T
+    squares = np.diagonal(products)
+    apart = np.maximum(squares[:, None] + squares - 2 * products, 0.0)
+    return np.array(errors), apart, [told for *_, told in path]
 
 
 _SURE = 2.0
