@@ -1,6 +1,7 @@
 """What all tests share: Hypothesis profiles, a domain of distinct sizes, the shared tables."""
 
 import os
+import signal
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,6 +23,9 @@ if find_spec("hypothesis"):  # a machine with a GPU may have torch and triton al
     settings.register_profile("few", max_examples=10, **patient)
     settings.register_profile("ci", max_examples=500, print_blob=True, **patient)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TESTS = Path(__file__).parent
 
