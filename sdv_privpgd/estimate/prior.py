@@ -84,11 +84,13 @@ class WeightedRows:
         rows: The rows, and the weights that they had.
         weights: Their new ones, which sum to 1.
         trust: The kappa that was chosen, divided by the number of records.
+        is_corrected: Whether pairs depart from the weighted rows where answers seem to say so.
     """
 
     rows: PublicRows
     weights: np.ndarray
     trust: float
+    is_corrected: bool = True
 
     @property
     def effective_rows(self) -> float:
@@ -178,11 +180,17 @@ def weighted(
     # The largest trust that noise cannot tell from the best.
     near = errors[1:] <= errors[best] + np.sqrt(apart[best, 1:])
     place = int(np.flatnonzero(near)[0])
-    start = found[0][2][place]
+    trials = [each[2][place][0] for each in found]
+    start = found[0][2][place][1]
     ((trust, weights, _),) = dual.path(
         noisy, agreed.total, silent, TRUSTS[place : place + 1], start
     )
-    return WeightedRows(rows=rows, weights=weights, trust=trust)
+    found = WeightedRows(rows=rows, weights=weights, trust=trust)
+    gains = [
+        _gain(replace(found, weights=own), measurements, split) for split, own in enumerate(trials)
+    ]
+    gain, variance = np.mean(gains, axis=0)
+    return replace(found, is_corrected=bool(gain > math.sqrt(variance)))
 
 
 def towards(
@@ -214,6 +222,19 @@ def towards(
         clique: raked(prior.shares(clique), [one_way[name] for name in clique]) for clique in pairs
     }
     return replace(tables, one_way=one_way, tables=found, expected=expected, start=prior.shares)
+
+
+def believed(
+    tables: ConsistentTables,
+    measurements: Sequence[Measurement],
+    prior: WeightedRows,
+    progress: Progress = silent,
+) -> ConsistentTables:
+    """Returns tables as they are believed to be with a prior, with less noise."""
+    tables = towards(tables, measurements, prior)
+    if prior.is_corrected:
+        return denoised(tables, progress)
+    return replace(tables, tables={**tables.tables, **tables.expected})
 
 
 def use_of(rows: PublicRows, prior: WeightedRows | None, tables: ConsistentTables) -> PriorUse:
@@ -382,7 +403,7 @@ def _errors_of(
     seed: int,
     splits: int,
     progress: Progress,
-) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+) -> tuple[np.ndarray, np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
     """How far what is fitted to one part of the answers is from the other part.
 
     A square error in a cell counts in inverse proportion to the cell's share and noise, so that
@@ -390,7 +411,8 @@ def _errors_of(
 
     Returns:
         The errors without the rows and for each of ``TRUSTS``, but for a constant; for each two of
-        them the variance that noise gives their difference; and the solution for each trust.
+        them the variance that noise gives their difference; and for each trust its weights and the
+        numbers of the cells that lead to them.
     """
     domain = dual.rows.domain
     fitted, held = _thinned(measurements, seed)
@@ -408,7 +430,29 @@ def _errors_of(
     products = scaled @ scaled.T
     squares = np.diagonal(products)
     apart = np.maximum(squares[:, None] + squares - 2 * products, 0.0)
-    return np.array(errors), apart, [told for *_, told in path]
+    return np.array(errors), apart, [(own, told) for _, own, told in path]
+
+
+def _gain(
+    prior: WeightedRows, measurements: Sequence[Measurement], seed: int
+) -> tuple[float, float]:
+    """How much nearer pairs come to the held part of the answers if they depart from the rows.
+
+    And the variance that the noise of the answers gives that.
+    """
+    domain, (fitted, held) = prior.rows.domain, _thinned(measurements, seed)
+    tables = towards(consistent_tables(domain, fitted), fitted, prior)
+    corrected, seen = denoised(tables).tables, noisy_tables(domain, held)
+    gain = variance = 0.0
+    for clique, expected in tables.expected.items():
+        noisy = seen[clique]
+        scales = expected + math.sqrt(noisy.weighed_variance)
+        left, more = (np.square(each - noisy.counts) for each in (expected, corrected[clique]))
+        gain += float(((left - more) / scales).sum())
+        of_answers = noisy.variance / (1 + 1 / _PART)
+        moved = np.square((corrected[clique] - expected) / scales).sum()
+        variance += 4 * of_answers * float(moved)
+    return gain, variance
 
 
 _SURE = 2.0

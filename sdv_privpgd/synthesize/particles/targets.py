@@ -20,7 +20,7 @@ from sdv_privpgd.estimate.consistency import (
 )
 from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
-from sdv_privpgd.estimate.prior import WeightedRows, towards
+from sdv_privpgd.estimate.prior import WeightedRows, believed
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.particles.embedding import embed, nearest_codes
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
@@ -56,8 +56,8 @@ def goals_of(
     """A goal for each clique, without the cells that ``possible`` says no row can be in."""
     agreed = consistent_tables(domain, measurements)
     if prior is not None:
-        agreed = towards(agreed, measurements, prior)
-    if kind == "denoised":
+        agreed = believed(agreed, measurements, prior, progress)
+    elif kind == "denoised":
         agreed = denoised(agreed, progress)
     if possible:
         agreed = emptied(agreed, possible)
