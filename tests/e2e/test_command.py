@@ -77,7 +77,7 @@ def test_the_number_of_rows_is_the_noisy_one_where_it_is_private(csv, tmp_path):
     [
         (["--epsilon", "-1"], "--epsilon must be positive and finite, got -1.0"),
         (["--delta", "2"], "--delta must lie strictly between 0 and 1"),
-        (["--rows-per-person", "0"], "--rows-per-person must be a whole number"),
+        (["--rows-per-person", "0"], "--rows-per-person must be an integer of at least 1"),
         (["--max-epsilon", "0.5"], "--epsilon 1 would come to epsilon 1 at delta 1e-05, more than"),
         (["--max-epsilon", "-1"], "--max-epsilon must be positive"),
         (["--rows", "-3"], "--rows must be 0 or more, got -3"),
