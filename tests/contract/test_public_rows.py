@@ -89,7 +89,7 @@ def test_an_earlier_release_is_a_prior_and_its_budget_is_said(fitted):
 
 def test_a_prior_in_other_codes_stops_after_the_first_question():
     with pytest.raises(DomainMismatchError, match="'ward'") as error:
-        fit_table(table(1_000, 0, "abc"), COLUMNS, epsilon=1.0, prior=table(2_000, 1))
+        fit_table(table(5_000, 0, "abc"), COLUMNS, epsilon=1.0, prior=table(2_000, 1))
     assert error.value.ledger.spent() < 0.15
 
 
