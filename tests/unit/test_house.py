@@ -10,7 +10,7 @@ MOST = {
     "package lines": 60_857,
     "package lines of code": 40_455,
     "package files": 323,
-    "test lines": 52_539,
+    "test lines": 52_544,
     "constants": 282,
     "floors": 14,
     "circles": 0,

@@ -21,7 +21,7 @@ from sdv_privpgd.privacy.counting import (
 from sdv_privpgd.privacy.looking import Looking
 from sdv_privpgd.privacy.streams import MarginRecords
 from sdv_privpgd.privacy.value_counts import ValueCounts
-from sdv_privpgd.privacy.weighing import ByNumber, ColumnsByNumber, Encoding, records_of
+from sdv_privpgd.privacy.weighing import ByDigit, ColumnsByDigit, Encoding, Weighing, records_of
 from sdv_privpgd.sources.source import Numbered
 
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 3))
@@ -54,9 +54,14 @@ def tally_of(name):
     return made[name]()
 
 
-def by_number(name):
-    """The same for people of each number of rows, and codes of which the last is the number."""
-    return ByNumber(tally_of(name), 3), np.vstack([CODES, NUMBERS])
+PEOPLE = "person", 3, True
+"""A row of a person with 1, 2 or 3 of them is 6, 3 or 2 units."""
+
+
+def by_digit(name):
+    """The same for each digit of what rows count as, which is the last code."""
+    units = np.array([6, 3, 2])[NUMBERS]
+    return ByDigit(tally_of(name), Weighing("number", PEOPLE)), np.vstack([CODES, units])
 
 
 def by_hand(name):
@@ -95,7 +100,7 @@ def of_all(tally, items):
 
 @pytest.mark.parametrize("cut", [0, 1, 2_500, 6_000])
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("made", [lambda name: (tally_of(name), CODES), by_number])
+@pytest.mark.parametrize("made", [lambda name: (tally_of(name), CODES), by_digit])
 def test_parts_are_merged_to_the_whole(name, made, cut):
     tally, codes = made(name)
     whole = of_all(tally, [codes])
@@ -129,12 +134,12 @@ def test_sums_are_those_of_all_records():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_rows_of_people_of_each_number_are_apart(name):
-    tally, codes = by_number(name)
+def test_the_rows_with_each_digit_are_apart(name):
+    tally, codes = by_digit(name)
     parts = of_all(tally, [codes])
     assert len(parts) == 3
-    for number, own in enumerate(parts):
-        same(own, of_all(tally_of(name), [CODES[:, number == NUMBERS]]))
+    for own, numbers in zip(parts, ([1], [0, 1, 2], [0]), strict=True):  # of 6, 3 and 2 units
+        same(own, of_all(tally_of(name), [CODES[:, np.isin(NUMBERS, numbers)]]))
 
 
 GRID = SignedPowers()
@@ -172,7 +177,7 @@ def rows(part):
 
 @pytest.mark.parametrize("cut", [0, 2, 5, 6])
 def test_first_looks_are_merged_to_the_whole(cut):
-    one, other = Looking(READINGS), ColumnsByNumber(Looking(READINGS), Numbered("number", 3))
+    one, other = Looking(READINGS), ColumnsByDigit(Looking(READINGS), Weighing("number", PEOPLE))
     for tally in (one, other):
         whole = of_all(tally, [COLUMNS])
         items = [rows(part) for part in (slice(cut), slice(cut, None))]
@@ -182,8 +187,8 @@ def test_first_looks_are_merged_to_the_whole(cut):
             pairs = [(added, whole)] if tally is one else zip(added, whole, strict=True)
             for found, expected in pairs:
                 np.testing.assert_equal(seen(found), seen(expected))
-    assert [each.num_rows for each in whole] == [1, 2, 3]
-    assert seen(whole[1])[2]["word"] == [("B", 1), (None, 1)]
+    assert [each.num_rows for each in whole] == [2, 6, 1]
+    assert seen(whole[0])[2]["word"] == [("B", 1), (None, 1)]
 
 
 def test_of_no_column_no_row_is_seen():
@@ -241,15 +246,15 @@ def test_of_margins_no_more_is_known(name):
 class TestEncodings:
     facts = MappingProxyType({name: {"sdtype": "boolean"} for name in ("number", "number'")})
 
-    def test_the_last_attribute_has_a_name_of_its_own_and_a_code_for_each_number(self):
+    def test_the_last_attribute_has_a_name_of_its_own_and_the_units_as_code(self):
         schema = Schema.from_sdv(dict(self.facts))
-        encoding = Encoding(schema, Numbered("of the person", 3))
+        encoding = Encoding(schema, Weighing("of the person", PEOPLE))
         assert encoding.domain.attributes == ("number", "number'", "number''")
-        assert encoding.domain.sizes == (3, 3, 3)
+        assert encoding.domain.sizes == (3, 3, 256)
         assert encoding.read == ["number", "number'", "of the person"]
         columns = {name: pd.Series([True, False, None], dtype=object) for name in self.facts}
         codes = encoding.codes({**columns, "of the person": pd.Series([1, 3, 2])})
-        assert codes[-1].tolist() == [0, 2, 1]
+        assert codes[-1].tolist() == [6, 2, 3]
         plain = Encoding(schema, None)
         assert plain.domain == schema.domain()
         assert plain.read == ["number", "number'"]
@@ -260,10 +265,10 @@ class TestEncodings:
     def test_codes_alone_are_rows_of_people_of_so_many(self, number):
         schema = Schema.from_sdv(dict(self.facts))
         codes = np.array([[0, 1], [1, 1], [1, 2]])
-        records = records_of(schema, codes, 3, number)
+        records = records_of(schema, codes, PEOPLE, number)
         assert records.units == units_of(3)
         assert records.counts(("number",)).dtype == np.int64
         assert records.counts(("number",)).tolist() == [6 // number, 12 // number, 0]
-        one = records_of(schema, codes, 3)
+        one = records_of(schema, codes, PEOPLE)
         assert one.counts(("number",)).tolist() == [6, 12, 0]
         assert records_of(schema, codes, None).counts(("number",)).tolist() == [1, 2, 0]
