@@ -366,7 +366,6 @@ def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
             metavar="A,B,...",
             help="columns for which a fit does not stop, whatever it would lose of them",
         )
-    if not is_audit:
         group.add_argument(
             "--prior",
             type=Path,

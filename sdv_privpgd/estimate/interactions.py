@@ -125,7 +125,7 @@ def _all_beyond(
     for (shape, known), cliques in alike.items():
         stacked = {axes: np.stack([margins[each][axes] for each in cliques]) for axes in known}
         start = np.stack([starts[each] for each in cliques])
-        expected = _of_largest_entropy(stacked, start, total)
+        expected = of_largest_entropy(stacked, start, total)
         values = np.stack([measured[each].counts for each in cliques]) - expected
         for axes in _subsets(stacked, len(shape)):
             values = values - values.mean(axis=_others(axes, len(shape)), keepdims=True)
@@ -175,7 +175,7 @@ def _known_margins(
     return found
 
 
-def _of_largest_entropy(margins: _Margins, start: np.ndarray, total: float) -> np.ndarray:
+def of_largest_entropy(margins: _Margins, start: np.ndarray, total: float) -> np.ndarray:
     """The stacked counts nearest to the start that have these marginals."""
     degree = start.ndim - 1
     counts = start * (total / start.sum(axis=tuple(range(1, start.ndim)), keepdims=True))

@@ -27,6 +27,7 @@ from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables, reconciled
 from sdv_privpgd.estimate.denoising import denoised
+from sdv_privpgd.estimate.interactions import of_largest_entropy
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, margin_estimates, noisy_tables
 from sdv_privpgd.estimate.signals import signal_shares
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
@@ -34,7 +35,7 @@ from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 TRUSTS = tuple(10.0 ** (power / 2) for power in range(2, -6, -1))
 """The values of kappa that are tried, each times the number of records: 10 to 0.003. With Nebraska
 as the private table and Colorado as the prior the best is 0.03 at epsilon 0.2 and 0.1 at epsilon 1,
-and the next ones on the list cost at most a fifth of the gain."""
+and the next ones on the list cost up to a quarter of the gain."""
 
 MOST_ROWS, _MOST_MEMBERS = 30_000, 1 << 22
 """Rows of a prior that are weighted, and rows times tables, so that it takes seconds."""
@@ -104,7 +105,8 @@ class WeightedRows:
         what no public row has may still be there.
         """
         table = _table(self.rows, self.weights, clique, grouping)
-        margins = (table.sum(axis=_others(axis, table.ndim)) for axis in range(table.ndim))
+        axes = range(table.ndim)
+        margins = (table.sum(axis=tuple({*axes} - {axis})) for axis in axes)
         apart = np.ones(())
         for margin in margins:
             even = (margin + 1 / (margin.size * self.effective_rows)) / (
@@ -118,9 +120,8 @@ class WeightedRows:
         """Codes of shape (row, attribute), int64: each row as often as it weighs to within one."""
         rng = np.random.default_rng(seed)
         order = rng.permutation(len(self.weights))
-        ends = np.cumsum(self.weights[order])
-        places = np.searchsorted(ends / ends[-1], (np.arange(num_rows) + rng.random()) / num_rows)
-        return self.rows.codes[order[np.minimum(places, len(order) - 1)]].astype(np.int64)
+        places = _dealt(self.weights[order], num_rows, rng.random())
+        return self.rows.codes[order[places]].astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,9 +219,11 @@ def towards(
         found[clique] = np.zeros(domain.shape(clique))
         found[clique][np.ix_(*(supported[name] for name in clique))] = counts
     pairs = [clique for clique in found if len(clique) == 2]
-    expected = {
-        clique: raked(prior.shares(clique), [one_way[name] for name in clique]) for clique in pairs
-    }
+    expected = {}
+    for clique in pairs:
+        margins = {(axis,): one_way[name][None] for axis, name in enumerate(clique)}
+        start = prior.shares(clique)[None]
+        (expected[clique],) = of_largest_entropy(margins, start, tables.total)
     return replace(tables, one_way=one_way, tables=found, expected=expected, start=prior.shares)
 
 
@@ -257,22 +260,6 @@ def use_of(rows: PublicRows, prior: WeightedRows | None, tables: ConsistentTable
         trust=prior.trust,
         moved=dict(sorted(moved.items(), key=lambda each: -each[1])),
     )
-
-
-def raked(shares: np.ndarray, margins: Sequence[np.ndarray]) -> np.ndarray:
-    """Returns the counts nearest to a table of probabilities that have these margins.
-
-    By iterative proportional fitting (Deming & Stephan 1940), which keeps the odds ratios.
-    """
-    sweeps = 20  # tables of 32 x 32 codes of ACS Income are exact to within a record
-    counts = shares * margins[0].sum()
-    for _ in range(sweeps):
-        for axis, margin in enumerate(margins):
-            others = _others(axis, counts.ndim)
-            sums = counts.sum(axis=others)
-            ratio = np.divide(margin, sums, out=np.zeros_like(sums), where=sums > 0)
-            counts = counts * np.expand_dims(ratio, others)
-    return counts
 
 
 def _one_way(
@@ -457,9 +444,8 @@ def _gain(
 
 _SURE = 2.0
 """In case of doubt the rows are believed: they are left out where it is so many standard deviations
-of noise better. With one, a near prior was left out in one of 54 fits to eighteen tables of 500 to
-10,000 rows; with two in none, and where a prior's columns were shuffled errors were at most 1.0
-times those without (``tests/benchmarks prior`` has such pairs)."""
+of noise better. With one, a near prior of 500 rows was left out in one of 54 fits, with two in none
+(the pairs of ``tests/benchmarks prior``)."""
 
 _PART = 0.25
 """The first part of a split answer has 5/4 of its variance, the other five times as much."""
@@ -510,12 +496,8 @@ def _table(
     return sums.reshape(domain.shape(clique))
 
 
-def _dealt(counts: np.ndarray, number: int) -> np.ndarray:
-    """So many codes, each as often as its count says to within one."""
-    ends = np.cumsum(counts) / counts.sum()
-    places = np.searchsorted(ends, (np.arange(number) + 0.5) / number)
+def _dealt(counts: np.ndarray, number: int, start: float = 0.5) -> np.ndarray:
+    """So many codes, each as often as its count says to within one. ``start`` is from 0 to 1."""
+    ends = np.cumsum(counts)
+    places = np.searchsorted(ends / ends[-1], (np.arange(number) + start) / number)
     return np.minimum(places, len(counts) - 1)
-
-
-def _others(axis: int, degree: int) -> tuple[int, ...]:
-    return tuple(other for other in range(degree) if other != axis)

@@ -516,9 +516,7 @@ def plan_table(
     """
     settings, description = asked(columns, epsilon, delta, **told)
     check_match(settings, description)
-    if prior is not None:
-        description = leaning(settings, description, prior, num_rows, {})
-    return planned(settings, description, num_rows)
+    return planned(settings, leaning(settings, description, prior, num_rows, {}), num_rows)
 
 
 def check(
@@ -572,9 +570,7 @@ def checked(
         return settings, description, None, [str(error)]
     rows = private.known_rows(settings.adjacency)
     settings = settings.for_rows(rows)
-    if prior is not None:
-        description = _leaning(settings, description, prior, private)
-    return settings, description, rows, []
+    return settings, _leaning(settings, description, prior, private), rows, []
 
 
 def prepared(
@@ -592,8 +588,7 @@ def prepared(
     """
     private = opened(table, description, settings.people.limit, settings.objections)
     settings = settings.for_rows(private.known_rows(settings.adjacency))
-    if prior is not None:
-        description = _leaning(settings, description, prior, private)
+    description = _leaning(settings, description, prior, private)
     timeless = frozenset(name for name in description.modelled if private.has_days(name))
     running = running_fit(settings, replace(description, timeless=timeless), private, after=after)
     running.allow_lost = checked_lost(allow_lost, description)
@@ -603,7 +598,7 @@ def prepared(
 def _leaning(
     settings: Settings, description: Description, prior: Any, table: PrivateTable
 ) -> Description:
-    """Returns the description of a table whose fit leans on a prior."""
+    """Returns the description of a table whose fit leans on a prior, if there is one."""
     kept = table.dtypes_kept(description.columns, description.modelled, description.keys)
     return leaning(settings, description, prior, table.known_rows(settings.adjacency), kept)
 

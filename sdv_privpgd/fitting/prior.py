@@ -1,6 +1,7 @@
 """Public rows that a fit leans on: what ``prior=`` takes, and what follows from it. Public."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -84,7 +85,7 @@ class Prior:
                 "FittedTable.load(path)."
             )
         if hasattr(rows, "sample") and hasattr(rows, "fitted"):
-            return rows.sample(MOST_ROWS)
+            return deepcopy(rows).sample(MOST_ROWS)  # its next rows stay the next ones
         if hasattr(rows, "to_pandas"):
             return rows.to_pandas()
         raise ValueError(
@@ -182,7 +183,7 @@ def leaning(
     num_rows: int | None,
     dtypes: Mapping[str, Any],
 ) -> Description:
-    """Returns the description of a table whose fit leans on public rows.
+    """Returns the description of a table whose fit leans on public rows, if there is a prior.
 
     What nobody declared of their columns is found in them, and so is where in a range rows lie:
     nothing is spent on that. ``num_rows`` are those of the table, where they are public, and
@@ -192,6 +193,8 @@ def leaning(
         MatchError: For a method whose engine cannot use a prior.
         ValueError: For rows that are no prior, and columns of other types in it.
     """
+    if prior is None:
+        return description
     if not settings.method.takes_prior:
         raise MatchError(
             f"prior= needs the engine 'particles', and {type(settings.method).__name__} has "

@@ -290,13 +290,16 @@ class Settings:
     def require(self, books: PrivacyLedger) -> None:
         """Raises ``ValueError`` if they protect others than these books, of a fit that goes on."""
         own = self.people
-        was = books.adjacency.value, books.rows_per_person, books.people, books.weighed
-        now = self.adjacency.value, own.max_rows, own.column, own.weighed
-        names = "adjacency", "people.max_rows", "people.column", "people.weighed", "people.weights"
-        was, now = (*was, books.weights), (*now, own.weights)
+        both = {
+            "adjacency": (books.adjacency.value, self.adjacency.value),
+            "people.max_rows": (books.rows_per_person, own.max_rows),
+            "people.column": (books.people, own.column),
+            "people.weighed": (books.weighed, own.weighed),
+            "people.weights": (books.weights, own.weights),
+        }
         changed = [
             f"{name} was {before!r} and is {after!r}"
-            for name, before, after in zip(names, was, now, strict=True)
+            for name, (before, after) in both.items()
             if before != after
         ]
         if changed:

@@ -123,8 +123,7 @@ class FitsOfTables(FittedState):
         self._require_rows(table)
         rows = table.known_rows(settings.adjacency)
         settings = settings.for_rows(rows)
-        if prior is not None:
-            description = leaning(settings, description, prior, rows, description.dtypes)
+        description = leaning(settings, description, prior, rows, description.dtypes)
         if not self.discovery_share:
             _ = description.schema
         for sentence in on_undeclared(settings, description):

@@ -120,7 +120,7 @@ def assumed_section(about: About, adjacency: Adjacency) -> Section:
     rows = [column_words(name, about) for name in about.columns]
     shown: list[Part] = [
         Text("Nothing protects these facts. Were one of them secret, the promise would not hold."),
-        Items(assumed_facts(adjacency)),
+        Items(assumed_facts(adjacency, about.prior)),
         *long_table(
             "Columns: what was declared, and what was found with noise",
             ("column", "kind", "declared: taken as public", "found privately"),
@@ -132,14 +132,15 @@ def assumed_section(about: About, adjacency: Adjacency) -> Section:
     return Section("What was taken to be public", shown)
 
 
-def assumed_facts(adjacency: Adjacency) -> list[str]:
-    """The kinds of facts that were taken to be public."""
+def assumed_facts(adjacency: Adjacency, prior: Sequence[str] = ()) -> list[str]:
+    """The kinds of facts that were taken to be public, and each cell of a prior."""
     facts = [
         "the names of the table and of its columns;",
         "each column's sdtype and dtype, format, and which columns are keys. They may have been "
         "detected from the table, and a single value can decide what is detected: they count as "
         "public all the same;",
         "the declared ranges, categories and precisions, and declared constraints;",
+        *(f"all cells of the prior: {said};" for said in prior),
         "the settings of the fit.",
     ]
     if adjacency is Adjacency.REPLACE_ONE:

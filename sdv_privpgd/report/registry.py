@@ -112,7 +112,7 @@ def registry_entry(
             "dp_variant": {
                 "variant_name": "Approximate DP",
                 "data_domain": _data_domain(about),
-                "unprotected_quantities": _unprotected(ledger),
+                "unprotected_quantities": _unprotected(ledger, about),
             },
             "privacy_loss": _privacy_loss(ledger),
             "deployment_model": _deployment_model(release, ledger),
@@ -160,8 +160,8 @@ def _data_domain(about: About) -> str:
     return f"All tables of {len(words):,} columns: {', '.join(words)}."
 
 
-def _unprotected(ledger: PrivacyLedger) -> str:
-    facts = " ".join(assumed_facts(ledger.adjacency))
+def _unprotected(ledger: PrivacyLedger, about: About) -> str:
+    facts = " ".join(assumed_facts(ledger.adjacency, about.prior))
     exact = [charge.what for charge in ledger.exact_releases]
     said = f" Answered without noise: {listed(list(dict.fromkeys(exact)))}." if exact else ""
     return f"{facts[0].upper()}{facts[1:]}{said}"

@@ -6,10 +6,9 @@ what all is compared with. The arms: ``without`` a prior; ``with`` it; the ``pri
 ``wrong``, a fit whose prior has its columns shuffled, each by itself; and ``fresh``, as many other
 private rows, which nobody may publish.
 
-``tv1``, ``tv2`` and ``tv3`` are mean distances (half L1) of columns, pairs and three columns in
-decoded values, ``auroc`` what gradient boosting learns of the label (``metrics.usefulness``), and
-``trust`` the weight of the prior's rows beside the private ones, 0 where it was left out. Not
-private.
+``tv2`` and ``tv3`` are mean distances (half L1) of pairs and of three columns in decoded values,
+``auroc`` is what gradient boosting learns of the label (``metrics.usefulness``), and ``trust`` the
+weight of the prior's rows beside the private ones, 0 where it was left out. Not private.
 """
 
 import numpy as np
@@ -98,5 +97,5 @@ def _run(arm, private, public, facts, label, number, epsilon, seed):
     watch.lap("fit_s")
     columns = [Described.of(column) for column in Schema.from_sdv(facts).columns]
     scores = usefulness(columns, columns_of(rows), columns_of(test[:MOST]), label, seed=seed)
-    kept = {each: scores[each] for each in ("tv1", "tv2", "tv3", "auroc", "r2") if each in scores}
+    kept = {each: scores[each] for each in ("tv2", "tv3", "auroc", "r2") if each in scores}
     return {"fitted": float(number), **kept, "trust": trust, **watch.seconds}

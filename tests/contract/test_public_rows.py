@@ -75,6 +75,7 @@ def test_the_report_says_whose_rows_they_are_and_what_became_of_them(fitted):
     assert report.to_dict()["prior"]["moved"]
     assert "<h2>Public rows</h2>" in report.html()
     assert "were the prior of the fit" in report.html()
+    assert "all cells of the prior: 5,000 public rows of last year" in report.html()
     loaded = pickle.loads(pickle.dumps(fitted))
     assert loaded.report().to_dict()["prior"] == report.to_dict()["prior"]
     assert loaded.refine(table(1_000, 0), 0.2).ledger.spent() == pytest.approx(0.4, abs=1e-6)

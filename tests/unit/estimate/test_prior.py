@@ -6,11 +6,11 @@ import pytest
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised
+from sdv_privpgd.estimate.interactions import of_largest_entropy
 from sdv_privpgd.estimate.prior import (
     PublicRows,
     WeightedRows,
     _thinned,
-    raked,
     towards,
     use_of,
     weighted,
@@ -161,9 +161,10 @@ def test_rows_are_drawn_as_often_as_they_weigh():
     assert np.bincount(drawn[:, 0]) == pytest.approx(1_000 * weights, abs=1)
 
 
-def test_raking_keeps_odds_ratios_and_has_the_marginals():
+def test_what_is_expected_keeps_odds_ratios_and_has_the_marginals():
     shares = np.array([[0.3, 0.2], [0.1, 0.4]])
-    found = raked(shares, [np.array([70.0, 30.0]), np.array([20.0, 80.0])])
+    margins = {(0,): np.array([[70.0, 30.0]]), (1,): np.array([[20.0, 80.0]])}
+    (found,) = of_largest_entropy(margins, shares[None], 100.0)
     assert found.sum(axis=1) == pytest.approx([70, 30], abs=1e-3)
     odds = [each[0, 0] * each[1, 1] / (each[0, 1] * each[1, 0]) for each in (shares, found)]
     assert odds[0] == pytest.approx(odds[1])
