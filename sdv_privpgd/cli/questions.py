@@ -301,22 +301,26 @@ class Questions:
         """The public facts on each column that the table has."""
         return {**self.others, **self.parts[1].words}
 
-    def table(self) -> str:
-        """A table of the columns: their types, who says so, and what is known of their values."""
-        own, (_, description) = self.declared, self.parts
+    def table(self, description: Description) -> str:
+        """A table of the columns: their types, who says so, and what is known of their values.
+
+        The ``description`` may lean on public rows.
+        """
+        own, known = self.declared, description.value_sources
         rows = [("column", "type", "type from", "values")]
-        for name, source in description.value_sources.items():
+        for name, source in self.parts[1].value_sources.items():
             says = own.said.get(name, own.source)
-            rows.append((name, description.columns[name]["sdtype"], says, source))
+            values = source if source == known[name] else "of the prior"
+            rows.append((name, description.columns[name]["sdtype"], says, values))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join(
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
         )
 
-    def say_before(self) -> None:
-        """Says what the declarations and the settings alone make worth a look."""
-        settings, description = self.parts
+    def say_before(self, description: Description) -> None:
+        """Says what a description and the settings alone make worth a look."""
+        settings, _ = self.parts
         people = settings.people
         ids = [each for each in description.repeated_ids if each != people.column]
         for sentence in [

@@ -2,7 +2,7 @@
 
 import os
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from sdv_privpgd.fitting.door import FittedTable, checked, prepared
 from sdv_privpgd.fitting.fates import check_report as reported
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.plan import planned
-from sdv_privpgd.fitting.prior import Prior, as_text
+from sdv_privpgd.fitting.prior import Prior, as_text, leaning
 from sdv_privpgd.fitting.sampled import SampledTable
 from sdv_privpgd.fitting.settings import usual_delta
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -72,18 +72,18 @@ def synthesize(arguments: Namespace) -> None:
             with purchase.kept():
                 table = open_table(tables, reading(arguments, tables[0]), asks.facts)
                 require_rows(arguments, table)
-                if not arguments.quiet:
-                    print(f"{asks.table()}\n", flush=True)
-                asks.say_before()
                 with own_errors(ValueError):
                     allowed = [n for n in arguments.allow_lost if n in description.columns]
                     running = prepared(
                         settings,
                         description,
                         table,
-                        prior=priors_of(arguments, tables[0], description),
+                        prior=priors_of(arguments, tables, description),
                         allow_lost=allowed,
                     )
+                if not arguments.quiet:
+                    print(f"{asks.table(running.fit.description)}\n", flush=True)
+                asks.say_before(running.fit.description)
                 with own_errors():  # the number of rows may have said another delta
                     purchase.start = running.fit.settings.ledger()
                     journal.plan(running.fit.books.ledger, arguments.max_epsilon)
@@ -97,16 +97,18 @@ def synthesize(arguments: Namespace) -> None:
     print_report(arguments, purchase)
 
 
-def priors_of(arguments: Namespace, table: Path, description: Description) -> list[Prior] | None:
+def priors_of(
+    arguments: Namespace, tables: Sequence[Path], description: Description
+) -> list[Prior] | None:
     """Returns the public rows of ``--prior``, named by their files.
 
     Categories of a table in a file of text are text, and so are theirs.
     """
-    found = []
+    found, is_text = [], any(table.suffix != ".parquet" for table in tables)
     for path in arguments.prior or ():
         with own_errors(ValueError, OSError):
             rows: Any = finished(path) if path.suffix == ".pkl" else Prior(path).frame
-        if path.suffix != ".pkl" and table.suffix != ".parquet":
+        if path.suffix != ".pkl" and is_text:
             facts = description.facts.items()
             rows = as_text(rows, [name for name, own in facts if isinstance(own, CategoryFacts)])
         found.append(Prior(rows, name=path.name))
@@ -169,6 +171,9 @@ def plan(arguments: Namespace) -> None:
         table = open_table(tables, reading(arguments, tables[0]), asks.facts)
         require_rows(arguments, table)
         rows = table.num_rows()
+    with own_errors(ValueError):
+        prior = priors_of(arguments, tables, description)
+        description = leaning(settings, description, prior, rows, {})
     own = arguments.metadata, arguments.domain, arguments.constraints
     with Outputs(inputs=(*tables, *arguments.table, *own), force=arguments.force) as outputs:
         report = outputs.open("--report", arguments.report)
@@ -181,7 +186,7 @@ def plan(arguments: Namespace) -> None:
         ):
             if sentence not in in_plan:
                 say(in_options(sentence))
-    print(f"{asks.table()}\n")
+    print(f"{asks.table(description)}\n")
     print(report_in_options(str(expected)))
 
 
@@ -195,7 +200,9 @@ def check(arguments: Namespace) -> None:
     tables = tables_in(arguments.table)
     asks = questions(arguments, tables, stops=False)
     table = open_table(tables, reading(arguments, tables[0]), asks.facts)
-    settings, description, rows, refused = checked(*asks.parts, table)
+    with own_errors(ValueError):
+        prior = priors_of(arguments, tables, asks.parts[1])
+        settings, description, rows, refused = checked(*asks.parts, table, prior)
     own = arguments.metadata, arguments.domain, arguments.constraints
     with Outputs(inputs=(*tables, *arguments.table, *own), force=arguments.force) as outputs:
         report = outputs.open("--report", arguments.report)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from sdv_privpgd.base.arguments import check_positive
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
+from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.limits import Constraints
 from sdv_privpgd.estimate.prior import MOST_ROWS, PublicRows
@@ -237,7 +238,10 @@ def leaning(
         name: _taken(each, found[name]) if name in found else each
         for name, each in description.facts.items()
     }
-    return replace(description, facts=facts, public=public)
+    # The table's missing codes and groups of codes are read as they come, and so are these.
+    columns: Any = dict(public.frame.items())
+    read = recoded(columns, Recoding.of(own.facts))
+    return replace(description, facts=facts, public=replace(public, frame=pd.DataFrame(read)))
 
 
 def foretold(settings: Settings, description: Description, num_rows: int) -> list[str]:

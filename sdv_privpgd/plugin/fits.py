@@ -139,18 +139,20 @@ class FitsOfTables(FittedState):
         self._run(running, self._names_of(data), stops=True)
         self._speak_up(fit.told_before)
 
-    def check(self, data) -> Report:
+    def check(self, data, *, prior: Any = None) -> Report:
         """Returns what ``fit`` would make of each column of a table. Public.
 
-        No cell is read and nothing is spent. ``to_dict()`` has the columns that would be lost, for
-        which ``fit`` stops.
+        ``prior`` is as ``fit`` takes it. No cell is read, and nothing is spent. ``to_dict()`` has
+        the columns that would be lost, for which ``fit`` stops.
         """
         settings, description = self._questions()
         try:
-            rows = self._open(data, description).known_rows(settings.adjacency)
+            table = self._open(data, description)
         except InvalidDataError as error:
             return check_report(settings, description, None, [str(error)])
-        return check_report(settings.for_rows(rows), description, rows)
+        rows, kept = table.known_rows(settings.adjacency), self._kept(table, description)
+        settings = settings.for_rows(rows)
+        return check_report(settings, leaning(settings, description, prior, rows, kept), rows)
 
     @property
     def planned_ledger(self) -> PrivacyLedger:
@@ -207,8 +209,10 @@ class FitsOfTables(FittedState):
             self._run(running, kept.names, goes_on=True)
             self._speak_up()
 
-    def plan(self, num_rows: int) -> Report:
+    def plan(self, num_rows: int, *, prior: Any = None) -> Report:
         """What a fit to so many rows would ask, and how large its errors would be. Public.
+
+        With a ``prior``, as ``fit`` takes it, a simulated fit says what it is worth.
 
         No table is read: the questions are put to rows of missing values. What depends on answers
         (the choices of an adaptive strategy, domains that are discovered) will be others. The
@@ -216,7 +220,8 @@ class FitsOfTables(FittedState):
         Where values are not declared, a usual number of them is assumed. ``print`` shows the text;
         ``to_dict()`` has the numbers as parts of the rows, ``save("plan.html")`` writes the page.
         """
-        return planned(*self._questions(), num_rows)
+        settings, description = self._questions()
+        return planned(settings, leaning(settings, description, prior, num_rows, {}), num_rows)
 
     def preprocess(self, data) -> dict[str, pd.DataFrame]:
         """The table as codes, one column an attribute. As private as the table itself.

@@ -10,6 +10,7 @@ from commands import run
 from sdv.metadata import Metadata
 
 from sdv_privpgd import (
+    Categorical,
     DomainMismatchError,
     FittedTable,
     MatchError,
@@ -64,7 +65,9 @@ def test_a_near_prior_gives_rows_that_so_little_budget_alone_cannot(fitted):
     rows = fitted.sample(2_000)
     assert fitted.fitted.release.model.prior.is_used
     real = table(1_000, 0)
-    assert share_of_old_and_ill(rows) == pytest.approx(share_of_old_and_ill(real), abs=0.06)
+    assert share_of_old_and_ill(rows) == pytest.approx(
+        share_of_old_and_ill(real), abs=0.15
+    )  # 0.25 off if independent
 
 
 def test_the_report_says_whose_rows_they_are_and_what_became_of_them(fitted):
@@ -125,12 +128,15 @@ def test_a_method_without_particles_refuses_a_prior():
 def test_sdv_s_class_takes_a_prior():
     metadata = Metadata.load_from_dict({"tables": {"table": {"columns": COLUMNS}}})
     synthesizer = PrivPGDSynthesizer(metadata, 0.5)
-    synthesizer.fit({"table": table(1_000, 0)}, prior=table(3_000, 1))
+    told = {"prior": table(3_000, 1)}
+    assert "one simulated fit" in synthesizer.plan(1_000, **told).text
+    assert synthesizer.check(table(100, 0), **told).to_dict()["lost"] == []
+    synthesizer.fit({"table": table(1_000, 0)}, **told)
     assert synthesizer.report().to_dict()["prior"]["rows"] == ["3,000 public rows"]
     assert set(synthesizer.sample(200)["table"]["ward"].dropna()) <= {"A", "B", "C", "other"}
 
 
-def test_the_command_takes_files_and_models(tmp_path):
+def test_the_command_takes_files_and_models(tmp_path, capsys):
     table(1_000, 0).to_csv(tmp_path / "own.csv", index=False)
     table(3_000, 1).to_parquet(tmp_path / "public.parquet")
     model, more = tmp_path / "model.pkl", tmp_path / "more.pkl"
@@ -139,6 +145,13 @@ def test_the_command_takes_files_and_models(tmp_path):
     assert run("synthesize", tmp_path / "own.csv", *told, *first) == 0
     (said,) = FittedTable.load(model).report().to_dict()["prior"]["rows"]
     assert said == "3,000 public rows of public.parquet"
+    assert "finds them privately" not in capsys.readouterr().err
+    asked = ("--epsilon", 0.5, "--header", *first[:2])
+    assert run("check", tmp_path / "own.csv", *asked) == 0
+    assert run("plan", tmp_path / "own.csv", *asked) == 0
+    out = capsys.readouterr().out
+    assert "one simulated fit" in out
+    assert "of the prior" in out
     second = ("--prior", model, "--model", more)
     assert run("synthesize", tmp_path / "own.csv", *told, *second) == 0
     (said,) = FittedTable.load(more).report().to_dict()["prior"]["rows"]
@@ -156,3 +169,21 @@ def test_a_plan_foretells_what_a_prior_is_worth_and_a_check_says_that_nothing_is
     assert 0 < leant < alone
     assert check(table(100, 0), COLUMNS, **told).to_dict()["lost"] == []
     assert "ward" in check(table(100, 0), COLUMNS, 0.2).to_dict()["lost"]
+
+
+def test_codes_of_a_prior_are_read_as_those_of_the_table():
+    coded = {"A": "A1", "B": "A2", "C": "B1"}
+    own, public = (
+        table(5_000, seed).assign(ward=lambda rows: rows["ward"].map(coded)) for seed in (0, 1)
+    )
+    for rows in (own, public):
+        rows.loc[::4, "age"] = -9
+    columns = {**COLUMNS, "age": Numerical(0, 99, decimal_places=0, missing_codes=[-9])}
+    columns["ward"] = Categorical(prefix=1)
+    fitted = fit_table(own, columns, epsilon=1.0, prior=public)
+    read = fitted.fitted.description.public.frame
+    assert set(read["ward"]) == {"A", "B"}
+    assert read["age"].isna().mean() == 0.25
+    rows = fitted.sample(4_000)
+    assert (rows["ward"] == "A").mean() == pytest.approx(0.8, abs=0.1)
+    assert rows["age"].isna().mean() == pytest.approx(0.25, abs=0.1)

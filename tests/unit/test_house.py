@@ -7,10 +7,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 60_857,
-    "package lines of code": 40_455,
+    "package lines": 60_860,
+    "package lines of code": 40_460,
     "package files": 323,
-    "test lines": 52_544,
+    "test lines": 52_576,
     "constants": 282,
     "floors": 14,
     "circles": 0,
