@@ -32,6 +32,7 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "learning": ([*FEW, "--arms", "target", "Real", "DP-EBM"], 3),
     "minute": (["--rows", "100", "--columns", "2"], 3),
     "people": ([*FEW, "--bounds", "2", "--columns", "2"], 4),
+    "prior": (["--pairs", "women<-men", "--rows", "100", "--epsilons", "9"], 5),
     "projection": (["--rows", "2000", "--columns", "3", "--cells", "16", "--repetitions", "1",
                     "--compared", "1", "--steps", "50", "--epsilon", "1"], 2),
     "regressions": (["--rows", "5000", "--fits", "2", "--epsilons", "5", "--missing", "0.4"], 6),
