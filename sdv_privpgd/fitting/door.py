@@ -49,7 +49,7 @@ from sdv_privpgd.report.warnings import in_one
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class FittedTable(SampledTable):
-    """A differentially private model of a table. All that it shows is public, pickles included.
+    """A differentially private model of a table. All that it shows is public, files included.
 
     Attributes:
         fitted: The model, and what is known of the columns.

@@ -12,7 +12,7 @@ from sdv_privpgd import FittedTable
 @pytest.fixture
 def made(csv, tmp_path, capsys):
     """The rows, the model and the card of a fit."""
-    model = tmp_path / "model.pkl"
+    model = tmp_path / "model.zip"
     assert declared(csv, "--model", model, "--ledger", tmp_path / "l.json", "--quiet") == 0
     capsys.readouterr()
     return tmp_path / "out.csv", model, tmp_path / "out.csv.about.json"
@@ -42,7 +42,7 @@ def test_a_card_says_what_rows_are_and_tells_a_change(made, tmp_path, capsys):
 
 def test_parquet_says_in_its_metadata_what_it_is(made, csv, tmp_path, capsys):
     _, model, card = made
-    more, other = tmp_path / "more.parquet", tmp_path / "other.pkl"
+    more, other = tmp_path / "more.parquet", tmp_path / "other.zip"
     assert run("sample", model, "--rows", 30, "--out", more) == 0
     assert not (tmp_path / "more.parquet.about.json").exists()
     assert declared(csv, "--model", other, "--quiet", out="o.csv") == 0
