@@ -220,6 +220,12 @@ def parser() -> argparse.ArgumentParser:
     describe.add_argument("model", type=Path)
     describe.add_argument("--report", type=Path, help="write the public page, too")
     describe.add_argument(
+        "--officer", type=Path, help="write one page for who decides on the release, too"
+    )
+    describe.add_argument(
+        "--ledger", type=Path, help="of all runs on these people: --officer counts all together"
+    )
+    describe.add_argument(
         "--methods", action="store_true", help="print a text for a methods section, too"
     )
     _force(describe)

@@ -102,3 +102,19 @@ def test_the_entry_counts_in_what_a_ledger_has(made, csv, tmp_path, capsys):
 def test_the_methods_are_printed(made, capsys):
     assert run("describe", made[1], "--methods") == 0
     assert "We used synthetic rows that were generated with" in capsys.readouterr().out
+
+
+def test_a_page_for_the_officer_counts_all_runs(made, csv, tmp_path, capsys):
+    _, model, _ = made
+    ledger, page = tmp_path / "l.json", tmp_path / "officer.json"
+    assert run("describe", model, "--officer", page) == 0
+    assert "--ledger counts it in" in capsys.readouterr().err
+    alone = json.loads(page.read_text())
+    assert alone["epsilon_spent"] == FittedTable.load(model).ledger.spent()
+    assert declared(csv, "--ledger", ledger, "--quiet", out="more.csv") == 0
+    assert run("describe", model, "--officer", page, "--ledger", ledger, "--force") == 0
+    together = json.loads(page.read_text())
+    assert together["epsilon_spent"] > alone["epsilon_spent"]
+    assert together["release"] == alone["release"]
+    assert run("describe", model, "--ledger", ledger) == 1
+    assert "--ledger is for --officer" in capsys.readouterr().err
