@@ -23,7 +23,6 @@ from sdv_privpgd.report.privacy import (
     WIDTH,
     most_caught,
     not_covered,
-    of_several_rows,
     what_counts,
     whose_row,
 )
@@ -44,23 +43,24 @@ def officer_report(
         own: The release's digits, by ``release_id``.
         notes: What is worth a look, a sentence each.
     """
-    gains = attackers_gains(ledger)
+    gains, program = attackers_gains(ledger), f"sdv-privpgd {version('sdv-privpgd')}"
+    made = f"Release {own} (a hash of its noisy answers), by {program} on {about.date}."
     title = f"Synthetic rows of {about.table!r}: what an officer needs to know"
-    lead: list[Part] = [Text(_protected(ledger)), Facts(_at_a_glance(ledger, about, own))]
+    lead: list[Part] = [Text(_protected(ledger)), Facts(_at_a_glance(ledger, about))]
     sections = [
         Section("What an attacker can gain, at most", [_in_odds(ledger), _gained(gains)]),
-        Section("Not covered, and taken to be public", _uncovered(ledger, about)),
-        Section("Spent on these people so far", [Text(_spent(release, ledger))]),
-        Section("Who could see what", [Items(_SEEN)]),
+        Section(
+            "Not covered, spent so far, and seen by whom", [Items(_limits(release, ledger, about))]
+        ),
         Section("For a privacy notice", [Text(privacy_notice(ledger))]),
-        Section("What NIST SP 800-226 asks", [_pyramid(ledger, about, len(notes))]),
+        Section("What NIST SP 800-226 asks", [_pyramid(ledger, about, len(notes)), Text(made)]),
     ]
     facts = {
         "report": "officer",
         "public": True,
         "table": about.table,
         "date": about.date,
-        "program": f"sdv-privpgd {version('sdv-privpgd')}",
+        "program": program,
         "release": own,
         "protected": _protected(ledger),
         "epsilon_spent": ledger.spent(),
@@ -143,23 +143,21 @@ def _odds(ledger: PrivacyLedger) -> float:
     return math.exp(epsilon) if epsilon < 700 else math.inf
 
 
-def _at_a_glance(ledger: PrivacyLedger, about: About, own: str) -> list[tuple[str, str]]:
+def _at_a_glance(ledger: PrivacyLedger, about: About) -> list[tuple[str, str]]:
     return [
         ("epsilon spent", f"{ledger.spent():.4g}"),
         ("delta", f"{ledger.delta:g}"),
         ("odds change at most by", f"{_odds(ledger):.4g} times"),
         ("date of the fit", about.date),
-        ("program", f"sdv-privpgd {version('sdv-privpgd')}"),
-        ("release (a hash of its answers)", own),
     ]
 
 
 def _in_odds(ledger: PrivacyLedger) -> Text:
     return Text(
-        f"Whatever somebody believed about {ledger.unit}, the release changes the odds by a factor "
-        f"of at most {_odds(ledger):.4g} (e to the epsilon), but for an allowance of 1 in "
-        f"{1 / ledger.delta:,.0f} in probability. The attacker below knows all other rows and this "
-        "program, and makes the best possible use of everything that was released."
+        f"The odds of whatever somebody believed about {ledger.unit} change by a factor of at most "
+        f"{_odds(ledger):.4g} (e to the epsilon), but for 1 in {1 / ledger.delta:,.0f} in "
+        "probability. The attacker below knows all other rows and this program, and makes the best "
+        "of everything that was released."
     )
 
 
@@ -172,50 +170,36 @@ def _gained(gains: Sequence[tuple[str, float, float]]) -> Table:
     return Table("The three questions of European data protection", header, rows)
 
 
-def _uncovered(ledger: PrivacyLedger, about: About) -> list[Part]:
-    several = (
-        [] if ledger.says_whose else [f"Of a person with several rows: {of_several_rows(ledger)}."]
-    )
+def _limits(release: Release | None, ledger: PrivacyLedger, about: About) -> list[str]:
+    """What is not covered, what was public, what was spent, and who could see what."""
     counts = [" ".join(said.split())] if (said := what_counts(ledger)) else []
     public = " ".join(assumed_facts(ledger.adjacency, about.prior))
     return [
-        Items(
-            [
-                *several,
-                not_covered(ledger),
-                *counts,
-                f"Taken to be public, and so not protected: {public}",
-            ]
-        )
+        not_covered(ledger),
+        *counts,
+        f"Taken to be public: {public}",
+        _spent(release, ledger),
+        "The confidential table is seen by whoever could read it before, and by the machine of the "
+        "fit. The program codes and counts its cells and keeps no row (of a table on a Spark "
+        "cluster, the workers count). All that it gives (rows, the model's file, ledger, reports, "
+        "answers) follows from noisy counts, and handing it on costs no more. Who has had access "
+        f"to the table, to that machine and to comparisons with the table: {YOURS}.",
     ]
-
-
-_SEEN = (
-    "The confidential table: whoever could read it before, and the machine on which the fit ran. "
-    "The program looks at cells to code and count them, keeps no row, and shows none. Where the "
-    "table lies on a cluster of Spark, its workers count.",
-    "Synthetic rows, the model's file, the ledger, reports and answers: whoever gets them. "
-    "All of these follow from noisy counts; handing on more of them costs no more.",
-    "Who has had access to the table, to that machine and to comparisons with the table "
-    f"(evaluate): {YOURS}.",
-)
 
 
 def _spent(release: Release | None, ledger: PrivacyLedger) -> str:
     own = ledger if release is None else release.ledger
     begun = len(ledger.charges) - len(own.charges)
-    asked = sum(charge.num_queries for charge in ledger.charges)
     earlier = (
-        f" {begun:,} of its entries are of earlier releases; this one alone has epsilon "
-        f"{own.spent():.4g} at delta {own.delta:g}."
+        f"{begun:,} of its {len(ledger.charges):,} entries are of earlier releases; this one alone "
+        f"has epsilon {own.spent():.4g} at delta {own.delta:g}."
         if begun > 0
-        else " All of it was spent on this release."
+        else f"All of its {len(ledger.charges):,} entries are of this release."
     )
     return (
-        f"The ledger has {len(ledger.charges):,} entries for {asked:,} questions: epsilon "
-        f"{ledger.spent():.4g} at delta {ledger.delta:g} in all, of {ledger.epsilon:.4g} that were "
-        f"allowed.{earlier} Releases that stand in no ledger of this program, or in another file, "
-        f"are not counted: whether there are any is {YOURS}."
+        f"Spent on these people so far, by the ledger: epsilon {ledger.spent():.4g} at delta "
+        f"{ledger.delta:g}. {earlier} What stands in no ledger, or in another, is not counted: "
+        f"{YOURS}."
     )
 
 
@@ -234,7 +218,7 @@ def _pyramid(ledger: PrivacyLedger, about: About, noted: int) -> Table:
     ]
     rows = [
         (
-            "Epsilon and the unit of privacy",
+            "Epsilon and unit",
             f"epsilon {ledger.spent():.4g} at delta {ledger.delta:g} for {ledger.unit}, "
             f"{ledger.adjacency.value.replace('_', '-')}. "
             + (f"Hazards: {listed(hazards)}." if hazards else "None of the hazards named for it."),
@@ -247,24 +231,24 @@ def _pyramid(ledger: PrivacyLedger, about: About, noted: int) -> Table:
         ),
         (
             "Utility",
-            f"the report has each column's error and {noted:,} warning{'s' * (noted != 1)}; "
-            f"whether that is good enough for the use: {YOURS}",
+            f"the report has each column's error and {noted:,} warning{'s' * (noted != 1)}. "
+            f"Whether that is good enough for the use: {YOURS}",
         ),
         (
             "Bias",
-            "small groups lose most: the report lists the values that noise hides. Whether people "
-            f"are wronged by that: {YOURS}",
+            "small groups lose most: the report lists what noise hides. Whether that wrongs "
+            f"people: {YOURS}",
         ),
         (
-            "Security and side channels",
-            "not covered: timing, memory, an attacker in the process or on the machine. How these "
+            "Security",
+            "side channels (timing, memory) and attackers on the machine are not covered. How they "
             f"are guarded: {YOURS}",
         ),
         ("Access control", f"who may run fits and see the table: {YOURS}"),
         (
             "Data collection",
-            f"{found:,} of {len(about.columns):,} columns had something found with noise, the rest "
-            f"was declared. How the data were collected, with which consent: {YOURS}",
+            f"columns were declared, and {found:,} of {len(about.columns):,} looked into with "
+            f"noise. Collection and consent: {YOURS}",
         ),
     ]
     return Table("Level by level, from the top of its pyramid", ("level", "answer"), rows, texts=2)
