@@ -55,7 +55,7 @@ ALL = [part for name, word in TOLD.items() for part in ("--dtype", f"{name}={wor
 
 
 def test_what_is_told_beats_what_is_detected_and_comes_back_as_it_was(table, tmp_path):
-    out, model = tmp_path / "out.csv", tmp_path / "model.pkl"
+    out, model = tmp_path / "out.csv", tmp_path / "model.zip"
     assert run("synthesize", table, *QUICK, *ALL, "--out", out, "--model", model) == 0
     real, rows = pd.read_csv(table), pd.read_csv(out)
     assert list(rows) == list(real)
