@@ -134,9 +134,11 @@ class SampledTable(Concluding, SavedModel):
         return facts
 
     def _first_rows(self) -> str:
-        sampler, enough = self.fitted.sampler, 100
-        columns = {} if sampler is None else sampler.first(enough)
-        return pd.DataFrame(dict(columns)).to_csv(index=False)
+        return self._first(100).to_csv(index=False)
+
+    def _first(self, num_rows: int) -> pd.DataFrame:
+        sampler = self.fitted.sampler
+        return pd.DataFrame({} if sampler is None else sampler.first(num_rows))
 
     @abstractmethod
     def _promise(self) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """The kinds of answers, which ``__init__`` reads."""
 
+from .acceptance import Acceptance as Acceptance
+from .acceptance import Criterion as Criterion
 from .answers import Answer as Answer
 from .answers import TableAnswer as TableAnswer
 from .imputation import Rubin as Rubin
