@@ -116,7 +116,8 @@ class Verdict:
         verdict: ``"met"``, ``"not met"`` or ``"cannot be told"``.
         rows: The value of the rows.
         table: The interval of the table's value; infinite where nothing is known of it.
-        why: Why it cannot be told, if the interval does not say so.
+        notes: Why it cannot be told, if the interval does not say so, and what the interval takes
+            for granted, a sentence each.
     """
 
     question: str
@@ -124,14 +125,13 @@ class Verdict:
     verdict: str
     rows: float
     table: Interval
-    why: str = ""
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         low, high = self.table
-        told = f" {self.why}" if self.why else ""
         return (
             f"{self.verdict.upper()}: {self.question}, {self.bound}: rows {self.rows:.4g}, table "
-            f"{low:.4g} to {high:.4g}.{told}"
+            f"{low:.4g} to {high:.4g}.{''.join(f' {each}' for each in self.notes)}"
         )
 
 
@@ -187,7 +187,7 @@ def accepted(
     found = []
     for each in criteria:
         ask = _coefficient if each.what == "coefficient" else _answer
-        question, value, table, why = ask(questions, columns, rows, each, level)
+        question, value, table, notes = ask(questions, columns, rows, each, level)
         found.append(
             Verdict(
                 question=question,
@@ -195,7 +195,7 @@ def accepted(
                 verdict=_verdict(value, each.allowed(value), table),
                 rows=value,
                 table=table,
-                why=why,
+                notes=tuple(notes),
             )
         )
     return Acceptance(tuple(found), level)
@@ -213,8 +213,8 @@ def _verdict(value: float, allowed: Interval | None, table: Interval) -> str:
 
 _NOTHING = Interval(-math.inf, math.inf)
 
-_Found = tuple[str, float, Interval, str]
-"""The question, the value of the rows, the table's interval, and why that is not known."""
+_Found = tuple[str, float, Interval, Sequence[str]]
+"""The question, the value of the rows, the table's interval, and what is to be said of that."""
 
 
 def _answer(
@@ -234,12 +234,12 @@ def _answer(
     value = values[0] - values[1] if len(values) > 1 else values[0]
     question = " minus ".join(each.question for each in answers)
     if any(each.statistic is None for each in answers):
-        return question, value, _NOTHING, "The measured tables do not determine the table's value."
+        return question, value, _NOTHING, ["The tables do not determine the table's value."]
     try:
         answer = answers[0] - answers[1] if len(answers) > 1 else answers[0]
     except ValueError as error:
-        return question, value, _NOTHING, str(error)
-    return question, value, answer.interval("table", level), ""
+        return question, value, _NOTHING, [str(error)]
+    return question, value, answer.interval("table", level), answer.notes
 
 
 def _of_rows(
@@ -295,6 +295,6 @@ def _coefficient(
         middle, variance = of_table.coefficients[term], of_table.noise.loc[term, term]
     except (ValueError, KeyError) as error:
         why = str(error) if isinstance(error, ValueError) else "Noise hides its rows."
-        return question, math.nan, _NOTHING, why
+        return question, math.nan, _NOTHING, [why]
     half = deviations("table", level) * math.sqrt(variance)
-    return question, float(of_rows[term]), Interval(middle - half, middle + half), ""
+    return question, float(of_rows[term]), Interval(middle - half, middle + half), of_table.notes

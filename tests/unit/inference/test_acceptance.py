@@ -90,7 +90,7 @@ def test_a_coefficient_of_rows_is_that_of_those_that_have_all_values(fitted, kin
     how = SLOPE if kind == "linear" else {**SLOPE, "of": "ill", "on": ["ward"], "kind": kind}
     (verdict,) = fitted.accept([Criterion(**how, relative=0.5)], rows).verdicts
     assert verdict.rows == pytest.approx(coefficient(rows, kind), rel=1e-6)
-    assert (verdict.verdict, verdict.why) == (MET, "")
+    assert verdict.verdict == MET
     assert verdict.table.low < coefficient(TABLE, kind) < verdict.table.high
 
 
@@ -125,7 +125,7 @@ def test_what_no_table_knows_cannot_be_told(fitted):
     three = {"ward": "B", "age": Between(33, 47), "note": "x"}
     (verdict,) = fitted.accept([Criterion(what="share", where=three, within=0.5)]).verdicts
     assert verdict.verdict == UNTOLD
-    assert verdict.why == "The measured tables do not determine the table's value."
+    assert verdict.notes == ("The tables do not determine the table's value.",)
 
 
 def test_nothing_is_moved_on_and_nothing_is_spent(fitted):
