@@ -23,7 +23,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import version as version_of
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -311,13 +311,13 @@ class _Reader:
         return self._members.array(name, 2**33)
 
     def _of_class(self, name: str, told: Any) -> Any:
-        kind = _class_of(name)
+        kind: Any = _class_of(name)
         if name == "Adjacency":
             return kind(told)
         state = {attribute: self.value(each) for attribute, each in told.items()}
         if is_dataclass(kind) and {each.name for each in fields(kind)} - state.keys():
             raise ValueError(f"its {name} lacks attributes: another version may have written it.")
-        made = object.__new__(kind)
+        made = object.__new__(cast(type, kind))
         vars(made).update(state)
         return made
 

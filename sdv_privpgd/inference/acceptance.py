@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.inference.conditions import codes_of, column_named, meeting, numbers_in
+from sdv_privpgd.inference.conditions import cells_of, codes_of, column_named, meeting, numbers_in
 from sdv_privpgd.inference.design import design_of
 from sdv_privpgd.inference.intervals import Interval, deviations
 from sdv_privpgd.inference.questions import Questions
@@ -225,7 +225,7 @@ def _answer(
     level: float,
 ) -> _Found:
     """Of a share or a mean, or of a difference of two."""
-    groups = [{"where": asked.where, "among": asked.among}]
+    groups: list[dict[str, Any]] = [{"where": asked.where, "among": asked.among}]
     if asked.minus is not None:
         other = "among" if asked.what == "share" else "where"
         groups.append({**groups[0], other: asked.minus})
@@ -253,7 +253,7 @@ def _of_rows(
     if asked.what == "share":
         base = _met(columns, rows, among)
         return float((met & base).sum() / base.sum()) if base.any() else math.nan
-    numbers = numbers_in(column_named(columns, asked.of), rows[str(asked.of)])
+    numbers = numbers_in(column_named(columns, asked.of), cells_of(rows, str(asked.of)))
     kept = numbers[met & ~np.isnan(numbers)]
     return float(kept.mean()) if len(kept) else math.nan
 
@@ -263,7 +263,7 @@ def _met(
 ) -> np.ndarray:
     found = np.ones(len(rows), dtype=bool)
     for name, wish in (conditions or {}).items():
-        found &= meeting(column_named(columns, name), rows[str(name)], wish)
+        found &= meeting(column_named(columns, name), cells_of(rows, str(name)), wish)
     return found
 
 

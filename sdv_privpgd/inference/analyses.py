@@ -166,7 +166,8 @@ class Concluding(ABC):
         """
         questions = self._asked()
         if rows is None:
-            rows = self._first(max(round(questions.answer("count").estimate), 1))
+            count = questions.linear.answers([{}]).values[0]
+            rows = self._first(max(round(float(count)), 1))
         return accepted(questions, rows, criteria, level)
 
     def noisy_tables(self, path: str | Path | None = None) -> pd.DataFrame:

@@ -127,8 +127,15 @@ def codes_of(domain: Domain, columns: Mapping[str, Column], rows: pd.DataFrame) 
     """The codes of synthetic rows, shape (row, attribute); 0 for all but some columns."""
     found = np.zeros((len(rows), len(domain)), dtype=np.int64)
     for name, column in columns.items():
-        found[:, domain.axes((name,))[0]], _ = encoder_for(column).encode(rows[name])
+        found[:, domain.axes((name,))[0]], _ = encoder_for(column).encode(cells_of(rows, name))
     return found
+
+
+def cells_of(rows: pd.DataFrame, name: str) -> pd.Series:
+    """A column of synthetic rows. Raises ``ValueError`` where they have none of that name."""
+    if name not in rows:
+        raise ValueError(f"The rows have no column {name!r}: they have {list(rows)!r}.")
+    return pd.Series(rows[name])
 
 
 def not_missing(column: Column) -> np.ndarray:

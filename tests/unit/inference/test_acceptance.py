@@ -176,3 +176,5 @@ def test_a_list_of_criteria_is_asked_for(fitted):
         fitted.accept(Criterion(**SHARE, within=0.1))
     with pytest.raises(ValueError, match="a list of Criterion"):
         fitted.accept(["share"])
+    with pytest.raises(ValueError, match="rows have no column 'ill'"):
+        fitted.accept([Criterion(**SHARE, within=0.1)], fitted.sample(9)[["ward"]])
