@@ -570,10 +570,10 @@ def _table(command: argparse.ArgumentParser, *, is_kept: bool = False) -> None:
         default=[],
         type=_typed,
         metavar="COLUMN=TYPE",
-        help="what a column is, before what is detected: category, id, date:%%d.%%m.%%Y, time, "
-        "percent (or percent:12 %%, as a number is written), bool:J/N, number or number:1.234,5 "
-        "(written as 1234.5 is); or pandas' type of its cells, such as str, Int64, float, boolean "
-        "or datetime64[ns] (dates in text: ISO 8601); may be repeated",
+        help="what a column is, before what is detected: category, id, date:%%d.%%m.%%Y, "
+        "time:%%H:%%M, percent (or percent:12 %%, as a number is written), bool:J/N, number or "
+        "number:1.234,5 (written as 1234.5 is); or pandas' type of its cells, such as str, Int64, "
+        "float, boolean or datetime64[ns] (dates in text: ISO 8601); may be repeated",
     )
 
 
