@@ -142,6 +142,12 @@ class Acceptance:
     Attributes:
         verdicts: In the order of the criteria.
         level: Each is right with this confidence. All at once they are not.
+
+    >>> one = Verdict(question="Share where ill is True", bound="both above 0.2", verdict="met",
+    ...               rows=0.31, table=Interval(0.28, 0.33))
+    >>> print(Acceptance((one,), 0.95))
+    1 of 1 criteria are met, each told at 95 % from noisy answers alone.
+    MET: Share where ill is True, both above 0.2: rows 0.31, table 0.28 to 0.33.
     """
 
     verdicts: tuple[Verdict, ...]

@@ -32,6 +32,12 @@ class Crowded:
         changed: The rows that have another combination than before.
         moved: For each of the columns, and each pair with one of them, the share of the rows that
             is in another cell: how much larger errors of its table may be than before. A frame.
+
+    >>> moved = pd.DataFrame({"column": ["age"], "with": [""], "share": [0.25]})
+    >>> rows = pd.DataFrame({"age": [30, 30, 50, 50]})
+    >>> Crowded(rows=rows, on=("age",), min_rows_like=2, changed=1, moved=moved)
+    At least 2 rows have each combination of age. 1 of 4 rows have another one than before. In
+    tables of columns and pairs 25 % of the rows have moved on average, and 25 % at most (age).
     """
 
     rows: pd.DataFrame
