@@ -198,7 +198,7 @@ class _Writer:
         for name, (of, write, _) in _TEXTS.items():
             if kind is of:
                 return {name: write(own)}
-        if isinstance(own, type) and _TYPES.get(own.__name__) is own:
+        if kind is type and _TYPES.get(own.__name__) is own:
             return {"type": own.__name__}
         if kind is np.ndarray and own.dtype != object:
             return {"array": self._array(own)}
