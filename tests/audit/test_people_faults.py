@@ -158,6 +158,7 @@ def test_a_release_that_says_how_many_rows_there_are(plant):
     assert measured(**PEOPLE) == {"file"}
 
 
+@pytest.mark.slow
 def test_nothing_is_found_in_rows_in_order(plant):
     assert failed(IN_ORDER, **ORDER) == set()
 

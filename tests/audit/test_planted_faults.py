@@ -72,46 +72,41 @@ def plant(monkeypatch):
     return monkeypatch.setattr
 
 
+RIGHT = {
+    "independent": (
+        COLUMNS,
+        {
+            "method": "independent",
+            "adjacency": "add_remove",
+            "delta": 1e-5,
+            "people": People(max_rows=2),
+        },
+    ),
+    "mst": (UNDECLARED, {"method": MST(engine="particles"), "people": People(max_rows=2)}),
+    "aim": (COLUMNS, {"method": AIM(rounds_per_attribute=1, engine="particles")}),
+    "mwem": (
+        UNDECLARED,
+        {"method": MWEM(rounds=2, engine="particles"), "adjacency": "add_remove", "delta": 1e-5},
+    ),
+    "privsyn": (COLUMNS, {"method": "privsyn"}),
+    "privmrf": (
+        COLUMNS, {"method": "privmrf+particles", "adjacency": "add_remove", "delta": 1e-5}
+    ),
+    "all pairs": (COLUMNS, {"method": PrivPGD(), "epsilon": 0.2}),
+    "coarse pairs": (
+        COLUMNS, {"method": PrivPGD(most_pairs=1, engine=SMALL), "people": People(max_rows=2)}
+    ),
+    "one column": ({"ill": Boolean()}, {"method": "privpgd"}),
+    "undeclared": ({"town": Categorical(), "weight": Numerical()}, {"method": "privpgd"}),
+}  # fmt: skip
+QUICK = {"independent", "mst", "one column"}
+
+
 @pytest.mark.parametrize(
     ("columns", "settings"),
     [
-        (
-            COLUMNS,
-            {
-                "method": "independent",
-                "adjacency": "add_remove",
-                "delta": 1e-5,
-                "people": People(max_rows=2),
-            },
-        ),
-        (UNDECLARED, {"method": MST(engine="particles"), "people": People(max_rows=2)}),
-        (COLUMNS, {"method": AIM(rounds_per_attribute=1, engine="particles")}),
-        (
-            UNDECLARED,
-            {
-                "method": MWEM(rounds=2, engine="particles"),
-                "adjacency": "add_remove",
-                "delta": 1e-5,
-            },
-        ),
-        (COLUMNS, {"method": "privsyn"}),
-        (COLUMNS, {"method": "privmrf+particles", "adjacency": "add_remove", "delta": 1e-5}),
-        (COLUMNS, {"method": PrivPGD(), "epsilon": 0.2}),
-        (COLUMNS, {"method": PrivPGD(most_pairs=1, engine=SMALL), "people": People(max_rows=2)}),
-        ({"ill": Boolean()}, {"method": "privpgd"}),
-        ({"town": Categorical(), "weight": Numerical()}, {"method": "privpgd"}),
-    ],
-    ids=[
-        "independent",
-        "mst",
-        "aim",
-        "mwem",
-        "privsyn",
-        "privmrf",
-        "all pairs",
-        "coarse pairs",
-        "one column",
-        "undeclared",
+        pytest.param(*own, id=name, marks=[] if name in QUICK else pytest.mark.slow)
+        for name, own in RIGHT.items()
     ],
 )
 def test_nothing_is_found_where_all_is_right(columns, settings, plant):
@@ -123,11 +118,14 @@ def scaled(factor):
 
 
 class TestNoise:
-    @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+    @pytest.mark.parametrize(
+        "adjacency", ["replace_one", pytest.param("add_remove", marks=pytest.mark.slow)]
+    )
     def test_half_the_noise(self, adjacency, plant):
         plant(curating, "rounded_gaussian", scaled(0.5))
         assert {"noise sd"} | ATTACK <= failed(adjacency=adjacency, delta=1e-5) <= LAW | ATTACK
 
+    @pytest.mark.slow
     def test_half_the_noise_of_values_that_are_found(self, plant):
         plant(curating, "rounded_gaussian", scaled(0.5))
         found = failed(UNDECLARED)
@@ -135,6 +133,7 @@ class TestNoise:
             {"noise sd"} | ATTACK <= found <= LAW | ATTACK | {"values released", "counts released"}
         )
 
+    @pytest.mark.slow
     def test_noise_too_small_by_a_tenth(self, plant):
         plant(curating, "rounded_gaussian", scaled(0.9))
         assert {"noise sd"} <= failed() <= LAW | ATTACK
@@ -146,6 +145,7 @@ class TestNoise:
         plant(curating, "rounded_gaussian", real)
         assert "noise lattice" in failed()
 
+    @pytest.mark.slow
     def test_noise_on_every_other_number(self, plant):
         plant(
             curating,
@@ -192,6 +192,7 @@ class TestNoise:
         )
         assert failed() == {"noise fresh"}
 
+    @pytest.mark.slow
     def test_the_generator_that_users_seed(self, plant):
         plant(
             curating,
@@ -200,6 +201,7 @@ class TestNoise:
         )
         assert failed() == {"noise fresh"}
 
+    @pytest.mark.slow
     def test_the_same_noise_in_each_release(self, plant):
         """As from a seed: with known noise the worlds differ without any overlap."""
         plant(
@@ -234,14 +236,17 @@ class TestBooks:
         plant(MarginalQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
         assert {"changes", "attack"} <= failed() <= {"changes"} | ATTACK
 
+    @pytest.mark.slow
     def test_a_query_of_ones_own_that_says_too_little(self, plant):
         found = failed(method=Tripled(engine="particles"))
         assert {"changes", "attack"} <= found <= {"changes"} | ATTACK
 
+    @pytest.mark.slow
     def test_noise_for_one_table_where_several_are_released(self, plant):
         plant(curating, "stddev_for", lambda squared, mu_squared: stddev_for(2, mu_squared))
         assert {"books", "attack", "epsilon"} <= failed() <= {"books", "epsilon"} | ATTACK
 
+    @pytest.mark.slow
     def test_a_persons_rows_counted_as_one(self, plant):
         plant(
             curating, "stddev_for", lambda squared, mu_squared: stddev_for(squared // 4, mu_squared)
@@ -279,6 +284,7 @@ class TestBooks:
         )
         assert failed(method=MST(engine="particles")) == {"choices"}
 
+    @pytest.mark.slow
     def test_a_choice_that_is_charged_too_little(self, plant):
         plant(curating, "range_epsilon_of", lambda mu_squared: 2 * range_epsilon_of(mu_squared))
         assert (
@@ -289,6 +295,7 @@ class TestBooks:
         plant(ModelErrorQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
         assert {"changes"} <= failed(method=MST(engine="particles")) <= {"changes", "choices"}
 
+    @pytest.mark.slow
     def test_a_dependence_that_says_too_little(self, plant):
         plant(DependenceQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
         assert {"changes"} <= failed(method="privsyn+particles") <= {"changes"} | LAW | ATTACK
@@ -310,6 +317,7 @@ class TestLeaks:
         plant(boundary, "encode_table", encoded)
         assert failed() == {"messages", "cells"}
 
+    @pytest.mark.slow
     def test_a_log_that_depends_on_the_table(self, plant, caplog):
         import logging
 
@@ -355,6 +363,7 @@ class TestLeaks:
             {"progress"} <= failed(adjacency="add_remove", delta=1e-5) <= {"messages", "progress"}
         )
 
+    @pytest.mark.slow
     def test_a_step_for_each_row(self, plant):
         assert failed(method=StepForEachRow(engine="particles")) == {"progress"}
 
@@ -388,6 +397,7 @@ class TestLeaks:
         assert {"thresholds"} <= found
         assert found <= {"thresholds", "rare values", "values released", "epsilon"}
 
+    @pytest.mark.slow
     def test_a_range_that_was_clipped_to_the_data(self, plant):
         ask = Fit.ask
 
@@ -414,6 +424,7 @@ class TestLeaks:
         plant(Fit, "ask", asked)
         assert {"file"} <= failed() <= MADE
 
+    @pytest.mark.slow
     def test_a_seed_from_the_table(self, plant):
         ask = Fit.ask
 

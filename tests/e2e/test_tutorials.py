@@ -38,7 +38,10 @@ def test_every_tutorial_is_tested():
     assert {path.stem for path in FOLDER.glob("[0-9]*.py")} == LEFT.keys()
 
 
-@pytest.mark.parametrize("name", LEFT)
+FIRST, *OTHERS = LEFT
+
+
+@pytest.mark.parametrize("name", [FIRST, *(pytest.param(n, marks=pytest.mark.slow) for n in OTHERS)])
 def test_a_tutorial_runs_as_a_newcomer_runs_it(name, tmp_path):
     script = FOLDER / f"{name}.py"
     done = python(str(script), "--num-particles", "500", "--folder", str(tmp_path))
