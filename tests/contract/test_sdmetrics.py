@@ -153,7 +153,7 @@ ALL = {name: (CELLS | options, value) for name, (options, value) in ON_CELLS.ite
 }
 
 
-QUICK = "sdmetrics alone", "ours first", "sdv first"
+QUICK = "sdmetrics alone", "ours first"
 
 
 @pytest.mark.parametrize(

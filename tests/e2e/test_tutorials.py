@@ -39,9 +39,10 @@ def test_every_tutorial_is_tested():
 
 
 FIRST, *OTHERS = LEFT
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in OTHERS]
 
 
-@pytest.mark.parametrize("name", [FIRST, *(pytest.param(n, marks=pytest.mark.slow) for n in OTHERS)])
+@pytest.mark.parametrize("name", [FIRST, *SLOW])
 def test_a_tutorial_runs_as_a_newcomer_runs_it(name, tmp_path):
     script = FOLDER / f"{name}.py"
     done = python(str(script), "--num-particles", "500", "--folder", str(tmp_path))

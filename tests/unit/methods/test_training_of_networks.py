@@ -89,7 +89,9 @@ def test_the_other_order_s_losses_are_those_that_are_drawn(rate, noise):
 
 
 @pytest.mark.filterwarnings("ignore")  # opacus' own search
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
+@pytest.mark.parametrize(
+    "epsilon", [1.0, *(pytest.param(each, marks=pytest.mark.slow) for each in (0.2, 5.0))]
+)
 def test_what_composes_costs_hardly_more_than_what_does_not(epsilon):
     """A tenth of delta is set apart; the noise is nearly what opacus asks for by itself."""
     from opacus.accountants.utils import get_noise_multiplier
