@@ -266,23 +266,6 @@ def test_what_rows_are_about_comes_out_where_noise_is_small():
     assert np.corrcoef(rows["age"], rows["pay"])[0, 1] > 0.9
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"rounds": 0}, {"num_bins": 1}, {"directions": -1}, {"seed": 0.5}]
-)
-def test_settings_that_mean_nothing_are_refused(wrong):
-    with pytest.raises(ValueError, match="must be an integer of at least"):
-        RAPPlusPlus(**wrong)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"num_components": 0}, {"learning_rate": 0.0}, {"first_slope": -1.0}, {"tolerance": 1.0}],
-)
-def test_settings_of_the_engine_that_mean_nothing_are_refused(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        AnnealedProjection(**wrong)
-
-
 @pytest.mark.parametrize("delta", [1e-9, 1e-7])
 def test_a_delta_that_is_too_small_is_refused_before_anything_is_spent(delta):
     kept = Fraction(delta) * DPDiffusion.own_delta
