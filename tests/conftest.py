@@ -19,7 +19,7 @@ if find_spec("hypothesis"):  # a machine with a GPU may have torch and triton al
 
     # First calls compile checkers, and a busy machine is slow.
     patient = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-    settings.register_profile("dev", max_examples=20, **patient)
+    settings.register_profile("dev", max_examples=50, **patient)
     settings.register_profile("few", max_examples=10, **patient)
     settings.register_profile("ci", max_examples=500, print_blob=True, **patient)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))

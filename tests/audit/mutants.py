@@ -428,7 +428,7 @@ def main(module: str) -> int:
     """Plants all faults of a module, and compares what is left with the rows."""
     settings.register_profile(
         "mutants",
-        max_examples=10,  # half of the default run's: what few notice, many do
+        max_examples=10,  # a fifth of the default run's: what few notice, many do
         deadline=None,
         derandomize=True,
         database=None,

@@ -118,7 +118,11 @@ class Casts(MSTSynthesizer):
 
 @pytest.mark.parametrize(
     ("kind", "found"),
-    [(Told, {"file", "messages"}), (Warns, {"messages"}), (Casts, {"dtypes", "file"})],
+    [
+        (Told, {"file", "messages"}),
+        pytest.param(Warns, {"messages"}, marks=pytest.mark.slow),
+        pytest.param(Casts, {"dtypes", "file"}, marks=pytest.mark.slow),
+    ],
 )
 def test_a_subclass_that_leaks_is_found(kind, found):
     caught = failed(small(kind))
