@@ -10,10 +10,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from no_processes import NoProcesses
 
 from sdv_privpgd import Boolean, Categorical, Numerical, People
-from sdv_privpgd.audit import audit_fit, door
+from sdv_privpgd.audit import audit_fit
 from sdv_privpgd.base.domain import Grouping
 from sdv_privpgd.fitting import door as fitting_door
 from sdv_privpgd.fitting.fit import Fit
@@ -64,12 +63,6 @@ def failed(columns=COLUMNS, *, runs=400, **settings):
         asked = {"discovery_share": 0, **asked}  # quicker
     report = audit_fit(columns, runs=runs, false_alarms=1e-7, **asked)
     return set(report.to_dict()["failed"])
-
-
-@pytest.fixture
-def plant(monkeypatch):
-    monkeypatch.setattr(door, "FreshProcesses", NoProcesses)
-    return monkeypatch.setattr
 
 
 ADDED = {"adjacency": "add_remove", "delta": 1e-5}

@@ -22,7 +22,7 @@ ALL = tuple(kind for kind in CONSTRAINTS if not kind.startswith("strict"))
 def test_no_row_breaks_a_constraint(kind):
     synthesizer = new([kind], MSTSynthesizer)
     synthesizer.fit(table())
-    rows = synthesizer.sample(5_000)
+    rows = synthesizer.sample(2_000)
     assert broken(kind, rows) == 0
     synthesizer.validate_constraints(rows)
 
