@@ -119,7 +119,7 @@ def test_a_file_holds_the_model_and_its_books(each, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("method", "adjacency"), zip(NETWORKS, ["replace_one", "add_remove"], strict=True)
+    ("method", "adjacency"), [*zip(NETWORKS, ["replace_one", "add_remove"], strict=True)]
 )
 def test_a_file_and_a_page_hold_a_training(method, adjacency, tmp_path):
     fitted = trained(method=method, adjacency=adjacency)

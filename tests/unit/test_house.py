@@ -10,7 +10,7 @@ MOST = {
     "package lines": 61_730,
     "package lines of code": 41_104,
     "package files": 327,
-    "test lines": 53_004,
+    "test lines": 52_802,
     "constants": 283,
     "floors": 14,
     "circles": 0,
