@@ -170,7 +170,7 @@ def test_many_fits_give_away_no_more(make, adjacency):
     assert found.counted_bound(LEVEL) <= found.claim
 
 
-def is_caught(make=Worst, runs=100, **samples):
+def is_caught(make=Worst, runs=150, **samples):
     found = attack(make, ADD, runs=runs, **samples)
     return found.counted_bound(LEVEL) > found.claim
 
