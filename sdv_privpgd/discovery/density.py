@@ -30,6 +30,13 @@ HINT = 2.0
 CLEAR = 2 * HINT
 """Those of one count that is no noise."""
 
+_NEAR = 2.0
+"""A hint is believed up to so many times the width of the clear runs; what lies farther away must
+be as clear as one count. Of 120 fits of undeclared amounts at epsilon 1 (lognormal with sigma 1.5,
+Pareto with exponent 1.8, 4,000 rows) the mean was more than 1.6 times too large in 1 and 8, at most
+11 and 14 times, where all hints were believed. It was in 0 and 6, at most 3.4 times, with 2, and in
+between with 4 and 8; the distances of distribution functions were the same."""
+
 _HIDDEN = 0.01
 """A range goes on where noise may hide this part of all rows."""
 
@@ -150,18 +157,24 @@ class Density:
         """The number of cells up to the last one that seems to hold rows: all, if none clearly do.
 
         A tail continues where rows are: from the last clear run on runs are added that are likely
-        no noise, or all the rest, if it is. That ends where its sum is largest.
+        no noise, or all the rest, if it is. That ends where its sum is largest. Far away more is
+        asked of a run: a few rows of noise there would move the mean.
         """
         reach, blocks = last_clear(self.counts, self.variances)[1], self._last_block
         if blocks and (not reach or self.of_cell[reach - 1] < blocks - 1):
             reach = self._block_end(blocks)
         if not reach:
             return self.counts.size
-        sums = self._block_sums
+        sums, size = self._block_sums, self.counts.size
+        begin = size - (last_clear(self.counts[::-1], self.variances[::-1])[1] or size)
+        near = self.edges[begin] + _NEAR * (self.edges[reach] - self.edges[begin])
+        near = near if reach - begin >= MANY else math.inf  # one value says nothing of distances
         first = int(self.of_cell[reach - 1]) + 1
         while first < sums.size:
-            scores = self._scores_from(first)
-            hinted = np.flatnonzero(scores > -ndtri(ndtr(-HINT) / scores.size))
+            scores, runs = self._scores_from(first)
+            ends = self.edges[[self._block_end(first + each) for each in runs]]
+            least = np.where(ends > near, CLEAR, HINT)
+            hinted = np.flatnonzero(scores > -ndtri(ndtr(-least) / scores.size))
             if not hinted.size:
                 break
             if hinted[0] == scores.size - 1:
@@ -275,11 +288,11 @@ class Density:
         """The number of blocks up to the end of the last clear run of them."""
         return last_clear(self._block_sums, self.sums, self.whole)[1]
 
-    def _scores_from(self, first: int) -> np.ndarray:
-        """The standard deviations of the next one, two, four, ... blocks, and of all the rest."""
+    def _scores_from(self, first: int) -> tuple[np.ndarray, np.ndarray]:
+        """The standard deviations of the next 1, 2, 4, ... and all blocks, and these numbers."""
         sums, variances = (np.cumsum(each[first:]) for each in (self._block_sums, self.sums))
-        runs = np.append(_lengths(sums.size), sums.size) - 1
-        return sums[runs] / np.sqrt(self._variance(variances[runs]))
+        runs = np.append(_lengths(sums.size), sums.size)
+        return sums[runs - 1] / np.sqrt(self._variance(variances[runs - 1])), runs
 
     def _held(self, inside: slice) -> np.ndarray:
         """The rows of cells: of those that stand out as counted, and others share their block's.

@@ -1,11 +1,11 @@
 """``sdv-privpgd audit``: settings and a kept synthesizer, audited at the command line."""
 
 import json
-import pickle
 
 import pytest
 from commands import SECRET, declared, run
 
+from sdv_privpgd import FittedTable
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.privacy.noise import rounded_gaussian
 
@@ -63,9 +63,9 @@ class TestModel:
         assert "passed: kept contents" in capsys.readouterr().out
 
     def test_a_true_value_in_the_file_is_found(self, model, plant, capsys):
-        fitted = pickle.loads(model.read_bytes())
+        fitted = FittedTable.load(model)
         vars(fitted)["note"] = SECRET
-        model.write_bytes(pickle.dumps(fitted))
+        fitted.save(model)
         assert run("audit", "--model", model, "--runs", 50) == 1
         told = capsys.readouterr()
         assert "kept contents" in told.err

@@ -9,7 +9,7 @@ MOST = {
     "package lines": 61_730,
     "package lines of code": 41_104,
     "package files": 327,
-    "test lines": 52_802,
+    "test lines": 53_527,
     "constants": 283,
     "floors": 14,
     "circles": 0,
