@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 61_730,
-    "package lines of code": 41_104,
-    "package files": 327,
-    "test lines": 53_527,
+    "package lines": 62_452,
+    "package lines of code": 41_578,
+    "package files": 329,
+    "test lines": 53_528,
     "constants": 283,
     "floors": 14,
     "circles": 0,
