@@ -6,11 +6,11 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 62_452,
-    "package lines of code": 41_578,
-    "package files": 329,
-    "test lines": 53_528,
-    "constants": 283,
+    "package lines": 65_181,
+    "package lines of code": 43_541,
+    "package files": 337,
+    "test lines": 54_964,
+    "constants": 292,
     "floors": 14,
     "circles": 0,
     "arrows": 108,
