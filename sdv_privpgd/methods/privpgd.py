@@ -68,8 +68,8 @@ class PrivPGD(EngineMethod):
     attributes and pairs is least. It is computed from public facts: the domain, the budget and the
     (public or noisy) number of records.
 
-    Where the cells of a pair would have more noise than rows, the pair is also measured over four
-    groups of each attribute, for a part of its share (``coarse_pairs``): what is large is seen
+    Where the cells of a pair would have far more noise than rows, the pair is also measured over
+    four groups of each attribute, for a part of its share (``coarse_pairs``): what is large is seen
     there, and the table over codes adds the detail. The estimates join both.
 
     Pairs are measured in two rounds: first all of them with equal budgets, then those again for
