@@ -11,9 +11,9 @@ The same from the shell, without the order of dates, which --constraints would t
         --rows-per-person 2 --rows 28000
     sdv-privpgd synthesize 05_kept.csv --metadata 05_metadata.json --domain 05_domain.json \\
         --epsilon 1 --delta 1e-6 --rows-per-person 2 --max-epsilon 1 --ledger ledger.json \\
-        --out synthetic.csv --report report.html --model model.pkl
-    sdv-privpgd sample model.pkl --rows 100 --condition ward=surgery --out more.csv
-    sdv-privpgd evaluate model.pkl 05_kept.csv --out report_not_private.html
+        --out synthetic.csv --report report.html --model model.zip
+    sdv-privpgd sample model.zip --rows 100 --condition ward=surgery --out more.csv
+    sdv-privpgd evaluate model.zip 05_kept.csv --out report_not_private.html
 
 Run it:  pip install -e '.[tutorials]'  and  python tutorials/05_hospital.py
 """
@@ -121,13 +121,13 @@ def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFram
     print(rows.head().to_string(index=False))
     rows.to_csv(folder / "05_synthetic.csv", index=False)
     synthesizer.report(folder / "05_report.html")
-    synthesizer.fitted_table.save(folder / "05_model.pkl")  # which the shell reads
+    synthesizer.fitted_table.save(folder / "05_model.zip")  # which the shell reads
     spent = synthesizer.ledger.spent(DELTA)
     print(f"\nSpent: epsilon {spent:.4g} of differential privacy at delta {DELTA:g}")
 
     heading("6. More rows from the shell, for nothing")
     command_line(
-        ["sample", str(folder / "05_model.pkl"), "--rows", "100", "--condition", "ward=surgery"]
+        ["sample", str(folder / "05_model.zip"), "--rows", "100", "--condition", "ward=surgery"]
         + ["--out", str(folder / "05_surgery.csv"), "--force"]
     )
     print("100 rows of surgery are in 05_surgery.csv")

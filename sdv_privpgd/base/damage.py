@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-_SEAL = b"sdv-privpgd sha256 "
-
 
 class DamagedFileError(ValueError):
     """A file cannot be read as what it should be."""
@@ -37,22 +35,6 @@ def undamaged(path: Path, kind: str, *passed: type[Exception]) -> Iterator[None]
         text = " ".join(str(error).split())
         said = text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"
         raise DamagedFileError(f"{path} is no {kind} that can be read: {said}") from None
-
-
-def seal(path: Path) -> None:
-    """Ends a file with the digest of what it holds. Who reads a pickle never comes so far."""
-    digest = hashlib.sha256(path.read_bytes()).digest()
-    with path.open("ab") as file:
-        file.write(_SEAL + digest)
-
-
-def require_sealed(path: Path) -> None:
-    """Raises ``ValueError`` for a file that is not what its seal says. One without is believed."""
-    content = path.read_bytes()
-    end = len(content) - len(_SEAL) - hashlib.sha256().digest_size
-    seal, told = content[max(end, 0) :].startswith(_SEAL), content[end + len(_SEAL) :]
-    if seal and hashlib.sha256(content[:end]).digest() != told:
-        raise ValueError("its digest is another, so that some of it has changed.")
 
 
 def digest_of(facts: Mapping[str, Any]) -> str:

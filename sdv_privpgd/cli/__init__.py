@@ -1,8 +1,8 @@
 """The command line: a file of rows in, a file of synthetic rows out.
 
     sdv-privpgd synthesize table.csv --header --epsilon 1 --out synthetic.csv --report report.html
-    sdv-privpgd sample model.pkl --rows 500 --out more.csv
-    sdv-privpgd describe model.pkl
+    sdv-privpgd sample model.zip --rows 500 --out more.csv
+    sdv-privpgd describe model.zip
 
 What was paid for is kept: a file that cannot be written takes no other with it, and a fit that was
 interrupted is finished by ``sdv-privpgd finish``, for nothing.

@@ -77,7 +77,7 @@ def parser() -> argparse.ArgumentParser:
         each,
         finishing.finish,
         "make rows of what an interrupted fit had paid for, for nothing",
-        "model.pkl --out synthetic.csv",
+        "model.zip --out synthetic.csv",
     )
     finish.add_argument("model", type=Path, help="its file, which will hold the fitted table")
     finish.add_argument("--out", type=Path, required=True, help="CSV or Parquet")
@@ -129,7 +129,7 @@ def parser() -> argparse.ArgumentParser:
         each,
         commands.sample,
         "write more rows of a model, for nothing",
-        "model.pkl --rows 500 --condition ward=B --out more.csv",
+        "model.zip --rows 500 --condition ward=B --out more.csv",
     )
     sample.add_argument("model", type=Path, help="moves on, so that the next rows are new ones")
     sample.add_argument("--rows", type=int, help="as many as the table had, or seemed to have")
@@ -160,7 +160,7 @@ def parser() -> argparse.ArgumentParser:
         each,
         commands.evaluate,
         "compare with the real table; NOT PRIVATE",
-        "model.pkl visits.csv --out comparison.html",
+        "model.zip visits.csv --out comparison.html",
     )
     evaluate.add_argument("model", type=Path)
     evaluate.add_argument("table", type=Path, nargs="+", help="the real table")
@@ -215,10 +215,16 @@ def parser() -> argparse.ArgumentParser:
         each,
         commands.describe,
         "what a model is and has spent",
-        "model.pkl",
+        "model.zip",
     )
     describe.add_argument("model", type=Path)
     describe.add_argument("--report", type=Path, help="write the public page, too")
+    describe.add_argument(
+        "--officer", type=Path, help="write one page for who decides on the release, too"
+    )
+    describe.add_argument(
+        "--ledger", type=Path, help="of all runs on these people: --officer counts all together"
+    )
     describe.add_argument(
         "--methods", action="store_true", help="print a text for a methods section, too"
     )
@@ -228,7 +234,7 @@ def parser() -> argparse.ArgumentParser:
         each,
         publishing.registry,
         "what a fit knows of its entry in the public registry of deployments",
-        'model.pkl --name "Visits 2025" --curator "Northland Health" --out visits_2025.yaml',
+        'model.zip --name "Visits 2025" --curator "Northland Health" --out visits_2025.yaml',
     )
     registry.add_argument("model", type=Path)
     registry.add_argument(
@@ -252,7 +258,7 @@ def parser() -> argparse.ArgumentParser:
         each,
         publishing.identify,
         "which release a file of rows is from",
-        "synthetic.csv model.pkl",
+        "synthetic.csv model.zip",
     )
     identify.add_argument("rows", type=Path, help="CSV or Parquet")
     identify.add_argument(
@@ -306,7 +312,7 @@ def parser() -> argparse.ArgumentParser:
         each,
         finishing.refine,
         "spend more on the table of a model, on one ledger",
-        "model.pkl visits.csv --epsilon 0.5 --out finer.csv",
+        "model.zip visits.csv --epsilon 0.5 --out finer.csv",
     )
     refine.add_argument("model", type=Path, help="its file, which will hold the finer model")
     refine.add_argument(
@@ -564,10 +570,10 @@ def _table(command: argparse.ArgumentParser, *, is_kept: bool = False) -> None:
         default=[],
         type=_typed,
         metavar="COLUMN=TYPE",
-        help="what a column is, before what is detected: category, id, date:%%d.%%m.%%Y, time, "
-        "percent (or percent:12 %%, as a number is written), bool:J/N, number or number:1.234,5 "
-        "(written as 1234.5 is); or pandas' type of its cells, such as str, Int64, float, boolean "
-        "or datetime64[ns] (dates in text: ISO 8601); may be repeated",
+        help="what a column is, before what is detected: category, id, date:%%d.%%m.%%Y, "
+        "time:%%H:%%M, percent (or percent:12 %%, as a number is written), bool:J/N, number or "
+        "number:1.234,5 (written as 1234.5 is); or pandas' type of its cells, such as str, Int64, "
+        "float, boolean or datetime64[ns] (dates in text: ISO 8601); may be repeated",
     )
 
 

@@ -4,6 +4,7 @@ import json
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from sdv_privpgd.cli.files import Kind, check_report, kind_written
 from sdv_privpgd.cli.journal import Journal, after, is_unwritten, ledger_of
 from sdv_privpgd.cli.keeping import how_to_finish
 from sdv_privpgd.cli.models import Model, facts_of, fitted, paid_for, require_file
+from sdv_privpgd.cli.publishing import of_all_runs
 from sdv_privpgd.cli.reading import known_types_in, read_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, report_in_options, say
 from sdv_privpgd.cli.synthesizing import rows_files, sampled, write_out
@@ -30,13 +32,20 @@ _NOT_PRIVATE = "NOT PRIVATE: {} compares with the real table. Do not pass it on.
 
 def describe(arguments: Namespace) -> None:
     """Prints what a model is and what it has spent, and writes its page if asked to."""
-    if arguments.report is not None:
-        check_report(arguments.report)
+    for path in filter(None, (arguments.report, arguments.officer)):
+        check_report(path)
+    if arguments.ledger is not None and arguments.officer is None:
+        raise CommandError("--ledger is for --officer, whose page counts all runs together.")
     model = paid_for(arguments.model)
-    with Outputs(inputs=[arguments.model], force=arguments.force) as outputs:
+    inputs = [arguments.model, arguments.ledger]
+    with Outputs(inputs=inputs, force=arguments.force) as outputs:
         report = outputs.open("--report", arguments.report)
+        officer = outputs.open("--officer", arguments.officer)
         if report is not None:
             outputs.write(report, fitted(arguments.model, model).report)
+        if officer is not None:
+            own = of_all_runs(fitted(arguments.model, model), arguments.ledger)
+            outputs.write(officer, partial(own.report, audience="officer"))
     print(type(model).__name__)
     for name, facts in facts_of(model).items():
         print(f"  {name}: {facts['sdtype']}")

@@ -16,7 +16,9 @@ from sdv_privpgd.columns.declared import Boolean, TimeOfDay
 from sdv_privpgd.columns.number_formats import percent_of
 from sdv_privpgd.sources.dialect import Reading
 
-_WORDS = "category, id, date:%d.%m.%Y, time, percent or percent:12 %, bool:J/N, number:1.234,5"
+_WORDS = (
+    "category, id, date:%d.%m.%Y, time:%H:%M, percent or percent:12 %, bool:J/N, number:1.234,5"
+)
 _OF_NUMBERS = {"decimal", "thousands"}
 _OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na", "skip_rows", "skip_footer")
 

@@ -1,6 +1,5 @@
 """Keeps what was paid for: the books, the noisy answers and the model, however a command ends."""
 
-import pickle
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from sdv_privpgd.cli.saying import PROGRAM, in_options, own_errors, say
 from sdv_privpgd.cli.writing import Output, Outputs
 from sdv_privpgd.fitting.account import LOST
 from sdv_privpgd.fitting.door import FittedTable, RunningFit, UnfinishedTable
+from sdv_privpgd.fitting.model_file import NotKeptError
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 
 
@@ -174,7 +174,7 @@ class Purchase:
             self.model.is_placed or (self._begun and not self._has_spent)
         ):
             return self.model.path
-        return rescued(own.save, self.files[0].path, ".pkl")
+        return rescued(own.save, self.files[0].path, ".zip")
 
     def _remedy(self, path: Path) -> str:
         if isinstance(own := self._own, UnfinishedTable):
@@ -219,7 +219,7 @@ def rescued(save: Callable[[Path], object], out: Path, ending: str) -> Path | No
             try:
                 save(path)
                 is_whole = True
-            except (OSError, pickle.PicklingError):
+            except (OSError, NotKeptError):
                 break
             finally:
                 if not is_whole:

@@ -14,7 +14,6 @@ from sdv_privpgd.cli.models import fitted, require_file
 from sdv_privpgd.cli.saying import CommandError, own_errors, say
 from sdv_privpgd.cli.writing import Outputs
 from sdv_privpgd.fitting.door import FittedTable
-from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.report.card import KEY, card_path, digest_of_file, in_words, read_card
 
@@ -24,11 +23,7 @@ def registry(arguments: Namespace) -> None:
     out, model = arguments.out, fitted(arguments.model)
     if out is not None and out.suffix.lower() not in TREES:
         raise CommandError(f"--out {out} must end in one of {', '.join(TREES)}.")
-    if arguments.ledger is not None:
-        model = replace(model, ledger=_whole_ledger(model, arguments.ledger))
-    elif "ledger_file" in model.notes:
-        path = model.notes["ledger_file"][0]
-        say(f"What other runs spent on the same people stands in {path}: --ledger counts it in.")
+    model = of_all_runs(model, arguments.ledger)
     names = ("name", "curators", "region", "use", "authors")
     entry = model.registry_entry(**{name: getattr(arguments, name) for name in names})
     inputs = [arguments.model, arguments.ledger]
@@ -37,15 +32,22 @@ def registry(arguments: Namespace) -> None:
     print(entry)
 
 
-def _whole_ledger(model: FittedTable, path: Path) -> PrivacyLedger:
-    """The ledger of all runs. Raises ``CommandError`` for one that lacks what a model has spent."""
+def of_all_runs(model: FittedTable, path: Path | None) -> FittedTable:
+    """The model with the ledger of all runs, if it is given; else it says where that is.
+
+    Raises ``CommandError`` for a ledger that lacks what the model has spent.
+    """
+    if path is None:
+        if (told := model.notes.get("ledger_file")) is not None:
+            say(f"What other runs spent on these people is in {told[0]}: --ledger counts it in.")
+        return model
     with own_errors(DamagedFileError), undamaged(path, "ledger"):
         ledger = read_ledger(path.read_text(encoding="utf-8"))
     own = model.ledger.charges
     starts = range(len(ledger.charges) - len(own) + 1)
     if not any(ledger.charges[start : start + len(own)] == own for start in starts):
         raise CommandError(f"--ledger {path} does not have what the model has spent.")
-    return ledger
+    return replace(model, ledger=ledger)
 
 
 def identify(arguments: Namespace) -> None:

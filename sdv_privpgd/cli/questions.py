@@ -21,7 +21,7 @@ from sdv_privpgd.cli.files import kind_read
 from sdv_privpgd.cli.reading import known_types_in, read_table, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options, say
 from sdv_privpgd.columns.ids import on_repeated_ids
-from sdv_privpgd.columns.naming import on_names
+from sdv_privpgd.columns.naming import is_id, on_names
 from sdv_privpgd.columns.vocabulary import KEYS, modelled
 from sdv_privpgd.drafting.checking import refused
 from sdv_privpgd.drafting.template import table_of
@@ -64,14 +64,19 @@ class Declared:
         return {"columns": self.columns, "alternate_keys": list(self.keys)}
 
     def lost(self, people: People) -> list[str]:
-        """The columns that a fit would leave out, though what they hold identifies nobody."""
-        names = (*modelled(self.columns, self.keys), *self.keys, *self.dropped, *self.made_up)
-        return [
-            name
-            for name, known in self.columns.items()
-            if name not in (*names, people.column)
-            and str(known.get("sdtype")) not in ("id", *IDENTIFYING)
-        ]
+        """The columns that would be left out or made up, though they identify nobody.
+
+        Detection takes whatever is never the same twice for an id. It is one if its name says so.
+        """
+        names = (*modelled(self.columns, self.keys), *self.dropped, *self.made_up, people.column)
+        lost = []
+        for name, known in self.columns.items():
+            sdtype = known.get("sdtype")
+            is_said = self.source != "detected" or name in self.said
+            is_key = (name in self.keys or sdtype == "id") and (is_said or is_id(name))
+            if not (is_key or name in names or sdtype in IDENTIFYING):
+                lost.append(name)
+        return lost
 
     def for_fit(self, *, public_metadata: bool, people: People | None = None) -> dict[str, dict]:
         """What ``fit_table`` is told of each column; for other ``people`` than none, of ids, too.
@@ -364,7 +369,8 @@ def questions(
     lost = [name for name in found.lost(people) if name not in arguments.allow_lost]
     said = (
         f"{listed([*map(repr, lost)])} would not be in the rows: by their types they are no "
-        "numbers, dates or categories. Say what they are (--dtype COLUMN=category), leave them out "
+        "numbers, dates or categories. Say what they are (--dtype COLUMN=category or "
+        "COLUMN=number), leave them out "
         f"(--drop {','.join(lost)}), or have values made up (--make-up {','.join(lost)})."
     )
     if lost and stops:

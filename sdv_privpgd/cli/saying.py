@@ -38,6 +38,11 @@ _OPTIONS = (
         "a comma before decimals needs --decimal, separators of thousands need --thousands, and "
         "units a number_format in --domain",
     ),
+    (
+        r"the sdtype datetime and a datetime_format",
+        "--dtype COLUMN=date:%d.%m.%Y or COLUMN=time:%H:%M",
+    ),
+    (r"the sdtype numerical and a number_format", "--dtype COLUMN=percent or COLUMN='number:$5.0'"),
     (r"people=People\(column, max_rows=\.\.\.\)", "--person-column and --rows-per-person"),
     (r"people=People\(rows_are_people=True\)|rows_are_people=True", "--rows-are-people"),
     (r"people=People\(max_rows=\.\.\.\)", "--rows-per-person"),

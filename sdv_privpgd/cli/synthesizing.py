@@ -107,8 +107,8 @@ def priors_of(
     found, is_text = [], any(table.suffix != ".parquet" for table in tables)
     for path in arguments.prior or ():
         with own_errors(ValueError, OSError):
-            rows: Any = finished(path) if path.suffix == ".pkl" else Prior(path).frame
-        if path.suffix != ".pkl" and is_text:
+            rows: Any = finished(path) if path.suffix == ".zip" else Prior(path).frame
+        if path.suffix != ".zip" and is_text:
             facts = description.facts.items()
             rows = as_text(rows, [name for name, own in facts if isinstance(own, CategoryFacts)])
         found.append(Prior(rows, name=path.name))

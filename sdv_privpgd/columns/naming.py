@@ -113,6 +113,8 @@ def is_id(name: str) -> bool:
             return True
         if len(words) == 2 and words[-1] in _NUMBERS and words[0] in _OF_PEOPLE:
             return True
+    if words[0] == "unnamed":  # so pandas calls the numbers of rows
+        return True
     if words in (["name"], ["last", "name"], ["first", "name"], ["full", "name"]):
         return True
     if words[-1] not in _IDS:

@@ -301,8 +301,8 @@ class ProgrammableConstraint(Decides):
 
     Args:
         is_valid: It takes a DataFrame of the modelled columns and gives a truth for each row. It is
-            tried out on made-up rows before a fit, and never sees the private table. A fitted table
-            can be saved if the function lies at the top of a module.
+            tried out on made-up rows before a fit, and never sees the private table. No file of a
+            model can hold it; SDV's ``save`` can if it lies at the top of a module.
         name: What messages call it; the name of the function if it is empty.
 
     >>> few = ProgrammableConstraint(lambda rows: rows["beds"] <= 2 * rows["rooms"], "few beds")

@@ -37,8 +37,11 @@ TRUSTS = tuple(10.0 ** (power / 2) for power in range(2, -6, -1))
 as the private table and Colorado as the prior the best is 0.03 at epsilon 0.2 and 0.1 at epsilon 1,
 and the next ones on the list cost up to a quarter of the gain."""
 
-MOST_ROWS, _MOST_MEMBERS = 30_000, 1 << 22
-"""Rows of a prior that are weighted, and rows times tables, so that it takes seconds."""
+MOST_ROWS, _JUDGED, _MOST_MEMBERS = 30_000, 8_000, 1 << 22
+"""Rows of a prior that are weighted, those of them by which it is judged how far to trust them, and
+rows times tables, so that it takes seconds. In 16 fits of four pairs of ``tests/benchmarks prior``
+with 500 or 2,000 rows at epsilon 0.2 and 1, 20,000 rows, and twice as many splits, chose the same
+trust in 15 and took two to four times as long where columns are few."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -167,11 +170,11 @@ def weighted(
     agreed = consistent_tables(domain, measurements)
     rows = rows.cut(min(MOST_ROWS, max(_MOST_MEMBERS // len(noisy), 1)), seed)
     rows = rows.completed(agreed.one_way, seed)
-    dual = _Dual.of(rows, list(noisy))
+    judged = _Dual.of(rows.cut(_JUDGED, seed), list(noisy))
     cells = sum(domain.size(clique) for clique in noisy)
     splits = min(max(_CELLS_SPLIT // cells, 1), _MOST_SPLITS)
     found = [
-        _errors_of(dual, measurements, agreed.total, split, splits, progress)
+        _errors_of(judged, measurements, agreed.total, split, splits, progress)
         for split in range(splits)
     ]
     errors, apart = (np.mean([each[at] for each in found], axis=0) for at in (0, 1))
@@ -183,12 +186,13 @@ def weighted(
     place = int(np.flatnonzero(near)[0])
     trials = [each[2][place][0] for each in found]
     start = found[0][2][place][1]
-    ((trust, weights, _),) = dual.path(
+    ((trust, weights, _),) = _Dual.of(rows, list(noisy)).path(
         noisy, agreed.total, silent, TRUSTS[place : place + 1], start
     )
     found = WeightedRows(rows=rows, weights=weights, trust=trust)
     gains = [
-        _gain(replace(found, weights=own), measurements, split) for split, own in enumerate(trials)
+        _gain(replace(found, rows=judged.rows, weights=own), measurements, split)
+        for split, own in enumerate(trials)
     ]
     gain, variance = np.mean(gains, axis=0)
     return replace(found, is_corrected=bool(gain > math.sqrt(variance)))
@@ -450,7 +454,7 @@ of noise better. With one, a near prior of 500 rows was left out in one of 54 fi
 _PART = 0.25
 """The first part of a split answer has 5/4 of its variance, the other five times as much."""
 
-_CELLS_SPLIT, _MOST_SPLITS = 1 << 14, 8
+_CELLS_SPLIT, _MOST_SPLITS = 1 << 14, 4
 """Of few cells one split says little: there are so many that this number of cells is compared, and
 at most so many."""
 

@@ -293,10 +293,12 @@ class _Evidence:
 
 def _of_sums(rows: np.ndarray, columns: np.ndarray, variances: np.ndarray) -> np.ndarray:
     """The covariance of ``rows @ R @ columns.T`` over its cells, for these variances of R's."""
-    spread = np.einsum(
-        "ia,ka,ab,jb,lb->ijkl", rows, rows, variances, columns, columns, optimize=True
+    of_rows, of_columns = (
+        (side[:, None, :] * side).reshape(len(side) ** 2, -1) for side in (rows, columns)
     )
-    return spread.reshape(len(rows) * len(columns), -1)
+    shape = (len(rows), len(rows), len(columns), len(columns))
+    spread = (of_rows @ variances @ of_columns.T).reshape(shape)
+    return spread.swapaxes(1, 2).reshape(len(rows) * len(columns), -1)
 
 
 def _likeliest_scale(evidence: _Evidence) -> float:

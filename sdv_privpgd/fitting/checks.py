@@ -1,6 +1,7 @@
 """What settings and columns must have in common, checked before a row is read. Public."""
 
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import Settings
@@ -42,7 +43,7 @@ def on_undeclared(settings: Settings, description: Description) -> list[str]:
     """A sentence on columns whose domain is found privately, if there are any."""
     unknown = without_domain(description.undeclared)
     said = (
-        f"The ranges or categories of {unknown!r} are not declared: "
+        f"The ranges or categories of {listed([*map(repr, unknown)])} are not declared: "
         f"{settings.discovery_share:.3g} of the budget finds them privately. Declare them with "
         "public_domain={column: {...}} to save it, or pass public_metadata=True if the metadata "
         "has them from documentation and not from the data."

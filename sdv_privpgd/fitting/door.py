@@ -40,6 +40,7 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.report.assumed import About
 from sdv_privpgd.report.card import promise_of
+from sdv_privpgd.report.officer import officer_report
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.privacy import privacy_report
 from sdv_privpgd.report.registry import RegistryEntry, registry_entry
@@ -49,7 +50,7 @@ from sdv_privpgd.report.warnings import in_one
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class FittedTable(SampledTable):
-    """A differentially private model of a table. All that it shows is public, pickles included.
+    """A differentially private model of a table. All that it shows is public, files included.
 
     Attributes:
         fitted: The model, and what is known of the columns.
@@ -89,12 +90,15 @@ class FittedTable(SampledTable):
             f"{self.ledger.delta:g} for {unit}; {noted} warning{'s' * (noted != 1)})"
         )
 
-    def report(self, path: str | Path | None = None) -> Report:
+    def report(self, path: str | Path | None = None, *, audience: str = "analyst") -> Report:
         """What was spent and how well the rows fit the noisy answers, as text, page and numbers.
 
         Args:
             path: Where to save it as well: the page, or the text (``.txt``) or the numbers
                 (``.json``). Nothing is written without one.
+            audience: ``"officer"`` gives one printed page for who decides on the release: whose
+                data are protected and how, what an attacker could gain, what is not covered, what
+                to write in a privacy notice, and what is left for you to answer.
 
         >>> import pandas as pd
         >>> from tempfile import TemporaryDirectory
@@ -106,10 +110,15 @@ class FittedTable(SampledTable):
         >>> report.to_dict()["num_rows"]
         1000.0
         """
-        fitted = self.fitted
-        report = release_report(
-            fitted.release, self.ledger, fitted.schema, self._about, notes=self.warnings
-        )
+        if audience not in ("analyst", "officer"):
+            raise ValueError(f"audience is 'analyst' or 'officer', got {audience!r}.")
+        release, notes = self.fitted.release, self.warnings
+        if audience == "officer":
+            own = self.about_rows()["release"]
+            report = officer_report(release, self.ledger, self._about, own, notes)
+        else:
+            schema = self.fitted.schema
+            report = release_report(release, self.ledger, schema, self._about, notes=notes)
         if path is not None:
             report.save(path)
         return report

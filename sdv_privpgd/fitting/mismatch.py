@@ -24,7 +24,7 @@ from sdv_privpgd.discovery.transcript import Transcript
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
-from sdv_privpgd.report.warnings import MANY, MOST, NEARLY_ALL, SURE, in_one, on_reading
+from sdv_privpgd.report.warnings import MANY, MOST, NEARLY_ALL, OF_MANY, SURE, in_one, on_reading
 
 UNREAD = "cells that are no declared values"
 """What the ledger says of the first question."""
@@ -213,10 +213,7 @@ def require_categories(
     if names:
         said = (
             f"No value was found that {math.ceil(most / ledger.units):,} rows share: "
-            f"{listed([*map(repr, names)])}. If each row has another value, it is an id: give it "
-            "the sdtype id; if it says whose a row is, name it: people=People(column, "
-            "max_rows=...). Dates need the sdtype datetime, and numbers the sdtype numerical. "
-            "Otherwise declare their range_values."
+            f"{listed([*map(repr, names)])}. {OF_MANY} Otherwise declare their range_values."
         )
         raise stopped("its look for categories", [said], ledger)
 

@@ -1,6 +1,5 @@
 """Rows of a fitted model: what every fitted table can do, wherever its answers are from."""
 
-import pickle
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -11,11 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pandas as pd
 
 from sdv_privpgd.base.arguments import check_integer
-from sdv_privpgd.base.damage import require_sealed, seal, undamaged
+from sdv_privpgd.base.damage import DamagedFileError
 from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.drafting.files import plain_domain, shortly
 from sdv_privpgd.fitting.fit import Fitted
+from sdv_privpgd.fitting.model_file import read_model, write_model
 from sdv_privpgd.inference.analyses import Concluding
 from sdv_privpgd.inference.asking import Unseen
 from sdv_privpgd.methods.pipeline import Release
@@ -33,26 +33,30 @@ class SavedModel:
     """What is kept of a fit, in a file that is as public as the rows."""
 
     def save(self, path: str | Path) -> None:
-        """Writes all of it to a file, which ``load`` reads. The file is as public as the rows."""
-        path = Path(path)
-        path.write_bytes(pickle.dumps(self))
-        seal(path)
+        """Writes all of it to a file, which ``load`` reads. The file is as public as the rows.
+
+        It is an archive of JSON and arrays, with a digest of all of it, and holds no code:
+        ``fitting/model_file.py`` says what is in it. What it cannot hold, such as a constraint
+        that is a function of yours, is refused before anything is written.
+
+        Raises:
+            NotKeptError: For a model with a function or a class that is not of this package.
+        """
+        write_model(Path(path), self)
 
     @classmethod
     def load(cls: type[Own], path: str | Path) -> Own:
-        """Returns what ``save`` wrote. Load no file of unknown origin: it may run any code.
+        """Returns what ``save`` wrote. Nothing in the file is run.
 
         Raises:
             DamagedFileError: For a file that is another, or that has changed.
         """
         path = Path(path)
-        with undamaged(path, cls.__name__):
-            require_sealed(path)
-            found = pickle.loads(path.read_bytes())
-            if not isinstance(found, cls):
-                is_of_sdv = hasattr(type(found), "fitted_table")
-                remedy = ": save its fitted_table in its place" if is_of_sdv else ""
-                raise ValueError(f"it holds a {type(found).__name__}{remedy}.")
+        found = read_model(path, cls.__name__)
+        if not isinstance(found, cls):
+            raise DamagedFileError(
+                f"{path} is no {cls.__name__} that can be read: it holds a {type(found).__name__}."
+            )
         return found
 
 

@@ -32,7 +32,7 @@ class ShownFit(FittedState):
             return f"{type(self).__name__}({what})"
         return f"{type(self).__name__}({self.fitted_table!r})"
 
-    def report(self, path: str | Path | None = None) -> Report:
+    def report(self, path: str | Path | None = None, *, audience: str = "analyst") -> Report:
         """What was spent, and how well the rows fit the noisy answers. Public.
 
         It is a text, a page for the browser and a dictionary at once. The page says what was
@@ -44,8 +44,9 @@ class ShownFit(FittedState):
         Args:
             path: Where to save it as well: the page, or the text (``.txt``) or the dictionary
                 (``.json``). Nothing is written without one.
+            audience: ``"officer"`` gives one printed page for who decides on the release.
         """
-        return self.fitted_table.report(path)
+        return self.fitted_table.report(path, audience=audience)
 
     def methods_text(self) -> str:
         """What was done, in sentences for a methods section, with references. Public."""

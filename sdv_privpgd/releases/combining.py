@@ -153,7 +153,7 @@ def _units(of_holders: Sequence[Sequence[Measurement]]) -> int:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CombinedTable(ModelledTables):
-    """One model of several holders' tables. All that it shows is public, pickles included.
+    """One model of several holders' tables. All that it shows is public, files included.
 
     Each holder's people have their holder's guarantee. ``report`` says what follows for people
     whose rows are at several of them.

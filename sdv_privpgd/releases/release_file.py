@@ -16,13 +16,12 @@
 Each of these files is a NumPy array (``.npy``) of 64-bit integers with one axis a column. Where the
 ledger says that people are weighed, these are in its ``units`` of a count of one. Nothing
 that is read is run, no pickle is accepted, and no array may be larger than its columns say. Answers
-that are more precise than the ledger says, or more than it has paid for, are refused.
+that are more precise than the ledger says, or more than it has paid for, are refused, and so are
+tables that cannot be about the rows of the others. The file ends in the digest of all of it.
 """
 
-import io
 import json
 import math
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from sdv_privpgd.base.damage import undamaged
+from sdv_privpgd.base.archive import MOST_TEXT, Members, array_bytes, read_archive, write_archive
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
@@ -46,6 +45,7 @@ from sdv_privpgd.privacy.queries import (
     Measurement,
     Query,
 )
+from sdv_privpgd.releases.agreement import require_agreement
 
 COUNT, TABLE, GROUPED = "number of rows", "table", "table over groups"
 DEPENDENCE = "dependence"
@@ -134,9 +134,6 @@ its codes mean."""
 
 _FACTS = "release.json"
 
-_MOST_TEXT, _HEADER = 2**28, 2**12
-"""Bytes: of the JSON, and of an array's header."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReadRelease:
@@ -175,14 +172,8 @@ def write_release(
         ],
     }
     text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        _put(archive, _FACTS, text.encode())
-        for name, each in zip(names, answers, strict=True):
-            numbers = io.BytesIO()
-            np.lib.format.write_array(
-                numbers, _in_units(each.answer, ledger.units), allow_pickle=False
-            )
-            _put(archive, name, numbers.getvalue())
+    arrays = [array_bytes(_in_units(each.answer, ledger.units)) for each in answers]
+    write_archive(path, {_FACTS: text.encode(), **dict(zip(names, arrays, strict=True))})
     return path
 
 
@@ -199,12 +190,11 @@ def read_release(
         DamagedFileError: For a file that cannot be read or is no release, or whose answers are not
             those of its ledger.
     """
-    with undamaged(path, "release file"), zipfile.ZipFile(path) as archive:
-        return _read(archive, schema_of)
+    return read_archive(path, "release file", lambda members: _read(members, schema_of))
 
 
-def _read(archive: zipfile.ZipFile, schema_of: Callable[..., Schema]) -> ReadRelease:
-    whole = json.loads(_taken(archive, _FACTS, _MOST_TEXT))
+def _read(members: Members, schema_of: Callable[..., Schema]) -> ReadRelease:
+    whole = json.loads(members.bytes(_FACTS, MOST_TEXT))
     if not isinstance(whole, Mapping) or whole.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}.")
     if whole.get("version") != (ORDERED if "order" in whole else VERSION):
@@ -221,8 +211,9 @@ def _read(archive: zipfile.ZipFile, schema_of: Callable[..., Schema]) -> ReadRel
     visits = order_of(whole["order"]) if "order" in whole else None
     domain = schema_of(columns, bins, visits).domain()
     ledger = read_ledger(json.dumps(whole["ledger"]))
-    answers = tuple(_answer(archive, each, domain, ledger.units) for each in whole["answers"])
+    answers = tuple(_answer(members, each, domain, ledger.units) for each in whole["answers"])
     _require_paid(ledger, answers)
+    require_agreement(domain, answers)
     facts = {name: whole[name] for name in (*texts, "columns", "num_bins")} | {"visits": visits}
     return ReadRelease(facts=facts, ledger=ledger, answers=answers)
 
@@ -231,9 +222,7 @@ def _in_units(answer: np.ndarray, units: int) -> np.ndarray:
     return np.ascontiguousarray(np.rint(answer * units) if units > 1 else answer, "<i8")
 
 
-def _answer(
-    archive: zipfile.ZipFile, facts: Mapping[str, Any], domain: Domain, units: int
-) -> Measurement:
+def _answer(members: Members, facts: Mapping[str, Any], domain: Domain, units: int) -> Measurement:
     most_cells = 2**28  # of one table: 2 GiB of counts
     query, stddev = query_of(facts, domain), facts["stddev"]
     if isinstance(stddev, bool) or not isinstance(stddev, int | float):
@@ -243,8 +232,7 @@ def _answer(
     shape = query.shape(domain)
     if math.prod(shape) > most_cells:
         raise ValueError(f"the {query.describe()} has too many cells.")
-    numbers = _taken(archive, str(facts["file"]), 8 * math.prod(shape) + _HEADER)
-    found = np.lib.format.read_array(io.BytesIO(numbers), allow_pickle=False)
+    found = members.array(str(facts["file"]), 8 * math.prod(shape))
     if found.dtype != np.dtype("<i8") or found.shape != shape:
         raise ValueError(
             f"the {query.describe()} needs 64-bit integers of shape {shape}, got {found.dtype} of "
@@ -265,19 +253,3 @@ def _require_paid(ledger: PrivacyLedger, answers: Sequence[Measurement]) -> None
     public = all(isinstance(each.query, CountQuery) for each in answers if not each.stddev)
     if given - paid or not public:
         raise ValueError("it has answers that its ledger has not paid for.")
-
-
-def _put(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    epoch = (1980, 1, 1, 0, 0, 0)  # the archive's own dates say nothing
-    told = zipfile.ZipInfo(name, epoch)
-    told.compress_type = zipfile.ZIP_DEFLATED
-    archive.writestr(told, content)
-
-
-def _taken(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
-    """A member of the archive that is no larger than it may be, whatever it claims to be."""
-    with archive.open(name) as member:
-        content = member.read(most + 1)
-    if len(content) > most:
-        raise ValueError(f"its {name} is larger than it can be.")
-    return content

@@ -521,14 +521,19 @@ _OTHERS = (
     "numerical."
 )
 
+OF_MANY = (
+    "If each row has another value, it is an id: give it the sdtype id; if it says whose a row is, "
+    "name it: people=People(column, max_rows=...). Dates and times need the sdtype datetime and a "
+    "datetime_format, numbers such as '12 %' or '$5' the sdtype numerical and a number_format."
+)
+"""What a column may be of whose values none is shared by many rows."""
+
 # fmt: off
 COLUMN_RULES = (
     Rule(Rank.LOST, _missing, NEARLY_ALL, "Nearly all values are missing: {}."),
     Rule(Rank.LOST, _other, NEARLY_ALL,
          "Nearly all values are not among those that are declared or were found: {}. Check the "
-         "codebook against how they are written (capitals, spaces, numbers or text). Dates need "
-         "the sdtype datetime. If each row has another value, it is an id: give it the sdtype id; "
-         "if it says whose a row is, name it: people=People(column, max_rows=...)."),
+         f"codebook against how they are written (capitals, spaces, numbers or text). {OF_MANY}"),
     Rule(Rank.LOST, _at_one_end, ALMOST_ALL,
          "Nearly all rows lie at one end of the declared range, as those beyond it are moved "
          "there: {}. Check the unit, or the year of dates, or declare a wider range."),

@@ -1,6 +1,6 @@
 """Rows of a fitted model as the user's columns, one after another or under conditions. Public."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.dtypes import holds_missing
-from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.encoders import ColumnEncoder, encoder_for
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.repair import Predicate, Repair
 from sdv_privpgd.constraints.rules import Rule
@@ -48,21 +48,23 @@ class Sampler:
         differences: Sequence[Difference] = (),
     ) -> None:
         self.attributes = schema.attributes
+        nullable = [column for column in schema.columns if column.nullable]
+        without = [column for column in nullable if not _misses(column, held)]
+        self.decoded = Decoder(
+            {column.name: encoder_for(column) for column in schema.columns},
+            {column.name for column in nullable if column not in without},
+        )
         self._repair = (
-            Repair(schema.attributes, rules, predicates, self._decoded, differences)
+            Repair(schema.attributes, rules, predicates, self.decoded, differences)
             if rules or predicates
             else None
         )
-        nullable = [column for column in schema.columns if column.nullable]
-        without = [column for column in nullable if not _misses(column, held)]
         if without:
             model = Filled(
                 model=model, empty={column.name: column.num_values for column in without}
             )
         self._rows = RowStream(model=model, seed=seed, repair=self._repair)
         self._donors: tuple[np.ndarray, np.ndarray] | None = None
-        self._encoders = {column.name: encoder_for(column) for column in schema.columns}
-        self._with_missing = {column.name for column in nullable if column not in without}
 
     def restart(self) -> None:
         """Starts the sequence of rows again."""
@@ -70,11 +72,11 @@ class Sampler:
 
     def first(self, num_rows: int) -> dict[str, pd.Series]:
         """The first rows of the sequence, wherever the sequence stands."""
-        return self._decoded(*self._from_start().take(num_rows))
+        return self.decoded(*self._from_start().take(num_rows))
 
     def take(self, num_rows: int) -> dict[str, pd.Series]:
         """The next rows of the sequence."""
-        return self._decoded(*self._rows.take(num_rows))
+        return self.decoded(*self._rows.take(num_rows))
 
     @property
     def seed(self) -> int:
@@ -84,10 +86,6 @@ class Sampler:
     def block(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         """A block of the sequence: codes of shape (row, attribute), and places in their cells."""
         return self._rows.block(index)
-
-    def decoded(self, codes: np.ndarray, positions: np.ndarray) -> dict[str, pd.Series]:
-        """The user's columns of codes and positions in their cells."""
-        return self._decoded(codes, positions)
 
     def repaired(
         self,
@@ -118,14 +116,14 @@ class Sampler:
             codes, positions = self._rows.take(int(np.count_nonzero(possible)))
             place = (self._rows.seed, self._rows.taken)
         codes = self._drawn(codes, wanted, np.random.default_rng(place))
-        decoded = self._decoded(codes, positions)
+        decoded = self.decoded(codes, positions)
         axes = self._rows.model.domain.axes(each.name for each in wanted)
         for axis, each in zip(axes, wanted, strict=True):
             decoded[each.name] = each.write(
                 decoded[each.name],
                 codes[:, axis],
                 positions[:, axis],
-                holds_missing=each.name in self._with_missing,
+                holds_missing=each.name in self.decoded.with_missing,
             )
         if self._repair is not None:
             generator = np.random.default_rng((*place, 1))
@@ -145,13 +143,15 @@ class Sampler:
         generator: np.random.Generator,
     ) -> tuple[dict[str, pd.Series], np.ndarray]:
         """The rows that obey, repaired in columns without a condition, and which ones do."""
-        names = list(self._encoders)
+        names = list(self.decoded.encoders)
         held = np.zeros((len(codes), len(names)), dtype=bool)
         for each in wanted:
             rows, axis = np.flatnonzero(each.wishes), names.index(each.name)
             held[rows, axis] = True
             values = decoded[each.name].iloc[rows]
-            codes[rows, axis], positions[rows, axis] = self._encoders[each.name].encode(values)
+            codes[rows, axis], positions[rows, axis] = self.decoded.encoders[each.name].encode(
+                values
+            )
         if self._donors is None:
             self._donors = self._from_start().block(0)
         obeys = np.ones(len(codes), dtype=bool)
@@ -165,7 +165,7 @@ class Sampler:
                 held=[name for name, is_held in zip(names, pattern, strict=True) if is_held],
                 donors=self._donors,
             )
-        found = self._decoded(codes, positions)
+        found = self.decoded(codes, positions)
         for each in wanted:
             rows = np.flatnonzero(each.wishes)
             found[each.name] = put(found[each.name], rows, decoded[each.name].iloc[rows])
@@ -178,9 +178,9 @@ class Sampler:
 
     def _wanted(self, conditions: pd.DataFrame) -> list[Wanted]:
         return [
-            Wanted(self._encoders[str(name)], values)
+            Wanted(self.decoded.encoders[str(name)], values)
             for name, values in conditions.items()
-            if name in self._encoders
+            if name in self.decoded.encoders
         ]
 
     def _drawn(
@@ -214,13 +214,26 @@ class Sampler:
     def _from_start(self) -> RowStream:
         return RowStream(model=self._rows.model, seed=self._rows.seed, repair=self._repair)
 
-    def _decoded(self, codes: np.ndarray, positions: np.ndarray) -> dict[str, pd.Series]:
-        """The user's columns, decoded from codes and positions in their cells."""
+
+@dataclass(frozen=True)
+class Decoder:
+    """Turns codes and positions in their cells into the user's columns.
+
+    Attributes:
+        encoders: Those of the columns, in the order of the codes.
+        with_missing: The columns that can have missing values.
+    """
+
+    encoders: Mapping[str, ColumnEncoder]
+    with_missing: Collection[str]
+
+    def __call__(self, codes: np.ndarray, positions: np.ndarray) -> dict[str, pd.Series]:
+        """The columns of codes and positions of shape (row, attribute)."""
         return {
             name: encoder.decode(
-                codes[:, axis], positions[:, axis], holds_missing=name in self._with_missing
+                codes[:, axis], positions[:, axis], holds_missing=name in self.with_missing
             )
-            for axis, (name, encoder) in enumerate(self._encoders.items())
+            for axis, (name, encoder) in enumerate(self.encoders.items())
         }
 
 

@@ -50,8 +50,8 @@ def test_whoever_chooses_one_has_it_and_is_warned_if_it_promises_nothing():
 
 def test_a_model_is_refined_at_the_delta_of_its_fit(tmp_path):
     fitted = fit_table(table(20_000), ILL, 1.0, method="mst")
-    fitted.save(tmp_path / "model.pkl")
-    finer = FittedTable.load(tmp_path / "model.pkl").refine(table(20_000), 1.0)
+    fitted.save(tmp_path / "model.zip")
+    finer = FittedTable.load(tmp_path / "model.zip").refine(table(20_000), 1.0)
     assert finer.ledger.delta == fitted.ledger.delta == 1 / 200_000
 
 

@@ -198,12 +198,12 @@ assert main(["draft-domain", "--metadata", "metadata.json", "--out", "draft.json
 fit = ["table.csv", "--epsilon", "1", "--method", "mst"]
 assert main(["plan", *fit, "--domain", "types.json"]) == 0
 assert main(["synthesize", *fit, *declared, "--out", "declared.csv"]) == 0
-typed = ["--domain", "types.json", "--ledger", "l.json", "--model", "m.pkl"]
+typed = ["--domain", "types.json", "--ledger", "l.json", "--model", "m.zip"]
 assert main(["synthesize", *fit, *typed, "--out", "typed.csv", "--report", "page.html"]) == 0
-assert main(["sample", "m.pkl", "--rows", "9", "--condition", "ill=no", "--out", "9.csv"]) == 0
-assert main(["refine", "m.pkl", "table.csv", "--epsilon", "1", "--out", "finer.csv"]) == 0
-assert main(["describe", "m.pkl"]) == 0
-assert main(["audit", "--model", "m.pkl", "--runs", "20"]) == 0
+assert main(["sample", "m.zip", "--rows", "9", "--condition", "ill=no", "--out", "9.csv"]) == 0
+assert main(["refine", "m.zip", "table.csv", "--epsilon", "1", "--out", "finer.csv"]) == 0
+assert main(["describe", "m.zip"]) == 0
+assert main(["audit", "--model", "m.zip", "--runs", "20"]) == 0
 assert main(["synthesize", *fit, "--header", "--out", "no.csv"]) == 1
 """
     )

@@ -11,6 +11,7 @@ import pytest
 from sdv_privpgd import (
     Boolean,
     Categorical,
+    FittedTable,
     Numerical,
     Ordinal,
     PrivacyBudgetError,
@@ -98,32 +99,33 @@ def curator(books):
     return Curator(Dataset(Domain(("a", "b"), (2, 3)), codes), books)
 
 
-def come_back(fitted):
+def come_back(fitted, path):
     """What a file holds: the model and its books, with all that there was to spend."""
     fitted.reset_sampling()  # other tests share the fit, and may have sampled
-    loaded = pickle.loads(pickle.dumps(fitted))
+    fitted.save(path)
+    loaded = FittedTable.load(path)
     pd.testing.assert_frame_equal(loaded.sample(30), fitted.sample(30))
     assert loaded.ledger == read_ledger(fitted.ledger.to_json()) == fitted.ledger
     assert fitted.ledger.remaining == 0
     return loaded
 
 
-def test_a_file_holds_the_model_and_its_books(each):
-    come_back(each)
+def test_a_file_holds_the_model_and_its_books(each, tmp_path):
+    come_back(each, tmp_path / "model.zip")
 
 
 @pytest.mark.parametrize("method", NETWORKS, ids=lambda method: method.network)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
-def test_a_file_and_a_page_hold_a_training(method, adjacency):
+def test_a_file_and_a_page_hold_a_training(method, adjacency, tmp_path):
     fitted = trained(method=method, adjacency=adjacency)
-    come_back(fitted)
+    come_back(fitted, tmp_path / "model.zip")
     assert fitted.ledger.spent() <= 2.0
     assert "weaker than counts" in fitted.privacy_report()
     assert "4 random samples" in fitted.report().html()
 
 
-def test_a_file_holds_the_features_of_an_embedding():
-    loaded = come_back(small("dp-merf"))
+def test_a_file_holds_the_features_of_an_embedding(tmp_path):
+    loaded = come_back(small("dp-merf"), tmp_path / "model.zip")
     queries = [known.query for known in loaded.fitted.release.measurements]
     (query,) = (query for query in queries if isinstance(query, EmbeddingQuery))
     assert (query.seed, query.label) == (0, "ill")
@@ -324,8 +326,8 @@ def test_without_opacus_nothing_is_spent(monkeypatch):
     assert not private.ledger.charges
 
 
-def test_rows_of_trained_weights_need_no_opacus(monkeypatch):
-    kept = pickle.dumps(trained())
+def test_rows_of_trained_weights_need_no_opacus(monkeypatch, tmp_path):
+    trained().save(tmp_path / "model.zip")
     monkeypatch.setitem(sys.modules, "opacus", None)
     monkeypatch.delitem(sys.modules, "sdv_privpgd.methods.dp_sgd.training")
-    assert len(pickle.loads(kept).sample(30)) == 30
+    assert len(FittedTable.load(tmp_path / "model.zip").sample(30)) == 30

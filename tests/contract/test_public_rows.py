@@ -139,7 +139,7 @@ def test_sdv_s_class_takes_a_prior():
 def test_the_command_takes_files_and_models(tmp_path, capsys):
     table(1_000, 0).to_csv(tmp_path / "own.csv", index=False)
     table(3_000, 1).to_parquet(tmp_path / "public.parquet")
-    model, more = tmp_path / "model.pkl", tmp_path / "more.pkl"
+    model, more = tmp_path / "model.zip", tmp_path / "more.zip"
     told = ("--epsilon", 0.5, "--header", "--quiet", "--force", "--out", tmp_path / "rows.csv")
     first = ("--prior", tmp_path / "public.parquet", "--model", model)
     assert run("synthesize", tmp_path / "own.csv", *told, *first) == 0
@@ -155,7 +155,7 @@ def test_the_command_takes_files_and_models(tmp_path, capsys):
     second = ("--prior", model, "--model", more)
     assert run("synthesize", tmp_path / "own.csv", *told, *second) == 0
     (said,) = FittedTable.load(more).report().to_dict()["prior"]["rows"]
-    assert "of model.pkl, sampled from a release with epsilon 0.5" in said
+    assert "of model.zip, sampled from a release with epsilon 0.5" in said
 
 
 def test_a_plan_foretells_what_a_prior_is_worth_and_a_check_says_that_nothing_is_lost():

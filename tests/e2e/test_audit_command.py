@@ -52,7 +52,7 @@ def test_a_fault_ends_with_status_1_and_all_files(csv, monkeypatch, capsys):
 class TestModel:
     @pytest.fixture
     def model(self, csv):
-        path = csv.parent / "model.pkl"
+        path = csv.parent / "model.zip"
         assert declared(csv, "--model", path, "--quiet") == 0
         return path
 

@@ -23,7 +23,7 @@ def test_a_file_in_a_file_out(csv, suffix, capsys, tmp_path):
         real.to_parquet(source)
     else:
         real.to_csv(source, index=False)
-    page, model = tmp_path / "report.html", tmp_path / "model.pkl"
+    page, model = tmp_path / "report.html", tmp_path / "model.zip"
     method = ["--method", "mst"] if suffix != ".csv" else []
     method += ["--header"] if suffix != ".parquet" else []
     assert run(
@@ -60,7 +60,7 @@ def test_declared_columns_and_silence(csv, tmp_path, capsys):
 
 
 def test_the_number_of_rows_is_the_noisy_one_where_it_is_private(csv, tmp_path):
-    model = tmp_path / "model.pkl"
+    model = tmp_path / "model.zip"
     assert (
         declared(csv, "--adjacency", "add_remove", "--delta", 1e-5, "--model", model, "--quiet")
         == 0
@@ -143,13 +143,13 @@ _FREE = list(_PLACES)[:2]
 
 
 _KEPT = {  # by the place, and whether the disk was full
-    ("in the engine", False): {"l.json", "model.pkl"},
+    ("in the engine", False): {"l.json", "model.zip"},
     ("writing the model", False): {"l.json"},
     ("writing the model", True): {"l.json", "out.csv", "page.html"},
-    ("writing rows", False): {"l.json", "model.pkl"},
-    ("writing rows", True): {"l.json", "model.pkl", "page.html"},
-    ("writing the page", False): {"l.json", "model.pkl", "out.csv"},
-    ("writing the page", True): {"l.json", "model.pkl", "out.csv"},
+    ("writing rows", False): {"l.json", "model.zip"},
+    ("writing rows", True): {"l.json", "model.zip", "page.html"},
+    ("writing the page", False): {"l.json", "model.zip", "out.csv"},
+    ("writing the page", True): {"l.json", "model.zip", "out.csv"},
 }
 
 
@@ -178,7 +178,7 @@ def test_whatever_ends_it_the_books_are_kept_and_no_half_file_is_left(
         raise error
 
     monkeypatch.setattr(_PLACES[place], fail)
-    ledger, model, page = (tmp_path / name for name in ("l.json", "model.pkl", "page.html"))
+    ledger, model, page = (tmp_path / name for name in ("l.json", "model.zip", "page.html"))
     assert declared(csv, "--ledger", ledger, "--model", model, "--report", page) == status
     said = capsys.readouterr().err
     assert SECRET not in said
@@ -196,7 +196,7 @@ def test_whatever_ends_it_the_books_are_kept_and_no_half_file_is_left(
         assert "Nothing was spent." in said
     assert new_files(csv) == kept
     monkeypatch.undo()
-    if "model.pkl" in kept:
+    if "model.zip" in kept:
         command = "finish" if place == "in the engine" else "sample"
         assert f"sdv-privpgd {command} {model}" in said
         assert run(command, model, "--rows", 5, "--out", tmp_path / "rows.csv") == 0

@@ -1,6 +1,7 @@
 """Which columns a command models, and what they are: --columns, --drop, --make-up and --dtype."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -54,7 +55,7 @@ ALL = [part for name, word in TOLD.items() for part in ("--dtype", f"{name}={wor
 
 
 def test_what_is_told_beats_what_is_detected_and_comes_back_as_it_was(table, tmp_path):
-    out, model = tmp_path / "out.csv", tmp_path / "model.pkl"
+    out, model = tmp_path / "out.csv", tmp_path / "model.zip"
     assert run("synthesize", table, *QUICK, *ALL, "--out", out, "--model", model) == 0
     real, rows = pd.read_csv(table), pd.read_csv(out)
     assert list(rows) == list(real)
@@ -235,6 +236,19 @@ def test_a_check_says_what_becomes_of_each_column_and_that_a_fit_would_stop(
     for mended in (["--dtype", "city=category"], ["--drop", "city"], ["--allow-lost", "city"]):
         assert run("check", *common, *told, *mended) == 0
         assert "No column is lost." in capsys.readouterr().out
+
+
+def test_what_is_an_id_by_detection_and_not_by_its_name_stops_a_command(tmp_path, capsys):
+    sales = np.arange(600) * 7 + 10**9
+    pd.DataFrame({"n": sales % 3, "sales": sales}).to_csv(tmp_path / "t.csv", index=False)
+    asked = ("check", tmp_path / "t.csv", "--header", "--epsilon", 20)
+    assert run(*asked) == 1
+    said = capsys.readouterr()
+    assert "'sales' would not be in the rows" in said.out
+    for mended in ("--dtype", "sales=number"), ("--drop", "sales"), ("--make-up", "sales"):
+        assert run(*asked, *mended) == 0
+        shown = capsys.readouterr().out
+        assert re.search(r"sales +numerical", shown) or mended[0] != "--dtype"
 
 
 def test_rows_that_are_too_few_stop_a_command_before_it_spends(table, tmp_path, capsys):

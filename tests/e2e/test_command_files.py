@@ -77,7 +77,7 @@ def test_types_are_those_of_the_schema_or_detected_in_all_files(folder, capsys):
 
 
 def test_what_was_interrupted_is_finished_with_the_same_files(folder, monkeypatch, capsys):
-    model = folder / "model.pkl"
+    model = folder / "model.zip"
 
     def interrupted(*args, **settings):
         raise KeyboardInterrupt
@@ -141,7 +141,7 @@ def test_a_file_that_disappears_is_told_and_what_was_paid_is_in_the_ledger(
     assert "read" in said
     assert SECRET not in said
     made = {path.name for path in set(folder.iterdir()) - before}
-    assert made == {"ledger.json", "out.rescued.pkl"}  # what had been answered by then
+    assert made == {"ledger.json", "out.rescued.zip"}  # what had been answered by then
     spent = json.loads((folder / "ledger.json").read_text())["spent_epsilon"]["replace_one"]
     assert 0 < spent < 1
 

@@ -21,32 +21,32 @@ def interrupt(*args, **kwargs):
 @pytest.fixture
 def interrupted(csv, tmp_path, monkeypatch, capsys):
     """The model's file of a fit that was interrupted after it had paid, with its ledger."""
-    files = ("--model", tmp_path / "model.pkl", "--ledger", tmp_path / "ledger.json")
+    files = ("--model", tmp_path / "model.zip", "--ledger", tmp_path / "ledger.json")
     with monkeypatch.context() as patched:
         patched.setattr(_FIT, interrupt)
         assert declared(csv, *files, "--quiet") == 130
-    return tmp_path / "model.pkl"
+    return tmp_path / "model.zip"
 
 
 # Files that cannot be written
 
 
-@pytest.mark.parametrize("failing", ["out.csv", "page.html", "model.pkl"])
+@pytest.mark.parametrize("failing", ["out.csv", "page.html", "model.zip"])
 def test_one_file_that_fails_takes_no_other(csv, tmp_path, monkeypatch, capsys, failing):
-    files = {"--report": "page.html", "--ledger": "l.json", "--model": "model.pkl"}
+    files = {"--report": "page.html", "--ledger": "l.json", "--model": "model.zip"}
     more = [part for option, name in files.items() for part in (option, tmp_path / name)]
     fails_at(monkeypatch, failing.replace(".", ".part."))
     assert declared(csv, *more, "--quiet") == 1
     kept = {"out.csv", *files.values()} - {failing}
-    if failing == "model.pkl":
-        kept |= {"out.rescued.pkl"}
+    if failing == "model.zip":
+        kept |= {"out.rescued.zip"}
         more = ("--out", tmp_path / "more.csv", "--quiet")
-        assert run("sample", tmp_path / "out.rescued.pkl", *more) == 0
+        assert run("sample", tmp_path / "out.rescued.zip", *more) == 0
         for path in tmp_path.glob("more.csv*"):
             path.unlink()
     if failing == "page.html":
         monkeypatch.undo()
-        assert run("describe", tmp_path / "model.pkl", "--report", tmp_path / failing) == 0
+        assert run("describe", tmp_path / "model.zip", "--report", tmp_path / failing) == 0
         assert "<html" in (tmp_path / failing).read_text()
         (tmp_path / failing).unlink()
     assert new_files(csv) == kept
@@ -94,19 +94,19 @@ def test_a_finish_that_fails_keeps_the_answers(interrupted, tmp_path, monkeypatc
 
 
 def test_without_a_model_the_answers_are_kept_beside_the_rows(csv, tmp_path, monkeypatch, capsys):
-    (tmp_path / "out.rescued.pkl").write_text("another")
+    (tmp_path / "out.rescued.zip").write_text("another")
     with monkeypatch.context() as patched:
         patched.setattr(_FIT, interrupt)
         assert declared(csv, "--quiet") == 130
-    rescued = tmp_path / "out.rescued-2.pkl"
+    rescued = tmp_path / "out.rescued-2.zip"
     assert f"sdv-privpgd finish {rescued} --out FILE" in capsys.readouterr().err
-    assert (tmp_path / "out.rescued.pkl").read_text() == "another"
+    assert (tmp_path / "out.rescued.zip").read_text() == "another"
     assert run("finish", rescued, "--rows", 7, "--out", tmp_path / "out.csv") == 0
     assert len(pd.read_csv(tmp_path / "out.csv")) == 7
 
 
 def test_what_is_left_is_spent_with_the_table(csv, tmp_path, monkeypatch, capsys):
-    model, ledger, out = (tmp_path / name for name in ("m.pkl", "l.json", "out.csv"))
+    model, ledger, out = (tmp_path / name for name in ("m.zip", "l.json", "out.csv"))
     with monkeypatch.context() as patched:
         patched.setattr("sdv_privpgd.methods.pipeline.ask", interrupt)
         assert run(
@@ -143,7 +143,7 @@ def test_a_real_interrupt_ends_in_a_model_that_can_be_finished(csv, tmp_path):
         "pgm.PrivatePGM.fit = wait\n"
         "sys.exit(main(sys.argv[1:]))"
     )
-    model = tmp_path / "model.pkl"
+    model = tmp_path / "model.zip"
     arguments = [
         "synthesize", csv, "--epsilon", 1, "--method", "mst", "--out", tmp_path / "out.csv",
         "--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "domain.json",
@@ -164,7 +164,7 @@ def test_a_real_interrupt_ends_in_a_model_that_can_be_finished(csv, tmp_path):
 def test_a_wrong_codebook_stops_and_says_how_to_go_on(csv, tmp_path, capsys):
     domain = {**DOMAIN, "ward": {"range_values": ["a", "b"], "other_value": "other"}}
     (tmp_path / "domain.json").write_text(json.dumps(domain))
-    model, out = tmp_path / "model.pkl", tmp_path / "out.csv"
+    model, out = tmp_path / "model.zip", tmp_path / "out.csv"
     assert declared(csv, "--model", model, "--quiet") == 1
     said = capsys.readouterr().err
     assert "none that is declared, and count as other_value: 'ward'" in said
@@ -189,7 +189,7 @@ def test_rows_and_keys_never_come_twice_unless_asked_for(csv, tmp_path):
     written["primary_key"] = "code"
     written["alternate_keys"] = ["number"]
     (tmp_path / "metadata.json").write_text(json.dumps(written))
-    model, out = tmp_path / "m.pkl", tmp_path / "out.csv"
+    model, out = tmp_path / "m.zip", tmp_path / "out.csv"
     assert declared(csv, "--model", model, "--rows", 400, "--quiet") == 0
     parts = [out]
     for number, more in enumerate([[], ["--condition", "ward=01"], []]):
@@ -208,14 +208,14 @@ def test_rows_and_keys_never_come_twice_unless_asked_for(csv, tmp_path):
 
 
 def test_a_model_moves_on_only_with_its_rows(csv, tmp_path, monkeypatch, capsys):
-    model = tmp_path / "m.pkl"
+    model = tmp_path / "m.zip"
     assert declared(csv, "--model", model, "--quiet") == 0
     before = model.read_bytes()
     with monkeypatch.context() as patched:
         fails_at(patched, "more.part.csv")
         assert run("sample", model, "--rows", 5, "--out", tmp_path / "more.csv") == 1
     assert model.read_bytes() == before
-    (tmp_path / "m.part.pkl").touch()
+    (tmp_path / "m.part.zip").touch()
     assert run("sample", model, "--rows", 5, "--out", tmp_path / "more.csv") == 1
     assert "--again leaves it as it is" in capsys.readouterr().err
     assert run("sample", model, "--again", "--rows", 5, "--out", tmp_path / "more.csv") == 0

@@ -48,16 +48,16 @@ def stopped(csv, tmp_path, ledger, capsys):
     domain = {**DOMAIN, "ward": {"range_values": ["a", "b"], "other_value": "other"}}
     (tmp_path / "domain.json").write_text(json.dumps(domain))
     assert declared(csv, "--ledger", "ledger.json", "--quiet") == 1
-    return tmp_path / "out.rescued.pkl"
+    return tmp_path / "out.rescued.zip"
 
 
 @pytest.fixture
 def fitted(csv, tmp_path, ledger, capsys):
     """A model of epsilon 1 without a ledger, and one of the same kind with one."""
     for name, *more in (("alone",), ("model", "--ledger", "ledger.json")):
-        asked = ("--model", tmp_path / f"{name}.pkl", "--quiet", *more)
+        asked = ("--model", tmp_path / f"{name}.zip", "--quiet", *more)
         assert declared(csv, *asked, out=f"{name}.csv") == 0
-    return tmp_path / "model.pkl"
+    return tmp_path / "model.zip"
 
 
 class TestTheRest:
@@ -95,7 +95,7 @@ class TestTheRest:
         self, csv, ledger, tmp_path, monkeypatch, capsys
     ):
         """It is there, with earlier charges, and for those of the model with what it planned."""
-        model = tmp_path / "model.pkl"
+        model = tmp_path / "model.zip"
         assert declared(csv, "--ledger", ledger, "--quiet") == 0
         (tmp_path / "out.csv").unlink()
         with monkeypatch.context() as patched:
@@ -129,7 +129,7 @@ class TestRefining:
     def test_counts_in_what_no_ledger_was_told(self, fitted, csv, ledger, tmp_path, capsys):
         """Its charges are those of the other model, and yet they are others."""
         asked = ("--epsilon", 1, "--out", tmp_path / "finer.csv", "--ledger", ledger, "--quiet")
-        alone = tmp_path / "alone.pkl"
+        alone = tmp_path / "alone.zip"
         assert run("refine", alone, csv, *asked, "--max-epsilon", 2.1) == 1
         said = capsys.readouterr().err
         assert f"--ledger {ledger} lacks epsilon 1 that {alone} had spent before" in said
@@ -150,7 +150,7 @@ class TestRefining:
 
     def test_without_any_ledger_nothing_is_said(self, fitted, csv, tmp_path, ledger, capsys):
         asked = ("--epsilon", 1, "--out", tmp_path / "finer.csv", "--quiet")
-        alone = tmp_path / "alone.pkl"
+        alone = tmp_path / "alone.zip"
         assert run("refine", alone, csv, *asked, "--max-epsilon", 1.9) == 1
         assert run("refine", alone, csv, *asked) == 0
         assert "is added to" not in capsys.readouterr().err
@@ -220,7 +220,7 @@ class TestTwoRuns:
     def test_one_that_began_later_and_ended_first_is_counted(
         self, command, before, csv, ledger, tmp_path, monkeypatch, first, capsys
     ):
-        model = tmp_path / "model.pkl"
+        model = tmp_path / "model.zip"
         out = tmp_path / ("rows.zip" if command == "measure" else "r.csv")
         if command == "refine":
             assert declared(csv, "--epsilon", 0.1, "--model", model, "--quiet") == 0
@@ -245,7 +245,7 @@ class TestTwoRuns:
 
     def test_a_model_without_a_ledger_is_its_own_book(self, fitted, csv, tmp_path, first):
         """It is read when nobody else can spend more on it."""
-        alone = tmp_path / "alone.pkl"
+        alone = tmp_path / "alone.zip"
         again = ("refine", alone, csv, "--epsilon", 1, "--quiet", "--out")
         first("the model", lambda: run(*again, tmp_path / "other.csv"))
         assert run(*again, tmp_path / "finer.csv") == 0
@@ -297,7 +297,7 @@ class TestWrittenAhead:
         return found
 
     def test_by_every_command(self, csv, ledger, tmp_path, seen):
-        model, domain = tmp_path / "model.pkl", tmp_path / "domain.json"
+        model, domain = tmp_path / "model.zip", tmp_path / "domain.json"
         facts = json.loads(domain.read_text())
         del facts["ward"]  # thresholds, which need a part of delta
         domain.write_text(json.dumps(facts))
@@ -396,7 +396,7 @@ class TestNoRowsWithoutBooks:
     def test_but_a_model_that_is_entered_before_it_gives_any(
         self, csv, ledger, tmp_path, fails, keeps, monkeypatch, capsys
     ):
-        model = tmp_path / ("model.pkl" if keeps else "out.rescued.pkl")
+        model = tmp_path / ("model.zip" if keeps else "out.rescued.zip")
         more = ("--model", model) if keeps else ()
         assert declared(csv, "--ledger", ledger, "--report", "page.html", "--quiet", *more) == 1
         monkeypatch.undo()
@@ -432,7 +432,7 @@ class TestNoRowsWithoutBooks:
             full_at_the_end(patched)
             patched.setattr(_FIT, interrupt)
             assert declared(csv, "--ledger", "ledger.json", "--quiet") == 130
-        stopped, out = tmp_path / "out.rescued.pkl", ("--out", tmp_path / "out.csv", "--quiet")
+        stopped, out = tmp_path / "out.rescued.zip", ("--out", tmp_path / "out.csv", "--quiet")
         (charge,) = read_ledger(ledger.read_text()).charges
         assert charge.mechanism == "planned"
         with monkeypatch.context() as patched:

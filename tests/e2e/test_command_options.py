@@ -39,7 +39,7 @@ def weights(tmp_path):
     (tmp_path / "facts.json").write_text(json.dumps(domain))
     asked = ("--epsilon", 5, "--method", "mst", "--sep", ";", "--decimal", ",")
     facts = ("--metadata", tmp_path / "types.json", "--domain", tmp_path / "facts.json")
-    out, model = tmp_path / "rows.csv", tmp_path / "weights.pkl"
+    out, model = tmp_path / "rows.csv", tmp_path / "weights.zip"
     told = (*asked, *facts, "--out", out, "--model", model)
     assert run("synthesize", tmp_path / "weights.csv", *told) == 0
     return model
@@ -68,10 +68,10 @@ class TestConditions:
         assert pd.read_csv(out)["weight"].tolist() == [3.5] * 5
 
     def test_another_sign_is_told_and_never_read_as_something_else(self, weights, csv, capsys):
-        assert declared(csv, "--model", csv.parent / "model.pkl", "--quiet") == 0
+        assert declared(csv, "--model", csv.parent / "model.zip", "--quiet") == 0
         for model, wanted, sign in (
             (weights, "weight=3.5", "','"),
-            (csv.parent / "model.pkl", "age=35,0", "'.'"),
+            (csv.parent / "model.zip", "age=35,0", "'.'"),
         ):
             capsys.readouterr()
             out = model.parent / "no.csv"

@@ -37,7 +37,7 @@ def facts(csv):
 
 
 def test_rows_of_a_person_count_as_one(visits, tmp_path, capsys):
-    out, model, ledger = (tmp_path / name for name in ("out.csv", "model.pkl", "ledger.json"))
+    out, model, ledger = (tmp_path / name for name in ("out.csv", "model.zip", "ledger.json"))
     asked = ("--epsilon", 5, "--method", "mst", "--out", out, "--model", model, "--ledger", ledger)
     assert run("synthesize", visits, *asked, *facts(visits), *PEOPLE, "--weigh-people") == 0
     said = " ".join(capsys.readouterr().out.split())

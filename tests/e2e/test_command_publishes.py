@@ -12,7 +12,7 @@ from sdv_privpgd import FittedTable
 @pytest.fixture
 def made(csv, tmp_path, capsys):
     """The rows, the model and the card of a fit."""
-    model = tmp_path / "model.pkl"
+    model = tmp_path / "model.zip"
     assert declared(csv, "--model", model, "--ledger", tmp_path / "l.json", "--quiet") == 0
     capsys.readouterr()
     return tmp_path / "out.csv", model, tmp_path / "out.csv.about.json"
@@ -42,7 +42,7 @@ def test_a_card_says_what_rows_are_and_tells_a_change(made, tmp_path, capsys):
 
 def test_parquet_says_in_its_metadata_what_it_is(made, csv, tmp_path, capsys):
     _, model, card = made
-    more, other = tmp_path / "more.parquet", tmp_path / "other.pkl"
+    more, other = tmp_path / "more.parquet", tmp_path / "other.zip"
     assert run("sample", model, "--rows", 30, "--out", more) == 0
     assert not (tmp_path / "more.parquet.about.json").exists()
     assert declared(csv, "--model", other, "--quiet", out="o.csv") == 0
@@ -102,3 +102,19 @@ def test_the_entry_counts_in_what_a_ledger_has(made, csv, tmp_path, capsys):
 def test_the_methods_are_printed(made, capsys):
     assert run("describe", made[1], "--methods") == 0
     assert "We used synthetic rows that were generated with" in capsys.readouterr().out
+
+
+def test_a_page_for_the_officer_counts_all_runs(made, csv, tmp_path, capsys):
+    _, model, _ = made
+    ledger, page = tmp_path / "l.json", tmp_path / "officer.json"
+    assert run("describe", model, "--officer", page) == 0
+    assert "--ledger counts it in" in capsys.readouterr().err
+    alone = json.loads(page.read_text())
+    assert alone["epsilon_spent"] == FittedTable.load(model).ledger.spent()
+    assert declared(csv, "--ledger", ledger, "--quiet", out="more.csv") == 0
+    assert run("describe", model, "--officer", page, "--ledger", ledger, "--force") == 0
+    together = json.loads(page.read_text())
+    assert together["epsilon_spent"] > alone["epsilon_spent"]
+    assert together["release"] == alone["release"]
+    assert run("describe", model, "--ledger", ledger) == 1
+    assert "--ledger is for --officer" in capsys.readouterr().err

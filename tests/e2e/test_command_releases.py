@@ -72,7 +72,7 @@ def test_what_was_spent_is_written_down_if_a_measurement_fails(csv, tmp_path, mo
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (("--out", "north.pkl"), "must end in .zip"),
+        (("--out", "north.zip"), "must end in .zip"),
         (("--metadata", None), "--metadata is needed"),
         (("--domain", None), "declare the same domain"),
         (("--holder", " "), "holder must name"),
@@ -121,9 +121,9 @@ def test_rows_of_published_tables(csv, tmp_path, capsys):
 @pytest.fixture
 def model(csv, tmp_path):
     asked = ("--epsilon", 0.5, "--method", "mst", "--quiet", *facts(csv))
-    kept = ("--model", tmp_path / "model.pkl", "--ledger", tmp_path / "ledger.json")
+    kept = ("--model", tmp_path / "model.zip", "--ledger", tmp_path / "ledger.json")
     assert run("synthesize", csv, "--out", tmp_path / "rows.csv", *asked, *kept) == 0
-    return tmp_path / "model.pkl"
+    return tmp_path / "model.zip"
 
 
 def test_a_kept_model_is_refined(csv, model, tmp_path, capsys):

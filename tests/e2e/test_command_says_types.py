@@ -117,7 +117,7 @@ class TestWords:
         (tmp_path / "domain.json").write_text(json.dumps({"wage": wide}))
         asked = ("--epsilon", 1, "--metadata", tmp_path / "metadata.json", "--method", "mst")
         asked += ("--domain", tmp_path / "domain.json")
-        model = tmp_path / "model.pkl"
+        model = tmp_path / "model.zip"
         assert run("plan", tmp_path / "table.csv", *asked) == 0
         kept = ("--model", model, "--out", tmp_path / "out.csv")
         assert run("synthesize", tmp_path / "table.csv", *asked, *kept) == 0
@@ -132,7 +132,7 @@ class TestWords:
         )
 
     def test_num_bins_is_an_option(self, csv, tmp_path, capsys):
-        model = tmp_path / "model.pkl"
+        model = tmp_path / "model.zip"
         for number, bins in ((None, ()), (3, ("--num-bins", 3, "--force"))):
             seeded = (*bins, "--method", "mst+particles", "--seed", 5, "--model", model, "--quiet")
             assert declared(csv, *seeded) == 0
@@ -186,7 +186,7 @@ class TestInterrupts:
         def interrupt(*args, **kwargs):
             raise KeyboardInterrupt
 
-        model = tmp_path / "model.pkl"
+        model = tmp_path / "model.zip"
         with monkeypatch.context() as patched:
             patched.setattr("sdv_privpgd.synthesize.pgm.PrivatePGM.fit", interrupt)
             assert declared(csv, "--model", model, "--quiet") == 130

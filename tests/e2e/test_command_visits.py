@@ -42,7 +42,7 @@ def is_in_order(path):
 
 
 def test_patients_are_synthesized_with_visits_in_order(folder, capsys):
-    out, model = folder / "out.csv", folder / "model.pkl"
+    out, model = folder / "out.csv", folder / "model.zip"
     kept = ("--out", out, "--model", model, "--method", "mst", "--quiet")
     assert asked(folder, "synthesize", *ORDER, *kept) == 0
     assert is_in_order(out)

@@ -11,8 +11,8 @@ import sdv_privpgd
 
 @pytest.fixture
 def model(csv, tmp_path):
-    assert declared(csv, "--model", tmp_path / "model.pkl", "--quiet") == 0
-    return tmp_path / "model.pkl"
+    assert declared(csv, "--model", tmp_path / "model.zip", "--quiet") == 0
+    return tmp_path / "model.zip"
 
 
 def test_rows_under_conditions(model, tmp_path, capsys):
@@ -208,13 +208,13 @@ def test_types_may_come_from_dtypes_alone(csv, tmp_path, monkeypatch, capsys):
 
 def test_files_that_hold_no_model(csv, tmp_path, capsys):
     assert run("synthesize", tmp_path / "no.csv", "--epsilon", 1, "--out", tmp_path / "o.csv") == 1
-    assert run("describe", tmp_path / "no.pkl") == 1
+    assert run("describe", tmp_path / "no.zip") == 1
     assert capsys.readouterr().err.count("There is no file") == 2
     assert run("sample", csv, "--rows", 5, "--out", tmp_path / "o.csv") == 1
     assert "is no SavedModel that can be read" in capsys.readouterr().err
-    pd.Series([1]).to_pickle(tmp_path / "other.pkl")
-    assert run("describe", tmp_path / "other.pkl") == 1
-    assert "it holds a Series." in capsys.readouterr().err
+    pd.Series([1]).to_pickle(tmp_path / "other.zip")
+    assert run("describe", tmp_path / "other.zip") == 1
+    assert "it is a pickle, as SDV writes its synthesizers" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_a_wrong_command_line_has_a_status_of_its_own(wrong):
 def test_a_model_remembers_how_its_table_was_written(tmp_path, capsys):
     table = pd.DataFrame({"weight": [70.5, 80.25] * 500, "ort": ["Køln", "Bonn"] * 500})
     table.to_csv(tmp_path / "table.csv", sep=";", decimal=",", encoding="cp1252", index=False)
-    model, out = tmp_path / "model.pkl", tmp_path / "more.csv"
+    model, out = tmp_path / "model.zip", tmp_path / "more.csv"
     written = ("--sep", ";", "--decimal", ",", "--encoding", "cp1252")
     assert run(
         "synthesize", tmp_path / "table.csv", "--header", "--epsilon", 20, "--method", "mst",

@@ -21,7 +21,7 @@ LEFT = {
     },
     "05_hospital": {
         "05_hospital.csv", "05_kept.csv", "05_domain.json", "05_metadata.json", "05_synthetic.csv",
-        "05_report.html", "05_model.pkl", "05_surgery.csv", "05_surgery.csv.about.json",
+        "05_report.html", "05_model.zip", "05_surgery.csv", "05_surgery.csv.about.json",
         "05_report_not_private.html",
         "05_look_not_private.csv",
     },

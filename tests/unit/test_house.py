@@ -7,11 +7,11 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 60_860,
-    "package lines of code": 40_460,
-    "package files": 323,
-    "test lines": 52_576,
-    "constants": 282,
+    "package lines": 61_730,
+    "package lines of code": 41_104,
+    "package files": 327,
+    "test lines": 53_004,
+    "constants": 283,
     "floors": 14,
     "circles": 0,
     "arrows": 108,

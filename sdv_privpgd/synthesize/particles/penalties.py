@@ -130,8 +130,8 @@ class DifferentiablePenalty:
 
     ``function`` receives a mapping from columns to positions in [0, 1] and returns a scalar tensor.
     The positions of a column are a tensor with one number for each particle; the center of cell c
-    of k is (2 c + 1) / (2 k). It sees no private data and costs no budget. A synthesizer can only
-    be saved if the function can be pickled: use a function of a module, not a lambda.
+    of k is (2 c + 1) / (2 k). It sees no private data and costs no budget. No file
+    of a model can hold it; SDV's ``save`` can if it is a function of a module, and no lambda.
 
     >>> def young(positions):
     ...     return positions["age"].mean()

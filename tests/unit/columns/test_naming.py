@@ -10,6 +10,7 @@ IDS = ["id", "ID", "patient_id", "PatientID", "patientId", "Kunden-Nr", "patient
 IDS += ["Patient", "MRN", "Name", "last_name", "Nachname", "Patientennummer", "SSN", "e_mail"]
 IDS += ["pid", "CustomerID", "customerid", "household", "HHID", "USUBJID", "subject", "kunde"]
 IDS += ["kundennummer", "Versicherte", "matricule", "cliente", "person_nr", "personnummer", "uid"]
+IDS += ["Unnamed: 0"]
 IDS += [
     "numero_de_cliente",
     "N° patient",

@@ -223,7 +223,7 @@ def test_a_column_that_is_other_throughout_may_be_an_id_or_name_people():
     (said,) = lines(fitted(WARD, [0, 0, 0, 1]))
     assert "give it the sdtype id" in said
     assert "name it: people=People(column" in said
-    assert "Dates need the sdtype datetime" in said
+    assert "Dates and times need the sdtype datetime" in said
 
 
 def test_no_pile_is_told_at_an_end_that_was_found_or_beyond_which_rows_were_counted():

@@ -98,8 +98,8 @@ def test_reports_pages_plans_and_audits_say_it_first(tmp_path):
 
 def test_a_saved_model_says_that_rows_are_people(tmp_path):
     people = People(rows_are_people=True)
-    fit_table(TABLE, ILL, epsilon=1.0, method="mst", people=people).save(tmp_path / "model.pkl")
-    report = FittedTable.load(tmp_path / "model.pkl").report()
+    fit_table(TABLE, ILL, epsilon=1.0, method="mst", people=people).save(tmp_path / "model.zip")
+    report = FittedTable.load(tmp_path / "model.zip").report()
     assert FIRST not in str(report)
     assert "for the row of one person" in str(report)
     assert report.to_dict()["ledger"]["rows_are_people"] is True

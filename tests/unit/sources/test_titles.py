@@ -139,17 +139,17 @@ def test_the_model_keeps_the_lines_for_its_table(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     path = written(tmp_path, TITLE + HEADER + "".join(ROWS * 20))
     told = ("--types", "dtypes", "--dtype", "age=int64", "--dtype", "ward=str", "--epsilon", "5")
-    more = ("--method", "independent", "--model", "model.pkl", "--out", "out.csv")
+    more = ("--method", "independent", "--model", "model.zip", "--out", "out.csv")
     assert run("synthesize", path, "--skip-rows", "1", *told, *more) == 0, capsys.readouterr().err
-    assert FittedTable.load("model.pkl").notes["dialect"] == {"skip_rows": 1}
+    assert FittedTable.load("model.zip").notes["dialect"] == {"skip_rows": 1}
     assert list(pd.read_csv("out.csv")) == ["age", "ward"]  # rows have no title
-    assert run("evaluate", "model.pkl", path, "--out", "page.html") == 0, capsys.readouterr().err
+    assert run("evaluate", "model.zip", path, "--out", "page.html") == 0, capsys.readouterr().err
     clean = written(tmp_path, HEADER + "".join(ROWS), "clean.csv")
-    assert run("evaluate", "model.pkl", clean, "--out", "b.html") == 1
-    assert run("evaluate", "model.pkl", clean, "--skip-rows", "0", "--out", "b.html") == 0
+    assert run("evaluate", "model.zip", clean, "--out", "b.html") == 1
+    assert run("evaluate", "model.zip", clean, "--skip-rows", "0", "--out", "b.html") == 0
     whole = tmp_path / "table.parquet"
     pd.read_csv(clean).to_parquet(whole)
-    assert run("evaluate", "model.pkl", whole, "--out", "c.html") == 0, capsys.readouterr().err
+    assert run("evaluate", "model.zip", whole, "--out", "c.html") == 0, capsys.readouterr().err
     with pytest.raises(SystemExit):
         run("plan", path, "--skip-rows", "x", "--epsilon", "1")
 

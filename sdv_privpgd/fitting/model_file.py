@@ -1,0 +1,352 @@
+"""The file of a model: a sealed archive of JSON and of arrays, without any code. Public.
+
+``model.json`` has ``format``, ``version``, ``program`` (what wrote it), ``parts`` and ``whole``. A
+node of it is text, a number, a truth, nothing or a list of nodes, which stand for themselves, or an
+object with one name, which says what it is: ``tuple``, ``set``, ``frozenset``, ``dict`` (a list of
+keys and values), ``float`` and others that are text, ``array`` and ``scalar`` (a member of the
+archive), ``missing``, ``dtype``, ``rows`` of pandas, ``part`` (the place of one of the ``parts``,
+all before it), or the name of a class in ``KEPT`` with its attributes.
+
+Nothing that is read is run: a name that is not in ``KEPT`` is refused, and what is there is made of
+attributes alone. What such a file cannot hold, such as a function of a user's, is refused before
+anything is written.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache, cached_property
+from importlib import import_module
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.base.archive import MOST_TEXT, Members, array_bytes, read_archive, write_archive
+
+KEPT = {
+    "base.domain": "Domain Grouping",
+    "columns.bins": "Categories Interval SignedPowers Ticks",
+    "columns.column": "Column",
+    "columns.differences": "Difference",
+    "columns.encoders": "CategoryEncoder DatetimeEncoder DecimalEncoder RealEncoder",
+    "columns.facts": "CategoryFacts DateFacts NumberFacts TruthFacts",
+    "columns.merging": "Merging",
+    "columns.number_formats": "NumberFormat",
+    "columns.recoding": "Recoding",
+    "columns.schema": "Schema",
+    "columns.visits": "Visits",
+    "constraints.kinds": "FixedCombinations FixedIncrements Inequality OneHotEncoding Range",
+    "constraints.limits": "Constraints",
+    "constraints.orders": "Order",
+    "constraints.repair": "Repair",
+    "constraints.rules": "Combinations OneHot",
+    "discovery.transcript": "Answered",
+    "estimate.noisy_tables": "Total",
+    "estimate.prior": "PriorUse PublicRows WeightedRows",
+    "fitting.description": "Description",
+    "fitting.door": "FittedTable UnfinishedTable",
+    "fitting.fit": "Fitted",
+    "fitting.prior": "PublicTable",
+    "fitting.settings": "People Settings",
+    "fitting.unfinished": "Unfinished",
+    "methods.adaptive": "Adaptive",
+    "methods.aim": "AIM",
+    "methods.dp_merf": "DPMERF",
+    "methods.dp_sgd": "DPCTGAN DPDiffusion TrainingQuery",
+    "methods.fixed": "AllKWay Independent",
+    "methods.mst": "MST",
+    "methods.mwem": "MWEM",
+    "methods.pipeline": "Release",
+    "methods.privmrf": "PrivMRF",
+    "methods.privpgd": "PrivPGD",
+    "methods.privsyn": "PrivSyn",
+    "methods.rap_plus_plus": "RAPPlusPlus",
+    "privacy.embedding": "EmbeddingQuery",
+    "privacy.half_spaces": "Cut Line",
+    "privacy.ledger": "Charge PrivacyLedger",
+    "privacy.queries": (
+        "Adjacency CountQuery CutMarginalQuery DependenceQuery GroupedMarginalQuery MarginalQuery "
+        "Measurement ModelErrorQuery SigmoidSumQuery ValueCountsQuery"
+    ),
+    "releases.combining": "CombinedTable",
+    "releases.measured": "Holder",
+    "releases.pages": "PublishedTable",
+    "releases.published": "PublishedTables",
+    "sampling.sampler": "Decoder Filled Sampler",
+    "sampling.stream": "KeyStream RowStream",
+    "sampling.visits": "VisitSampler _Place",
+    "synthesize.annealed": "AnnealedProjection MixedRows",
+    "synthesize.gem": "GenerativeNetwork",
+    "synthesize.generator": "GeneratorNetwork",
+    "synthesize.graphical": "GraphicalModel JunctionTree",
+    "synthesize.gum": "GUM",
+    "synthesize.particles.batched_finish": "BatchedFinish",
+    "synthesize.particles.batched_projection": "BatchedProjection",
+    "synthesize.particles.descent": "ParticleGradientDescent",
+    "synthesize.particles.finish": "ExchangeFinish",
+    "synthesize.particles.optimizers": "TransportStep",
+    "synthesize.particles.particles": "Particles",
+    "synthesize.particles.penalties": "ProtectedThreshold",
+    "synthesize.particles.primal_dual": "CompiledProjection",
+    "synthesize.particles.published.adam": "AdamStep",
+    "synthesize.particles.published.softmax": "SoftmaxProjection",
+    "synthesize.pgm": "PrivatePGM",
+    "synthesize.private_gsd": "PrivateGSD",
+    "synthesize.rap": "RelaxedProjection",
+    "synthesize.relaxed": "Mixture",
+}
+"""The classes that a file may name, by their modules in this package."""
+
+_HOMES = {name: module for module, names in KEPT.items() for name in names.split()}
+
+_TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
+    "float": (float, repr, float),  # of what is not finite
+    "Fraction": (Fraction, str, Fraction),
+    "Decimal": (Decimal, str, Decimal),
+    "Timestamp": (pd.Timestamp, pd.Timestamp.isoformat, pd.Timestamp),
+    "datetime": (datetime, datetime.isoformat, datetime.fromisoformat),
+    "date": (date, date.isoformat, date.fromisoformat),
+    "time": (time, time.isoformat, time.fromisoformat),
+}
+"""What is kept as text."""
+
+_MISSING = {"NA": pd.NA, "NaT": pd.NaT}
+
+_FORMAT, _VERSION = "sdv-privpgd model", 1
+
+_FACTS = "model.json"
+
+
+class NotKeptError(ValueError):
+    """A model holds something that a file without code cannot hold."""
+
+
+def write_model(path: Path, whole: Any) -> None:
+    """Writes an object to a file. Equal objects give equal files.
+
+    Raises ``NotKeptError``, before anything is written, for what is not of a class in ``KEPT``.
+    """
+    writer = _Writer()
+    node = writer.node(whole, type(whole).__name__)
+    program = f"sdv-privpgd {version_of('sdv-privpgd')}"
+    facts = {"format": _FORMAT, "version": _VERSION, "program": program}
+    text = json.dumps({**facts, "parts": writer.parts, "whole": node}, allow_nan=False)
+    write_archive(path, {_FACTS: text.encode(), **writer.arrays})
+
+
+def read_model(path: Path, kind: str) -> Any:
+    """The object in a file, of which no code is run.
+
+    Raises ``DamagedFileError`` for a file that ``write_model`` has not written, or that has
+    changed since.
+    """
+    return read_archive(path, kind, _read)
+
+
+def _read(members: Members) -> Any:
+    facts = json.loads(members.bytes(_FACTS, MOST_TEXT))
+    if not isinstance(facts, Mapping) or facts.get("format") != _FORMAT:
+        raise ValueError(f"its format is not {_FORMAT!r}.")
+    if facts.get("version") != _VERSION:
+        raise ValueError(
+            f"it has version {facts.get('version')!r} of the format, and {_VERSION} can be read: "
+            f"install what wrote it, {facts.get('program')}, or fit anew."
+        )
+    reader = _Reader(members)
+    for node in facts["parts"]:
+        reader.parts.append(reader.value(node))
+    return reader.value(facts["whole"])
+
+
+class _Writer:
+    """Makes nodes of objects. What is frozen, and arrays, are written once however often met."""
+
+    def __init__(self) -> None:
+        self.parts: list[Any] = []
+        self.arrays: dict[str, bytes] = {}
+        self._places: dict[str, int] = {}
+        self._names: dict[bytes, str] = {}
+
+    def node(self, own: Any, where: str) -> Any:
+        kind = type(own)
+        if own is None or kind in (bool, int, str) or (kind is float and math.isfinite(own)):
+            return own
+        if kind is list:
+            return self._nodes(own, where)
+        if kind is tuple:
+            return {"tuple": self._nodes(own, where)}
+        if kind in (set, frozenset):
+            return {kind.__name__: sorted(self._nodes(own, where), key=json.dumps)}
+        if kind is dict:
+            pairs = [
+                [self.node(key, where), self.node(each, f"{where}[{key!r}]")]
+                for key, each in own.items()
+            ]
+            return {"dict": pairs}
+        for name, missing in _MISSING.items():
+            if own is missing:
+                return {"missing": name}
+        for name, (of, write, _) in _TEXTS.items():
+            if kind is of:
+                return {name: write(own)}
+        if kind is np.ndarray and own.dtype != object:
+            return {"array": self._array(own)}
+        if isinstance(own, np.generic):
+            return {"scalar": self._array(np.asarray(own))}
+        if isinstance(own, np.dtype | pd.api.extensions.ExtensionDtype):
+            return {"dtype": self._dtype(own, where)}
+        if kind is pd.DataFrame:
+            columns = [
+                [name, self._dtype(own[name].dtype, where), self._nodes(own[name].tolist(), where)]
+                for name in own
+            ]
+            return {"rows": [len(own), columns]}
+        if _HOMES.get(kind.__name__) is not None and _class_of(kind.__name__) is kind:
+            return self._of_class(own, where)
+        raise NotKeptError(
+            f"{where} is {_called(own)}, which a file without code cannot hold. Nothing was "
+            "written. Keep the object with pickle, as pickle.dumps writes it, and load such a file "
+            "only where you trust whoever wrote it: it can run any code."
+        )
+
+    def _nodes(self, many: Any, where: str) -> list[Any]:
+        return [self.node(each, where) for each in many]
+
+    def _of_class(self, own: Any, where: str) -> Any:
+        kind = type(own)
+        if kind.__name__ == "Adjacency":
+            return {"Adjacency": own.value}
+        state = own.__reduce_ex__(4)[2] or {}
+        # What was computed, and in which order, is no fact on the object.
+        node = {
+            kind.__name__: {
+                name: self.node(each, f"{where}.{name}")
+                for name, each in state.items()
+                if not isinstance(getattr(kind, name, None), cached_property)
+            }
+        }
+        if not _is_frozen(kind):
+            return node
+        place = self._places.setdefault(json.dumps(node), len(self.parts))
+        if place == len(self.parts):
+            self.parts.append(node)
+        return {"part": place}
+
+    def _array(self, numbers: np.ndarray) -> str:
+        content = array_bytes(numbers)
+        name = self._names.setdefault(content, f"arrays/{len(self._names):05}.npy")
+        self.arrays[name] = content
+        return name
+
+    def _dtype(self, dtype: Any, where: str) -> Any:
+        if isinstance(dtype, pd.CategoricalDtype):
+            inner = dtype.categories
+            if inner is None:
+                return ["category", None, None, bool(dtype.ordered)]
+            own, nodes = self._dtype(inner.dtype, where), self._nodes(inner.tolist(), where)
+            return ["category", own, nodes, bool(dtype.ordered)]
+        if isinstance(dtype, pd.StringDtype):
+            return ["string", dtype.storage, dtype.na_value is pd.NA]
+        if pd.api.types.pandas_dtype(str(dtype)) != dtype:
+            raise NotKeptError(f"{where} has the dtype {dtype}, which no file of a model can hold.")
+        return str(dtype)
+
+
+def _called(own: Any) -> str:
+    if callable(own) and hasattr(own, "__qualname__"):
+        return f"the function {own.__qualname__}"
+    return f"a {type(own).__module__}.{type(own).__qualname__}"
+
+
+class _Reader:
+    """Makes objects of nodes."""
+
+    def __init__(self, members: Members) -> None:
+        self.parts: list[Any] = []
+        self._members = members
+
+    def value(self, node: Any) -> Any:
+        if isinstance(node, list):
+            return self._values(node)
+        if not isinstance(node, dict):
+            return node
+        ((name, told),) = node.items()
+        if name in _TEXTS:
+            return _TEXTS[name][2](told)
+        if name in ("tuple", "set", "frozenset"):
+            made: Any = {"tuple": tuple, "set": set, "frozenset": frozenset}[name]
+            return made(self._values(told))
+        if name == "dict":
+            return {self.value(key): self.value(each) for key, each in told}
+        if name == "missing":
+            return _MISSING[told]
+        if name == "part":
+            return self.parts[_place(told)]
+        if name == "array":
+            return self._array(told)
+        if name == "scalar":
+            return self._array(told)[()]
+        if name == "dtype":
+            return self._dtype(told)
+        if name == "rows":
+            number, columns = told
+            own = {
+                name: pd.Series(self._values(values), dtype=self._dtype(dtype))
+                for name, dtype, values in columns
+            }
+            return pd.DataFrame(own, index=range(number))
+        return self._of_class(name, told)
+
+    def _values(self, nodes: list) -> list[Any]:
+        return [self.value(each) for each in nodes]
+
+    def _array(self, name: str) -> np.ndarray:
+        return self._members.array(name, 2**33)
+
+    def _of_class(self, name: str, told: Any) -> Any:
+        kind = _class_of(name)
+        if name == "Adjacency":
+            return kind(told)
+        state = {attribute: self.value(each) for attribute, each in told.items()}
+        if is_dataclass(kind) and {each.name for each in fields(kind)} - state.keys():
+            raise ValueError(f"its {name} lacks attributes: another version may have written it.")
+        made = object.__new__(kind)
+        vars(made).update(state)
+        return made
+
+    def _dtype(self, told: Any) -> Any:
+        if isinstance(told, str):
+            return pd.api.types.pandas_dtype(told)
+        if told[0] == "string":
+            return pd.StringDtype(told[1], **({} if told[2] else {"na_value": np.nan}))
+        _, inner, nodes, is_ordered = told
+        if inner is None:
+            return pd.CategoricalDtype(ordered=is_ordered)
+        values = pd.Index(self._values(nodes), dtype=self._dtype(inner))
+        return pd.CategoricalDtype(values, ordered=is_ordered)
+
+
+def _place(told: Any) -> int:
+    """A place among the parts that are there already. Raises ``ValueError`` for what is none."""
+    if type(told) is not int or told < 0:
+        raise ValueError(f"a part has a place, got {told!r}.")
+    return told
+
+
+@cache
+def _class_of(name: str) -> Any:
+    """The class of that name. Raises ``ValueError`` for one that no file may name."""
+    if name not in _HOMES:
+        raise ValueError(f"it names {name!r}, which no file of a model has.")
+    return getattr(import_module(f"sdv_privpgd.{_HOMES[name]}"), name)
+
+
+def _is_frozen(kind: type) -> bool:
+    return is_dataclass(kind) and kind.__dataclass_params__.frozen  # pyright: ignore

@@ -1,0 +1,229 @@
+"""The file of a model holds all of it and no code, whatever it was made by."""
+
+import datetime
+import importlib
+import json
+import zipfile
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_privpgd import (
+    Boolean,
+    Categorical,
+    Datetime,
+    FittedTable,
+    Key,
+    Numerical,
+    People,
+    fit_table,
+)
+from sdv_privpgd.base.archive import write_archive
+from sdv_privpgd.base.damage import DamagedFileError
+from sdv_privpgd.constraints import (
+    FixedCombinations,
+    FixedIncrements,
+    Inequality,
+    OneHotEncoding,
+    ProgrammableConstraint,
+    Range,
+)
+from sdv_privpgd.fitting.door import UnfinishedTable
+from sdv_privpgd.fitting.model_file import KEPT, NotKeptError, read_model, write_model
+from sdv_privpgd.methods import DPCTGAN, DPDiffusion, PrivPGD
+from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
+from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
+from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
+from sdv_privpgd.synthesize.particles.penalties import DifferentiablePenalty, ProtectedThreshold
+from sdv_privpgd.synthesize.particles.published.adam import AdamStep
+from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+ROWS, RNG = 900, np.random.default_rng(0)
+TABLE = pd.DataFrame(
+    {
+        "id": np.arange(ROWS),
+        "patient": RNG.integers(0, 300, ROWS),
+        "ward": RNG.choice(["A", "B"], ROWS),
+        "age": RNG.integers(0, 99, ROWS),
+        "weight": RNG.normal(70, 9, ROWS),
+        "ill": RNG.random(ROWS) < 0.3,
+        "in": pd.Timestamp("2020-01-01") + pd.to_timedelta(RNG.integers(0, 300, ROWS), unit="D"),
+        "out": pd.Timestamp("2021-01-01") + pd.to_timedelta(RNG.integers(0, 300, ROWS), unit="D"),
+        "one": [1, 0, 0] * (ROWS // 3),
+        "two": [0, 1, 1] * (ROWS // 3),
+    }
+)
+WARD = {"ward": Categorical(["A", "B"]), "age": Numerical(0, 99, decimal_places=0)}
+DATES = {"in": Datetime("2020-01-01", "2020-12-31"), "out": Datetime("2021-01-01", "2021-12-31")}
+BITS = {name: Numerical(0, 1, decimal_places=0) for name in ("one", "two")}
+MADE = {
+    "found and rules": lambda: fit_table(
+        TABLE.astype({"ward": "category", "age": "Int64"}),
+        {**WARD, **DATES, **BITS, "weight": Numerical(), "ill": Boolean(), "id": Key()},
+        5.0,
+        constraints=[
+            Inequality("in", "out"),
+            Range("one", "two", "age"),
+            FixedIncrements("age", 1),
+            OneHotEncoding(["one", "two"]),
+            FixedCombinations(["ward", "ill"], [["A", True], ["B", False], ["B", True]]),
+        ],
+    ),
+    "visits": lambda: fit_table(
+        TABLE,
+        {**WARD, **DATES},
+        1.0,
+        1e-6,
+        adjacency="add_remove",
+        people=People("patient", 3, sequence_index="in", previous=["ward"]),
+    ),
+    "prior": lambda: fit_table(TABLE, WARD, 1.0, prior=TABLE[["ward", "age"]].head(50)),
+    "refined": lambda: fit_table(TABLE, WARD, 1.0).refine(TABLE, 0.5),
+    "mst": lambda: fit_table(TABLE, WARD, 1.0, method="mst"),
+}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    fitted = MADE["mst"]()
+    fitted.save(path := tmp_path_factory.mktemp("kept") / "model.zip")
+    return path
+
+
+def forged(kept, path, change):
+    """The same file with other JSON, and the digest of that."""
+    with zipfile.ZipFile(kept) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    facts = json.loads(members["model.json"])
+    change(facts)
+    write_archive(path, {**members, "model.json": json.dumps(facts).encode()})
+    return path
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_all_of_a_model_comes_back(name, tmp_path):
+    fitted = MADE[name]()
+    fitted.sample(7)
+    fitted.save(tmp_path / "model.zip")
+    loaded = FittedTable.load(tmp_path / "model.zip")
+    loaded.save(tmp_path / "again.zip")
+    assert (tmp_path / "again.zip").read_bytes() == (tmp_path / "model.zip").read_bytes()
+    pd.testing.assert_frame_equal(loaded.sample(60), fitted.sample(60))
+    pd.testing.assert_frame_equal(
+        loaded.sample(9, where={"ward": "B"}), fitted.sample(9, where={"ward": "B"})
+    )
+    assert loaded.report().html() == fitted.report().html()
+    assert loaded.ledger == fitted.ledger
+    assert loaded.refine(TABLE, 0.1).ledger.spent() > fitted.ledger.spent()
+
+
+def test_what_a_fit_that_stopped_has_paid_for_comes_back(tmp_path, monkeypatch):
+    running = MADE["mst"]().refining(TABLE, 0.5)
+    with monkeypatch.context() as patch:
+        patch.setattr("sdv_privpgd.synthesize.pgm.PrivatePGM.fit", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            running.run()
+    assert running.unfinished is not None
+    running.unfinished.save(tmp_path / "left.zip")
+    left = UnfinishedTable.load(tmp_path / "left.zip")
+    assert left.ledger == running.ledger
+    assert left.last is not None
+    assert len(left.resumed().run().sample(5)) == 5
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        PrivPGD(engine=ParticleGradientDescent(step=AdamStep(), projection=SoftmaxProjection())),
+        PrivPGD(
+            engine=ParticleGradientDescent(finish=BatchedFinish(), projection=BatchedProjection())
+        ),
+        ProtectedThreshold({"age": 1.0}, 0.5),
+        DPCTGAN(),
+        DPDiffusion(),
+        pd.CategoricalDtype([1, 2], ordered=True),
+        pd.CategoricalDtype(),
+        pd.StringDtype("python"),
+        pd.Int64Dtype(),
+        pd.DatetimeTZDtype("ns", "Europe/Vienna"),
+        np.dtype("datetime64[ns]"),
+        [pd.NaT, pd.NA, float("nan"), -float("inf"), 0.1, 2**80, np.float32(0.1), "\ud800"],
+        (datetime.date(2020, 1, 2), datetime.time(3), datetime.datetime(2020, 1, 2, 3, 4)),
+        {("a", 1): {3, 1}, None: frozenset("ab"), True: Fraction(1, 3), 2.5: Decimal("1.50")},
+        Adjacency.ADD_REMOVE,
+    ],
+    ids=repr,
+)
+def test_settings_and_values_come_back(whole, tmp_path):
+    write_model(tmp_path / "x.zip", whole)
+    found = read_model(tmp_path / "x.zip", "thing")
+    assert repr(found) == repr(whole)
+    assert type(found) is type(whole)
+
+
+def test_rows_of_any_types_come_back(tmp_path):
+    rows = pd.DataFrame({"a": [1, None], "b": ["x", None], "c": pd.to_datetime(["2020", None])})
+    rows = rows.astype({"a": "Int64"}).assign(d=pd.Categorical(["u", "v"]))
+    write_model(tmp_path / "x.zip", rows)
+    pd.testing.assert_frame_equal(read_model(tmp_path / "x.zip", "rows"), rows)
+
+
+class Own:
+    """Somebody else's."""
+
+
+@pytest.mark.parametrize(
+    ("whole", "told"),
+    [
+        (ProgrammableConstraint(lambda rows: rows["age"] > 3), "kinds.ProgrammableConstraint"),
+        (DifferentiablePenalty(lambda p: p["age"].mean()), "DifferentiablePenalty"),
+        (Own(), r"a test_model_files\.Own"),
+        ([np.array([print], dtype=object)], "a numpy.ndarray"),
+        (print, "the function print"),
+        (importlib, "a builtins.module"),
+    ],
+)
+def test_what_is_code_is_refused_before_anything_is_written(whole, told, tmp_path):
+    with pytest.raises(NotKeptError, match=f"(?s){told}.*Nothing was written"):
+        write_model(tmp_path / "x.zip", whole)
+    assert not (tmp_path / "x.zip").exists()
+
+
+def named(name, attributes):
+    return lambda facts: facts.update(whole={name: attributes})
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (named("system", {"command": "true"}), "names 'system'"),
+        (named("os.system", ["true"]), "names 'os.system'"),
+        (named("Path", {}), "names 'Path'"),
+        (named("RunningFit", {}), "names 'RunningFit'"),
+        (named("FittedTable", {"name": "x"}), "lacks attributes"),
+        (named("part", 10_000), "IndexError"),
+        (named("part", -1), "has a place"),
+        (named("array", "model.json"), "magic string"),
+        (lambda facts: facts.update(version=0), "version 0"),
+        (lambda facts: facts.update(format="a list"), "format is not"),
+        (lambda facts: facts.update(whole=3), "holds a int"),
+        (lambda facts: facts.update(whole={"list": [], "dict": []}), "too many values"),
+    ],
+)
+def test_a_file_that_was_forged_runs_nothing(kept, change, told, tmp_path):
+    with pytest.raises(DamagedFileError, match=told):
+        FittedTable.load(forged(kept, tmp_path / "forged.zip", change))
+
+
+def test_each_name_has_one_class_of_its_module():
+    names = [(module, name) for module, names in KEPT.items() for name in names.split()]
+    assert len({name for _, name in names}) == len(names)
+    for module, name in names:
+        found = getattr(importlib.import_module(f"sdv_privpgd.{module}"), name)
+        assert (found.__name__, found.__module__) == (name, f"sdv_privpgd.{module}")
