@@ -49,10 +49,6 @@ _LOUDEST = 1.0
 mean count. On 100,000 rows as above the error is 0.138, 0.137, 0.138 and 0.152 with 0.7, 1, 1.5
 and 2.5: 105 to 1,225 pairs. Few of them cost least time."""
 
-_COARSER = 4
-"""A table over groups is asked for if that over codes has more than so many times its cells: over
-eight codes there are only twice as many as over groups."""
-
 EACH = 2
 """The most pairs over codes for each attribute. On 1,000,000 rows as above the error is 0.047 with
 245 and 0.043 with 1,125 pairs; but fewer tables leave time for more particles."""
@@ -127,6 +123,9 @@ def measure_coarsely(
     numbers of codes. Pairs of equal importance are measured in one release; others have budgets in
     the ratio of their importance.
     """
+    # A table over codes has more than so many times the cells of the one beside it: with eight codes
+    # of each attribute it has as many.
+    coarser = 4
     domain, known = curator.domain, curator.measurements
     pairs, total, number = domain.cliques(2), counted_total(curator), GROUPS
     asked, share = (pairs, _OF_MANY) if are_many else ((), _BESIDE)
@@ -137,7 +136,7 @@ def measure_coarsely(
         asked = [
             pair
             for pair in pairs
-            if domain.size(pair) > max(most, _COARSER * _cells(domain, pair, number))
+            if domain.size(pair) > max(most, coarser * _cells(domain, pair, number))
         ]
     if not asked:
         return []
