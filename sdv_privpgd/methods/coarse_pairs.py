@@ -123,8 +123,8 @@ def measure_coarsely(
     numbers of codes. Pairs of equal importance are measured in one release; others have budgets in
     the ratio of their importance.
     """
-    # A table over codes has more than so many times the cells of the one beside it: with eight codes
-    # of each attribute it has as many.
+    # A table over codes has more than so many times the cells of the one beside it: of eight codes
+    # each it has as many.
     coarser = 4
     domain, known = curator.domain, curator.measurements
     pairs, total, number = domain.cliques(2), counted_total(curator), GROUPS

@@ -298,6 +298,7 @@ def _one_way_share(curator: Curator) -> Fraction:
     them if pairs have all, and 1 + g is how many times more the same budget tells of a column if it
     is spent on the column's own question.
     """
+    least = Fraction(2, 100)  # of a smaller share answers would say nothing new
     domain, total = curator.domain, counted_total(curator)
     if len(domain) < 3 or total is None:
         return Fraction(0)
@@ -310,7 +311,8 @@ def _one_way_share(curator: Curator) -> Fraction:
     )
     gain = (of_pairs * total / (alone * fmean(domain.sizes))) ** 2 - 1
     steep = (_WORTH * of_pairs**0.75 * max(gain, 0.0)) ** (2 / 3)
-    return Fraction(round(1000 * (steep - 1) / (steep + gain)), 1000) if steep > 1 else Fraction(0)
+    share = Fraction(round(1000 * (steep - 1) / (steep + gain)), 1000) if steep > 1 else Fraction(0)
+    return share if share >= least else Fraction(0)
 
 
 METHODS = {"privpgd": PrivPGD}
