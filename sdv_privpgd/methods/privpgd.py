@@ -93,9 +93,10 @@ class PrivPGD(EngineMethod):
     The guide lists three tables where another has the lower downstream error at epsilon 0.2.
 
     Attributes:
-        columns: Whether attributes may be measured alone. Leave it where pairs are too many. On nine
-            public tables at epsilon 0.2 the forecast's share, in place of at most 15 %, lowers the
-            L1 error of attributes by 17 % and that of pairs by 6 % (``tests/benchmarks budget``).
+        columns: Whether attributes may be measured alone. Leave it where pairs are too many. On
+            nine public tables at epsilon 0.2 the forecast's share, in place of at most 15 %, lowers
+            the L1 error of attributes by 17 % and that of pairs by 6 % (``tests/benchmarks
+            budget``).
         first_share: The part of the pairs' mu^2 for the first round; 1 for no second round. On
             Adult and Bank 0.5 to 0.7 are equally good. There is one round only where the rest
             cannot measure at least one pair again with its first budget.
