@@ -13,6 +13,7 @@ import pandas as pd
 import sdv_tables
 
 from sdv_privpgd import DomainMismatchError, PrivPGDSynthesizer
+from sdv_privpgd.fitting.model_file import NotKeptError
 
 
 class StoppedClock(datetime.datetime):
@@ -72,6 +73,16 @@ def observe(synthesizer, data, caplog, capsys, known=KNOWN) -> dict[str, object]
     fitted.reset_sampling()  # RDT's used generators hold the operating system's randomness
     seen["pickle after sampling"] = cloudpickle.dumps(fitted)
     return seen
+
+
+def file_of(fitted) -> bytes | str:
+    """What is written of a fitted table, or why nothing is: it holds a function of a user's."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            fitted.save(Path(folder) / "model.zip")
+        except NotKeptError as error:
+            return str(error)
+        return (Path(folder) / "model.zip").read_bytes()
 
 
 def nasty(table: pd.DataFrame) -> pd.DataFrame:

@@ -36,11 +36,7 @@ def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
 
 
 def sealed(body: bytes) -> bytes:
-    """The comment that ends an archive with this body. Whoever means to deceive can write it, too.
-
-    >>> sealed(b"")[:23]
-    b'sdv-privpgd sha256 e3b0'
-    """
+    """The comment that ends an archive with this body. Who means to deceive can write it, too."""
     return _SEAL + hashlib.sha256(body).hexdigest().encode()
 
 

@@ -4,8 +4,8 @@
 node of it is text, a number, a truth, nothing or a list of nodes, which stand for themselves, or an
 object with one name, which says what it is: ``tuple``, ``set``, ``frozenset``, ``dict`` (a list of
 keys and values), ``float`` and others that are text, ``array`` and ``scalar`` (a member of the
-archive), ``missing``, ``dtype``, ``rows`` of pandas, ``part`` (the place of one of the ``parts``,
-all before it), or the name of a class in ``KEPT`` with its attributes.
+archive), ``missing``, ``type`` (of plain values), ``dtype``, ``rows`` of pandas, ``part`` (place of
+one of the ``parts``, all before it), or the name of a class in ``KEPT`` with its attributes.
 
 Nothing that is read is run: a name that is not in ``KEPT`` is refused, and what is there is made of
 attributes alone. What such a file cannot hold, such as a function of a user's, is refused before
@@ -23,7 +23,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import version as version_of
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -117,6 +117,8 @@ _TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
 }
 """What is kept as text."""
 
+_TYPES = {each.__name__: each for each in (int, float, str, bool, Decimal, datetime, date, time)}
+
 _MISSING = {"NA": pd.NA, "NaT": pd.NaT}
 
 _FORMAT, _VERSION = "sdv-privpgd model", 1
@@ -196,6 +198,8 @@ class _Writer:
         for name, (of, write, _) in _TEXTS.items():
             if kind is of:
                 return {name: write(own)}
+        if kind is type and _TYPES.get(own.__name__) is own:
+            return {"type": own.__name__}
         if kind is np.ndarray and own.dtype != object:
             return {"array": self._array(own)}
         if isinstance(own, np.generic):
@@ -246,6 +250,16 @@ class _Writer:
         return name
 
     def _dtype(self, dtype: Any, where: str) -> Any:
+        node = self._of_dtype(dtype, where)
+        try:
+            is_same = _Reader(None).dtype(node) == dtype
+        except (TypeError, ValueError, NotImplementedError):
+            is_same = False
+        if not is_same:
+            raise NotKeptError(f"{where} has the dtype {dtype}, which no file of a model can hold.")
+        return node
+
+    def _of_dtype(self, dtype: Any, where: str) -> Any:
         if isinstance(dtype, pd.CategoricalDtype):
             inner = dtype.categories
             if inner is None:
@@ -254,8 +268,8 @@ class _Writer:
             return ["category", own, nodes, bool(dtype.ordered)]
         if isinstance(dtype, pd.StringDtype):
             return ["string", dtype.storage, dtype.na_value is pd.NA]
-        if pd.api.types.pandas_dtype(str(dtype)) != dtype:
-            raise NotKeptError(f"{where} has the dtype {dtype}, which no file of a model can hold.")
+        if isinstance(dtype, pd.ArrowDtype):
+            return ["arrow", _arrow_words(dtype.pyarrow_dtype)]
         return str(dtype)
 
 
@@ -268,7 +282,7 @@ def _called(own: Any) -> str:
 class _Reader:
     """Makes objects of nodes."""
 
-    def __init__(self, members: Members) -> None:
+    def __init__(self, members: Members | None) -> None:
         self.parts: list[Any] = []
         self._members = members
 
@@ -285,6 +299,8 @@ class _Reader:
             return made(self._values(told))
         if name == "dict":
             return {self.value(key): self.value(each) for key, each in told}
+        if name == "type":
+            return _TYPES[told]
         if name == "missing":
             return _MISSING[told]
         if name == "part":
@@ -294,11 +310,11 @@ class _Reader:
         if name == "scalar":
             return self._array(told)[()]
         if name == "dtype":
-            return self._dtype(told)
+            return self.dtype(told)
         if name == "rows":
             number, columns = told
             own = {
-                name: pd.Series(self._values(values), dtype=self._dtype(dtype))
+                name: pd.Series(self._values(values), dtype=self.dtype(dtype))
                 for name, dtype, values in columns
             }
             return pd.DataFrame(own, index=range(number))
@@ -308,29 +324,58 @@ class _Reader:
         return [self.value(each) for each in nodes]
 
     def _array(self, name: str) -> np.ndarray:
+        assert self._members is not None
         return self._members.array(name, 2**33)
 
     def _of_class(self, name: str, told: Any) -> Any:
-        kind = _class_of(name)
+        kind: Any = _class_of(name)
         if name == "Adjacency":
             return kind(told)
         state = {attribute: self.value(each) for attribute, each in told.items()}
         if is_dataclass(kind) and {each.name for each in fields(kind)} - state.keys():
             raise ValueError(f"its {name} lacks attributes: another version may have written it.")
-        made = object.__new__(kind)
+        made = object.__new__(cast(type, kind))
         vars(made).update(state)
         return made
 
-    def _dtype(self, told: Any) -> Any:
+    def dtype(self, told: Any) -> Any:
+        """The dtype that a node stands for."""
         if isinstance(told, str):
             return pd.api.types.pandas_dtype(told)
         if told[0] == "string":
             return pd.StringDtype(told[1], **({} if told[2] else {"na_value": np.nan}))
+        if told[0] == "arrow":
+            return pd.ArrowDtype(_arrow_type(told[1]))
         _, inner, nodes, is_ordered = told
         if inner is None:
             return pd.CategoricalDtype(ordered=is_ordered)
-        values = pd.Index(self._values(nodes), dtype=self._dtype(inner))
+        values = pd.Index(self._values(nodes), dtype=self.dtype(inner))
         return pd.CategoricalDtype(values, ordered=is_ordered)
+
+
+def _arrow_words(kind: Any) -> Any:
+    """A type of Arrow in text and lists."""
+    import pyarrow as pa
+
+    if pa.types.is_decimal(kind):
+        return ["decimal", kind.bit_width, kind.precision, kind.scale]
+    if pa.types.is_dictionary(kind):
+        inner = _arrow_words(kind.index_type), _arrow_words(kind.value_type)
+        return ["dictionary", *inner, kind.ordered]
+    return str(kind)
+
+
+def _arrow_type(words: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(words, str):
+        found = pd.api.types.pandas_dtype(f"{words}[pyarrow]")
+        return getattr(found, "pyarrow_dtype", pa.string())  # pandas has text of its own
+    name, *told = words
+    if name == "decimal":
+        bits, *told = told
+        return getattr(pa, f"decimal{int(bits)}")(*told)
+    return pa.dictionary(_arrow_type(told[0]), _arrow_type(told[1]), told[2])
 
 
 def _place(told: Any) -> int:

@@ -2,7 +2,7 @@
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,6 +18,7 @@ from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.model_file import read_model, write_model
 from sdv_privpgd.inference.analyses import Concluding
 from sdv_privpgd.inference.asking import Unseen
+from sdv_privpgd.inference.crowds import Crowded, crowded
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.report.card import card_facts, card_path, release_id, write_card
 from sdv_privpgd.sampling.conditions import check_conditions, require_some
@@ -134,9 +135,11 @@ class SampledTable(Concluding, SavedModel):
         return facts
 
     def _first_rows(self) -> str:
-        sampler, enough = self.fitted.sampler, 100
-        columns = {} if sampler is None else sampler.first(enough)
-        return pd.DataFrame(dict(columns)).to_csv(index=False)
+        return self._first(100).to_csv(index=False)
+
+    def _first(self, num_rows: int) -> pd.DataFrame:
+        sampler = self.fitted.sampler
+        return pd.DataFrame({} if sampler is None else sampler.first(num_rows))
 
     @abstractmethod
     def _promise(self) -> dict[str, Any]:
@@ -172,6 +175,50 @@ class SampledTable(Concluding, SavedModel):
         own = {name: pd.Series(given[name]).reset_index(drop=True) for name in given}
         rows = self._framed({**keys, **own, **columns}, int(met.sum()))
         return rows.set_axis(known_columns.index[met], axis=0)
+
+    def crowded(self, rows: pd.DataFrame, on: Sequence[str], *, min_rows_like: int = 2) -> Crowded:
+        """Rows of which none stands alone, and what that costs. Public: rows of this model alone.
+
+        No budget needs it, for noise protects people whatever the rows look like. It is for those
+        who ask that no face in the release be unique. Rows whose combination of some columns is
+        rarer take that of a similar row; all other rows and columns stay as they are.
+
+        Args:
+            rows: Synthetic rows, as ``sample`` gives them.
+            on: The columns by which somebody might be taken for a row's person.
+            min_rows_like: The fewest rows that have a combination; 2 for no unique row.
+
+        Returns:
+            A ``Crowded``: its ``rows``, how many were ``changed``, what has ``moved`` in each
+            column and pair, and as text a sentence.
+
+        Raises:
+            ValueError: For unknown columns, fewer rows than are to be alike, and columns that a
+                constraint or the order of rows ties to others: ``on`` must name these as well.
+
+        >>> import pandas as pd
+        >>> from sdv_privpgd import Numerical, fit_table
+        >>> table = pd.DataFrame({"age": range(100)})
+        >>> age = Numerical(0, 99, decimal_places=0)
+        >>> fitted = fit_table(table, {"age": age}, epsilon=5.0, method="mst")
+        >>> made = fitted.crowded(fitted.sample(200), on=["age"], min_rows_like=5)
+        >>> made.rows["age"].value_counts().min() >= 5
+        True
+        """
+        description, named = self.fitted.description, {on} if isinstance(on, str) else {*on}
+        tied = [{*each.columns} for each in description.constraints.declared]
+        broken = [each for each in tied if not each or (each & named and not each <= named)]
+        if description.visits is not None and description.visits.by in named:
+            broken.append({description.visits.by})
+        if broken:
+            raise ValueError(
+                f"Other values in {sorted(named)!r} may break a constraint or the order of rows, "
+                f"of {sorted(broken[0]) or 'a function'!r}. Name all columns of a constraint or "
+                "none of them; with a function, or in the column that orders rows, nothing can be "
+                "changed."
+            )
+        columns = {column.name: column for column in self.fitted.schema.columns}
+        return crowded(rows, self.fitted.schema.domain(), columns, on, min_rows_like)
 
     def evaluate(
         self,

@@ -1,7 +1,10 @@
 """The kinds of answers, which ``__init__`` reads."""
 
+from .acceptance import Acceptance as Acceptance
+from .acceptance import Criterion as Criterion
 from .answers import Answer as Answer
 from .answers import TableAnswer as TableAnswer
+from .crowds import Crowded as Crowded
 from .imputation import Rubin as Rubin
 from .regression import Regression as Regression
 from .replicates import Bootstrap as Bootstrap

@@ -10,6 +10,7 @@ import pandas as pd
 
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.inference.acceptance import Acceptance, Criterion, accepted
 from sdv_privpgd.inference.answers import Answer, TableAnswer
 from sdv_privpgd.inference.asking import Unseen
 from sdv_privpgd.inference.bootstrap import bootstrap, with_bootstrap
@@ -39,6 +40,10 @@ class Concluding(ABC):
     @abstractmethod
     def _refits(self) -> Refits:
         """What repeats the fit. Raises ``ValueError`` where it cannot be repeated."""
+
+    @abstractmethod
+    def _first(self, num_rows: int) -> pd.DataFrame:
+        """The first rows of the sequence, wherever it stands."""
 
     @contextmanager
     def _shown_repeating(self, progress: Progress | None) -> Iterator[Progress]:
@@ -126,6 +131,44 @@ class Concluding(ABC):
             return with_bootstrap(
                 answer, questions, self._refits(), bootstrap, what, how, progress=progress
             )
+
+    def accept(
+        self,
+        criteria: Sequence[Criterion],
+        rows: pd.DataFrame | None = None,
+        *,
+        level: float = 0.95,
+    ) -> Acceptance:
+        """Whether rows meet criteria that were fixed before the fit. Public, and free.
+
+        Each is met, not met, or cannot be told at this level, from noisy answers alone: the real
+        table is not looked at. The share of fits in which a criterion is falsely said to be met is
+        0.05 at most for the usual level. That is for one criterion; of twenty, one may be.
+
+        Args:
+            criteria: A list of ``Criterion`` of ``sdv_privpgd.inference``. Write them down before
+                the fit: who chooses them by its result gives the level away.
+            rows: The rows that are to be handed on; by default the first of the sequence, as many
+                as the table has.
+            level: The confidence of each verdict.
+
+        Raises:
+            ValueError: For what is no criterion, and for questions that cannot be asked.
+
+        >>> import pandas as pd
+        >>> from sdv_privpgd import Boolean, fit_table
+        >>> from sdv_privpgd.inference import Criterion
+        >>> table = pd.DataFrame({"ill": [True, False] * 5_000})
+        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, method="mst")
+        >>> near = Criterion(what="share", where={"ill": True}, within=0.02)
+        >>> fitted.accept([near]).is_met
+        True
+        """
+        questions = self._asked()
+        if rows is None:
+            count = questions.linear.answers([{}]).values[0]
+            rows = self._first(max(round(float(count)), 1))
+        return accepted(questions, rows, criteria, level)
 
     def noisy_tables(self, path: str | Path | None = None) -> pd.DataFrame:
         """All noisy tables as tidy rows, one a cell. Public: everything else follows from them.

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import Interval
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.encoders import encoder_for
@@ -101,6 +102,40 @@ def part_of(column: Column, wish: Any) -> Part:
     if not most.any():
         raise ValueError(f"No row of the domain meets {words!r}.")
     return Part(column, weights, least, most, words)
+
+
+def meeting(column: Column, cells: pd.Series, wish: Any) -> np.ndarray:
+    """Which synthetic cells of a column meet a condition, bool."""
+    values, missing = encoder_for(column).read(cells)
+    if isinstance(wish, Between):
+        low, high = span(column, wish)
+        return (values >= low) & (values <= high) & ~missing
+    found = np.zeros(len(cells), dtype=bool)
+    for value in wish if isinstance(wish, list | tuple | set | frozenset) else [wish]:
+        is_it = missing if _is_missing(value) else (values == _tick_of_value(column, value))
+        found |= is_it & (missing == _is_missing(value))
+    return found
+
+
+def numbers_in(column: Column, cells: pd.Series) -> np.ndarray:
+    """The numbers of synthetic cells, float64; missing ones are no numbers."""
+    values, missing = encoder_for(column).read(cells)
+    return np.where(missing, np.nan, np.asarray(column.numbers(values), np.float64))
+
+
+def codes_of(domain: Domain, columns: Mapping[str, Column], rows: pd.DataFrame) -> np.ndarray:
+    """The codes of synthetic rows, shape (row, attribute); 0 for all but some columns."""
+    found = np.zeros((len(rows), len(domain)), dtype=np.int64)
+    for name, column in columns.items():
+        found[:, domain.axes((name,))[0]], _ = encoder_for(column).encode(cells_of(rows, name))
+    return found
+
+
+def cells_of(rows: pd.DataFrame, name: str) -> pd.Series:
+    """A column of synthetic rows. Raises ``ValueError`` where they have none of that name."""
+    if name not in rows:
+        raise ValueError(f"The rows have no column {name!r}: they have {list(rows)!r}.")
+    return pd.Series(rows[name])
 
 
 def not_missing(column: Column) -> np.ndarray:

@@ -60,7 +60,7 @@ def logistic(
     f = values_in(rows, model, features)
     ridge = RIDGE * found.num_rows * found.covariance[size:, size:]
     shares = _tilted(shares, f, found.values[size:], ridge)
-    coefficients = _solved(design, shares, x, found.values[:size])
+    coefficients = likeliest(design, shares, x, found.values[:size])
     chances = expit(x @ coefficients)
     h = x * chances[:, None]
     centered = f - shares @ f
@@ -140,7 +140,7 @@ def _tilted(shares: np.ndarray, f: np.ndarray, means: np.ndarray, ridge: np.ndar
     return own
 
 
-def _solved(design: Design, shares: np.ndarray, x: np.ndarray, means: np.ndarray) -> np.ndarray:
+def likeliest(design: Design, shares: np.ndarray, x: np.ndarray, means: np.ndarray) -> np.ndarray:
     """The coefficients whose score is 0: the concave log-likelihood's maximum, by Newton."""
     beta = np.zeros(x.shape[1])
 

@@ -26,10 +26,18 @@ import pandas as pd
 from scipy.special import ndtr  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.inference.answers import on_people
-from sdv_privpgd.inference.design import Design, design_of, distinct_rows, scaled, times, values_in
+from sdv_privpgd.inference.design import (
+    Design,
+    Scaled,
+    design_of,
+    distinct_rows,
+    scaled,
+    times,
+    values_in,
+)
 from sdv_privpgd.inference.intervals import deviations
 from sdv_privpgd.inference.linear import LinearEstimate
-from sdv_privpgd.inference.logistic import logistic
+from sdv_privpgd.inference.logistic import likeliest, logistic
 from sdv_privpgd.inference.moments import Alike, Moments, moments, on_missing, require_distinct
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.synthesize.engine import Model
@@ -125,20 +133,10 @@ def regression(
         ValueError: For columns that cannot be regressed, pairs that were not measured, and noise
             that hides the answer.
     """
-    columns = {column.name: column for column in questions.schema.attributes}
-    release, estimate = questions.release, questions.linear
-    design = design_of(
-        columns, outcome, on, kind, held=release.held, event=event, reference=reference
+    ready, (coefficients, sampling, noise, found) = _solved(
+        questions, outcome, on, kind, event=event, reference=reference
     )
-    full, weak = scaled(design, estimate, kind)
-    solve = _linear if kind == "linear" else logistic
-    while True:
-        ready = full.without(weak)
-        try:
-            coefficients, sampling, noise, found = solve(ready.design, estimate, release.model)
-            break
-        except Alike as alike:
-            weak += alike.args
+    estimate, release = questions.linear, questions.release
     design = ready.design
     index = pd.Index([term.name for term in design.terms], name="term")
     back = ready.back
@@ -157,6 +155,53 @@ def regression(
         num_rows=found.num_rows,
         notes=(*notes, *design.notes, *on_missing(estimate, design, found), *on_people(release)),
     )
+
+
+def coefficients_of_rows(
+    questions: Questions, rows: Model, outcome: str, on: Any, kind: str, *, event: Any = None
+) -> pd.Series:
+    """The coefficients of synthetic rows, of the terms that ``regression`` has of the tables.
+
+    Raises as ``regression``, and for rows that do not tell terms apart.
+    """
+    ready, _ = _solved(questions, outcome, on, kind, event=event, reference=None)
+    design = ready.design
+    distinct, shares = distinct_rows(design, rows, design.columns)
+    x = values_in(distinct, rows, [term.product for term in design.terms])
+    (y,) = values_in(distinct, rows, [design.outcome.product]).T
+    weighed = x * shares[:, None]
+    found = (
+        np.linalg.lstsq(weighed.T @ x, weighed.T @ y, rcond=None)[0]
+        if kind == "linear"
+        else likeliest(design, shares, x, weighed.T @ y)
+    )
+    index = pd.Index([term.name for term in design.terms], name="term")
+    return pd.Series(ready.back @ found + ready.shift, index=index, name="coef")
+
+
+def _solved(
+    questions: Questions,
+    outcome: str,
+    on: str | Sequence[str | tuple[str, str]],
+    kind: str,
+    *,
+    event: Any,
+    reference: Mapping[str, Any] | None,
+) -> tuple[Scaled, tuple[np.ndarray, np.ndarray, np.ndarray, Moments]]:
+    """The design without terms that noise hides, and what ``_linear`` or ``logistic`` gives."""
+    columns = {column.name: column for column in questions.schema.attributes}
+    release, estimate = questions.release, questions.linear
+    design = design_of(
+        columns, outcome, on, kind, held=release.held, event=event, reference=reference
+    )
+    full, weak = scaled(design, estimate, kind)
+    solve = _linear if kind == "linear" else logistic
+    while True:
+        ready = full.without(weak)
+        try:
+            return ready, solve(ready.design, estimate, release.model)
+        except Alike as alike:
+            weak += alike.args
 
 
 def _linear(

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pandas as pd
+
 from sdv_privpgd.base.progress import Progress, shown
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.analyses import Concluding
@@ -23,6 +25,9 @@ class AnsweredQuestions(FittedState, Concluding):
 
     def _refits(self) -> Refits:
         return self.fitted_table._refits()
+
+    def _first(self, num_rows: int) -> pd.DataFrame:
+        return self.fitted_table._first(num_rows)
 
     @contextmanager
     def _shown_repeating(self, progress: Progress | None) -> Iterator[Progress]:

@@ -3,8 +3,8 @@
 What a set of attributes is counted as follows from every table that holds the set. Of one table it
 has noise of a known variance, independent from cell to cell, and so has the average of what the
 others say. So the squared differences over their variances sum up to a chi-square. Counts that were
-altered after they were measured are far out, whoever altered them and whatever digest he wrote. Who
-alters all tables alike is not found.
+altered after they were measured are far out, whatever digest was written. Who alters all tables
+alike is not found.
 """
 
 import math

@@ -393,7 +393,13 @@ def _wide(seen: ColumnShares) -> Finding | None:
     # By more than a mean distance from the median: that is all that spreads the values.
     is_far = values.far_reaching(shares, seen.error, 1.0).any()
     is_crowded = not values.is_shaped and values.crowded(shares, seen.error, CROWDED).any()
-    return Finding(float(is_far or is_crowded or values.heavy(shares, HEAVIEST).any()))
+    found = float(is_far or is_crowded or values.heavy(shares, HEAVIEST).any())
+    remedy = "Declare the range and decimal_places, or spend more."
+    unseen = (
+        "Let a fit see where rows lie (discovery_share above 0), or declare decimal_places and "
+        "cut_points that double, such as 0.01, 0.02, 0.04: they keep values that many rows share."
+    )
+    return Finding(found, remedy=remedy if values.is_shaped else unseen)
 
 
 def _dates_as_numbers(seen: ColumnShares) -> Finding | None:
@@ -560,9 +566,7 @@ COLUMN_RULES = (
          "declare Datetime(datetime_format='%Y%m%d')."),
     Rule(Rank.DOUBTFUL, _wide, 0,
          "How rows are spread in wide cells is not known of {}: means, sums and high quantiles may "
-         "be far off, and values that many rows share, such as 0, lost. Declare a smaller range, "
-         "or cut_points, narrow where rows are many (0.01 after 0 keeps the zeros of money). "
-         "answer() gives intervals that hold for any spread."),
+         "be far off. answer() gives intervals that hold for any spread."),
     Rule(Rank.NOISE, _rare, MOST,
          "Most categories have too few rows to be told from none: {}. They may vanish or be far "
          "too many: put rare ones together, or spend more."),

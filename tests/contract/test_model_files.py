@@ -19,6 +19,7 @@ from sdv_privpgd import (
     Key,
     Numerical,
     People,
+    TimeOfDay,
     fit_table,
 )
 from sdv_privpgd.base.archive import write_archive
@@ -151,6 +152,7 @@ def test_what_a_fit_that_stopped_has_paid_for_comes_back(tmp_path, monkeypatch):
         pd.CategoricalDtype(),
         pd.StringDtype("python"),
         pd.Int64Dtype(),
+        [Decimal, datetime.time, int],
         pd.DatetimeTZDtype("ns", "Europe/Vienna"),
         np.dtype("datetime64[ns]"),
         [pd.NaT, pd.NA, float("nan"), -float("inf"), 0.1, 2**80, np.float32(0.1), "\ud800"],
@@ -165,6 +167,55 @@ def test_settings_and_values_come_back(whole, tmp_path):
     found = read_model(tmp_path / "x.zip", "thing")
     assert repr(found) == repr(whole)
     assert type(found) is type(whole)
+
+
+def kinds_of_cells():
+    """Cells of most kinds, in Arrow's types."""
+    pa = pytest.importorskip("pyarrow")
+    days = [datetime.datetime(2020, 1, 1) + datetime.timedelta(hours=7 * h) for h in range(300)]
+    columns = {
+        "decimal": pa.array([Decimal(i) / 4 for i in range(300)], pa.decimal128(9, 2)),
+        "zone": pa.array(days, pa.timestamp("us", tz="Europe/Vienna")),
+        "day": pa.array([each.date() for each in days], pa.date32()),
+        "time": pa.array([each.time() for each in days], pa.time64("us")),
+        "entry": pa.array(["a", "b", "c"] * 100).dictionary_encode(),
+        "text": pa.array(["x", "y"] * 150),
+        "large": pa.array(["x", "y"] * 150, pa.large_string()),
+        "small": pa.array([1, 2, 3] * 100, pa.int8()),
+        "real": pa.array([0.5, 0.25] * 150, pa.float32()),
+        "truth": pa.array([True, False] * 150),
+    }
+    return pa.table(columns), {
+        "decimal": Numerical(0, 100),
+        "zone": Datetime("2020-01-01", "2020-12-31"),
+        "day": Datetime("2020-01-01", "2020-12-31"),
+        "time": TimeOfDay(),
+        "entry": Categorical(["a", "b", "c"]),
+        "text": Categorical(["x", "y"]),
+        "large": Categorical(["x", "y"]),
+        "small": Numerical(0, 9),
+        "real": Numerical(0, 1),
+        "truth": Boolean(),
+    }
+
+
+@pytest.mark.parametrize("given", ["arrow", "pandas", "types of Arrow", "nullable", "categories"])
+def test_tables_of_any_types_give_models_that_come_back(given, tmp_path):
+    table, columns = kinds_of_cells()
+    frame = {
+        "arrow": lambda: table,
+        "pandas": table.to_pandas,
+        "types of Arrow": lambda: table.to_pandas(types_mapper=pd.ArrowDtype),
+        "nullable": lambda: table.to_pandas().convert_dtypes(),
+        "categories": lambda: table.to_pandas().astype({"text": "category", "small": "category"}),
+    }[given]()
+    prior = table.to_pandas() if given == "arrow" else frame
+    how = {"epsilon": 5.0, "allow_lost": list(columns)}
+    for more in ({"method": "independent"}, {"prior": prior}):
+        fitted = fit_table(frame, columns, **how, **more)
+        fitted.save(tmp_path / "model.zip")
+        loaded = FittedTable.load(tmp_path / "model.zip")
+        pd.testing.assert_frame_equal(loaded.sample(20), fitted.sample(20))
 
 
 def test_rows_of_any_types_come_back(tmp_path):

@@ -1,11 +1,11 @@
 """``sdv-privpgd audit``: settings and a kept synthesizer, audited at the command line."""
 
 import json
-import pickle
 
 import pytest
 from commands import SECRET, declared, run
 
+from sdv_privpgd import FittedTable
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.privacy.noise import rounded_gaussian
 
@@ -36,8 +36,8 @@ def test_settings_are_audited_without_a_table(csv, capsys):
     assert "no row is read" in told.err
 
 
-def test_a_fault_ends_with_status_1_and_all_files(csv, monkeypatch, capsys):
-    monkeypatch.setattr(
+def test_a_fault_ends_with_status_1_and_all_files(csv, plant, capsys):
+    plant(
         curator,
         "rounded_gaussian",
         lambda stddev, size, words: rounded_gaussian(stddev / 2, size, words),
@@ -56,16 +56,16 @@ class TestModel:
         assert declared(csv, "--model", path, "--quiet") == 0
         return path
 
-    def test_a_kept_synthesizer_holds_what_the_noisy_answers_give(self, model, capsys):
+    def test_a_kept_synthesizer_holds_what_the_noisy_answers_give(self, model, plant, capsys):
         before = model.read_bytes()
         assert run("audit", "--model", model, "--runs", 50) == 0
         assert model.read_bytes() == before
         assert "passed: kept contents" in capsys.readouterr().out
 
-    def test_a_true_value_in_the_file_is_found(self, model, capsys):
-        fitted = pickle.loads(model.read_bytes())
+    def test_a_true_value_in_the_file_is_found(self, model, plant, capsys):
+        fitted = FittedTable.load(model)
         vars(fitted)["note"] = SECRET
-        model.write_bytes(pickle.dumps(fitted))
+        fitted.save(model)
         assert run("audit", "--model", model, "--runs", 50) == 1
         told = capsys.readouterr()
         assert "kept contents" in told.err

@@ -72,7 +72,7 @@ def test_what_was_spent_is_written_down_if_a_measurement_fails(csv, tmp_path, mo
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (("--out", "north.zip"), "must end in .zip"),
+        (("--out", "north.pkl"), "must end in .zip"),
         (("--metadata", None), "--metadata is needed"),
         (("--domain", None), "declare the same domain"),
         (("--holder", " "), "holder must name"),

@@ -212,8 +212,8 @@ def test_files_that_hold_no_model(csv, tmp_path, capsys):
     assert capsys.readouterr().err.count("There is no file") == 2
     assert run("sample", csv, "--rows", 5, "--out", tmp_path / "o.csv") == 1
     assert "is no SavedModel that can be read" in capsys.readouterr().err
-    pd.Series([1]).to_pickle(tmp_path / "other.zip")
-    assert run("describe", tmp_path / "other.zip") == 1
+    pd.Series([1]).to_pickle(tmp_path / "other.pkl")
+    assert run("describe", tmp_path / "other.pkl") == 1
     assert "it is a pickle, as SDV writes its synthesizers" in capsys.readouterr().err
 
 

@@ -10,7 +10,7 @@ import cloudpickle
 import pytest
 import sdv_tables
 from canaries import TEXT, traces
-from interference import nasty
+from interference import file_of, nasty
 from visiting import COLUMNS, ORDER, visits
 
 from sdv_privpgd import MSTSynthesizer, combine, fit_table, measure
@@ -47,6 +47,7 @@ def observed(private, columns):
         "page": re.sub(r"\d{4}-\d\d-\d\d", "a day", report.html()),
         "warnings": [str(each.message) for each in said],
         "model": pickle.dumps(fitted),
+        "file": file_of(fitted),
         "noisy tables": fitted.noisy_tables().to_csv(),
     }
 

@@ -294,23 +294,6 @@ def test_a_negative_number_of_rows_is_refused():
         Particles(domain=DOMAIN, codes=np.zeros((1, 3), dtype=int)).sample(-1, seed=0)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"num_particles": 0}, "num_particles must be an integer of at least 1, got 0"),
-        ({"epochs": -1}, "epochs must be an integer of at least 0, got -1"),
-        ({"batch_size": 0}, "batch_size must be an integer of at least 1, got 0"),
-        ({"mask_probability": 1.0}, "must be a number of at least 0 and below 1, got 1.0"),
-        ({"start": "random"}, "start must be one of"),
-        ({"targets": "smooth"}, "targets must be one of"),
-        ({"kernel": "cuda"}, "kernel must be one of"),
-    ],
-)
-def test_errors_name_the_argument_the_value_and_the_remedy(changes, message):
-    with pytest.raises(ValueError, match=message):
-        ParticleGradientDescent(**changes)
-
-
 def test_a_descent_is_longer_where_nothing_moves_the_particles_afterwards():
     few = {"num_particles": 50, "enable_gpu": False}
     penalty = DifferentiablePenalty(function=pull_up, weight=0.1)

@@ -1,0 +1,306 @@
+"""Whether rows meet criteria that were fixed before the fit, told from noisy answers alone. Public.
+
+A criterion says which values of the table are near enough to that of the rows: an interval A around
+it. The noisy answers have an interval of the table's value, of 95 %. If it lies in A, the criterion
+is met; if the two have nothing in common, it is not; else nobody can tell. A criterion is falsely
+called met only where the interval does not hold the table's value: in 5 of 100 fits at most,
+whatever the rows are, and though they come of the same noise.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.inference.conditions import cells_of, codes_of, column_named, meeting, numbers_in
+from sdv_privpgd.inference.design import design_of
+from sdv_privpgd.inference.intervals import Interval, deviations
+from sdv_privpgd.inference.questions import Questions
+from sdv_privpgd.inference.refits import Rows
+from sdv_privpgd.inference.regression import coefficients_of_rows, regression
+
+MET, NOT_MET, UNTOLD = "met", "not met", "cannot be told"
+
+_BOUNDS = ("within", "relative", "above", "below")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Criterion:
+    """What rows must have in common with the table, fixed before the fit. Public.
+
+    Attributes:
+        what: ``"share"``, ``"mean"`` or ``"coefficient"``.
+        of: The column of a mean; the outcome of a regression.
+        where: The rows that a share is of, or a mean, as ``answer`` takes it.
+        among: The rows that a share is among.
+        minus: Another group, whose share or mean is subtracted: what is said of it takes the place
+            of ``among`` for shares, and of ``where`` for means. So dependence has a size.
+        on: The columns that predict, as ``regression`` takes them.
+        term: The coefficient; the only one, if there is one.
+        kind: Of the regression.
+        event: Of the regression.
+        within: How far the rows' value may be from the table's, in its unit: 0.01 is one point.
+        relative: How far, as a part of the table's: 0.2 is 20 %, which asks for its sign, too.
+        above: Neither the rows' value nor the table's may be below that.
+        below: Neither may be above that.
+
+    >>> Criterion(what="share", where={"ward": "B"}, within=0.01).bound
+    "the rows' within 0.01 of the table's"
+    """
+
+    what: str
+    of: str | None = None
+    where: Mapping[str, Any] | None = None
+    among: Mapping[str, Any] | None = None
+    minus: Mapping[str, Any] | None = None
+    on: str | Sequence[str | tuple[str, str]] = ()
+    term: str | None = None
+    kind: str = "linear"
+    event: Any = None
+    within: float | None = None
+    relative: float | None = None
+    above: float | None = None
+    below: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.what not in ("share", "mean", "coefficient"):
+            raise ValueError(f"what must be 'share', 'mean' or 'coefficient', got {self.what!r}.")
+        said = {name: getattr(self, name) for name in _BOUNDS if getattr(self, name) is not None}
+        if len(said) != 1:
+            raise ValueError(f"A criterion takes one of {', '.join(_BOUNDS)}, got {said!r}.")
+        ((name, bound),) = said.items()
+        if isinstance(bound, bool) or not isinstance(bound, int | float) or math.isnan(bound):
+            raise ValueError(f"{name} is a number, got {bound!r}.")
+        if name == "relative" and not 0 < bound < 1:
+            raise ValueError(f"relative is above 0 and below 1, got {bound!r}.")
+        if name == "within" and not bound > 0:
+            raise ValueError(f"within is above 0, got {bound!r}.")
+        is_regression = self.what == "coefficient"
+        if bool(self.on) is not is_regression or (is_regression and self.of is None):
+            raise ValueError("A coefficient has of= and on=, and nothing else has on=.")
+
+    @property
+    def bound(self) -> str:
+        """What is asked for, in words."""
+        if self.within is not None:
+            return f"the rows' within {self.within:g} of the table's"
+        if self.relative is not None:
+            return f"the rows' within {100 * self.relative:g} % of the table's"
+        side, bound = ("above", self.above) if self.below is None else ("below", self.below)
+        return f"both {side} {bound:g}"
+
+    def allowed(self, value: float) -> Interval | None:
+        """The values of the table with which rows of this value meet it; ``None`` if none do."""
+        if self.within is not None:
+            return Interval(value - self.within, value + self.within)
+        if self.relative is not None:
+            ends = value / (1 + self.relative), value / (1 - self.relative)
+            return Interval(min(ends), max(ends))
+        if self.above is not None:
+            return Interval(self.above, math.inf) if value >= self.above else None
+        assert self.below is not None
+        return Interval(-math.inf, self.below) if value <= self.below else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Whether a criterion is met. Public.
+
+    Attributes:
+        question: What it is about, in words.
+        bound: What it asks for, in words.
+        verdict: ``"met"``, ``"not met"`` or ``"cannot be told"``.
+        rows: The value of the rows.
+        table: The interval of the table's value; infinite where nothing is known of it.
+        notes: Why it cannot be told, if the interval does not say so, and what the interval takes
+            for granted, a sentence each.
+    """
+
+    question: str
+    bound: str
+    verdict: str
+    rows: float
+    table: Interval
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        low, high = self.table
+        return (
+            f"{self.verdict.upper()}: {self.question}, {self.bound}: rows {self.rows:.4g}, table "
+            f"{low:.4g} to {high:.4g}.{''.join(f' {each}' for each in self.notes)}"
+        )
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """The verdicts on a list of criteria. Public.
+
+    Attributes:
+        verdicts: In the order of the criteria.
+        level: Each is right with this confidence. All at once they are not.
+
+    >>> one = Verdict(question="Share where ill is True", bound="both above 0.2", verdict="met",
+    ...               rows=0.31, table=Interval(0.28, 0.33))
+    >>> print(Acceptance((one,), 0.95))
+    1 of 1 criteria are met, each told at 95 % from noisy answers alone.
+    MET: Share where ill is True, both above 0.2: rows 0.31, table 0.28 to 0.33.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    level: float
+
+    @property
+    def is_met(self) -> bool:
+        """Whether all criteria are met."""
+        return all(each.verdict == MET for each in self.verdicts)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a criterion."""
+        named = [
+            (each.question, each.bound, each.verdict, each.rows, *each.table)
+            for each in self.verdicts
+        ]
+        columns = ["question", "criterion", "verdict", "rows", "table_low", "table_high"]
+        return pd.DataFrame(named, columns=pd.Index(columns))
+
+    def __str__(self) -> str:
+        number = sum(each.verdict == MET for each in self.verdicts)
+        head = (
+            f"{number} of {len(self.verdicts)} criteria are met, each told at {100 * self.level:g} "
+            "% from noisy answers alone."
+        )
+        return "\n".join([head, *map(str, self.verdicts)])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def accepted(
+    questions: Questions, rows: pd.DataFrame, criteria: Sequence[Criterion], level: float
+) -> Acceptance:
+    """The verdicts, as ``FittedTable.accept`` describes them.
+
+    Raises:
+        ValueError: For what is no criterion, and for questions that cannot be asked.
+    """
+    if isinstance(criteria, Criterion) or not all(isinstance(e, Criterion) for e in criteria):
+        raise ValueError("accept takes a list of Criterion, as of sdv_privpgd.inference.")
+    columns = {column.name: column for column in questions.schema.columns}
+    found = []
+    for each in criteria:
+        ask = _coefficient if each.what == "coefficient" else _answer
+        question, value, table, notes = ask(questions, columns, rows, each, level)
+        found.append(
+            Verdict(
+                question=question,
+                bound=each.bound,
+                verdict=_verdict(value, each.allowed(value), table),
+                rows=value,
+                table=table,
+                notes=tuple(notes),
+            )
+        )
+    return Acceptance(tuple(found), level)
+
+
+def _verdict(value: float, allowed: Interval | None, table: Interval) -> str:
+    if math.isnan(value):
+        return UNTOLD
+    if allowed is None:
+        return NOT_MET
+    if allowed.low <= table.low and table.high <= allowed.high:
+        return MET
+    return NOT_MET if table.high < allowed.low or allowed.high < table.low else UNTOLD
+
+
+_NOTHING = Interval(-math.inf, math.inf)
+
+_Found = tuple[str, float, Interval, Sequence[str]]
+"""The question, the value of the rows, the table's interval, and what is to be said of that."""
+
+
+def _answer(
+    questions: Questions,
+    columns: Mapping[str, Column],
+    rows: pd.DataFrame,
+    asked: Criterion,
+    level: float,
+) -> _Found:
+    """Of a share or a mean, or of a difference of two."""
+    groups: list[dict[str, Any]] = [{"where": asked.where, "among": asked.among}]
+    if asked.minus is not None:
+        other = "among" if asked.what == "share" else "where"
+        groups.append({**groups[0], other: asked.minus})
+    answers: list[Any] = [questions.answer(asked.what, of=asked.of, **each) for each in groups]
+    values = [_of_rows(columns, rows, asked, **each) for each in groups]
+    value = values[0] - values[1] if len(values) > 1 else values[0]
+    question = " minus ".join(each.question for each in answers)
+    if any(each.statistic is None for each in answers):
+        return question, value, _NOTHING, ["The tables do not determine the table's value."]
+    try:
+        answer = answers[0] - answers[1] if len(answers) > 1 else answers[0]
+    except ValueError as error:
+        return question, value, _NOTHING, [str(error)]
+    return question, value, answer.interval("table", level), answer.notes
+
+
+def _of_rows(
+    columns: Mapping[str, Column],
+    rows: pd.DataFrame,
+    asked: Criterion,
+    where: Mapping[str, Any] | None,
+    among: Mapping[str, Any] | None,
+) -> float:
+    met = _met(columns, rows, where)
+    if asked.what == "share":
+        base = _met(columns, rows, among)
+        return float((met & base).sum() / base.sum()) if base.any() else math.nan
+    numbers = numbers_in(column_named(columns, asked.of), cells_of(rows, str(asked.of)))
+    kept = numbers[met & ~np.isnan(numbers)]
+    return float(kept.mean()) if len(kept) else math.nan
+
+
+def _met(
+    columns: Mapping[str, Column], rows: pd.DataFrame, conditions: Mapping[str, Any] | None
+) -> np.ndarray:
+    found = np.ones(len(rows), dtype=bool)
+    for name, wish in (conditions or {}).items():
+        found &= meeting(column_named(columns, name), cells_of(rows, str(name)), wish)
+    return found
+
+
+def _coefficient(
+    questions: Questions,
+    columns: Mapping[str, Column],
+    rows: pd.DataFrame,
+    asked: Criterion,
+    level: float,
+) -> _Found:
+    """Of a coefficient, by the tables and by the rows, of one and the same design."""
+    release, outcome = questions.release, str(asked.of)
+    how = {"on": asked.on, "kind": asked.kind, "event": asked.event}
+    design = design_of(columns, outcome, **how, held=release.held)
+    terms = [each.name for each in design.terms[1:]]
+    term = terms[0] if asked.term is None and len(terms) == 1 else asked.term
+    if term not in terms:
+        raise ValueError(f"term must be one of {terms!r}, got {asked.term!r}.")
+    own = {name: columns[name] for name in design.columns}
+    codes = codes_of(release.domain, own, rows)
+    question = (
+        f"{term} in the {asked.kind} regression of {outcome} on {', '.join(design.columns[1:])}"
+    )
+    try:
+        of_table = regression(questions, outcome, **how)
+        of_rows = coefficients_of_rows(
+            questions, Rows(domain=release.domain, codes=codes), outcome, **how
+        )
+        middle, variance = of_table.coefficients[term], of_table.noise.loc[term, term]
+    except (ValueError, KeyError) as error:
+        why = str(error) if isinstance(error, ValueError) else "Noise hides its rows."
+        return question, math.nan, _NOTHING, [why]
+    half = deviations("table", level) * math.sqrt(variance)
+    return question, float(of_rows[term]), Interval(middle - half, middle + half), of_table.notes
