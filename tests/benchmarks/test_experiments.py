@@ -16,6 +16,7 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "accepting": (["--fits", "2", "--epsilons", "9", "--rows", "400", "--population", "2000"], 19),
     "acs": (["--num-particles", "100"], 1),
     "answering": (["--fits", "2", "--epsilons", "9", "--rows", "400", "--population", "2000"], 14),
+    "budget": (["--tables", "diabetes", "--epsilons", "1", "--fits", "2"], 1),
     "columns": (["--columns", "4", "--rows", "2000"], 1),
     "conditions": (["--rows", "2000", "--columns", "4", "--cells", "8", "--population", "30000",
                     "--seeds", "1", "--conditions", "2", "--timed", "5", "--timed-rows", "500"], 7),

@@ -93,6 +93,7 @@ def test_nothing_depends_on_the_table_behind_a_protected_statistic(
         AIM(rounds_per_attribute=1, engine="particles"),
         Adaptive(rounds=2, engine="particles"),
         PrivPGD(most_pairs=3),
+        PrivPGD(num_bins=20),  # asks pairs over groups as well
     ],
     ids=str,
 )

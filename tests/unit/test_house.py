@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 65_181,
-    "package lines of code": 43_541,
+    "package lines": 65_252,
+    "package lines of code": 43_574,
     "package files": 337,
-    "test lines": 54_964,
+    "test lines": 55_121,
     "constants": 292,
     "floors": 14,
     "circles": 0,

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.particles import descent
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.optimizers import TransportStep
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
@@ -319,3 +320,14 @@ def test_an_engine_without_a_number_takes_the_default():
     measurements = measured(joint(), num_records=250_001)
     model = ParticleGradientDescent(epochs=1, enable_gpu=False).fit(DOMAIN, measurements)
     assert model.block == default_number(250_001.0, 3) == 83_334
+
+
+def test_tables_of_single_attributes_leave_as_many_particles(monkeypatch):
+    domain, told = Domain(("a", "b", "c", "d"), (2, 3, 4, 2)), []
+    monkeypatch.setattr(descent, "default_number", lambda _, number: told.append(number) or 100)
+    table = joint(sizes=domain.sizes)
+    engine = ParticleGradientDescent(epochs=1, finish=None, enable_gpu=False)
+    singles, pairs = (measured(table, domain, degree) for degree in (1, 2))
+    for measurements in (pairs, [*pairs, *singles[1:]], singles):
+        engine.fit(domain, measurements)
+    assert told == [6, 6, 4]
