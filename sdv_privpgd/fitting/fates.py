@@ -75,10 +75,7 @@ class Fate:
 
 def fates(settings: Settings, description: Description, num_rows: int | None) -> dict[str, Fate]:
     """Returns what becomes of each column in a fit to so many rows, if their number is public."""
-    fit = Fit(settings, description)
-    least: Mapping[str, int] = {}
-    if num_rows is not None and description.discovers:
-        least = rows_needed(description.undeclared, fit.books.ledger, *fit.shares)
+    least = {} if num_rows is None else _least(settings, description)
     found, sources = {}, description.value_sources
     for name, facts in description.columns.items():
         sdtype, lost, becomes = str(facts.get("sdtype")), "", "modelled"
@@ -106,6 +103,25 @@ def fates(settings: Settings, description: Description, num_rows: int | None) ->
             becomes = "modelled as groups"
         found[name] = Fate(sdtype=sdtype, values=sources[name], becomes=becomes, lost=lost)
     return found
+
+
+def _least(settings: Settings, description: Description) -> dict[str, int]:
+    """How many rows must share a category, or lie in a range that is not declared, to be found."""
+    if not description.discovers:
+        return {}
+    fit = Fit(settings, description)
+    return rows_needed(description.undeclared, fit.books.ledger, *fit.shares)
+
+
+def _on_hidden(settings: Settings, description: Description) -> list[str]:
+    """A sentence on what noise would hide of a table whose number of rows is private."""
+    least = _least(settings, description)
+    most = [f"{number:,} rows of {name!r}" for name, number in least.items()]
+    said = (
+        f"At this epsilon noise hides what fewer than {listed(most)} share. Declare more, choose "
+        "fewer columns or a larger epsilon if a category or a range may have fewer."
+    )
+    return [said] if most else []
 
 
 def on_lost(told: Mapping[str, Fate], allowed: Collection[str] = ()) -> list[str]:
@@ -154,6 +170,7 @@ def check_report(
         *settings.people.on_counts,
         *on_names(description.facts, says_whose=settings.people.is_said),
         *description.on_days,
+        *(_on_hidden(settings, description) if num_rows is None else ()),
         *(on_delta(settings.delta) if num_rows is None else on_delta(settings.delta, num_rows)),
     ]
     rows = "rows, whose number is private," if num_rows is None else in_rows(num_rows)
