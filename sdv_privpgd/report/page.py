@@ -195,19 +195,20 @@ def long_grid(kind: str, figures: Sequence[Figure], words: str) -> list[Part]:
 
 @dataclass(frozen=True)
 class Section:
-    """Parts under a heading."""
+    """Parts under a heading; behind it, if they are ``folded``."""
 
     heading: str
     parts: Sequence[Part]
+    folded: bool = False
 
     def html(self) -> str:
-        shown = "".join(part.html() for part in self.parts)
-        return f"<section><h2>{escape(self.heading)}</h2>{shown}</section>"
-
-
-def read_first(notes: Sequence[str]) -> list[Section]:
-    """The section at the head of a page, if there is something to look at."""
-    return [Section("Read this first", [Items(notes)])] if notes else []
+        shown, head = (
+            "".join(part.html() for part in self.parts),
+            f"<h2>{escape(self.heading)}</h2>",
+        )
+        if self.folded:
+            return f"<section><details><summary>{head}</summary>{shown}</details></section>"
+        return f"<section>{head}{shown}</section>"
 
 
 @dataclass(frozen=True, kw_only=True)
