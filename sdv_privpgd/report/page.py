@@ -7,6 +7,7 @@ of columns and categories come from the table's owner, so all texts are escaped 
 import json
 import math
 import re
+import webbrowser
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,6 +15,7 @@ from fractions import Fraction
 from html import escape
 from importlib import resources
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Protocol
 
 import numpy as np
@@ -248,7 +250,7 @@ class Page:
 class Report:
     """The same facts as a text, as a page and as a dictionary. Nothing is written before ``save``.
 
-    ``print`` shows the text, and a notebook the page.
+    ``print`` shows the text, a notebook the page by itself, and ``open`` a browser.
 
     Attributes:
         text: Lines of at most 100 characters.
@@ -288,30 +290,77 @@ class Report:
         """The page in a frame of its own, so that its style does not reach a notebook's."""
         return _FRAME.format(escape(self.html()))
 
+    def to_markdown(self) -> str:
+        """The page for a repository or an issue: pictures in words, and nothing to download."""
+        parts = [*self.page.lead, *self.page.sections]
+        banner = [] if self.page.banner is None else [f"**{_plain(self.page.banner)}**"]
+        shown = [f"# {_plain(self.page.title)}", *banner, *map(_markdown, parts)]
+        return "\n\n".join(filter(None, shown)) + "\n"
+
+    def open(self) -> Path:
+        """Shows the page in the browser, from a file of its own that only you can read."""
+        path = self.save(Path(mkdtemp(prefix="sdv-privpgd-"), "report.html"))
+        webbrowser.open(path.as_uri())
+        return path
+
     def save(self, path: str | Path) -> Path:
         """Writes it to a file and returns where it lies.
 
         Args:
-            path: A file that ends in ``.html`` is the page, one in ``.txt`` the text and one in
-                ``.json`` the dictionary.
+            path: A file that ends in ``.html`` is the page, one in ``.md`` the same as Markdown,
+                one in ``.txt`` the text and one in ``.json`` the dictionary.
 
         Raises:
             ValueError: For any other ending.
         """
         path = checked_ending(path)
-        ending, text = path.suffix.lower(), f"{self.text}\n"
-        if ending == ".json":
+        if (ending := path.suffix.lower()) == ".json":
             found = self.to_dict()
             text = json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-        path.write_text(text if ending in (".txt", ".json") else self.html(), encoding="utf-8")
+        elif ending == ".md":
+            text = self.to_markdown()
+        else:
+            text = f"{self.text}\n" if ending == ".txt" else self.html()
+        path.write_text(text, encoding="utf-8")
         return path
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return re.sub(r"([\\`*_\[\]<>|$&~#])", r"\\\1", " ".join(text.split()))
+
+
+def _markdown(part: Part) -> str:
+    """A part of a page as Markdown; empty for what only a browser has, such as files."""
+    match part:
+        case Text(text):
+            return _plain(text)
+        case Items(items):
+            return "\n".join(f"- {_plain(item)}" for item in items)
+        case Facts(facts):
+            return "\n".join(f"- {_plain(name)}: **{_plain(fact)}**" for name, fact in facts)
+        case Table(caption, header, rows):
+            named, *cells = ([*map(_plain, row)] for row in (header, *rows))
+            lines = [named, ["---"] * len(named), *cells]
+            return "\n".join([f"{_plain(caption)}\n", *(f"| {' | '.join(row)} |" for row in lines)])
+        case Grid(_, figures):
+            return "\n".join(
+                f"- **{_plain(each.title)}**: {_plain(each.summary)}" for each in figures
+            )
+        case Fold(heading, parts) | Section(heading, parts):
+            shown = "\n\n".join(filter(None, map(_markdown, parts)))
+            if isinstance(part, Section) and not part.folded:
+                return f"## {_plain(heading)}\n\n{shown}"
+            return f"<details><summary>{escape(heading)}</summary>\n\n{shown}\n\n</details>"
+    return ""
 
 
 def checked_ending(path: str | Path) -> Path:
     """The path of a report. Raises ``ValueError`` for an ending that no form of a report has."""
-    if Path(path).suffix.lower() not in (".html", ".htm", ".txt", ".json"):
+    if Path(path).suffix.lower() not in (".html", ".htm", ".md", ".txt", ".json"):
         raise ValueError(
-            f"A report is a page (.html), a text (.txt) or numbers (.json), got {str(path)!r}."
+            "A report is a page (.html), Markdown (.md), a text (.txt) or numbers (.json), "
+            f"got {str(path)!r}."
         )
     return Path(path)
 

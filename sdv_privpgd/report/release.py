@@ -91,14 +91,14 @@ def release_page(
 def opening(schema: Schema, about: About, notes: Sequence[str]) -> tuple[str, list[Section]]:
     """The first line of a page, on how many columns are usable, and the list of what is noted.
 
-    The line says how many notes there are, since the list stands behind the pictures.
+    The line says how many notes there are, since the list stands below the pictures.
     """
     line, rest = usable(notes, sum(column.name in about.columns for column in schema.columns))
     if not rest:
         return line, []
     are = "is 1 note" if len(rest) == 1 else f"are {len(rest):,} notes"
     section = Section(OPENING.rstrip(":"), [Items(rest)])
-    return f"{line} There {are} behind the pictures.", [section]
+    return f"{line} There {are} below the pictures.", [section]
 
 
 def model_sections(release: Release | None, schema: Schema) -> tuple[list[Section], list[Section]]:
