@@ -62,11 +62,7 @@ def synthesize(arguments: Namespace) -> None:
                 journal.plan(Fit(settings, description).books.ledger, arguments.max_epsilon)
             purchase = Purchase(
                 start=settings.ledger(),
-                notes={
-                    "dialect": kept_of(arguments),
-                    "columns": asks.others,
-                    "table": arguments.table[0].name,
-                },
+                notes={"dialect": kept_of(arguments), "columns": asks.others},
                 journal=journal,
                 outputs=outputs,
                 files=files,

@@ -58,7 +58,7 @@ class FittedTable(SampledTable):
         ledger: What it spent.
         warnings: What is worth a look before the rows are used, a sentence each.
         date: When it was fitted.
-        name: The table's name: that of its file, if it was read from one.
+        name: The table's name.
         notes: What the command line keeps with it, such as where its ledger is. No cell decides it.
 
     >>> import pandas as pd
@@ -164,12 +164,7 @@ class FittedTable(SampledTable):
 
     @property
     def _about(self) -> About:
-        return about_of(
-            self.fitted,
-            self.settings,
-            table=self.notes.get("table", self.name),
-            date=self.date,
-        )
+        return about_of(self.fitted, self.settings, table=self.name, date=self.date)
 
     def _promise(self) -> dict[str, Any]:
         return {"method": " + ".join(self.settings.method.parts), **promise_of(self.ledger)}
@@ -491,8 +486,6 @@ def fit_table(
         warnings.warn(sentence, stacklevel=2)
     with _noted(running):
         done = running.run(progress, stops=True)
-    if isinstance(table, str | Path):
-        done = replace(done, name=Path(table).name)
     said = [sentence for sentence in done.warnings if sentence not in before]
     if said:  # what was said before the fit is not said again
         warnings.warn(in_one(said), stacklevel=2)

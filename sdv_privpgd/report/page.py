@@ -222,8 +222,11 @@ class Page:
     sections: Sequence[Section]
     banner: str | None = None
 
-    def html(self) -> str:
-        """The whole document. It asks for nothing over a network and runs nothing."""
+    def html(self, name: str | None = None) -> str:
+        """The whole document. It asks for nothing over a network and runs nothing.
+
+        ``name`` is what a browser calls it, if not by its title.
+        """
         banner = ""
         if self.banner is not None:
             banner = f'<div class="banner" role="note"><span>{escape(self.banner)}</span></div>'
@@ -235,14 +238,14 @@ class Page:
             "img-src data:; style-src 'unsafe-inline'\">"
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             '<meta name="referrer" content="no-referrer"><link rel="icon" href="data:,">'
-            f"<title>{escape(self.title)}</title><style>{style}</style></head>\n"
+            f"<title>{escape(name or self.title)}</title><style>{style}</style></head>\n"
             f"<body>{banner}<main><h1>{escape(self.title)}</h1>{parts}</main></body></html>\n"
         )
 
     def write(self, path: str | Path) -> Path:
         """Writes the document and returns where it lies."""
         path = Path(path)
-        path.write_text(self.html(), encoding="utf-8")
+        path.write_text(self.html(path.stem), encoding="utf-8")
         return path
 
 
@@ -307,8 +310,9 @@ class Report:
         """Writes it to a file and returns where it lies.
 
         Args:
-            path: A file that ends in ``.html`` is the page, one in ``.md`` the same as Markdown,
-                one in ``.txt`` the text and one in ``.json`` the dictionary.
+            path: A file that ends in ``.html`` is the page, and a browser calls it by its name. One
+                in ``.md`` is the same as Markdown, one in ``.txt`` the text and one in ``.json``
+                the dictionary.
 
         Raises:
             ValueError: For any other ending.
@@ -320,7 +324,8 @@ class Report:
         elif ending == ".md":
             text = self.to_markdown()
         else:
-            text = f"{self.text}\n" if ending == ".txt" else self.html()
+            name = path.stem.removesuffix(".part")  # commands write a part that gets its name last
+            text = f"{self.text}\n" if ending == ".txt" else self.page.html(name)
         path.write_text(text, encoding="utf-8")
         return path
 

@@ -69,7 +69,7 @@ def release_page(
     line, worth = opening(schema, about, notes)
     facts = subject(about, release, ledger.adjacency).facts
     return Page(
-        title=f"{about.table}: synthetic rows",
+        title=f"Synthetic rows of {about.table!r}",
         lead=[
             Text(line),
             Text(protected(ledger)),

@@ -67,7 +67,8 @@ def test_the_release_of_a_hospital_goes_from_a_file_to_the_registry(tmp_path, mo
     assert "The release is that of model.zip." in capsys.readouterr().out
     whose = "ONE PERSON WITH AT MOST 3 ROWS is protected"
     report, officer = (Path(f"{name}.html").read_text() for name in ("report", "officer"))
-    assert report.split("<h1>")[1].startswith("visits.csv: synthetic rows</h1><p>All 3 columns usa")
+    assert report.split("</h1>")[1].startswith("<p>All 3 columns usable.</p>")
+    assert "<title>report</title>" in report
     assert report.index(whose) < report.index("<figure")
     assert officer.split("</h1>")[1].startswith(f"<p>{whose}")
     card, ledger = (
