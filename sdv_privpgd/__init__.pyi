@@ -7,6 +7,7 @@ from .columns.declared import Key as Key
 from .columns.declared import Numerical as Numerical
 from .columns.declared import Ordinal as Ordinal
 from .columns.declared import TimeOfDay as TimeOfDay
+from .columns.links import Link as Link
 from .columns.schema import PublicDomainError as PublicDomainError
 from .constraints.kinds import FixedCombinations as FixedCombinations
 from .drafting.checking import check_domain as check_domain
@@ -19,6 +20,9 @@ from .fitting.door import check as check
 from .fitting.door import fit_table as fit_table
 from .fitting.door import plan_table as plan_table
 from .fitting.fates import ColumnsLostError as ColumnsLostError
+from .fitting.linked import FittedTables as FittedTables
+from .fitting.linked import fit_tables as fit_tables
+from .fitting.linked import plan_tables as plan_tables
 from .fitting.mismatch import DomainMismatchError as DomainMismatchError
 from .fitting.prior import Prior as Prior
 from .fitting.settings import People as People
@@ -37,6 +41,7 @@ from .report.page import Report as Report
 from .sampling.conditions import Between as Between
 from .synthesizer import AIMSynthesizer as AIMSynthesizer
 from .synthesizer import MSTSynthesizer as MSTSynthesizer
+from .synthesizer import PrivPGDMultiTableSynthesizer as PrivPGDMultiTableSynthesizer
 from .synthesizer import PrivPGDSynthesizer as PrivPGDSynthesizer
 
 __version__: str

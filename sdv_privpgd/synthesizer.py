@@ -8,6 +8,12 @@ except ImportError:
     need("A synthesizer with SDV's interface", "sdv")
     raise
 
+from sdv_privpgd.plugin.multi_table import PrivPGDMultiTableSynthesizer
 from sdv_privpgd.plugin.synthesizers import AIMSynthesizer, MSTSynthesizer, PrivPGDSynthesizer
 
-__all__ = ["AIMSynthesizer", "MSTSynthesizer", "PrivPGDSynthesizer"]
+__all__ = [
+    "AIMSynthesizer",
+    "MSTSynthesizer",
+    "PrivPGDMultiTableSynthesizer",
+    "PrivPGDSynthesizer",
+]

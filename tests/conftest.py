@@ -68,6 +68,15 @@ def few_epochs(monkeypatch):
     monkeypatch.setattr(ParticleGradientDescent, "num_epochs", 5)
 
 
+@pytest.fixture
+def plant(monkeypatch):
+    """Sets what an audit is to find; it has no processes of its own, in which that would lack."""
+    from no_processes import NoProcesses
+
+    monkeypatch.setattr("sdv_privpgd.audit.door.FreshProcesses", NoProcesses)
+    return monkeypatch.setattr
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of the shared tables; the test is skipped where there is none."""

@@ -103,11 +103,11 @@ def table(num_rows: int = 300, seed: int = 0) -> pd.DataFrame:
     )
 
 
-def new(kinds=tuple(CONSTRAINTS), method=PrivPGDSynthesizer, **changes):
+def new(kinds=tuple(CONSTRAINTS), maker=PrivPGDSynthesizer, **changes):
     settings = {"epsilon": 1.0, "public_domain": DOMAIN, **changes}
-    if method is PrivPGDSynthesizer:
+    if maker is PrivPGDSynthesizer:
         settings = {**sdv_tables.SMALL, **settings}
-    synthesizer = method(metadata(), **settings)
+    synthesizer = maker(metadata(), **settings)
     synthesizer.add_constraints([CONSTRAINTS[kind]() for kind in kinds])
     return synthesizer
 
@@ -116,7 +116,7 @@ def through_the_door(kinds, **changes):
     """What ``fit_table`` makes of the same table, domain and constraints."""
     columns = {name: {**facts, **DOMAIN.get(name, {})} for name, facts in COLUMNS.items()}
     own = [CONSTRAINTS[kind](constraints) for kind in kinds]
-    return fit_table(table(), columns, 1.0, constraints=own, **sdv_tables.SMALL, **changes)
+    return fit_table(table(), columns, 1.0, constraints=own, **{**sdv_tables.SMALL, **changes})
 
 
 def broken(kind: str, rows: pd.DataFrame) -> int:

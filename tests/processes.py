@@ -22,7 +22,3 @@ def python_says(*arguments, **options) -> str:
     done = python(*arguments, **options)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
-
-
-def benchmark(*arguments) -> str:
-    return python_says("-m", "sdv_privpgd.benchmark", *arguments)

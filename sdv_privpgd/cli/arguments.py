@@ -68,6 +68,7 @@ def parser() -> argparse.ArgumentParser:
     synthesize.add_argument("--model", type=Path, help="keep the fitted table")
     _mark(synthesize)
     _books(synthesize)
+    _links(synthesize)
     synthesize.add_argument("--dry-run", action="store_true", help="the same as plan")
     synthesize.add_argument("--quiet", action="store_true", help="no bars and no report")
     _table(synthesize)
@@ -120,6 +121,7 @@ def parser() -> argparse.ArgumentParser:
         "table", type=Path, nargs="*", help="read only to detect types, or to count rows"
     )
     _settings(plan)
+    _links(plan)
     plan.add_argument("--rows", type=int, help="as many as the table has")
     plan.add_argument("--report", type=Path, help="write it as a page")
     _table(plan)
@@ -514,6 +516,28 @@ def _books(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _links(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("several tables that belong together")
+    group.add_argument(
+        "--link",
+        action="append",
+        default=[],
+        metavar="CHILD.KEY=PARENT.KEY",
+        help="which rows lead to which: each file is a table of its name, --metadata is of all "
+        "tables and --domain has columns by table; a row of the table without a parent is "
+        "protected with all that lead to it, and --out is a folder; may be repeated",
+    )
+    group.add_argument(
+        "--max-children",
+        action="append",
+        default=[],
+        type=_most,
+        metavar="[TABLE=]N",
+        help="how many rows of a table are used of each row that they lead to; links are those of "
+        "the metadata unless --link names them; may be repeated",
+    )
+
+
 def _modelled(command: argparse.ArgumentParser) -> None:
     """Adds the options of rows of tables that others have measured."""
     command.add_argument("--out", type=Path, required=True, help="rows: CSV or Parquet")
@@ -642,6 +666,13 @@ def _names(text: str) -> tuple[str, ...]:
     if not all(names) or not names or len(set(names)) < len(names):
         raise argparse.ArgumentTypeError("names must differ, and none may be empty")
     return names
+
+
+def _most(text: str) -> tuple[str, int]:
+    name, _, number = text.rpartition("=")
+    if not (number.isascii() and number.isdigit() and int(number)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of rows, or TABLE=NUMBER")
+    return name, int(number)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd.base.progress import one_step, shown
+from sdv_privpgd.cli import linking
 from sdv_privpgd.cli.dialect import kept_of, reading, told
 from sdv_privpgd.cli.files import check_report, kind_written
 from sdv_privpgd.cli.journal import Journal, spent
@@ -40,6 +41,9 @@ def synthesize(arguments: Namespace) -> None:
     """Fits a table and writes rows, and the other files that were asked for."""
     if arguments.dry_run:
         plan(arguments)
+        return
+    if arguments.link or arguments.max_children:
+        linking.synthesize(arguments)
         return
     if arguments.out is None:
         raise CommandError("--out is needed.")
@@ -157,6 +161,9 @@ def plan(arguments: Namespace) -> None:
     from sdv_privpgd import check_domain
 
     check_rows(arguments)
+    if arguments.link or arguments.max_children:
+        linking.plan(arguments)
+        return
     rows = arguments.rows
     tables = tables_in(arguments.table) if rows is None or arguments.metadata is None else []
     if arguments.metadata is None and not tables:

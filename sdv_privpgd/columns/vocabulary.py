@@ -29,6 +29,12 @@ def named_by_text(domain: Any) -> Any:
     return {str(name): facts for name, facts in domain.items()}
 
 
+def facts_in(facts: Mapping, *, keep: bool) -> dict[str, Any]:
+    """What SDV's metadata says of a modelled column; ranges and categories if they are to stay."""
+    kept = KEYS[facts["sdtype"]] if keep else ("datetime_format",)
+    return {key: fact for key, fact in facts.items() if key in ("sdtype", *kept)}
+
+
 def modelled(columns: Mapping[str, Mapping], keys: Collection[str]) -> list[str]:
     """The names of the columns that are modelled, of which SDV's facts are given."""
     return [

@@ -54,7 +54,7 @@ def first_look(
     delta: Fraction,
     *,
     transcript: Transcript,
-    require: Callable[[Values], None] | None,
+    require: Callable[[Values, Measurement], None] | None,
     progress: Progress,
 ) -> Seen:
     """What little is known of columns after a first look at all of them. Public.
@@ -80,8 +80,8 @@ def first_look(
         (rows,) = asker.measure([CountQuery()], part, what="number of rows")
     own = part * _PARTS["categories"] * len(asks["categories"]) + more
     categories, for_categories = found_categories(asker, asks["categories"], own, delta, rows)
-    if require is not None and categories:
-        require(categories)
+    if require is not None and categories and rows is not None:
+        require(categories, rows)
     numbers: Values = {}
     if names := asks["numbers"]:
         what, own = "numbers that many rows share", part * _PARTS["numbers"] * len(names)

@@ -86,7 +86,7 @@ def discover(
     for_categories: Fraction = Fraction(0),
     short: Mapping[str, ColumnFacts] = MappingProxyType({}),
     transcript: Transcript | None = None,
-    require: Callable[[Values], None] | None = None,
+    require: Callable[[Values, Measurement], None] | None = None,
     progress: Progress = silent,
 ) -> Discovery:
     """What takes the place of a declaration, or goes with it. Public.
@@ -105,7 +105,8 @@ def discover(
         short: What is declared of columns of numbers and dates that are not looked into. It is
             counted how many rows lie beyond their ranges.
         transcript: Gets the answers, and has those of a discovery that ended early.
-        require: Is told of the categories that were found, once they are, and may raise.
+        require: Is told of the categories that were found, and of the number of rows, once they
+            are, and may raise.
         progress: Told of the measurements.
     """
     if not undeclared and not short:

@@ -23,7 +23,7 @@ from sdv_privpgd.discovery.categories import Values
 from sdv_privpgd.discovery.transcript import Transcript
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.report.warnings import MANY, MOST, NEARLY_ALL, OF_MANY, SURE, in_one, on_reading
 
 UNREAD = "cells that are no declared values"
@@ -190,25 +190,25 @@ class _Seen(NamedTuple):
 
 
 def require_categories(
-    found: Values, rows: float | None, stops_at: Collection[str], ledger: PrivacyLedger
+    found: Values, rows: Measurement, stops_at: Collection[str], ledger: PrivacyLedger
 ) -> None:
     """Raises ``DomainMismatchError`` for columns with values, of which none is shared by many rows.
 
     Args:
         found: The noisy counts of values, and at last of missing ones.
-        rows: The number of rows, if it is public.
+        rows: The number of rows, as it was answered.
         stops_at: The columns that stop a fit.
         ledger: The books, whose last charge paid for these counts.
     """
-    last = ledger.charges[-1]
-    error, most = SURE * last.stddev / ledger.units, last.threshold or 0
+    last, number = ledger.charges[-1], float(rows.answer[0])
+    error = SURE * math.hypot(last.stddev / ledger.units, rows.stddev)
+    most = last.threshold or 0
     names = [
         name
         for name, values in found.items()
         if name in stops_at
-        and rows is not None
         and all(value is None for value, _ in values)
-        and rows - values[-1][1] - error > MOST * rows
+        and number - values[-1][1] - error > MOST * number
     ]
     if names:
         said = (

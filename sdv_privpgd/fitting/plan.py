@@ -23,7 +23,7 @@ import pandas as pd
 from scipy.special import ndtr  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.arguments import check_integer
-from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES
 from sdv_privpgd.columns.facts import (
@@ -36,6 +36,7 @@ from sdv_privpgd.columns.facts import (
 from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.estimate.denoising import equal_groups
 from sdv_privpgd.fitting.cells import codes_paid_for
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import fates, on_lost
@@ -49,7 +50,7 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import Bound, Tables
 from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery
 from sdv_privpgd.report.assumed import CONFIDENT
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.plan import Curve, Errors, ExpectedErrors, plan_report
@@ -317,7 +318,11 @@ class _Assumed:
         return LinearEstimate(
             domain,
             [
-                replace(answer, stddev=answer.stddev * float(scale))
+                replace(
+                    answer,
+                    query=_over_even_groups(answer.query),
+                    stddev=answer.stddev * float(scale),
+                )
                 for answer in curator.measurements
             ],
         )
@@ -325,6 +330,18 @@ class _Assumed:
     def _ledger(self, budget: Fraction) -> PrivacyLedger:
         """The books of the rest of a fit."""
         return replace(self.left, budget=budget, charges=())
+
+
+def _over_even_groups(query: Any) -> Any:
+    """The question, over groups of equally many codes: noise alone chose others of even rows."""
+    if not isinstance(query, GroupedMarginalQuery):
+        return query
+    grouping = query.grouping
+    even = {
+        name: equal_groups(np.ones(len(grouping[name])), number)
+        for name, number in zip(grouping.attributes, grouping.domain.sizes, strict=True)
+    }
+    return replace(query, grouping=Grouping.of(even))
 
 
 def _rounded(number: float) -> int:

@@ -199,6 +199,7 @@ class Settings:
         discovery_share: Part of the budget for what is not declared.
         method: What is asked, and what makes a model of the answers.
         seed: Of an engine that is named and of the rows, never of the noise.
+        family: Tables that belong together, of which this is a fit of one.
     """
 
     epsilon: float
@@ -209,6 +210,7 @@ class Settings:
     people: People = field(default_factory=People)
     discovery_share: float = 0.2
     seed: int = 0
+    family: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         checked: Mapping[str, Any] = {
@@ -285,6 +287,7 @@ class Settings:
             weighed=self.people.weighed,
             rows_are_people=self.people.rows_are_people,
             weights=self.people.weights,
+            family=self.family,
         )
 
     def require(self, books: PrivacyLedger) -> None:

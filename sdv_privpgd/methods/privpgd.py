@@ -1,27 +1,29 @@
 """All pairs of attributes, some of them twice, and single attributes and coarse triples."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_share
-from sdv_privpgd.base.domain import Clique, Domain, in_words
+from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import Possible, consistent_tables
 from sdv_privpgd.estimate.denoising import signal_variances
-from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.coarse_pairs import (
-    COARSE_SHARE,
     EACH,
+    counted_total,
     has_triples,
+    measure_by_weight,
     measure_coarsely,
     measure_triples,
     most_helpful,
+    noise_of,
     pairs_paid_for,
     promising_pairs,
     triples_among,
@@ -33,19 +35,18 @@ from sdv_privpgd.methods.workload import (
     clique_weights,
     important_cliques,
 )
-from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
 
 if TYPE_CHECKING:
     from sdv_privpgd.columns.column import Column
 
-_PER_NOISE, _SMALLEST, _LARGEST = 1.5, 0.02, 0.15
-"""The share of mu^2 for the 1-way marginals is ``_PER_NOISE`` times their relative noise without
-it, at most ``_LARGEST``, and nothing below ``_SMALLEST``. Chosen on Adult and Bank: at epsilon
-0.2, where the relative noise is 0.09 and 0.07, shares of 0.1 to 0.2 lower all errors; at 2.5
-they raise the errors of the pairs."""
+_WORTH = 8.0
+"""What the noise of a single attribute counts beside that of a pair, for the 3/4 power of its size
+beside the counts. With half as much the L1 error of the columns of nine public tables is 12 %
+higher at epsilon 0.2 and 7 % at 1, that of the pairs 4 % and 2 % (``tests/benchmarks budget``).
+With the root in place of this power the pairs of two tables are 5 % worse at epsilon 1."""
 
 
 MOST_PAIRS = 1_225
@@ -62,9 +63,14 @@ class PrivPGD(EngineMethod):
     """Measures every pair of attributes, and coarsely every triple. This is the default method.
 
     Where the noise is loud, each attribute is also measured alone. The tables of pairs tell little
-    about a single attribute for what they cost, so a share of the budget goes to the attributes
-    alone. The share grows with the noise of their combined marginals relative to the counts. It is
-    computed from public facts: the domain, the budget and the (public or noisy) number of records.
+    about a single attribute for what they cost, and the less so the more codes there are. So a
+    share of the budget goes to the attributes alone: the one for which a forecast of the noise in
+    attributes and pairs is least. It is computed from public facts: the domain, the budget and the
+    (public or noisy) number of records.
+
+    Where the cells of a pair would have far more noise than rows, the pair is also measured over
+    four groups of each attribute, for a part of its share (``coarse_pairs``): what is large is seen
+    there, and the table over codes adds the detail. The estimates join both.
 
     Pairs are measured in two rounds: first all of them with equal budgets, then those again for
     which the noisy answers promise most. A weak dependence stays hidden in the noise even with
@@ -74,13 +80,12 @@ class PrivPGD(EngineMethod):
     no use for groups.
 
     More than ``most_pairs`` pairs are too many: the noise of each grows with their number, and so
-    do seconds and memory. Then all are measured over four or eight groups of codes, for three
-    tenths of the pairs' budget (``coarse_pairs``). The others go to the pairs that depend most by
-    these answers: as many as have cells with no more noise than rows, on average, from one to two
-    for each attribute. Triples are those of such pairs. All of it is decided by public facts
-    and noisy answers. On 100,000 simulated rows at epsilon 1 the L1 error of pairs is 0.167 instead
-    of 0.195 with 100 attributes, and 0.199 instead of 0.253 with 200, in half the time and less
-    than half the memory (``tests/benchmarks columns``).
+    do seconds and memory. Then all are measured over four or eight groups of codes, and those over
+    codes that depend most by these answers: as many as have cells with no more noise than rows, on
+    average, from one to two for each attribute. Triples are those of such pairs. All of it is
+    decided by public facts and noisy answers. On 100,000 simulated rows at epsilon 1 the L1 error
+    of pairs is 0.167 instead of 0.195 with 100 attributes, and 0.199 instead of 0.253 with 200, in
+    half the time and less than half the memory (``tests/benchmarks columns``).
 
     When to use it: unless you have a reason not to. On seven public tables of 21,688 to 274,391
     rows it has, with particles, the lowest L1 error of pairs of all strategies at epsilon 0.2, 1
@@ -89,8 +94,9 @@ class PrivPGD(EngineMethod):
 
     Attributes:
         columns: Whether attributes may be measured alone. Leave it where pairs are too many. On
-            Adult at epsilon 0.2 this lowers every error, L1 by 6 % and sliced W1 by 14 %; from
-            epsilon 1 on it raises L1 by less than 2 % and sliced W1 by 4 to 11 %.
+            nine public tables at epsilon 0.2 the forecast's share, in place of at most 15 %, lowers
+            the L1 error of attributes by 17 % and that of pairs by 6 % (``tests/benchmarks
+            budget``).
         first_share: The part of the pairs' mu^2 for the first round; 1 for no second round. On
             Adult and Bank 0.5 to 0.7 are equally good. There is one round only where the rest
             cannot measure at least one pair again with its first budget.
@@ -172,10 +178,14 @@ class PrivPGD(EngineMethod):
         return replace(self, first_share=Fraction(1), triples=Fraction(0)), 1 - kept
 
     def counted(self, measurements: Sequence[Measurement]) -> str:
-        grouped = (each.query for each in measurements)
-        coarse = {len(each.clique) for each in grouped if isinstance(each, GroupedMarginalQuery)}
+        queries = [each.query for each in measurements]
+        grouped = {each.clique for each in queries if isinstance(each, GroupedMarginalQuery)}
+        codes = {each.clique for each in queries if isinstance(each, MarginalQuery)}
+        coarse = {len(clique) for clique in grouped}
         said = "the contingency tables of all pairs of columns"
         if 2 in coarse:
+            said += ", some of them over groups of values as well"
+        if any(len(clique) == 2 for clique in grouped - codes):
             said = (
                 "coarse tables of all pairs of columns, the contingency tables of the pairs that "
                 "depend most by these noisy counts"
@@ -189,9 +199,9 @@ class PrivPGD(EngineMethod):
     def run(
         self, curator: Curator, engine: Engine, *, progress: Progress = silent
     ) -> list[Measurement]:
-        """One measurement an attribute, if they have a share, one or two a pair, one a triple.
+        """One measurement an attribute, if they have a share, one to three a pair, one a triple.
 
-        Where there are too many pairs, the coarse ones come before those over codes.
+        Tables of pairs over groups come before those over codes.
         """
         # The least such share where pairs are too many: tables over groups say nothing of single
         # codes, and some attributes are in no other table.
@@ -201,39 +211,33 @@ class PrivPGD(EngineMethod):
         kept = curator.ledger.remaining * Fraction(self.triples)
         if not has_triples(domain) or not engine.takes_groups:
             kept = Fraction(0)
-        pairs = domain.cliques(min(2, len(domain)))
+        pairs: Sequence[Clique] = domain.cliques(min(2, len(domain)))
         are_many = len(pairs) > self.most_pairs
         share = _one_way_share(curator) if self.columns else Fraction(0)
         if are_many and self.columns:
             share = max(share, of_many)
-        one_way = []
+        measured = []
         if share:
-            one_way = curator.measure(
-                [MarginalQuery(clique) for clique in curator.domain.cliques(1)],
+            measured = curator.measure(
+                [MarginalQuery(clique) for clique in domain.cliques(1)],
                 (curator.ledger.remaining - kept) * share,
                 what="all 1-way marginals",
             )
+        left = curator.ledger.remaining - kept
+        if engine.takes_groups and len(domain) > 1:
+            measured += measure_coarsely(
+                curator, left, self.importance, progress, are_many=are_many
+            )
         if are_many:
-            return [*one_way, *self._some_pairs(curator, wanted, kept, progress)]
-        measured = self._pairs(curator, pairs, curator.ledger.remaining - kept, progress)
-        if kept:
-            triples = important_cliques(domain, 3, self.importance)
-            measured += measure_triples(curator, triples, kept, self.importance, progress=progress)
-        return [*one_way, *measured]
-
-    def _some_pairs(
-        self, curator: Curator, wanted: Collection[Clique], kept: Fraction, progress: Progress
-    ) -> list[Measurement]:
-        """All pairs coarsely, then those that promise most, then triples of these for ``kept``."""
-        coarse = (curator.ledger.remaining - kept) * COARSE_SHARE
-        number = pairs_paid_for(curator, coarse * (1 / COARSE_SHARE - 1), self.most_pairs)
-        measured = measure_coarsely(curator, coarse, self.importance, progress)
-        pairs = promising_pairs(curator, number, wanted, self.importance, progress)
-        triples = triples_among(curator.domain, pairs, self.importance) if kept else []
+            number = pairs_paid_for(curator, curator.ledger.remaining - kept, self.most_pairs)
+            pairs = promising_pairs(curator, number, wanted, self.importance, progress)
+            triples = triples_among(domain, pairs, self.importance) if kept else []
+        else:
+            triples = important_cliques(domain, 3, self.importance) if kept else []
         if not triples:
             kept = Fraction(0)
         left = curator.ledger.remaining - kept
-        measured += self._pairs(curator, pairs, left, progress, are_all=False)
+        measured += self._pairs(curator, pairs, left, progress, are_all=not are_many)
         if triples:
             measured += measure_triples(curator, triples, kept, self.importance, progress=progress)
         return measured
@@ -256,40 +260,11 @@ class PrivPGD(EngineMethod):
         what = f"{what} that depend most" if not are_all else f"all {what}" if is_even else what
         has_second = units >= max(weights.values())
         first_part = mu_squared * Fraction(self.first_share) if has_second else mu_squared
-        first = _measured_by_weight(curator, weights, first_part, what, progress, is_named=is_named)
+        first = measure_by_weight(curator, weights, first_part, what, progress, is_named=is_named)
         if not has_second:
             return first
         left = mu_squared - first_part
         return [*first, *_second_round(curator, first, weights, float(units), left, progress)]
-
-
-def _measured_by_weight(
-    curator: Curator,
-    parts: Mapping[Clique, float],
-    mu_squared: Fraction,
-    what: str,
-    progress: Progress,
-    *,
-    is_named: bool = True,
-) -> list[Measurement]:
-    """The cliques' marginals, each for its part of the budget, equal parts in one release.
-
-    The ledger names the cliques if ``is_named``.
-    """
-    cliques_of: dict[Fraction, list[Clique]] = {}
-    for clique, part in parts.items():
-        cliques_of.setdefault(Fraction(part), []).append(clique)
-    whole = sum(part * len(cliques) for part, cliques in cliques_of.items())
-    return [
-        measurement
-        for part, cliques in sorted(cliques_of.items())
-        for measurement in curator.measure(
-            [MarginalQuery(clique) for clique in cliques],
-            mu_squared * part * len(cliques) / whole,
-            what=f"{what}: {in_words(cliques)}" if is_named else what,
-            progress=progress,
-        )
-    ]
 
 
 def _second_round(
@@ -313,26 +288,32 @@ def _second_round(
     chosen = most_helpful(signals, variances, _LEVELS, units, weights)
     parts = {clique: level * weights[clique] for clique, level in chosen.items()}
     what = "2-way marginals that promise most"
-    return _measured_by_weight(curator, parts, left, what, progress)
+    return measure_by_weight(curator, parts, left, what, progress)
 
 
 def _one_way_share(curator: Curator) -> Fraction:
-    """The share of mu^2 for single attributes, in thousandths; 0 if no count was measured."""
-    domain, ledger = curator.domain, curator.ledger
-    counts = [known for known in curator.measurements if isinstance(known.query, CountQuery)]
-    if len(domain) < 3 or not counts:
+    """The share of mu^2 for single attributes, in thousandths; 0 if no count was measured.
+
+    It makes ``_WORTH r^(3/4) / sqrt(1 + w g) + 1 / sqrt(1 - w)`` least over shares w: the
+    forecast of the noise of columns and of pairs. Here r is the noise of a column's counts beside
+    them if pairs have all, and 1 + g is how many times more the same budget tells of a column if it
+    is spent on the column's own question.
+    """
+    least = Fraction(2, 100)  # of a smaller share answers would say nothing new
+    domain, total = curator.domain, counted_total(curator)
+    if len(domain) < 3 or total is None:
         return Fraction(0)
-    total = estimate_total(domain, counts).value
-    pairs = [MarginalQuery(clique) for clique in domain.cliques(2)]
-    squared = sum(pair.l2_sensitivity_squared(ledger.adjacency) for pair in pairs)
-    stddev = stddev_for(ledger.rows_counted**2 * squared, ledger.remaining)
+    left = curator.ledger.remaining
+    alone, stddev = (noise_of(curator, domain.cliques(degree), left) for degree in (1, 2))
     inverse_sizes = sum(1 / size for size in domain.sizes)
     # A pair's sums over the other attribute's k values have k times the variance of a cell.
-    relative_noise = [
+    of_pairs = fmean(
         stddev / math.sqrt(inverse_sizes - 1 / size) * size / total for size in domain.sizes
-    ]
-    share = min(_PER_NOISE * sum(relative_noise) / len(domain), _LARGEST)
-    return Fraction(round(1000 * share), 1000) if share >= _SMALLEST else Fraction(0)
+    )
+    gain = (of_pairs * total / (alone * fmean(domain.sizes))) ** 2 - 1
+    steep = (_WORTH * of_pairs**0.75 * max(gain, 0.0)) ** (2 / 3)
+    share = Fraction(round(1000 * (steep - 1) / (steep + gain)), 1000) if steep > 1 else Fraction(0)
+    return share if share >= least else Fraction(0)
 
 
 METHODS = {"privpgd": PrivPGD}

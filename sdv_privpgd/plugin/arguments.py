@@ -49,9 +49,9 @@ def public_copy(
         )
     if len(metadata.tables) > 1:
         raise SynthesizerInputError(
-            f"The metadata has {len(metadata.tables)} tables, {sorted(metadata.tables)}. Only one "
-            "table at a time can be synthesized: rows of one person in several tables would need "
-            "one privacy budget over all of them."
+            f"The metadata has {len(metadata.tables)} tables, {sorted(metadata.tables)}. One is "
+            "taken here: rows of one person in several tables need one privacy budget over all of "
+            "them, as PrivPGDMultiTableSynthesizer has it."
         )
     facts = deepcopy(metadata.to_dict())
     for table in facts.get("tables", {}).values():

@@ -17,11 +17,11 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/weighing.py``        107  rows that count as less than one
     ``privacy/value_counts.py``     78  values, and their counting
     ``privacy/embedding.py``        86  sums of random features of codes
-    ``privacy/ledger.py``          262  the books; more budget, and people of several tables
+    ``privacy/ledger.py``          270  the books; more budget, and people of several tables
     ``privacy/curator.py``         319  charging, counting and noise in one act
     ``privacy/looking.py``          60  what a first look counts
     ``privacy/streams.py``          70  codes in a file, and where rows are
-    ``privacy/boundary.py``        193  the table's way in
+    ``privacy/boundary.py``        215  the table's way in
     ``columns/encoders.py``        241  cells to codes, and back
     ``columns/encoding.py``         38  columns to codes
     ``columns/readings.py``        104  cells of which little is known to codes
@@ -33,11 +33,11 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           38  frames of pandas
     ``sources/people.py``          123  no more than so many rows of a person
 
-These are 3,100 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,569 what the rows come through; they hand out cells, keep none but those of rows
+These are 3,130 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,865 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
-    ``sources/opening.py``          74  the source of what a user has
+    ``sources/opening.py``          99  the source of what a user has
     ``sources/withheld.py``         41  messages that could quote a cell
     ``sources/files.py``           143  paths, patterns and kinds of files; Parquet
     ``sources/arrow.py``           109  batches of Arrow
@@ -49,6 +49,7 @@ before, and count none but for the cluster:
     ``sources/spark.py``           165  tallies to the workers of a cluster
     ``sources/spark_tasks.py``     105  what the workers do
     ``sources/mapped.py``           61  rows with cells that are taken for others
+    ``sources/families.py``       271  rows of tables that belong together
     ``sources/visits.py``          133  at most so many rows of a person, in order
 
 What they call besides holds no record: ``domain`` and the cells of

@@ -14,10 +14,12 @@ import numpy as np
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import is_aware
 from sdv_privpgd.columns.dtypes import chosen, is_of_days, key_dtype, on_unread
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import ColumnFacts
+from sdv_privpgd.columns.links import Tree
 from sdv_privpgd.columns.mismatch import mismatches
 from sdv_privpgd.columns.readings import Readable, Reading
 from sdv_privpgd.columns.schema import Schema
@@ -41,7 +43,13 @@ from sdv_privpgd.privacy.weighing import (
 )
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.mapped import as_read
-from sdv_privpgd.sources.opening import of_people, of_visits, open_source, require_column
+from sdv_privpgd.sources.opening import (
+    of_families,
+    of_people,
+    of_visits,
+    open_source,
+    require_column,
+)
 from sdv_privpgd.sources.source import Cluster, Source, SourceError, in_batches, total_of
 from sdv_privpgd.sources.withheld import sealed
 
@@ -134,6 +142,34 @@ class PrivateTable:
         if errors:
             return cls({}), errors
         return cls(source, bound=people), mismatches(dtypes, facts)
+
+    @staticmethod
+    @sealed
+    def together(
+        tables: Mapping[str, "PrivateTable"],
+        tree: Tree,
+        columns: Mapping[str, Sequence[str]],
+        siblings: Mapping[str, int],
+        most: int,
+        clocks: Mapping[str, Column],
+    ) -> tuple[dict[str, "PrivateTable"], dict[str, "PrivateTable"]]:
+        """Opened tables that belong together, and pairs of siblings. No row is read yet.
+
+        Rows are those of families, and have what is added of these (``sources/families.py``, which
+        has the proof that a family counts as one row).
+
+        Args:
+            tables: The tables, opened as if each were alone.
+            tree: How they belong together.
+            columns: The columns of each that are to be read.
+            siblings: Of tables of which pairs of siblings are asked for, of how many of them.
+            most: The most rows of a family, or pairs, that there are of any table.
+            clocks: What is public of the columns by which some tables are in order.
+        """
+        own = {name: each._source for name, each in tables.items()}  # noqa: SLF001
+        rows, pairs = of_families(own, tree, columns, siblings, most, clocks)
+        found = {name: PrivateTable(each) for name, each in rows.items()}
+        return found, {name: PrivateTable(each) for name, each in pairs.items()}
 
     def __repr__(self) -> str:
         return "PrivateTable()"

@@ -125,6 +125,9 @@ class PrivacyLedger:
     """Whether somebody has said that each row is another person's."""
     weights: Weights | None = None
     """The column that says how much a row counted, if rows did not count alike."""
+    family: tuple[str, ...] = ()
+    """Tables that belong together, of which a row of the first is protected with all that lead to
+    it; ``people`` is its column of keys then."""
 
     def __post_init__(self) -> None:
         rows = self.rows_per_person
@@ -145,6 +148,7 @@ class PrivacyLedger:
         weighed: bool = False,
         rows_are_people: bool = False,
         weights: Weights | None = None,
+        family: tuple[str, ...] = (),
     ) -> "PrivacyLedger":
         """An empty ledger over the largest mu^2 that (epsilon, delta)-DP allows.
 
@@ -164,6 +168,7 @@ class PrivacyLedger:
             weighed=weighed,
             rows_are_people=rows_are_people,
             weights=weights,
+            family=family,
         )
 
     @property
@@ -204,6 +209,9 @@ class PrivacyLedger:
         >>> PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 3, people="patient").unit
         "all rows of one person, of which 3 at most are used (told apart by 'patient')"
         """
+        if self.family:
+            root, *below = map(repr, self.family)
+            return f"one row of {root} with all rows of {', '.join(below)} that lead to it"
         if self.people is not None:
             together = ", together as one row" if self.weighed else ""
             return (
@@ -265,6 +273,7 @@ class PrivacyLedger:
         own, other = (
             f"{each.adjacency.value}/{each.rows_per_person}{'/weighed' if each.weighed else ''}"
             + ("" if each.weights is None else f"/{tuple(each.weights)}")
+            + "".join(f"/{name}" for name in each.family)
             for each in (self, later)
         )
         if own != other:
@@ -317,6 +326,7 @@ class PrivacyLedger:
             "weighed": self.weighed,
             "rows_are_people": self.rows_are_people,
             "weights": None if self.weights is None else list(self.weights),
+            **({"family": list(self.family)} if self.family else {}),
             "units": self.units,
             "epsilon": self.epsilon,
             "delta": self.delta,

@@ -52,6 +52,7 @@ def read_ledger(text: str) -> PrivacyLedger:
         weighed=_entry(facts, "weighed", bool) if "weighed" in facts else False,
         rows_are_people=_entry(facts, "rows_are_people", bool),
         weights=_entry(facts, "weights", _optional(_weights)) if "weights" in facts else None,
+        family=_entry(facts, "family", _names) if "family" in facts else (),
     )
     if ledger.mu_squared != _entry(facts, "spent_mu_squared", _amount) or ledger.remaining < 0:
         raise ValueError("The charges of the ledger are not what it says was spent.")
@@ -123,6 +124,10 @@ def _entry(facts: Any, key: str, read: Callable[[Any], Read]) -> Read:
 
 def _weights(facts: Any) -> Weights:
     return Weights.of(*facts)
+
+
+def _names(facts: Any) -> tuple[str, ...]:
+    return tuple(str(name) for name in facts)
 
 
 def _finite(number: Any) -> float:

@@ -145,8 +145,8 @@ def _noise_section(release: Release, noisy: Mapping[Clique, NoisyTable], total: 
                 "noise of the same strength. Where a cell holds fewer rows on average than the "
                 "noise's standard deviation (sd), single cells say little. Power / noise is the "
                 "measured sum of squares over that of noise alone: near 1, the whole table "
-                "could be nothing but noise. Tables in groups are those of three columns, over a "
-                "few groups of each one's values."
+                "could be nothing but noise. Tables in groups are over a few groups of each "
+                "column's values."
             ),
             *long_table(
                 f"Measured tables, the noisiest first{left_out}",

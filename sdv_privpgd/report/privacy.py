@@ -142,6 +142,9 @@ def first_line(ledger: PrivacyLedger | None) -> list[Text]:
 
 def uncovered_rows(ledger: PrivacyLedger) -> str:
     """Which rows of people the promise does not cover, in words. Public."""
+    if ledger.family:
+        root = repr(ledger.family[0])
+        return f"people who are in several rows of {root}, or in rows that lead to several of them"
     if ledger.people is not None:
         return f"people whom {ledger.people!r} calls by several names, as if they were several"
     rows = ledger.rows_per_person
@@ -173,6 +176,12 @@ def what_counts(ledger: PrivacyLedger) -> str:
         )
     if not ledger.weighed:
         return ""
+    if ledger.family:
+        return _filled(
+            f"Counts are of rows of {ledger.family[0]!r}: rows of other tables, and pairs of them, "
+            "count as 1 / the number of those that lead to the same row, so that all of them count "
+            f"as one. They and the noise are whole numbers of 1/{ledger.units}."
+        )
     return _filled(
         "Counts are of people: each row counts as 1 / the number of rows of its person that are "
         "used, so that all rows of a person count as one. They and the noise are whole numbers of "

@@ -83,6 +83,12 @@ class Sampler:
         """The seed of the rows."""
         return self._rows.seed
 
+    def encoded(self, columns: Mapping[str, pd.Series]) -> np.ndarray:
+        """The codes of columns of synthetic rows, of shape (row, column)."""
+        return np.column_stack(
+            [self.decoded.encoders[name].encode(own)[0] for name, own in columns.items()]
+        )
+
     def block(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         """A block of the sequence: codes of shape (row, attribute), and places in their cells."""
         return self._rows.block(index)

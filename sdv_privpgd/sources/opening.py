@@ -1,14 +1,16 @@
 """Finds the source of what a user has."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.links import Tree
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.sources.csv import CsvFiles, CsvSource
+from sdv_privpgd.sources.families import Families, FamilySource, SiblingSource
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import PeopleSource
 from sdv_privpgd.sources.source import Cluster, Orderable, Source, SourceError
@@ -92,6 +94,35 @@ def of_visits(
             "workers: write them to Parquet files, and give their path."
         )
     return VisitsSource(_settled(source, [visits.person, *columns]), visits, clock)
+
+
+def of_families(
+    sources: Mapping[str, Source],
+    tree: Tree,
+    columns: Mapping[str, Sequence[str]],
+    siblings: Mapping[str, int],
+    most: int,
+    clocks: Mapping[str, Column],
+) -> tuple[dict[str, Source], dict[str, Source]]:
+    """Tables that belong together, with what is added of their families, and pairs of siblings.
+
+    Raises ``SourceError`` if there is no such column of keys, and for a cluster.
+    """
+    settled = {}
+    for name, source in sources.items():
+        link, key = tree.above(name), tree.key_of(name)
+        keys = [each for each in (key, None if link is None else link.key) if each is not None]
+        for each in keys:
+            _require_ids(source, each)
+        if isinstance(source, Cluster):
+            raise SourceError(
+                "Links put rows together on this machine, and rows of Spark stay on its workers: "
+                "write them to Parquet files, and give their path."
+            )
+        settled[name] = _settled(source, [*keys, *columns[name]])
+    families = Families(settled, tree, most, clocks)
+    pairs = {n: SiblingSource(families, n, columns[n], each) for n, each in siblings.items()}
+    return {name: FamilySource(families, name) for name in tree.tables}, {**pairs}
 
 
 def require_column(source: Source, name: str, purpose: str) -> None:

@@ -106,10 +106,10 @@ class PeopleSource:
         )
         before = np.array([read[each] for each in people], dtype=np.int64)
         earlier = np.array([kept[each] for each in people], dtype=np.int64)
-        rank = before[places] + _rank(places)
+        rank = before[places] + rank_of(places)
         stays = (rank - starts[places]) % numbers[places] < self._most
         # A table that grew while it was read could have more.
-        stays &= earlier[places] + _rank(places, stays) < self._used(people)[places]
+        stays &= earlier[places] + rank_of(places, stays) < self._used(people)[places]
         read.update(
             dict(zip(people, np.bincount(places, minlength=len(people)).tolist(), strict=True))
         )
@@ -177,7 +177,7 @@ def _numbered(number: Number, is_whole: bool = False) -> str:
     return str(int(number)) if is_whole else repr(real(number) + 0.0)
 
 
-def _rank(places: np.ndarray, counted: np.ndarray | None = None) -> np.ndarray:
+def rank_of(places: np.ndarray, counted: np.ndarray | None = None) -> np.ndarray:
     """How many rows before each one are of the same place, of those that are counted."""
     order = np.argsort(places, kind="stable")
     ones = np.ones(len(places), np.int64) if counted is None else counted[order].astype(np.int64)

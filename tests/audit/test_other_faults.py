@@ -8,10 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from no_processes import NoProcesses
 
 from sdv_privpgd import Boolean, Categorical, Numerical, People
-from sdv_privpgd.audit import audit_fit, audit_measure, door
+from sdv_privpgd.audit import audit_fit, audit_measure
 from sdv_privpgd.audit.alone import alone_checks
 from sdv_privpgd.audit.checks import failed as failed_of
 from sdv_privpgd.audit.recording import Tape
@@ -44,12 +43,6 @@ ORDER = {
     "delta": 1e-5,
     "people": People("who", max_rows=3, sequence_index="day", previous=["ward"]),
 }
-
-
-@pytest.fixture
-def plant(monkeypatch):
-    monkeypatch.setattr(door, "FreshProcesses", NoProcesses)
-    return monkeypatch.setattr
 
 
 def subject(columns, **settings):

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sdv_tables
-from no_processes import NoProcesses
 
 from sdv_privpgd import Boolean, Categorical, MSTSynthesizer, Numerical, People
-from sdv_privpgd.audit import audit_fit, audit_measure, door
+from sdv_privpgd.audit import audit_fit, audit_measure
 from sdv_privpgd.columns.encoding import parts_of_one
 from sdv_privpgd.privacy import weighing
 from sdv_privpgd.privacy.counting import units_of
@@ -23,12 +22,6 @@ PEOPLE = {"adjacency": "add_remove", "delta": 1e-5, "people": People("who", max_
 WEIGHED = {**PEOPLE, "people": People("who", max_rows=2, weighed=True)}
 WEIGHTS = {**PEOPLE, "people": People(weight_column="weight", weight_range=(1, 50))}
 ORDER = {"people": People("who", 2, sequence_index="day", previous=["ward"])}
-
-
-@pytest.fixture
-def plant(monkeypatch):
-    monkeypatch.setattr(door, "FreshProcesses", NoProcesses)
-    return monkeypatch.setattr
 
 
 def failed(columns=COLUMNS, **settings):
@@ -158,6 +151,7 @@ def test_a_release_that_says_how_many_rows_there_are(plant):
     assert measured(**PEOPLE) == {"file"}
 
 
+@pytest.mark.slow
 def test_nothing_is_found_in_rows_in_order(plant):
     assert failed(IN_ORDER, **ORDER) == set()
 

@@ -10,10 +10,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from no_processes import NoProcesses
 
 from sdv_privpgd import Boolean, Categorical, Numerical, People
-from sdv_privpgd.audit import audit_fit, door
+from sdv_privpgd.audit import audit_fit
 from sdv_privpgd.base.domain import Grouping
 from sdv_privpgd.fitting import door as fitting_door
 from sdv_privpgd.fitting.fit import Fit
@@ -66,52 +65,29 @@ def failed(columns=COLUMNS, *, runs=400, **settings):
     return set(report.to_dict()["failed"])
 
 
-@pytest.fixture
-def plant(monkeypatch):
-    monkeypatch.setattr(door, "FreshProcesses", NoProcesses)
-    return monkeypatch.setattr
+ADDED = {"adjacency": "add_remove", "delta": 1e-5}
+RIGHT = {
+    "independent": (COLUMNS, {"method": "independent", **ADDED, "people": People(max_rows=2)}),
+    "mst": (UNDECLARED, {"method": MST(engine="particles"), "people": People(max_rows=2)}),
+    "aim": (COLUMNS, {"method": AIM(rounds_per_attribute=1, engine="particles")}),
+    "mwem": (UNDECLARED, {"method": MWEM(rounds=2, engine="particles"), **ADDED}),
+    "privsyn": (COLUMNS, {"method": "privsyn"}),
+    "privmrf": (COLUMNS, {"method": "privmrf+particles", **ADDED}),
+    "all pairs": (COLUMNS, {"method": PrivPGD(), "epsilon": 0.2}),
+    "coarse pairs": (
+        COLUMNS, {"method": PrivPGD(most_pairs=1, engine=SMALL), "people": People(max_rows=2)}
+    ),
+    "one column": ({"ill": Boolean()}, {"method": "privpgd"}),
+    "undeclared": ({"town": Categorical(), "weight": Numerical()}, {"method": "privpgd"}),
+}  # fmt: skip
+QUICK = {"independent", "mst", "one column"}
 
 
 @pytest.mark.parametrize(
     ("columns", "settings"),
     [
-        (
-            COLUMNS,
-            {
-                "method": "independent",
-                "adjacency": "add_remove",
-                "delta": 1e-5,
-                "people": People(max_rows=2),
-            },
-        ),
-        (UNDECLARED, {"method": MST(engine="particles"), "people": People(max_rows=2)}),
-        (COLUMNS, {"method": AIM(rounds_per_attribute=1, engine="particles")}),
-        (
-            UNDECLARED,
-            {
-                "method": MWEM(rounds=2, engine="particles"),
-                "adjacency": "add_remove",
-                "delta": 1e-5,
-            },
-        ),
-        (COLUMNS, {"method": "privsyn"}),
-        (COLUMNS, {"method": "privmrf+particles", "adjacency": "add_remove", "delta": 1e-5}),
-        (COLUMNS, {"method": PrivPGD(), "epsilon": 0.2}),
-        (COLUMNS, {"method": PrivPGD(most_pairs=1, engine=SMALL), "people": People(max_rows=2)}),
-        ({"ill": Boolean()}, {"method": "privpgd"}),
-        ({"town": Categorical(), "weight": Numerical()}, {"method": "privpgd"}),
-    ],
-    ids=[
-        "independent",
-        "mst",
-        "aim",
-        "mwem",
-        "privsyn",
-        "privmrf",
-        "all pairs",
-        "coarse pairs",
-        "one column",
-        "undeclared",
+        pytest.param(*own, id=name, marks=[] if name in QUICK else pytest.mark.slow)
+        for name, own in RIGHT.items()
     ],
 )
 def test_nothing_is_found_where_all_is_right(columns, settings, plant):
@@ -122,53 +98,66 @@ def scaled(factor):
     return lambda stddev, size, words: rounded_gaussian(factor * stddev, size, words)
 
 
+def laplace(stddev, size, words):
+    noise = np.random.default_rng().laplace(0, stddev / 2**0.5, size)
+    return np.rint(noise).astype(np.int64)
+
+
+def moved(stddev, size, words):
+    return rounded_gaussian(stddev, size, words) + round(stddev / 5)
+
+
+def on_every_other_number(stddev, size, words):
+    return 2 * rounded_gaussian(stddev / 2, size, words)
+
+
+def of_floats(stddev, size, words):
+    return np.random.default_rng().normal(0, stddev, size)
+
+
+def of_the_same_seed(stddev, size, words):
+    """With known noise the worlds differ without any overlap."""
+    return rounded_gaussian(stddev, size, np.random.default_rng(0).bytes)
+
+
+def of_users_seeds(stddev, size, words):
+    return rounded_gaussian(stddev, size, np.random.bytes)
+
+
+def of_a_generator(stddev, size, words, own=np.random.default_rng(0)):  # noqa: B008
+    return rounded_gaussian(stddev, size, own.bytes)
+
+
+ONE = {"epsilon": 1.0}
+FRESH = {"noise fresh"}
+ANY = LAW | ATTACK | FRESH | {"noise once", "noise shape", "noise mean", "noise lattice"}
+NOISE = [  # the noise, settings, what must be found, and what else may be; most with the slow tests
+    (scaled(0.5), {}, {"noise sd"} | ATTACK, LAW),
+    (of_floats, {}, {"noise lattice"}, ANY),
+    (laplace, ONE, {"noise shape"}, LAW | ATTACK),
+    (moved, ONE, {"noise mean"}, LAW),
+    (of_a_generator, {}, FRESH, set()),
+    (scaled(0.5), ADDED, {"noise sd"} | ATTACK, LAW),
+    (scaled(0.5), {"columns": UNDECLARED}, {"noise sd"} | ATTACK,
+     LAW | {"values released", "counts released"}),
+    (scaled(0.9), {}, {"noise sd"}, LAW | ATTACK),
+    (on_every_other_number, ONE, {"noise lattice"}, LAW),
+    (of_users_seeds, {}, FRESH, set()),
+    (of_the_same_seed, {}, FRESH | {"noise sd", "attack"}, ANY),
+]  # fmt: skip
+
+
 class TestNoise:
-    @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
-    def test_half_the_noise(self, adjacency, plant):
-        plant(curating, "rounded_gaussian", scaled(0.5))
-        assert {"noise sd"} | ATTACK <= failed(adjacency=adjacency, delta=1e-5) <= LAW | ATTACK
-
-    def test_half_the_noise_of_values_that_are_found(self, plant):
-        plant(curating, "rounded_gaussian", scaled(0.5))
-        found = failed(UNDECLARED)
-        assert (
-            {"noise sd"} | ATTACK <= found <= LAW | ATTACK | {"values released", "counts released"}
-        )
-
-    def test_noise_too_small_by_a_tenth(self, plant):
-        plant(curating, "rounded_gaussian", scaled(0.9))
-        assert {"noise sd"} <= failed() <= LAW | ATTACK
-
-    def test_noise_that_is_no_whole_number(self, plant):
-        def real(stddev, size, words):
-            return np.random.default_rng().normal(0, stddev, size)
-
-        plant(curating, "rounded_gaussian", real)
-        assert "noise lattice" in failed()
-
-    def test_noise_on_every_other_number(self, plant):
-        plant(
-            curating,
-            "rounded_gaussian",
-            lambda stddev, size, words: 2 * rounded_gaussian(stddev / 2, size, words),
-        )
-        assert {"noise lattice"} <= failed(epsilon=1.0) <= {"noise lattice"} | LAW
-
-    def test_noise_of_another_law(self, plant):
-        def laplace(stddev, size, words):
-            rng = np.random.default_rng()
-            return np.rint(rng.laplace(0, stddev / 2**0.5, size)).astype(np.int64)
-
-        plant(curating, "rounded_gaussian", laplace)
-        assert {"noise shape"} <= failed(epsilon=1.0) <= {"noise shape"} | LAW | ATTACK
-
-    def test_noise_that_does_not_add_up_to_zero(self, plant):
-        plant(
-            curating,
-            "rounded_gaussian",
-            lambda stddev, size, words: rounded_gaussian(stddev, size, words) + round(stddev / 5),
-        )
-        assert {"noise mean"} <= failed(epsilon=1.0) <= {"noise mean"} | LAW
+    @pytest.mark.parametrize(
+        ("noise", "settings", "must", "may"),
+        [
+            pytest.param(*each, marks=pytest.mark.slow if i > 4 else [])
+            for i, each in enumerate(NOISE)
+        ],
+    )
+    def test_noise_that_was_not_charged_for(self, noise, settings, must, may, plant):
+        plant(curating, "rounded_gaussian", noise)
+        assert must <= failed(**settings) <= must | may
 
     def test_noise_used_twice(self, plant):
         before = []
@@ -182,36 +171,6 @@ class TestNoise:
         plant(curating, "rounded_gaussian", again)
         found = failed(adjacency="add_remove", delta=1e-5, method=PrivPGD())
         assert {"noise once"} <= found <= {"noise once", "noise fresh"} | LAW | ATTACK
-
-    def test_a_generator_of_its_own_with_a_seed(self, plant):
-        rng = np.random.default_rng(0)
-        plant(
-            curating,
-            "rounded_gaussian",
-            lambda stddev, size, words: rounded_gaussian(stddev, size, rng.bytes),
-        )
-        assert failed() == {"noise fresh"}
-
-    def test_the_generator_that_users_seed(self, plant):
-        plant(
-            curating,
-            "rounded_gaussian",
-            lambda stddev, size, words: rounded_gaussian(stddev, size, np.random.bytes),
-        )
-        assert failed() == {"noise fresh"}
-
-    def test_the_same_noise_in_each_release(self, plant):
-        """As from a seed: with known noise the worlds differ without any overlap."""
-        plant(
-            curating,
-            "rounded_gaussian",
-            lambda stddev, size, words: rounded_gaussian(
-                stddev, size, np.random.default_rng(0).bytes
-            ),
-        )
-        found = failed()
-        assert {"noise fresh", "noise sd", "attack"} <= found
-        assert not found & MADE
 
     def test_an_exact_table_that_a_choice_has_kept(self, plant):
         real = Curator.measure
@@ -234,14 +193,17 @@ class TestBooks:
         plant(MarginalQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
         assert {"changes", "attack"} <= failed() <= {"changes"} | ATTACK
 
+    @pytest.mark.slow
     def test_a_query_of_ones_own_that_says_too_little(self, plant):
         found = failed(method=Tripled(engine="particles"))
         assert {"changes", "attack"} <= found <= {"changes"} | ATTACK
 
+    @pytest.mark.slow
     def test_noise_for_one_table_where_several_are_released(self, plant):
         plant(curating, "stddev_for", lambda squared, mu_squared: stddev_for(2, mu_squared))
         assert {"books", "attack", "epsilon"} <= failed() <= {"books", "epsilon"} | ATTACK
 
+    @pytest.mark.slow
     def test_a_persons_rows_counted_as_one(self, plant):
         plant(
             curating, "stddev_for", lambda squared, mu_squared: stddev_for(squared // 4, mu_squared)
@@ -279,6 +241,7 @@ class TestBooks:
         )
         assert failed(method=MST(engine="particles")) == {"choices"}
 
+    @pytest.mark.slow
     def test_a_choice_that_is_charged_too_little(self, plant):
         plant(curating, "range_epsilon_of", lambda mu_squared: 2 * range_epsilon_of(mu_squared))
         assert (
@@ -289,6 +252,7 @@ class TestBooks:
         plant(ModelErrorQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
         assert {"changes"} <= failed(method=MST(engine="particles")) <= {"changes", "choices"}
 
+    @pytest.mark.slow
     def test_a_dependence_that_says_too_little(self, plant):
         plant(DependenceQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
         assert {"changes"} <= failed(method="privsyn+particles") <= {"changes"} | LAW | ATTACK
@@ -310,6 +274,7 @@ class TestLeaks:
         plant(boundary, "encode_table", encoded)
         assert failed() == {"messages", "cells"}
 
+    @pytest.mark.slow
     def test_a_log_that_depends_on_the_table(self, plant, caplog):
         import logging
 
@@ -355,6 +320,7 @@ class TestLeaks:
             {"progress"} <= failed(adjacency="add_remove", delta=1e-5) <= {"messages", "progress"}
         )
 
+    @pytest.mark.slow
     def test_a_step_for_each_row(self, plant):
         assert failed(method=StepForEachRow(engine="particles")) == {"progress"}
 
@@ -388,6 +354,7 @@ class TestLeaks:
         assert {"thresholds"} <= found
         assert found <= {"thresholds", "rare values", "values released", "epsilon"}
 
+    @pytest.mark.slow
     def test_a_range_that_was_clipped_to_the_data(self, plant):
         ask = Fit.ask
 
@@ -414,6 +381,7 @@ class TestLeaks:
         plant(Fit, "ask", asked)
         assert {"file"} <= failed() <= MADE
 
+    @pytest.mark.slow
     def test_a_seed_from_the_table(self, plant):
         ask = Fit.ask
 

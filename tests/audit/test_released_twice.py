@@ -77,13 +77,14 @@ def audit(release, runs=RUNS):
     return estimate, error, math.sqrt(ledger.mu_squared)
 
 
-@pytest.mark.parametrize("release", [at_once, in_two_steps])
+@pytest.mark.parametrize("release", [pytest.param(at_once, marks=pytest.mark.slow), in_two_steps])
 def test_the_attacker_gains_the_mu_of_one_ledger_however_often_was_asked(release):
     estimate, error, claimed = audit(release)
     assert claimed == pytest.approx(0.611994, abs=1e-6)  # that of epsilon 2.5
     assert abs(estimate - claimed) < Z * error + 0.01 * claimed
 
 
+@pytest.mark.slow
 def test_another_holder_s_noise_hides_people_further():
     """Of the sum an attacker learns less than of the holder's own release: 1 / sqrt(2) of it."""
     estimate, error, claimed = audit(of_two_holders)

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from no_processes import NoProcesses
 
 from sdv_privpgd import Boolean, Categorical, People
-from sdv_privpgd.audit import audit_fit, door
+from sdv_privpgd.audit import audit_fit
 from sdv_privpgd.audit.checks import failed
 from sdv_privpgd.audit.recording import Event
 from sdv_privpgd.audit.training import training_checks
@@ -146,8 +145,7 @@ def test_samples_that_are_not_drawn_anew(chosen, monkeypatch):
     assert found() == ["training samples"]
 
 
-def test_an_audit_watches_trainings(monkeypatch):
-    monkeypatch.setattr(door, "FreshProcesses", NoProcesses)
+def test_an_audit_watches_trainings(plant):
     columns = {"ill": Boolean(), "ward": Categorical(["A", "B", "C"])}
     asked = {"method": DPDiffusion(steps=2, width=4)}
     verdicts = {
@@ -158,6 +156,6 @@ def test_an_audit_watches_trainings(monkeypatch):
     }
     assert "failed" not in verdicts.values()
     assert {verdicts[name] for name in verdicts if name.startswith("training")} == {"passed"}
-    monkeypatch.setattr(training, "noise_multiplier", lambda *asked: HONEST(*asked) / 2)
+    plant(training, "noise_multiplier", lambda *asked: HONEST(*asked) / 2)
     report = audit_fit(columns, 2.0, runs=50, discovery_share=0, false_alarms=1e-7, **asked)
     assert set(report.to_dict()["failed"]) == {"training charge", "epsilon"}

@@ -16,6 +16,7 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "accepting": (["--fits", "2", "--epsilons", "9", "--rows", "400", "--population", "2000"], 19),
     "acs": (["--num-particles", "100"], 1),
     "answering": (["--fits", "2", "--epsilons", "9", "--rows", "400", "--population", "2000"], 14),
+    "budget": (["--tables", "diabetes", "--epsilons", "1", "--fits", "2"], 1),
     "columns": (["--columns", "4", "--rows", "2000"], 1),
     "conditions": (["--rows", "2000", "--columns", "4", "--cells", "8", "--population", "30000",
                     "--seeds", "1", "--conditions", "2", "--timed", "5", "--timed-rows", "500"], 7),
@@ -30,6 +31,7 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "holders --refine": (FEW, 2),
     "intervals": (["--tables", "diabetes", "--epsilons", "9", "--fits", "3", "--questions", "12"],
                   1),
+    "linked": (["--tables", "survey", "--epsilons", "9", "--seeds", "1"], 3),
     "learning": ([*FEW, "--arms", "target", "Real", "DP-EBM"], 3),
     "minute": (["--rows", "100", "--columns", "2"], 3),
     "people": ([*FEW, "--bounds", "2", "--columns", "2"], 4),
@@ -89,6 +91,18 @@ def tables(tmp_path_factory):
         time_in_hospital=rng.integers(1, 15, number),
         age=rng.choice(["[0-10)", "[10-20)"], number),
     )
+    survey = folder / "relational" / "survey"
+    survey.mkdir(parents=True)
+    size = rng.integers(1, 5, number)
+    households = {"hhID": np.arange(number), "HHSize": size, "SUBREGCluster": size}
+    households |= {"HHIncome": rng.integers(1, 4, number), "HHDwelling": rng.integers(1, 3, number)}
+    households |= {"HHChildren": (size > 2).astype(int)}
+    pd.DataFrame(households).to_parquet(survey / "households.parquet")
+    persons = {"hhID": np.repeat(np.arange(number), size)}
+    highest = {"per_num": 10, "PAge": 10, "PGender": 2, "PEmp": 3, "POcc": 10}
+    persons |= {name: rng.integers(1, most + 1, size.sum()) for name, most in highest.items()}
+    persons |= {"PComm": rng.choice(["active", "auto"], size.sum())}
+    pd.DataFrame(persons).to_parquet(survey / "persons.parquet")
     return folder
 
 

@@ -6,21 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
-from no_processes import NoProcesses
 from sdv.cag import Inequality
 from small_synthesizers import new
 
 from sdv_privpgd import MSTSynthesizer, People, fit_table
-from sdv_privpgd.audit import audit_fitted, door
+from sdv_privpgd.audit import audit_fitted
 from sdv_privpgd.audit.recording import by_cell
 from sdv_privpgd.plugin.auditing import KeptFile, SynthesizerFit
 
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch):
-    monkeypatch.setattr(door, "FreshProcesses", NoProcesses)
-
-
+pytestmark = pytest.mark.usefixtures("plant")
 QUICK = {"runs": 50, "false_alarms": 1e-7}
 COLUMNS = {
     "came": {"sdtype": "numerical"},
@@ -118,7 +112,11 @@ class Casts(MSTSynthesizer):
 
 @pytest.mark.parametrize(
     ("kind", "found"),
-    [(Told, {"file", "messages"}), (Warns, {"messages"}), (Casts, {"dtypes", "file"})],
+    [
+        (Told, {"file", "messages"}),
+        pytest.param(Warns, {"messages"}, marks=pytest.mark.slow),
+        pytest.param(Casts, {"dtypes", "file"}, marks=pytest.mark.slow),
+    ],
 )
 def test_a_subclass_that_leaks_is_found(kind, found):
     caught = failed(small(kind))

@@ -124,24 +124,6 @@ class TestConditions:
         rows = fitted.sample_remaining_columns(pd.DataFrame(index=range(20)))
         pd.testing.assert_frame_equal(rows, ordinary)
 
-    def test_no_conditions_give_no_rows(self, fitted):
-        assert len(fitted.sample_from_conditions([])) == 0
-
-    def test_integer_column_names(self):
-        metadata = sdv_tables.metadata_of(
-            {"0": {"sdtype": "boolean"}, "1": {"sdtype": "categorical"}}
-        )
-        domain = {1: {"range_values": ["x", "y"]}}
-        synthesizer = PrivPGDSynthesizer(metadata, 1.0, public_domain=domain, **sdv_tables.SMALL)
-        synthesizer.fit(pd.DataFrame({0: [True, False] * 30, 1: ["x", "y"] * 30}))
-        conditions = [
-            Condition({1: "y"}, num_rows=4),
-            DataFrameCondition(pd.DataFrame({0: [True], 1: ["x"]})),
-        ]
-        rows = synthesizer.sample_from_conditions(conditions)
-        assert list(rows.columns) == [0, 1]
-        assert list(rows[1]) == ["y"] * 4 + ["x"]
-
     def test_generated_columns_may_be_given_to_some_rows_only(self, fitted):
         conditions = [
             Condition({"mail": "me@x.example", "ward": "A"}, num_rows=2),
@@ -184,10 +166,6 @@ class TestConditions:
         rows = fitted.sample_from_conditions([Condition(condition, num_rows=3)])
         for name, value in condition.items():
             assert (rows[name] == value).all()
-
-    def test_generated_columns_are_written_as_given(self, fitted):
-        rows = fitted.sample_from_conditions([Condition({"mail": "me@x.example"}, num_rows=3)])
-        assert (rows["mail"] == "me@x.example").all()
 
     @pytest.mark.parametrize(
         "impossible",

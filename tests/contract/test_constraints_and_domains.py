@@ -66,8 +66,9 @@ BEHIND = {
 """Values of which each of the first is above each of the second."""
 
 
-@pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("discovered", [("low", "high"), ("low",), ("high",)])
+@pytest.mark.parametrize(
+    ("discovered", "strict"), [(("low", "high"), False), (("low",), True), (("high",), True)]
+)
 @pytest.mark.parametrize("kind", BEHIND)
 def test_discovered_ranges_in_the_wrong_order_are_widened(kind, discovered, strict):
     low, high = BEHIND[kind]
@@ -104,7 +105,7 @@ def test_a_plan_needs_no_range_for_an_order():
     names = ("low", "high", "real", "start", "middle", "end")
     domain = {name: {"range_is_nullable": False} for name in names}
     synthesizer = new(["strict", "mixed", "range"], public_domain={**DOMAIN, **domain})
-    for _ in range(5):
+    for _ in range(2):
         assert "2-way marginals" in synthesizer.plan(100).text
 
 

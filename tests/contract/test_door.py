@@ -7,7 +7,6 @@ from datetime import date
 import numpy as np
 import pandas as pd
 import pytest
-from processes import python
 
 from sdv_privpgd import Boolean, Categorical, Datetime, Key, Numerical, Ordinal, fit_table
 from sdv_privpgd.constraints import Inequality
@@ -197,23 +196,6 @@ def test_columns_that_are_not_described_are_not_read(monkeypatch):
         for table in (told, other)
     )
     pd.testing.assert_frame_equal(one, two)
-
-
-def test_it_needs_neither_sdv_nor_rdt():
-    code = """
-import sys
-sys.modules.update(dict.fromkeys(("sdv", "rdt", "sdmetrics", "opacus")))
-import warnings; warnings.simplefilter("ignore")
-import pandas as pd
-from sdv_privpgd import Categorical, Numerical, fit_table
-from sdv_privpgd.methods import MST, PrivatePGM
-table = pd.DataFrame({"a": ["x", "y"] * 100, "b": range(200)})
-columns = {"a": Categorical(["x", "y"]), "b": Numerical(0, 199, decimal_places=0)}
-fitted = fit_table(table, columns, 5.0, method=MST(engine=PrivatePGM()))
-assert len(fitted.sample(30)) == 30
-"""
-    done = python("-c", code)
-    assert done.returncode == 0, done.stderr
 
 
 def test_as_many_rows_as_were_fitted_are_sampled_where_nobody_says_how_many():

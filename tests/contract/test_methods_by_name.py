@@ -109,6 +109,60 @@ def test_a_wrong_engine_is_refused_at_once(wrong):
         MST(engine=wrong)
 
 
+LEAST = "must be an integer of at least"
+NAN, INFINITE = float("nan"), float("inf")
+MEANINGLESS = [
+    *((methods.AIM, {"rounds_per_attribute": 0}, "rounds_per_attribute must be at least 1, got 0"),
+      (methods.MWEM, {"rounds": 0}, "rounds must be at least 1, got 0"),
+      (methods.Adaptive, {"rounds": 0}, "rounds must be at least 1, got 0"),
+      (methods.Adaptive, {"marginals": 0}, "marginals must be at least 1, got 0"),
+      (methods.DPMERF, {"importance": {"a": 6.0, "b": 6.0}}, "takes one target"),
+      (methods.DPMERF, {"bandwidth": -1.0}, "bandwidth must be a positive number")),
+    *((methods.DPMERF, {name: wrong}, f"{name} must be an integer")
+      for name, wrong in (("num_features", 0), ("seed", -1))),
+    *((methods.RAPPlusPlus, {name: wrong}, LEAST)
+      for name, wrong in (("rounds", 0), ("num_bins", 1), ("directions", -1), ("seed", 0.5))),
+    *((method, {name: wrong}, name) for method in (methods.DPDiffusion, methods.DPCTGAN)
+      for name, wrong in (("steps", 0), ("batch", True), ("width", 1.5), ("clip", 0.0),
+                          ("learning_rate", NAN))),
+    *((methods.PrivMRF, {name: wrong}, name)
+      for name, wrong in (("max_megabytes", 0), ("usefulness", -1), ("candidates", 0),
+                          ("max_attributes", 0))),
+    *((methods.PrivSyn, {name: wrong}, name)
+      for name, wrong in (("max_cells", -1), ("importance", {"a": 0}))),
+    *((methods.GUM, {name: wrong}, name) for name, wrong in (("num_rows", 0), ("sweeps", -1))),
+    *((methods.AnnealedProjection, {name: wrong}, name)
+      for name, wrong in (("num_components", 0), ("learning_rate", 0.0), ("first_slope", -1.0),
+                          ("tolerance", 1.0))),
+    *((methods.PrivateGSD, {name: wrong}, f"{name} {LEAST} {least}, got {wrong}")
+      for name, wrong, least in (("num_rows", 0, 1), ("elite", 0, 1), ("crossovers", -1, 0))),
+    *((methods.RelaxedProjection, {name: wrong}, f"{name} must be an integer")
+      for name, wrong in (("num_components", 0), ("steps", True))),
+    *((methods.GenerativeNetwork, {name: wrong}, f"{name} must be an integer")
+      for name, wrong in (("latent", 0), ("widths", (8, 0)))),
+    *((engine, {"tolerance": wrong}, "tolerance must be a number of at least 0")
+      for engine, wrong in ((methods.PrivateGSD, 1.0), (methods.RelaxedProjection, 1.0),
+                            (methods.GenerativeNetwork, -0.1))),
+    *((methods.GeneratorNetwork, {name: wrong}, f"{name} {LEAST} 1")
+      for name, wrong in (("steps", 0), ("num_inputs", 0), ("num_features", True),
+                          ("num_particles", 0))),
+    *((engine, {"learning_rate": wrong}, "learning_rate must be a positive number")
+      for engine, wrong in ((methods.RelaxedProjection, 0.0), (methods.GenerativeNetwork, -1.0),
+                            (methods.GeneratorNetwork, NAN), (methods.GeneratorNetwork, INFINITE))),
+    *((ParticleGradientDescent, {name: wrong}, f"{name} {LEAST} {least}, got {wrong}")
+      for name, wrong, least in (("num_particles", 0, 1), ("epochs", -1, 0), ("batch_size", 0, 1))),
+    *((ParticleGradientDescent, {name: wrong}, f"{name} must be one of")
+      for name, wrong in (("start", "random"), ("targets", "smooth"), ("kernel", "cuda"))),
+    (ParticleGradientDescent, {"mask_probability": 1.0}, "of at least 0 and below 1, got 1.0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("part", "wrong", "said"), MEANINGLESS)
+def test_settings_that_mean_nothing_are_refused(part, wrong, said):
+    with pytest.raises(ValueError, match=said):
+        part(**wrong)
+
+
 def test_an_engine_that_is_an_object_is_told_of_constraints():
     metadata = sdv_tables.metadata_of({name: {"sdtype": "numerical"} for name in ("low", "high")})
     facts = {"range_min": 0, "range_max": 9, "decimal_places": 0, "num_bins": 10}

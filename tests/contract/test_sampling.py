@@ -126,6 +126,7 @@ class TestKindsOfTables:
         known = synthesizer.sample_remaining_columns(pd.DataFrame({1: ["y", "x"]}))
         assert list(known.columns) == [0, 1]
         assert list(known[1]) == ["y", "x"]
+        assert list(synthesizer.sample_from_conditions([Condition({1: "y"}, 4)])[1]) == ["y"] * 4
 
     @pytest.mark.parametrize(
         "names",

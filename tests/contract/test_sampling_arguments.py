@@ -9,7 +9,6 @@ import sdv_tables
 from sdv.cag import Inequality
 from sdv.errors import SynthesizerInputError
 from sdv.sampling import Condition, DataFrameCondition
-from sdv.utils import load_synthesizer
 
 from sdv_privpgd import Boolean, MSTSynthesizer, PrivPGDSynthesizer, fit_table
 from sdv_privpgd.constraints import FixedCombinations
@@ -232,11 +231,3 @@ def test_the_door_refuses_numbers_of_rows_that_are_none(wrong):
     with pytest.raises(ValueError, match="num_rows"):
         fitted.sample(wrong)
     assert len(fitted.sample(np.int64(3))) == 3
-
-
-def test_a_file_is_saved_where_it_is_said_and_loads(fitted, tmp_path):
-    fitted.save(tmp_path / "model.pkl")
-    loaded = load_synthesizer(tmp_path / "model.pkl")
-    fitted.reset_sampling()
-    loaded.reset_sampling()
-    pd.testing.assert_frame_equal(loaded.sample(9), fitted.sample(9))

@@ -153,7 +153,13 @@ ALL = {name: (CELLS | options, value) for name, (options, value) in ON_CELLS.ite
 }
 
 
-@pytest.mark.parametrize("order", ORDERS)
+QUICK = "sdmetrics alone", "ours first"
+
+
+@pytest.mark.parametrize(
+    "order",
+    [pytest.param(each, marks=[] if each in QUICK else pytest.mark.slow) for each in ORDERS],
+)
 def test_the_classes_are_there_in_every_import_order(order):
     use = """
 import sdmetrics.single_table, sdv_privpgd.metrics

@@ -36,8 +36,8 @@ def test_settings_are_audited_without_a_table(csv, capsys):
     assert "no row is read" in told.err
 
 
-def test_a_fault_ends_with_status_1_and_all_files(csv, monkeypatch, capsys):
-    monkeypatch.setattr(
+def test_a_fault_ends_with_status_1_and_all_files(csv, plant, capsys):
+    plant(
         curator,
         "rounded_gaussian",
         lambda stddev, size, words: rounded_gaussian(stddev / 2, size, words),
@@ -56,13 +56,13 @@ class TestModel:
         assert declared(csv, "--model", path, "--quiet") == 0
         return path
 
-    def test_a_kept_synthesizer_holds_what_the_noisy_answers_give(self, model, capsys):
+    def test_a_kept_synthesizer_holds_what_the_noisy_answers_give(self, model, plant, capsys):
         before = model.read_bytes()
         assert run("audit", "--model", model, "--runs", 50) == 0
         assert model.read_bytes() == before
         assert "passed: kept contents" in capsys.readouterr().out
 
-    def test_a_true_value_in_the_file_is_found(self, model, capsys):
+    def test_a_true_value_in_the_file_is_found(self, model, plant, capsys):
         fitted = FittedTable.load(model)
         vars(fitted)["note"] = SECRET
         fitted.save(model)

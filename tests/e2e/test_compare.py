@@ -3,16 +3,26 @@
 import json
 import math
 import shutil
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from processes import benchmark
 
+from sdv_privpgd.benchmark.__main__ import main
 from sdv_privpgd.benchmark.compare import read
 
 NUM_ROWS = 250
+
+
+def benchmark(*arguments) -> str:
+    """What the benchmark prints. Each run of a comparison has a process of its own."""
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as said:
+        patch.setattr("sys.argv", ["benchmark", *arguments])
+        main()
+    return said.getvalue()
 
 
 @pytest.fixture(scope="module")

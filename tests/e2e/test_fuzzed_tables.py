@@ -290,7 +290,7 @@ BOTH = pytest.mark.parametrize("check", [whatever_sdv_detects, any_metadata])
 
 @BOTH
 def test_any_table_is_fitted_without_a_word(check):
-    examples(150, same=True)(check)()
+    examples(50, same=True)(check)()
 
 
 @pytest.mark.slow

@@ -38,7 +38,11 @@ def test_every_tutorial_is_tested():
     assert {path.stem for path in FOLDER.glob("[0-9]*.py")} == LEFT.keys()
 
 
-@pytest.mark.parametrize("name", LEFT)
+FIRST, *OTHERS = LEFT
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in OTHERS]
+
+
+@pytest.mark.parametrize("name", [FIRST, *SLOW])
 def test_a_tutorial_runs_as_a_newcomer_runs_it(name, tmp_path):
     script = FOLDER / f"{name}.py"
     done = python(str(script), "--num-particles", "500", "--folder", str(tmp_path))

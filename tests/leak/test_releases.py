@@ -71,20 +71,18 @@ def observed(private, tmp_path, **asked):
     }
 
 
-@pytest.mark.parametrize("change", ["other", "nasty"])
 @pytest.mark.parametrize("strategy", ["privpgd", "mst"])
-def test_nothing_of_a_release_depends_on_the_values(strategy, change, fixed_answers, tmp_path):
-    other = table(400, 1) if change == "other" else nasty(table(400, 0))
+def test_nothing_of_a_release_depends_on_the_values(strategy, fixed_answers, tmp_path):
     one = observed(table(400, 0), tmp_path, method=strategy)
-    assert one == observed(other, tmp_path, method=strategy)
+    for other in (table(400, 1), nasty(table(400, 0))):
+        assert one == observed(other, tmp_path, method=strategy)
 
 
-@pytest.mark.parametrize("num_rows", [0, 1, 900])
-def test_nothing_depends_on_the_number_of_rows_where_it_is_private(
-    num_rows, fixed_answers, tmp_path
-):
+def test_nothing_depends_on_the_number_of_rows_where_it_is_private(fixed_answers, tmp_path):
     one = observed(table(400, 0), tmp_path, adjacency="add_remove", delta=1e-5)
-    assert one == observed(table(num_rows, 2), tmp_path, adjacency="add_remove", delta=1e-5)
+    for num_rows in (0, 1, 900):
+        other = observed(table(num_rows, 2), tmp_path, adjacency="add_remove", delta=1e-5)
+        assert one == other, num_rows
 
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])

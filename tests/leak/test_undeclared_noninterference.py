@@ -35,9 +35,8 @@ def fix_categories(monkeypatch):
     monkeypatch.setattr(curator, "_noisy", noisy)
 
 
-@pytest.mark.parametrize("change", OTHER_TABLES)
 def test_nothing_depends_on_the_table_where_nothing_is_declared(
-    change, fixed_answers, caplog, capsys, monkeypatch
+    fixed_answers, caplog, capsys, monkeypatch
 ):
     fix_categories(monkeypatch)
     synthesizer = PrivPGDSynthesizer(**settings(public_domain=None))
@@ -46,7 +45,9 @@ def test_nothing_depends_on_the_table_where_nothing_is_declared(
     first = observe(synthesizer, table, caplog, capsys, known)
     assert ",A," in first["sample"], "nothing was discovered"
     assert "categories of undeclared columns" in first["report"]
-    assert first == observe(synthesizer, change(table), caplog, capsys, known)
+    for change in OTHER_TABLES:
+        other = observe(synthesizer, change(table), caplog, capsys, known)
+        assert first == other, change.__name__
 
 
 def seen_in_tokyo(table):
@@ -54,18 +55,17 @@ def seen_in_tokyo(table):
     return table.assign(seen=pd.to_datetime(table["seen"]).dt.tz_localize("Asia/Tokyo"))
 
 
-@pytest.mark.parametrize(
-    "change", [other_values, missing_cells, all_missing, other_row_order, constant]
-)
 def test_nothing_but_the_dtype_s_time_zone_depends_on_dates_that_nobody_declared(
-    change, fixed_answers, caplog, capsys
+    fixed_answers, caplog, capsys
 ):
     domain = {name: facts for name, facts in sdv_tables.PUBLIC_DOMAIN.items() if name != "seen"}
     synthesizer = PrivPGDSynthesizer(**settings(public_domain=domain))
     table = sdv_tables.table(120)
     first = observe(synthesizer, seen_in_tokyo(table), caplog, capsys)
     assert first["dtypes"]["seen"] == "datetime64[ns, Asia/Tokyo]"
-    assert first == observe(synthesizer, seen_in_tokyo(change(table)), caplog, capsys)
+    for change in (other_values, missing_cells, all_missing, other_row_order, constant):
+        other = observe(synthesizer, seen_in_tokyo(change(table)), caplog, capsys)
+        assert first == other, change.__name__
 
 
 def chosen_dtypes(table):
@@ -86,9 +86,8 @@ def chosen_dtypes(table):
 @pytest.mark.parametrize(
     ("method", "declared"), [(PrivPGDSynthesizer, True), (MSTSynthesizer, False)]
 )
-@pytest.mark.parametrize("change", [other_values, all_missing, constant])
 def test_nothing_but_chosen_dtypes_depends_on_the_table(
-    change, method, declared, fixed_answers, caplog, capsys, monkeypatch
+    method, declared, fixed_answers, caplog, capsys, monkeypatch
 ):
     changed = settings(public_domain=sdv_tables.PUBLIC_DOMAIN if declared else None)
     if method is MSTSynthesizer:
@@ -105,39 +104,39 @@ def test_nothing_but_chosen_dtypes_depends_on_the_table(
     if not declared:  # what is released in place of the grades is text
         del expected["grade"]
     assert first["dtypes"].items() >= expected.items()
-    assert first == observe(synthesizer, chosen_dtypes(change(table)), caplog, capsys, known)
+    for change in (other_values, all_missing, constant):
+        other = observe(synthesizer, chosen_dtypes(change(table)), caplog, capsys, known)
+        assert first == other, change.__name__
 
 
-@pytest.mark.parametrize("change", OTHER_TABLES)
 def test_nothing_depends_on_the_table_where_cells_of_dates_are_declared(
-    change, fixed_answers, caplog, capsys
+    fixed_answers, caplog, capsys
 ):
     weeks = pd.date_range("2020-01-08", "2020-12-31", freq="7D").strftime("%Y-%m-%d").tolist()
     seen = {"cut_points": weeks, "frequencies": [*range(len(weeks)), 99], "num_bins": 8}
     domain = {**sdv_tables.PUBLIC_DOMAIN, "seen": {**sdv_tables.PUBLIC_DOMAIN["seen"], **seen}}
     synthesizer = PrivPGDSynthesizer(**settings(public_domain=domain))
     table = sdv_tables.table(120)
-    assert observe(synthesizer, table, caplog, capsys) == observe(
-        synthesizer, change(table), caplog, capsys
-    )
+    first = observe(synthesizer, table, caplog, capsys)
+    for change in OTHER_TABLES:
+        other = observe(synthesizer, change(table), caplog, capsys)
+        assert first == other, change.__name__
 
 
-@pytest.mark.parametrize("change", OTHER_TABLES)
-def test_nothing_depends_on_the_table_where_categories_are_many(
-    change, fixed_answers, caplog, capsys
-):
+def test_nothing_depends_on_the_table_where_categories_are_many(fixed_answers, caplog, capsys):
     wards = {"range_values": [*"ABC", *map(str, range(2_000))]}
     domain = {**sdv_tables.PUBLIC_DOMAIN, "ward": wards}
     synthesizer = PrivPGDSynthesizer(**settings(public_domain=domain))
     table = sdv_tables.table(120)
     first = observe(synthesizer, table, caplog, capsys)
     assert first["warnings"][:-1] == []  # the last is about the fit, not about what is declared
-    assert first == observe(synthesizer, change(table), caplog, capsys)
+    for change in OTHER_TABLES:
+        other = observe(synthesizer, change(table), caplog, capsys)
+        assert first == other, change.__name__
 
 
-@pytest.mark.parametrize("change", OTHER_TABLES)
 def test_what_is_said_of_rows_beyond_a_range_depends_on_the_answers_alone(
-    change, fixed_answers, caplog, capsys, monkeypatch
+    fixed_answers, caplog, capsys, monkeypatch
 ):
     fix_categories(monkeypatch)  # the numbers that many rows share are released, too
     fixed = curator._noisy
@@ -160,12 +159,13 @@ def test_what_is_said_of_rows_beyond_a_range_depends_on_the_answers_alone(
     said = "".join(first["worth a look"])
     assert "'age' lie below its declared range_min=0" in said
     assert "'seen' lie below its declared range_min='2020-01-01'" in said
-    assert first == observe(synthesizer, change(table), caplog, capsys)
+    for change in OTHER_TABLES:
+        other = observe(synthesizer, change(table), caplog, capsys)
+        assert first == other, change.__name__
 
 
-@pytest.mark.parametrize("change", OTHER_TABLES)
 def test_what_is_said_of_rows_beyond_a_short_range_depends_on_the_answers_alone(
-    change, fixed_answers, caplog, capsys, monkeypatch
+    fixed_answers, caplog, capsys, monkeypatch
 ):
     fixed = curator._noisy
 
@@ -196,4 +196,6 @@ def test_what_is_said_of_rows_beyond_a_short_range_depends_on_the_answers_alone(
     assert "'age' lie below its declared range_min=20" in said
     assert "'seen' lie below its declared range_min='2020-01-01'" in said
     assert "rows beyond short declared ranges" in first["report"]
-    assert first == observe(synthesizer, change(table), caplog, capsys, known)
+    for change in OTHER_TABLES:
+        other = observe(synthesizer, change(table), caplog, capsys, known)
+        assert first == other, change.__name__

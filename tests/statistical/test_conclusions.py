@@ -71,7 +71,7 @@ def test_regressions_cover_as_often_as_they_say(kind):
 
 
 def test_a_bootstrap_covers_as_often_as_it_says():
-    check(bootstrapped(25, 1.0, toy.Joints(), 12), 25, off=0.01)
+    check(bootstrapped(10, 1.0, toy.Joints(), 12), 10, off=0.01)
 
 
 def test_a_naive_analysis_and_one_that_forgets_the_noise_cover_too_seldom():

@@ -84,7 +84,7 @@ def check(fits, **settings):
 
 @pytest.mark.parametrize("adjacency", Adjacency, ids=lambda each: each.value)
 def test_intervals_cover_as_often_as_they_say(adjacency):
-    check(200, adjacency=adjacency)
+    check(80, adjacency=adjacency)
 
 
 @pytest.mark.slow

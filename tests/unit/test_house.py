@@ -2,16 +2,15 @@
 
 import re
 
-import pytest
 from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 61_730,
-    "package lines of code": 41_104,
-    "package files": 327,
-    "test lines": 53_004,
-    "constants": 283,
+    "package lines": 65_252,
+    "package lines of code": 43_574,
+    "package files": 337,
+    "test lines": 55_121,
+    "constants": 292,
     "floors": 14,
     "circles": 0,
     "arrows": 108,
@@ -19,12 +18,10 @@ MOST = {
 }
 """A number here only falls, or rises in a commit that says what for."""
 
-HOUSE = measured()
 
-
-@pytest.mark.parametrize("name", MOST)
-def test_nothing_is_larger_than_it_may_be(name):
-    assert HOUSE[name] <= MOST[name]
+def test_nothing_is_larger_than_it_may_be():
+    house = measured()
+    assert {name: house[name] for name, most in MOST.items() if house[name] > most} == {}
 
 
 def test_floors_and_circles_are_counted():

@@ -252,7 +252,9 @@ class ParticleGradientDescent(Engine):
         # Line 2: the start.
         number = self.num_particles
         if number is None:
-            number = default_number(agreed.total, len(goals))
+            # Tables of single attributes take hardly any work beside those of pairs.
+            larger = sum(len(goal.axes) > 1 for goal in goals)
+            number = default_number(agreed.total, larger or len(goals))
         start = prior if warm_start is None else warm_start
         positions = self._start(domain, number, agreed.one_way, start, generator)
         if not goals:

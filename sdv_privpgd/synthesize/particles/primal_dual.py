@@ -90,15 +90,16 @@ class CompiledProjection(CertifiedSolver):
             float(self.tolerance),
             float(self.precision),
             weights,
-            (np.zeros((5, num_cells), np.float32), np.zeros((2, num_cells))),
+            (tuple(np.zeros((5, num_cells), np.float32)), tuple(np.zeros((2, num_cells)))),
             (np.zeros(num_slices, np.float32), np.zeros(num_slices)),
-            np.zeros((2, *gaps.shape), np.float32),
+            tuple(np.zeros((2, *gaps.shape), np.float32)),
         )
         return CertifiedProjection(torch.from_numpy(weights), distance, lower_bound)
 
 
 # These are loops rather than numpy's functions, memory is handed in, and each argument has one
-# type: anything else costs seconds of compiling on every new machine.
+# type: anything else costs seconds of compiling on every new machine. Memory comes in tuples: what
+# is unpacked from an array has no layout that numba knows, and is compiled a second time.
 @njit()
 @no_type_check
 def improve(

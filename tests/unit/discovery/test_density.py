@@ -126,7 +126,7 @@ class TestTwoCounts:
         truth, starts = np.array([5.0, 7, 1, 0, 3, 9]), [0, 3, 5]
         sums = np.add.reduceat(truth, starts)
         found = []
-        for _ in range(20_000):
+        for _ in range(4_000):
             before = Density.of(
                 np.array([0.0, 3, 5, 6]), NoisyTable(sums + rng.normal(0, 2, 3), 4.0)
             )
@@ -134,10 +134,10 @@ class TestTwoCounts:
             found.append(Density.of(np.arange(7.0), fine, before))
         totals = np.array([np.add.reduceat(each.counts, starts) for each in found])
         np.testing.assert_allclose(totals.mean(axis=0), sums, atol=0.1)
-        # Of a variance the relative standard error is sqrt(2 / 20,000), 1 %.
-        np.testing.assert_allclose(totals.var(axis=0), found[0].sums, rtol=0.05)
+        # Of a variance the relative standard error is sqrt(2 / 4,000), 2 %.
+        np.testing.assert_allclose(totals.var(axis=0), found[0].sums, rtol=0.09)
         cells = np.array([each.counts for each in found])
-        np.testing.assert_allclose(cells.var(axis=0), found[0].variances, rtol=0.05)
+        np.testing.assert_allclose(cells.var(axis=0), found[0].variances, rtol=0.09)
 
     def test_cells_that_sum_up_to_the_number_of_rows_have_it_as_their_sum(self):
         found = density([50.0, 7, 1, 0, 3, 9]).summing_up_to(Total(70.0, 0.0))

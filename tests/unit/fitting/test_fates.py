@@ -204,11 +204,12 @@ def test_a_fit_goes_on_where_declarations_may_be_meant(cells, declared):
         assert len(fit(table, columns).sample(5)) == 5
 
 
-def test_text_of_which_no_two_rows_have_the_same_stops_after_the_look():
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_text_of_which_no_two_rows_have_the_same_stops_after_the_look(adjacency):
     table = TABLE.assign(note=[f"note {each}" for each in range(ROWS)])
     columns = {**OPEN, "note": Categorical()}
     with pytest.raises(DomainMismatchError, match=r"look for categories.*'note'") as error:
-        fit(table, columns)
+        fit(table, columns, adjacency=adjacency, delta=1e-6)
     assert error.value.ledger.spent() < 0.5
     with pytest.warns(UserWarning, match="'note'"):
         assert (fit(table, columns, allow_lost=["note"]).sample(9)["note"] == "other").all()

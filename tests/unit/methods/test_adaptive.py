@@ -124,20 +124,6 @@ def test_mwem_takes_the_smallest_model_where_none_is_within_the_limit(domain, da
     assert measured == [("a", "b"), ("a", "b")]
 
 
-@pytest.mark.parametrize(
-    ("strategy", "changes", "message"),
-    [
-        (AIM(), {"rounds_per_attribute": 0}, "rounds_per_attribute must be at least 1, got 0"),
-        (MWEM(), {"rounds": 0}, "rounds must be at least 1, got 0"),
-        (Adaptive(), {"rounds": 0}, "rounds must be at least 1, got 0"),
-        (Adaptive(), {"marginals": 0}, "marginals must be at least 1, got 0"),
-    ],
-)
-def test_settings_without_a_round_are_refused(strategy, changes, message):
-    with pytest.raises(ValueError, match=message):
-        replace(strategy, **changes)
-
-
 def test_rounds_of_aim_take_a_tenth_for_the_choice_and_the_last_takes_the_rest():
     curator = open_curator(chain(), epsilon=0.5)
     engine = MaximumEntropy()

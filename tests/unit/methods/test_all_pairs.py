@@ -26,6 +26,10 @@ class TestAllPairs:
     def shares(epsilon, *, num_rows=2_000, adjacency=REPLACE, known=True, strategy=ONE_ROUND):
         """The cliques that were asked about and each charge's share of mu^2."""
         curator = open_curator(chain(num_rows), epsilon=epsilon, adjacency=adjacency)
+        return TestAllPairs.shares_of(curator, known=known, strategy=strategy)
+
+    @staticmethod
+    def shares_of(curator, *, known=True, strategy=ONE_ROUND):
         if known:
             curator.measure([CountQuery()], curator.ledger.budget / 100, what="number of rows")
         left = curator.ledger.remaining
@@ -33,23 +37,43 @@ class TestAllPairs:
         charges = [charge for charge in curator.ledger.charges if "marginals" in charge.what]
         return cliques_of(measured), [charge.mu_squared / left for charge in charges]
 
+    @staticmethod
+    def of_five_codes(epsilon, adjacency=REPLACE):
+        domain = Domain(tuple("abcde"), (5,) * 5)
+        codes = np.random.default_rng(0).integers(0, 5, (2_000, 5))
+        return open_curator(Dataset(domain, codes), epsilon=epsilon, adjacency=adjacency)
+
     @pytest.mark.parametrize("adjacency", [REPLACE, ADD])
     def test_the_louder_the_noise_the_more_goes_to_columns_alone(self, adjacency):
-        names = Domain(tuple("abcde"), (3,) * 5)
+        names = Domain(tuple("abcde"), (5,) * 5)
         before = Fraction(0)
-        for epsilon in (1.0, 0.5, 0.3):
-            asked, (one_way, pairs) = self.shares(epsilon, adjacency=adjacency)
+        for epsilon in (0.7, 0.5, 0.3, 0.03):
+            curator = self.of_five_codes(epsilon, adjacency)
+            asked, (one_way, pairs) = self.shares_of(curator)
             assert asked == [*names.cliques(1), *names.cliques(2)]
-            assert before < one_way <= Fraction(15, 100)
+            assert before < one_way
             assert one_way + pairs == 1
             before = one_way
 
-    def test_the_share_is_one_and_a_half_times_the_relative_noise(self):
-        """sigma^2 = 2 x 10 / mu^2; each column is the sum of 3 in 4 tables, a mean of 2,000 / 3."""
-        curator = open_curator(chain(), epsilon=1.0)
-        sigma = stddev_for(20, curator.ledger.budget)
-        _, (one_way, _) = self.shares(1.0)
-        assert float(one_way) == pytest.approx(1.5 * sigma * (3 / 4) ** 0.5 / (2_000 / 3), abs=5e-4)
+    def test_the_share_of_columns_makes_the_forecast_of_all_noise_least(self):
+        """sigma^2 = 2 x 10 / mu^2; each column is the sum of 5 in 4 tables, a mean of 400."""
+        curator = self.of_five_codes(1.0)
+        _, (share, _) = self.shares_of(curator)
+        sigma = stddev_for(20, curator.ledger.budget * Fraction(99, 100))
+        noise = sigma * (5 / 4) ** 0.5 / 400
+        gain = (20 * 5 / 4) / (2 * 5) - 1  # of five questions beside the sums of four tables
+        part = np.linspace(0, 0.999, 1_000)
+        of_columns = 8 * noise**0.75 / np.sqrt(1 + gain * part)
+        best = part[np.argmin(of_columns + 1 / np.sqrt(1 - part))]
+        assert float(share) == pytest.approx(best, abs=2e-3)
+
+    def test_columns_that_pairs_know_as_well_are_not_asked_alone(self):
+        """A table of two by two cells says as much of both columns as two questions would."""
+        domain = Domain(tuple("abcde"), (2,) * 5)
+        table = Dataset(domain, np.random.default_rng(0).integers(0, 2, (100, 5)))
+        asked, shares = self.shares_of(open_curator(table, epsilon=0.1))
+        assert asked == list(domain.cliques(2))
+        assert shares == [1]
 
     @pytest.mark.parametrize(
         "quiet", [{"num_rows": 2_000_000}, {"known": False}], ids=["many rows", "rows unknown"]

@@ -1,4 +1,4 @@
-"""Where there are too many pairs: all of them coarsely, then those that depend most over codes."""
+"""Pairs over groups: beside those over codes where these are noisy, and all of too many pairs."""
 
 from collections import Counter
 from fractions import Fraction
@@ -49,10 +49,50 @@ def test_all_are_asked_for_in_groups_and_those_that_depend_most_over_codes(adjac
     assert "2-way marginals that depend most: a x b, b x c" in said
 
 
-def test_where_they_are_not_too_many_all_are_asked_for_over_codes():
+def test_where_they_are_not_too_many_and_have_few_cells_all_are_asked_for_over_codes():
     enough, default = (asked(each)[0] for each in (PrivPGD(most_pairs=10), PrivPGD()))
     assert [each.query for each in enough] == [each.query for each in default]
     assert not over_groups(default)
+
+
+WIDE = Domain(tuple("abc"), (12, 12, 2))
+
+
+def coarse_part(epsilon, *, codes=WIDE, adjacency=REPLACE):
+    """The pairs that were asked over groups, and their part of all that pairs have."""
+    rows = np.random.default_rng(0).integers(0, codes.sizes, (2_000, len(codes)))
+    strategy = PrivPGD(columns=False, triples=Fraction(0))
+    measured, ledger = asked(
+        strategy, table=Dataset(codes, rows), epsilon=epsilon, adjacency=adjacency
+    )
+    assert ledger.remaining == 0
+    assert over_codes(measured)[:3] == list(codes.cliques(2))
+    spent = {each.what: each.mu_squared for each in ledger.charges if "marginals" in each.what}
+    coarse = sum(part for what, part in spent.items() if "in groups" in what)
+    return over_groups(measured), coarse / sum(spent.values())
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE, ADD])
+def test_pairs_of_far_more_noise_than_rows_in_a_cell_are_asked_for_over_groups_as_well(adjacency):
+    """At epsilon 1 the noise is 9 rows or fewer, and a cell has 14; a part is of one of three."""
+    assert coarse_part(1.0, adjacency=adjacency) == ([], 0)
+    assert coarse_part(0.1, adjacency=adjacency) == ([("a", "b")], Fraction(1, 24))
+
+
+def test_a_table_over_groups_that_is_hardly_coarser_is_not_asked_for():
+    assert coarse_part(0.2, codes=Domain(tuple("abc"), (7, 7, 7))) == ([], 0)
+
+
+def test_tables_over_groups_are_answered_with_the_noise_that_their_part_pays():
+    measured, ledger = asked(
+        PrivPGD(triples=Fraction(0)),
+        table=Dataset(WIDE, np.zeros((2_000, 3), dtype=np.int64)),
+        epsilon=0.1,
+    )
+    (table,) = [each for each in measured if isinstance(each.query, GroupedMarginalQuery)]
+    (charge,) = [each for each in ledger.charges if "in groups" in each.what]
+    assert charge.what == "2-way marginals in groups: a x b"
+    assert table.stddev == pytest.approx((2 / float(charge.mu_squared)) ** 0.5, rel=1e-6)
 
 
 def test_no_pair_is_asked_for_twice_in_one_round():

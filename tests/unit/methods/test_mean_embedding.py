@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
-import pytest
 from answers import open_curator
 from small_engine import MaximumEntropy
 
@@ -81,17 +80,3 @@ def test_a_fit_says_which_codes_have_no_order():
     assert found["age"][-1] is None
     assert None not in found["age"][:-1]
     assert (found["job"], found["ill"]) == ((None,) * 3, (None,) * 2)
-
-
-@pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        ({"importance": {"a": 6.0, "b": 6.0}}, "takes one target"),
-        ({"num_features": 0}, "num_features must be an integer"),
-        ({"bandwidth": -1.0}, "bandwidth must be a positive number"),
-        ({"seed": -1}, "seed must be an integer"),
-    ],
-)
-def test_what_no_embedding_can_have_is_refused(settings, says):
-    with pytest.raises(ValueError, match=says):
-        DPMERF(**settings)

@@ -101,11 +101,3 @@ def test_the_seed_of_candidates_is_all_that_is_drawn_here():
     ]
     first, again, other = ([each.query for each in run] for run in runs)
     assert first == again != other
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"max_megabytes": 0}, {"usefulness": -1}, {"candidates": 0}, {"max_attributes": 0}]
-)
-def test_settings_that_cannot_be_are_refused(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        PrivMRF(**wrong)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.particles import descent
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.optimizers import TransportStep
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
@@ -293,23 +294,6 @@ def test_a_negative_number_of_rows_is_refused():
         Particles(domain=DOMAIN, codes=np.zeros((1, 3), dtype=int)).sample(-1, seed=0)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"num_particles": 0}, "num_particles must be an integer of at least 1, got 0"),
-        ({"epochs": -1}, "epochs must be an integer of at least 0, got -1"),
-        ({"batch_size": 0}, "batch_size must be an integer of at least 1, got 0"),
-        ({"mask_probability": 1.0}, "must be a number of at least 0 and below 1, got 1.0"),
-        ({"start": "random"}, "start must be one of"),
-        ({"targets": "smooth"}, "targets must be one of"),
-        ({"kernel": "cuda"}, "kernel must be one of"),
-    ],
-)
-def test_errors_name_the_argument_the_value_and_the_remedy(changes, message):
-    with pytest.raises(ValueError, match=message):
-        ParticleGradientDescent(**changes)
-
-
 def test_a_descent_is_longer_where_nothing_moves_the_particles_afterwards():
     few = {"num_particles": 50, "enable_gpu": False}
     penalty = DifferentiablePenalty(function=pull_up, weight=0.1)
@@ -336,3 +320,14 @@ def test_an_engine_without_a_number_takes_the_default():
     measurements = measured(joint(), num_records=250_001)
     model = ParticleGradientDescent(epochs=1, enable_gpu=False).fit(DOMAIN, measurements)
     assert model.block == default_number(250_001.0, 3) == 83_334
+
+
+def test_tables_of_single_attributes_leave_as_many_particles(monkeypatch):
+    domain, told = Domain(("a", "b", "c", "d"), (2, 3, 4, 2)), []
+    monkeypatch.setattr(descent, "default_number", lambda _, number: told.append(number) or 100)
+    table = joint(sizes=domain.sizes)
+    engine = ParticleGradientDescent(epochs=1, finish=None, enable_gpu=False)
+    singles, pairs = (measured(table, domain, degree) for degree in (1, 2))
+    for measurements in (pairs, [*pairs, *singles[1:]], singles):
+        engine.fit(domain, measurements)
+    assert told == [6, 6, 4]

@@ -136,18 +136,3 @@ def test_a_fit_leaves_the_global_generator_alone_and_tells_all_of_its_steps():
     assert torch.equal(torch.random.get_rng_state(), before)
     assert steps == ["fit"] * 7
     assert model.block == 10
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("steps", 0), ("num_inputs", 0), ("num_features", True), ("num_particles", 0)],
-)
-def test_numbers_that_make_no_fit_are_refused(name, value):
-    with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1"):
-        GeneratorNetwork(**{name: value})
-
-
-@pytest.mark.parametrize("rate", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_learning_rate_is_positive(rate):
-    with pytest.raises(ValueError, match="learning_rate must be a positive number"):
-        GeneratorNetwork(learning_rate=rate)

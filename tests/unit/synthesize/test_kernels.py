@@ -1,11 +1,7 @@
 """The kernels against each other: the sort is exact, the histogram within its stated bound."""
 
-import os
-import subprocess
-import sys
 from itertools import combinations
 
-import numpy as np
 import pytest
 import torch
 from generators import seeded
@@ -235,43 +231,6 @@ def test_the_kernel_is_chosen_by_what_there_is(monkeypatch):
     assert choose_kernel("torch", enable_gpu=True).displacement is reference.displacement
     monkeypatch.setattr("sdv_privpgd.synthesize.particles.kernels.find_spec", lambda name: None)
     assert choose_kernel("auto", enable_gpu=True).descend is reference.descend
-
-
-USE = """
-import numpy as np, torch
-from sdv_privpgd.synthesize.particles.kernels import cpu
-from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
-from sdv_privpgd.synthesize.particles.kernels import numba_kernels
-places = torch.tensor([[{sentinel}], [0.75]])
-targets = PackedTargets.of([[0]], [places], [torch.tensor([{sentinel}, 1 - {sentinel}])])
-visit = Visit(torch.tensor([0]), torch.ones(1, 1, 1), torch.ones(1))
-found = cpu.descend(torch.full((1, 60_000), {sentinel}), targets, [visit] * 3)
-entries = (numba_kernels.sort_cells, numba_kernels.pass_part, numba_kernels.set_goals)
-hits = sum(sum(f.stats.cache_hits.values()) for f in entries)
-print(float(found.double().sum()), hits)
-"""
-
-
-def test_the_cache_serves_other_processes_and_holds_no_data(tmp_path):
-    sentinel = 0.123456789
-    code = USE.format(sentinel=sentinel)
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_NUM_THREADS": "2"}
-    results = []
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        results.append(done.stdout.split())
-    assert results[0][0] == results[1][0]
-    assert [int(hits) for _, hits in results] == [0, 3]
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert files
-    secrets = [np.array(sentinel, dtype=kind).tobytes() for kind in (np.float32, np.float64)]
-    for path in files:
-        content = path.read_bytes()
-        assert not any(secret in content for secret in [*secrets, str(sentinel).encode()])
 
 
 def test_all_pairs_agree_with_the_reference():

@@ -136,21 +136,3 @@ def test_a_domain_that_memory_cannot_hold_is_refused_before_anything_is_spent(en
     with pytest.raises(MatchError, match="Ask for fewer components"):
         Independent(engine=engine).require(Domain(("a",), (900_000,)))
     assert engine.refusal(DOMAIN, [("a",)]) is None
-
-
-@pytest.mark.parametrize(
-    ("engine", "wrong", "message"),
-    [
-        (RelaxedProjection, {"num_components": 0}, "num_components must be an integer"),
-        (RelaxedProjection, {"steps": True}, "steps must be an integer"),
-        (RelaxedProjection, {"learning_rate": 0.0}, "learning_rate must be a positive number"),
-        (RelaxedProjection, {"tolerance": 1.0}, "tolerance must be a number of at least 0"),
-        (GenerativeNetwork, {"latent": 0}, "latent must be an integer"),
-        (GenerativeNetwork, {"widths": (8, 0)}, "widths must be an integer"),
-        (GenerativeNetwork, {"learning_rate": -1.0}, "learning_rate must be a positive number"),
-        (GenerativeNetwork, {"tolerance": -0.1}, "tolerance must be a number of at least 0"),
-    ],
-)
-def test_settings_that_cannot_be_meant_are_refused(engine, wrong, message):
-    with pytest.raises(ValueError, match=message):
-        engine(**wrong)

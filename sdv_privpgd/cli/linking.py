@@ -1,0 +1,217 @@
+"""Tables that belong together, from the shell: ``synthesize`` and ``plan`` with several tables."""
+
+from argparse import Namespace
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sdv_privpgd.base.progress import one_step, shown
+from sdv_privpgd.cli.dialect import reading
+from sdv_privpgd.cli.documents import read_json
+from sdv_privpgd.cli.files import check_report
+from sdv_privpgd.cli.journal import Journal, after, spent
+from sdv_privpgd.cli.reading import open_table, tables_in
+from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, report_in_options, say
+from sdv_privpgd.cli.writing import Outputs, write_rows
+from sdv_privpgd.columns.declared import Key
+from sdv_privpgd.columns.links import Link
+from sdv_privpgd.columns.vocabulary import MODELLED, facts_in
+
+if TYPE_CHECKING:
+    from sdv_privpgd.fitting.linked import Asked
+
+_NOT_TAKEN = {
+    "rows_per_person": 1,
+    "person_column": None,
+    "rows_are_people": False,
+    "weigh_people": False,
+    "weight_column": None,
+    "sequence_index": None,
+    "target": [],
+    "columns": (),
+    "drop": (),
+    "make_up": (),
+    "prior": None,
+    "constraints": None,
+    "num_bins": None,
+    "names": None,
+    "mark": None,
+}
+"""Options of one table, and what they are if nobody names them."""
+
+
+def synthesize(arguments: Namespace) -> None:
+    """Fits tables that belong together, and writes rows of each into a folder."""
+    from sdv_privpgd.fitting.linked import RunningTables
+
+    told, paths = _asked(arguments)
+    if arguments.out is None:
+        raise CommandError("--out is needed: a folder, for a file of rows of each table.")
+    if not arguments.out.is_dir():
+        raise CommandError(
+            f"There is no folder {arguments.out}: make it, for a file of each table."
+        )
+    if arguments.report is not None:
+        check_report(arguments.report)
+    inputs = (*paths.values(), arguments.metadata, arguments.domain)
+    with Outputs(inputs=inputs, force=arguments.force) as outputs:
+        journal = Journal(outputs, arguments.ledger)
+        model = outputs.open("--model", arguments.model, is_paid=True)
+        report = outputs.open("--report", arguments.report, is_paid=True)
+        files = {
+            name: outputs.required("--out", arguments.out / f"{name}.csv", is_paid=True)
+            for name in paths
+        }
+        with journal.ahead(told.ledger, arguments.max_epsilon):
+            sources: dict[str, Any] = {}
+            for name, path in paths.items():
+                found = tables_in([path])
+                sources[name] = open_table(found, reading(arguments, found[0]), _facts(told, name))
+            with own_errors(ValueError):
+                running = RunningTables.of(told, sources, _allowed(arguments))
+            journal.together = lambda: (
+                after(journal.earlier, running.ledger) if running.ledger.charges else None
+            )
+            arguments.say_spent = lambda: say(spent(running.ledger))
+            with own_errors(), shown("Fitting", not arguments.quiet) as progress:
+                fitted = running.run(progress)
+        with shown("Sampling", not arguments.quiet) as progress, one_step(progress, "sample"):
+            rows = fitted.sample(arguments.rows)
+        outputs.attempt(model, fitted.save)
+        for name, own in rows.items():
+            write = partial(
+                write_rows,
+                own,
+                path=arguments.out / f"{name}.csv",
+                sep=arguments.sep,
+                decimal=arguments.decimal or ".",
+                encoding=arguments.encoding or "utf-8",
+            )
+            outputs.attempt(files[name], write)
+        outputs.attempt(report, fitted.report)
+    for sentence in fitted.warnings if arguments.quiet else ():
+        say(in_options(sentence))
+    if not arguments.quiet:
+        print(report_in_options(str(fitted.report())))
+
+
+def plan(arguments: Namespace) -> None:
+    """Prints what would be asked of the tables, and the errors to be expected."""
+    from sdv_privpgd.fitting.linked import planned_tables
+
+    told, paths = _asked(arguments)
+    if arguments.rows is None:
+        raise CommandError("--rows is needed, about how many rows the table has that is protected.")
+    inputs = (*paths.values(), arguments.metadata, arguments.domain)
+    with Outputs(inputs=inputs, force=arguments.force) as outputs:
+        report = outputs.open("--report", arguments.report)
+        expected = planned_tables(told, arguments.rows)
+        outputs.write(report, expected.save)
+    print(report_in_options(str(expected)))
+
+
+def _asked(arguments: Namespace) -> tuple["Asked", dict[str, Path]]:
+    """What the options say of tables, and the file of each. No table is opened."""
+    from sdv_privpgd.fitting.linked import Asked
+
+    given = [n for n, usual in _NOT_TAKEN.items() if getattr(arguments, n, usual) != usual]
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise CommandError(f"{options}: not taken with tables that belong together (--link).")
+    if arguments.metadata is None:
+        raise CommandError("--metadata is needed: SDV's, of all tables.")
+    if arguments.delta is None:
+        raise CommandError("--delta is needed: the number of rows is private.")
+    metadata: Any = read_json(arguments.metadata)
+    domain: Any = {} if arguments.domain is None else read_json(arguments.domain)
+    try:
+        tables: Mapping[str, Any] = {n: own["columns"] for n, own in metadata["tables"].items()}
+        keys = {n: own.get("primary_key") for n, own in metadata["tables"].items()}
+        columns = {
+            name: {
+                column: Key(facts.get("regex_format"))
+                if facts["sdtype"] == "id" and column == keys[name]
+                else facts_in(facts, keep=arguments.public_metadata)
+                | domain.get(name, {}).get(column, {})
+                for column, facts in own.items()
+                if facts["sdtype"] in MODELLED or column == keys[name]
+            }
+            for name, own in tables.items()
+        }
+    except (AttributeError, KeyError, TypeError):
+        raise CommandError(
+            f"{arguments.metadata} is not SDV's metadata of several tables, or --domain has not "
+            "the facts of each by table and column."
+        ) from None
+    paths = {path.name.split(".")[0]: path for path in arguments.table}
+    if arguments.table and set(paths) != set(columns):
+        raise CommandError(
+            f"The tables are {sorted(paths)!r} by their files, and {sorted(columns)!r} by "
+            "--metadata: give each file the name of its table."
+        )
+    with own_errors(ValueError):
+        told = Asked.of(
+            columns,
+            _links(arguments, metadata),
+            arguments.epsilon,
+            arguments.delta,
+            {},
+            discovery_share=arguments.discovery_share,
+            method=arguments.method,
+            seed=arguments.seed,
+        )
+        told.require()
+    return told, paths
+
+
+def _links(arguments: Namespace, metadata: Mapping[str, Any]) -> list[Link]:
+    """The links that options name, or else those of the metadata."""
+    most = dict(arguments.max_children)
+    named = [_link(text) for text in arguments.link] or [
+        (e["child_table_name"], e["child_foreign_key"], e["parent_table_name"],
+         e["parent_primary_key"])
+        for e in metadata.get("relationships", ())
+    ]  # fmt: skip
+    missing = [child for child, *_ in named if child not in most and "" not in most]
+    if missing:
+        raise CommandError(
+            f"--max-children is needed for {missing!r}: how many of its rows may lead to one row."
+        )
+    tables = metadata["tables"]
+    return [
+        Link(
+            parent,
+            child,
+            key,
+            most.get(child) or most[""],
+            own,
+            order=tables.get(child, {}).get("sequence_index"),
+        )
+        for child, key, parent, own in named
+    ]
+
+
+def _link(text: str) -> tuple[str, str, str, str]:
+    child, _, parent = text.partition("=")
+    (own, _, key), (above, _, to) = child.partition("."), parent.partition(".")
+    if not (own and key and above and to):
+        raise CommandError(f"--link {text} is not CHILD.KEY=PARENT.KEY.")
+    return own, key, above, to
+
+
+def _facts(told: "Asked", name: str) -> dict[str, Any]:
+    """What is public of a table's columns, by which its file is read."""
+    link, key = told.tree.above(name), told.tree.key_of(name)
+    keys = [each for each in (key, None if link is None else link.key) if each is not None]
+    own = {c: {"sdtype": getattr(f, "sdtype", "id"), **f} for c, f in told.columns[name].items()}
+    return {**own, **{each: {"sdtype": "id"} for each in keys}}
+
+
+def _allowed(arguments: Namespace) -> dict[str, list[str]]:
+    """The columns of each table for which the fit does not stop, named as TABLE.COLUMN."""
+    found: dict[str, list[str]] = {}
+    for each in arguments.allow_lost:
+        table, _, column = each.partition(".")
+        found.setdefault(table, []).append(column)
+    return found

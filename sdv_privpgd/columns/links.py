@@ -1,0 +1,236 @@
+"""How tables belong together: which rows lead to which, and the columns that say so. Public.
+
+One table is the root, and every other one has one parent. A row of the root with all that leads to
+it is a family. Columns are added to the rows of a table that say what is known of their family: how
+many rows of each table below lead to a row, and what the row has that it leads to.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from sdv_privpgd.base.arguments import check_flag, check_integer
+from sdv_privpgd.base.domain import FieldsAlone
+from sdv_privpgd.columns.facts import NumberFacts
+from sdv_privpgd.columns.wording import words_of
+
+
+@dataclass(frozen=True)
+class Link:
+    """Rows of a table that lead to a row of another one.
+
+    Attributes:
+        parent: The table that is led to.
+        child: The table whose rows lead there.
+        key: The column of the child that says whereto.
+        max_children: How many rows of the child are used of one row of the parent. Others are left
+            out, by chance. The number is public: take it from documentation.
+        parent_key: The parent's column of keys; by default it is called as the child's.
+        siblings: Whether it is asked how children of one parent go together, and what the first
+            one has, the second one, and so on, in the order of the rows.
+        order: A column of the child, of numbers or dates of a declared range, by which the rows of
+            one parent are in order. Of too many such rows those that are used follow each other.
+
+    Raises:
+        ValueError: For what names no table or column, and for a number that is none.
+
+    >>> Link("households", "persons", "household", max_children=6).parent_key
+    'household'
+    """
+
+    parent: str
+    child: str
+    key: str
+    max_children: int
+    parent_key: str | None = None
+    siblings: bool = True
+    order: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.parent_key is None:
+            object.__setattr__(self, "parent_key", self.key)
+        for name in ("parent", "child", "key", "parent_key"):
+            if not isinstance(getattr(self, name), str):
+                raise ValueError(f"Link.{name} must be a name, got {getattr(self, name)!r}.")
+        object.__setattr__(self, "max_children", check_integer("max_children", self.max_children))
+        check_flag("siblings", self.siblings)
+        if self.order is not None and not (self.siblings and isinstance(self.order, str)):
+            raise ValueError(
+                f"Link.order must name a column by which siblings are in order, got {self.order!r} "
+                f"with siblings={self.siblings!r}."
+            )
+
+    @property
+    def number(self) -> str:
+        """The name of the parent's column of how many children it has."""
+        return f"number of {self.child}"
+
+    @property
+    def place(self) -> str | None:
+        """The name of the child's column of its place among its siblings, if that is asked for."""
+        return f"place in {self.parent}" if self.siblings and self.max_children > 1 else None
+
+    def above(self, name: str) -> str:
+        """The name of the child's column of what its parent has in one of its own."""
+        return f"{self.parent}.{name}"
+
+
+@dataclass(frozen=True)
+class Tree(FieldsAlone):
+    """Tables that belong together, by links in any order.
+
+    Raises:
+        ValueError: Unless the links make one tree of which nobody has too many rows.
+    """
+
+    links: tuple[Link, ...]
+
+    def __post_init__(self) -> None:
+        if not self.links or not all(isinstance(each, Link) for each in self.links):
+            raise ValueError(
+                "relationships takes links of tables, such as Link('households', 'persons', "
+                "'household_id', max_children=6), at least one of them."
+            )
+        children = [each.child for each in self.links]
+        twice = sorted({name for name in children if children.count(name) > 1})
+        if twice:
+            raise ValueError(
+                f"The tables {twice!r} have more than one parent, and a row must be of one family. "
+                "Keep the link to the table that is to be protected, and declare the other key as "
+                "a categorical column of public values, or leave it out."
+            )
+        roots = {each.parent for each in self.links} - set(children)
+        if len(roots) != 1 or set(self.tables) != {*children, *roots}:
+            raise ValueError(
+                f"The links must make one tree, and no circle: they have {sorted(roots)!r} as "
+                "tables without a parent. One table has none, and every other one has one parent."
+            )
+        keys: dict[str, Any] = {}
+        for each in self.links:
+            if keys.setdefault(each.parent, each.parent_key) != each.parent_key:
+                raise ValueError(f"Links name two keys of {each.parent!r}: it has one.")
+
+    @cached_property
+    def tables(self) -> tuple[str, ...]:
+        """The names of all tables that are reached from the root, parents first."""
+        children = {each.child for each in self.links}
+        found = list(dict.fromkeys(e.parent for e in self.links if e.parent not in children))[:1]
+        for name in found:  # it grows
+            found += [each.child for each in self.links if each.parent == name]
+        return tuple(found)
+
+    @property
+    def root(self) -> str:
+        """The table whose rows are protected, each with all that leads to it."""
+        return self.tables[0]
+
+    @property
+    def root_key(self) -> str:
+        """The root's column of keys."""
+        return str(self.key_of(self.root))
+
+    def key_of(self, table: str) -> str | None:
+        """The column of keys of a table, if links lead to it."""
+        return next((each.parent_key for each in self.below(table)), None)
+
+    def above(self, table: str) -> Link | None:
+        """The link of a table to its parent; the root has none."""
+        return next((each for each in self.links if each.child == table), None)
+
+    def below(self, table: str) -> tuple[Link, ...]:
+        """The links that lead to a table."""
+        return tuple(each for each in self.links if each.parent == table)
+
+    def most_of(self, table: str) -> int:
+        """How many rows of a table are used of one family."""
+        link = self.above(table)
+        return 1 if link is None else link.max_children * self.most_of(link.parent)
+
+    def most_siblings(self, table: str, most: int) -> int:
+        """Of how many children of one parent pairs are counted, if a family has ``most`` pairs."""
+        link = self.above(table)
+        if link is None or not link.siblings:
+            return 0
+        each = most // self.most_of(link.parent)
+        number = min(link.max_children, (1 + math.isqrt(1 + 4 * each)) // 2)
+        return number if number > 1 else 0
+
+    def in_family(self, table: str) -> str | None:
+        """The name of a column of how many rows of a table a family has, if that is to be added.
+
+        Where the root is the parent its own column says it.
+        """
+        link = self.above(table)
+        if link is None or link.parent == self.root:
+            return None
+        return f"{table} in the family"
+
+    def numbers(self, table: str) -> dict[str, dict]:
+        """The columns of numbers of children of a table's rows, as they are declared."""
+        found = {each.number: each.max_children for each in self.below(table)}
+        return {name: _counted(most) for name, most in found.items()}
+
+    def joined(self, table: str, parents: Mapping[str, Mapping]) -> dict[str, Mapping]:
+        """What links add to a table's rows of their parent and their siblings.
+
+        ``parents`` is what is declared of the parent's columns, and of its numbers of children.
+        """
+        link = self.above(table)
+        if link is None:
+            return {}
+        place = {} if link.place is None else {link.place: _counted(link.max_children, 1)}
+        found: dict[str, Mapping] = place | {link.above(name): own for name, own in parents.items()}
+        in_family = self.in_family(table)
+        if in_family is not None:
+            found[in_family] = _counted(self.most_of(table))
+        return found
+
+    def require(self, columns: Mapping[str, Mapping[str, Any]], most: int) -> None:
+        """Raises ``ValueError`` unless these are the tables' columns, and families are small."""
+        if set(columns) != set(self.tables):
+            raise ValueError(
+                f"The links are of the tables {sorted(self.tables)!r}, and columns describe "
+                f"{sorted(columns)!r}: describe each of them, and no other."
+            )
+        for table in self.tables:
+            if self.most_of(table) > most:
+                raise ValueError(
+                    f"A family may have {self.most_of(table)} rows of {table!r}, by the "
+                    f"max_children of its links: together they may have {most} at most."
+                )
+            link = self.above(table)
+            own = {} if link is None else {link.above(name) for name in columns[link.parent]}
+            taken = [
+                name
+                for name in columns[table]
+                if name in own
+                or name in self.numbers(table)
+                or name in (self.in_family(table), None if link is None else link.place)
+            ]
+            if taken:
+                raise ValueError(
+                    f"Columns of {table!r} are called {taken!r}, as those are that links add: "
+                    "rename them."
+                )
+
+
+def sibling(name: str) -> str:
+    """The name of the column of what another child of the same parent has."""
+    return f"{name} (sibling)"
+
+
+def tree_of(links: Link | Sequence[Link] | Iterable[Link]) -> Tree:
+    """The tree of links. Raises ``ValueError`` for what is none."""
+    return Tree((links,) if isinstance(links, Link) else tuple(links))
+
+
+def _counted(most: int, least: int = 0) -> dict:
+    facts = NumberFacts(low=least, high=most, decimal_places=0, nullable=False)
+    return {"sdtype": "numerical", **words_of(facts)}
+
+
+def own_columns(columns: Mapping[str, Any], keys: Collection[str | None]) -> dict[str, Any]:
+    """The columns without those that links are made of, which are made with the rows."""
+    return {name: facts for name, facts in columns.items() if name not in keys}

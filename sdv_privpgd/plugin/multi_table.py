@@ -1,0 +1,435 @@
+"""The synthesizer of tables that belong together: SDV's words in, our words out.
+
+SDV's own pipeline reads keys and rows in many places, and says what it finds in exceptions and
+logs. None of it runs on the tables: ``fit`` hands them to ``sdv_privpgd.fitting`` alone.
+"""
+
+import datetime
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pandas as pd
+from sdv import version
+from sdv.cag._utils import _validate_constraints
+from sdv.errors import InvalidDataError, NotFittedError, RefitWarning, SynthesizerInputError
+from sdv.metadata import Metadata
+from sdv.multi_table.base import SYNTHESIZER_LOGGER, BaseMultiTableSynthesizer
+
+from sdv_privpgd.base.progress import shown
+from sdv_privpgd.columns.declared import Key
+from sdv_privpgd.columns.links import Link
+from sdv_privpgd.columns.vocabulary import MODELLED, facts_in, named_by_text
+from sdv_privpgd.fitting.linked import Asked, FittedTables, RunningTables, planned_tables
+from sdv_privpgd.methods.method import Method
+from sdv_privpgd.plugin import generators
+from sdv_privpgd.plugin.arguments import RANGE_KEYS
+from sdv_privpgd.plugin.constrained import translated, valid_rows
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.report.page import Report
+from sdv_privpgd.report.warnings import in_one
+
+# SDV's methods have no types.
+# pyright: reportIncompatibleMethodOverride=false
+
+
+class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
+    """Differentially private synthetic tables that belong together.
+
+    Everything that the fitted object exposes is (epsilon, delta)-differentially private for one row
+    of the root table with all rows that lead to it: whether they are there. The root is the table
+    that leads to no other one, such as households, patients or accounts.
+
+    Args:
+        metadata: SDV metadata of the tables, whose relationships make one tree. What it says of
+            names, sdtypes, keys and formats is taken as public; ranges and categories in it are
+            dropped unless ``public_metadata`` is set.
+        epsilon: What each ``fit`` may spend on all tables together.
+        delta: Choose it far below 1 / (number of rows of the root).
+        max_children: How many rows of a table are used of each row that they lead to: one number,
+            or one for each such table. It is public. A ``sequence_index`` of its metadata, of a
+            declared range, puts those in order.
+        public_domain: By table what is public of columns, as ``PrivPGDSynthesizer`` takes it.
+        public_metadata: Whether the ranges in the metadata are public knowledge.
+        public_tables: Tables that are public, such as one of districts: they come back as they are,
+            and what leads to them is modelled as a category.
+        discovery_share: Part of the budget, at most, for what is not declared.
+        method: What is measured of each table, as ``fit_tables`` takes it.
+        seed: Of engines and rows, never of the noise.
+        verbose: Whether a bar shows how far a fit is.
+        locales: Locales of generated personal data; ``None`` is ``['en_US']``.
+
+    Raises:
+        ValueError: For an argument outside its range.
+        SynthesizerInputError: For relationships that make no tree.
+
+    >>> import pandas as pd
+    >>> from sdv.metadata import Metadata
+    >>> ids, yes = {"sdtype": "id"}, {"sdtype": "boolean"}
+    >>> homes = {"primary_key": "home", "columns": {"home": ids, "rents": yes}}
+    >>> tables = {"homes": homes, "people": {"columns": {"home": ids, "ill": yes}}}
+    >>> link = {"parent_table_name": "homes", "child_table_name": "people"}
+    >>> link |= {"parent_primary_key": "home", "child_foreign_key": "home"}
+    >>> metadata = Metadata.load_from_dict({"tables": tables, "relationships": [link]})
+    >>> synthesizer = PrivPGDMultiTableSynthesizer(metadata, 5.0, 1e-6, max_children=2)
+    >>> rents = pd.DataFrame({"home": range(800), "rents": [True, False] * 400})
+    >>> ill = pd.DataFrame({"home": [*range(800)] * 2, "ill": [True, True, False, False] * 400})
+    >>> synthesizer.fit({"homes": rents, "people": ill})
+    >>> rows = synthesizer.sample(100)
+    >>> len(rows["homes"]), list(rows["people"].columns)
+    (100, ['home', 'ill'])
+    """
+
+    def __init__(
+        self,
+        metadata: Metadata,
+        epsilon: float,
+        delta: float,
+        *,
+        max_children: int | Mapping[str, int],
+        public_domain: Mapping[str, Mapping[str, Mapping]] | None = None,
+        public_metadata: bool = False,
+        public_tables: Mapping[str, pd.DataFrame] | None = None,
+        discovery_share: float = 0.2,
+        method: Method | str = "privpgd",
+        seed: int = 0,
+        verbose: bool = False,
+        locales: Sequence[str] | str | None = None,
+    ) -> None:
+        self.epsilon, self.delta, self.max_children = epsilon, delta, deepcopy(max_children)
+        self.public_domain, self.public_metadata = deepcopy(public_domain), public_metadata
+        self.public_tables = deepcopy(public_tables)
+        self.discovery_share, self.method, self.seed = discovery_share, method, seed
+        super().__init__(_public(metadata, keep=public_metadata is True), locales or ["en_US"])
+        self.locales, self.verbose = locales, verbose
+        self._own_constraints: list[Any] = []
+        self._fitted_tables: FittedTables | None = None
+        self._ledger: PrivacyLedger | None = None
+        self._table_sizes: dict[str, int] = {}
+        self._generated: dict[str, tuple[Any, list[str], Mapping[str, Any]]] = {}
+        for sentence in self._asked().absurd:
+            warnings.warn(sentence, stacklevel=2)
+
+    @property
+    def ledger(self) -> PrivacyLedger:
+        """Every charge of every fit of this object, exact. Public."""
+        return self._asked().ledger if self._ledger is None else self._ledger
+
+    @property
+    def fitted_tables(self) -> FittedTables:
+        """What ``fit_tables`` returns, with the books of all fits. Public."""
+        if self._fitted_tables is None:
+            raise NotFittedError("There is nothing to show yet. Please fit your synthesizer first.")
+        return replace(self._fitted_tables, ledger=self.ledger)
+
+    @property
+    def warnings_(self) -> tuple[str, ...]:
+        """What is worth a look before the rows are used, a sentence each."""
+        return self.fitted_tables.warnings
+
+    def fit(self, data, *, allow_lost: Mapping[str, Collection[str]] | None = None) -> None:
+        """Fits the synthesizer to a dictionary of tables, each as ``fit_tables`` takes it.
+
+        Spends ``epsilon`` at ``delta``, anew at each call.
+
+        Args:
+            data: The tables that are not public, by name.
+            allow_lost: By table, columns for which it does not stop, whatever it would lose.
+
+        Raises:
+            InvalidDataError: If names of tables or columns do not match the metadata.
+            DomainMismatchError: If a column's cells are not as declared. What was spent is spent.
+        """
+        told = self._asked()
+        running = self._running(data, told, allow_lost or {})
+        if self._ledger is not None:
+            warnings.warn(
+                f"A fit spends epsilon {self.epsilon:g} once more on the same people. So far "
+                f"{self._ledger.spent():.4g} was spent.",
+                RefitWarning,
+                stacklevel=2,
+            )
+        self._log("Fit", len(told.tree.tables), sum(map(len, told.columns.values())))
+        try:
+            with shown("PrivPGDMultiTable", self.verbose) as progress:
+                fitted = running.run(progress)
+        finally:
+            if running.ledger.charges:
+                before = self._ledger
+                self._ledger = (
+                    running.ledger if before is None else before.followed_by(running.ledger)
+                )
+        self._take(fitted, data)
+        if fitted.warnings:
+            warnings.warn(in_one(fitted.warnings), stacklevel=2)
+
+    def validate(self, data) -> None:
+        """Checks names of tables and columns, and nothing of their rows."""
+        self._running(data, self._asked(), {})
+
+    def plan(self, num_rows: int) -> Report:
+        """What a fit to so many rows of the root would ask, and how large its errors would be."""
+        return planned_tables(self._asked(), num_rows)
+
+    def report(self, path: str | Path | None = None) -> Report:
+        """What was spent and how well the rows of each table fit, as ``FittedTables`` says it."""
+        return self.fitted_tables.report(path)
+
+    def privacy_report(self) -> str:
+        """The text of ``report``: what was spent, on what and under which adjacency."""
+        return self.fitted_tables.privacy_report()
+
+    def sample(
+        self,
+        num_rows,
+        main_table_name=None,
+        batch_size=None,
+        max_tries_per_batch=100,
+        output_folder_path=None,
+    ):
+        """Synthetic tables, at no cost: so many rows of a table, by default of the root."""
+        main = self._asked().tree.root if main_table_name is None else main_table_name
+        return super().sample(num_rows, main, batch_size, max_tries_per_batch, output_folder_path)
+
+    def reset_sampling(self) -> None:
+        """Starts the sequence of rows again."""
+        for processor, _, _ in self._generated.values():
+            generators.restart(processor)
+        if self._fitted_tables is not None:
+            self._fitted_tables.reset_sampling()
+
+    def add_constraints(self, constraints) -> None:
+        """Adds constraints of ``sdv.cag`` on columns of one table, which rows will meet.
+
+        Raises ``SynthesizerInputError`` for those on several tables, and for those that would be
+        learned from rows.
+        """
+        added = _validate_constraints(constraints, False)
+        for each in added:
+            if getattr(each, "table_name", None) not in self._asked().tree.tables:
+                raise SynthesizerInputError(
+                    f"{type(each).__name__} needs the table_name of one modelled table: "
+                    "constraints on columns of several tables are not taken."
+                )
+            try:
+                translated(each).columns  # noqa: B018 - others have none
+            except AttributeError:
+                raise SynthesizerInputError(
+                    f"{type(each).__name__} would be learned from the private rows. Declare what "
+                    "it would learn, as with sdv_privpgd.FixedCombinations in fit_tables."
+                ) from None
+        before = self._own_constraints
+        self._own_constraints = [*before, *deepcopy(added)]
+        try:
+            self._asked().require()
+        except ValueError as error:
+            self._own_constraints = before
+            raise SynthesizerInputError(str(error)) from error
+
+    def get_constraints(self, filepath=None):
+        """The constraints that rows will meet."""
+        self.constraints = self._own_constraints
+        try:
+            return super().get_constraints(filepath)
+        finally:
+            self.constraints = []
+
+    def validate_constraints(self, synthetic_data) -> None:
+        """Checks synthetic rows. Raises ``ValueError`` with the number of rows that break one."""
+        for each in self._own_constraints:
+            metadata = Metadata.load_from_dict(
+                {"tables": {each.table_name: self.metadata.tables[each.table_name].to_dict()}}
+            )
+            wrong = ~valid_rows(each, synthetic_data[each.table_name], metadata)
+            if wrong.any():
+                raise ValueError(f"{each!r} is not met by {wrong.sum()} rows.")
+
+    def preprocess(self, data) -> NoReturn:
+        """Raises ``SynthesizerInputError``: tables are encoded within ``fit`` alone."""
+        del data
+        _refuse("preprocess")
+
+    def fit_processed_data(self, processed_data) -> NoReturn:
+        """Raises ``SynthesizerInputError``: tables are encoded within ``fit`` alone."""
+        del processed_data
+        _refuse("fit_processed_data")
+
+    def auto_assign_transformers(self, data) -> None:
+        """Does nothing: columns are encoded by what is public of them."""
+        del data
+
+    def update_transformers(self, table_name, column_name_to_transformer) -> NoReturn:
+        """Raises ``SynthesizerInputError``: columns are encoded by what is public of them."""
+        del table_name, column_name_to_transformer
+        _refuse("update_transformers")
+
+    def set_table_parameters(self, table_name, table_parameters) -> NoReturn:
+        """Raises ``SynthesizerInputError``: one budget and one method are for all tables."""
+        del table_name, table_parameters
+        _refuse("set_table_parameters")
+
+    def _sample(self, scale, batch_size=None, max_tries_per_batch=100):
+        del batch_size, max_tries_per_batch  # each row is valid at once
+        root = self._asked().tree.root
+        number = round(self._table_sizes[root] * scale)
+        found: dict[str, pd.DataFrame] = self.fitted_tables.sample(number)
+        for name, own in found.items():
+            processor, names, dtypes = self._generated[name]
+            made = generators.generate(processor, len(own), names, dtypes)
+            found[name] = own.assign(**made)
+        public = self.public_tables or {}
+        return {
+            name: deepcopy(public[name]) if name in public else found[name]
+            for name in self.metadata.tables
+        }
+
+    def _asked(self) -> Asked:
+        """What the settings and the metadata say, checked."""
+        return Asked.of(
+            self._columns(),
+            self._links(),
+            self.epsilon,
+            self.delta,
+            {
+                name: [
+                    translated(each) for each in self._own_constraints if each.table_name == name
+                ]
+                for name in {each.table_name for each in self._own_constraints}
+            },
+            discovery_share=self.discovery_share,
+            method=self.method,
+            seed=self.seed,
+        )
+
+    def _links(self) -> list[Link]:
+        """The relationships of tables that are not public."""
+        public, found = self.public_tables or {}, []
+        for each in self.metadata.relationships:
+            parent, child = each["parent_table_name"], each["child_table_name"]
+            if parent in public or child in public:
+                continue
+            most = self.max_children
+            if isinstance(most, Mapping):
+                if child not in most:
+                    raise SynthesizerInputError(
+                        f"max_children says nothing of {child!r}: how many of its rows may lead to "
+                        f"one row of {parent!r}?"
+                    )
+                most = most[child]
+            key, own = each["child_foreign_key"], each["parent_primary_key"]
+            order = self.metadata.tables[child].sequence_index
+            found.append(Link(parent, child, key, most, own, order=order))
+        return found
+
+    def _columns(self) -> dict[str, dict[str, Mapping]]:
+        """What is declared of each table's columns that are modelled, and of keys."""
+        public, domain = self.public_tables or {}, self.public_domain or {}
+        unknown = [name for name in (*domain, *public) if name not in self.metadata.tables]
+        if unknown:
+            raise SynthesizerInputError(f"{unknown!r} are no tables of the metadata.")
+        to_public = {
+            (each["child_table_name"], each["child_foreign_key"]): sorted(
+                public[each["parent_table_name"]][each["parent_primary_key"]].dropna().unique()
+            )
+            for each in self.metadata.relationships
+            if each["parent_table_name"] in public
+        }
+        found: dict[str, dict[str, Mapping]] = {}
+        for table, described in self.metadata.tables.items():
+            if table in public:
+                continue
+            own, declared = found.setdefault(table, {}), named_by_text(domain.get(table, {}))
+            for name, facts in described.columns.items():
+                if (table, name) in to_public:
+                    values = [getattr(each, "item", lambda e=each: e)() for each in
+                              to_public[table, name]]  # fmt: skip
+                    own[name] = {"sdtype": "categorical", "range_values": values}
+                elif name == described.primary_key:
+                    own[name] = Key(facts.get("regex_format"))
+                elif facts["sdtype"] in MODELLED:
+                    own[name] = facts_in(facts, keep=True) | declared.get(name, {})
+        return found
+
+    def _running(self, data, told: Asked, allow_lost: Mapping[str, Collection[str]]):
+        if not isinstance(data, dict):
+            raise InvalidDataError(["Give a dictionary of tables, by their names."])
+        wrong = [
+            f"The columns {sorted(map(str, extra))} of {name!r} are not in the metadata."
+            for name, own in data.items()
+            if name in told.tree.tables and isinstance(own, pd.DataFrame)
+            if (extra := set(map(str, own.columns)) - set(self.metadata.tables[name].columns))
+        ]
+        if wrong:
+            raise InvalidDataError(wrong)
+        own = {name: each for name, each in data.items() if name not in (self.public_tables or {})}
+        try:
+            return RunningTables.of(told, own, allow_lost)
+        except ValueError as error:
+            raise InvalidDataError([str(error)]) from None
+
+    def _take(self, fitted: FittedTables, data: Mapping[str, Any]) -> None:
+        """Takes fitted tables as those of the last fit."""
+        public = self.public_tables or {}
+        self._fitted_tables = fitted
+        self._table_sizes = {name: max(number, 1) for name, number in fitted.num_rows.items()}
+        self._table_sizes |= {name: len(own) for name, own in public.items()}
+        self._original_table_columns = {
+            name: {str(each): each for each in own.columns}
+            for name, own in data.items()
+            if isinstance(own, pd.DataFrame)
+        }
+        for name, own in fitted.tables.items():
+            described = self.metadata.tables[name].columns
+            processor = self._table_synthesizers[name]._data_processor
+            rest = [column for column in described if column not in fitted.columns[name]]
+            modelled = [n for n in described if described[n]["sdtype"] in MODELLED]
+            dtypes = own.fitted.description.dtypes
+            known = generators.with_stand_ins({}, described, modelled)
+            generators.fit(processor, described, known, dtypes)
+            self._generated[name] = processor, rest, dtypes
+        self._fitted = True
+        self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
+        self._fitted_sdv_version = version.community
+        self._fitted_sdv_enterprise_version = version.enterprise
+
+    def _log(self, event: str, num_tables: int, num_columns: int) -> None:
+        SYNTHESIZER_LOGGER.info(  # pyright: ignore[reportOptionalMemberAccess]
+            {
+                "EVENT": event,
+                "TIMESTAMP": datetime.datetime.now(),
+                "SYNTHESIZER CLASS NAME": type(self).__name__,
+                "SYNTHESIZER ID": self._synthesizer_id,
+                "TOTAL NUMBER OF TABLES": num_tables,
+                "TOTAL NUMBER OF COLUMNS": num_columns,
+            }
+        )
+
+
+def _public(metadata: Metadata, *, keep: bool) -> Metadata:
+    """The metadata without what detection reads off the values, unless that is to be kept."""
+    if not isinstance(metadata, Metadata):
+        raise SynthesizerInputError(
+            f"metadata must be an sdv.metadata.Metadata, got {type(metadata).__name__}."
+        )
+    facts = deepcopy(metadata.to_dict())
+    for table in facts["tables"].values():
+        for column in table["columns"].values():
+            for key in () if keep else RANGE_KEYS:
+                column.pop(key, None)
+    return Metadata.load_from_dict(facts)
+
+
+def _refuse(method: str) -> NoReturn:
+    raise SynthesizerInputError(
+        f"{method} is not taken: fit alone reads the tables, by what is public of their columns. "
+        "Say that with public_domain, and settings with the constructor."
+    )
+
+
+# Pickles name a class by the module that makes sure of SDV: see ``synthesizers``.
+PrivPGDMultiTableSynthesizer.__module__ = "sdv_privpgd.synthesizer"
+import_module("sdv_privpgd.synthesizer")

@@ -1,0 +1,381 @@
+"""Rows of tables that belong together: whose they are, how many are used, what their parents have.
+
+A family is a row of the root table with the rows that lead to it. The keys of all tables are read
+once, and say of each row whether it is used, and in which family. Where keys are no keys the rule
+is one that a family alone decides:
+
+- A row of the root whose key is missing, or which other rows of the root have as well, is left out.
+- A row that leads nowhere, or to a row that is left out, is left out.
+- A row that leads to a key that several rows have is left out. Those rows are used.
+- Of more than so many rows that lead to one row as many in succession stay, from a place on that a
+  keyed hash of the parent's key draws. They are in the order of the source, and after the last one
+  comes the first; or in that of a column, and then none comes after the last one.
+
+Privacy: take away a row of the root, the rows that lead to it, and those that lead to these. The
+families of other rows, and what is added to their rows, are as they were. For what leads to a key
+that several rows have is left out, before as after: one of these rows is gone with all that lead to
+that key. And if a key of the root is left to one row alone, a family comes where none was, and none
+goes. So tables of neighbors differ in one family. Each of its rows counts as 1 / their number,
+whatever is counted: rows of a table, or pairs of siblings. So a family counts as one, and so does
+its absence.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.dtypes import is_whole
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.links import Tree, sibling
+from sdv_privpgd.columns.scalars import quiet
+from sdv_privpgd.sources.people import people_in, rank_of
+from sdv_privpgd.sources.source import Batch, Numbered, Source
+
+_BLOCK = 1 << 17
+"""Pairs of siblings of a batch."""
+
+
+class Families:
+    """Tables that belong together. Which rows stay is decided at the first reading.
+
+    ``most`` is the number of rows of a family that is allowed for all tables: what weighs rows.
+    ``clocks`` is what is public of the columns by which tables are in order.
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        tree: Tree,
+        most: int,
+        clocks: Mapping[str, Column] = MappingProxyType({}),
+    ) -> None:
+        self.sources, self.tree, self.most, self._clocks = sources, tree, most, clocks
+        self.key = secrets.token_bytes(32)
+
+    @cached_property
+    def plans(self) -> dict[str, "_Plan"]:
+        """What the keys say of the rows of each table. Private."""
+        found: dict[str, _Plan] = {}
+        for table in self.tree.tables:
+            found[table] = self._plan(table, found)
+        for table in self.tree.tables:
+            for link in self.tree.below(table):
+                child, number = found[link.child], len(found[table].parent)
+                stays = child.parent[child.stays]
+                found[table].numbers[link.number] = np.bincount(stays, minlength=number)
+        return found
+
+    def _plan(self, table: str, known: Mapping[str, "_Plan"]) -> "_Plan":
+        link, key = self.tree.above(table), self.tree.key_of(table)
+        keys: dict[Any, int] = {}
+        rows, own = 0, [np.zeros(0, np.int64)]
+        parents = [np.zeros(0, np.int64)]
+        clock, times = self._clocks.get(table), [np.zeros((2, 0))]
+        names = [name for name in (key, None if link is None else link.key) if name is not None]
+        names += [] if clock is None else [clock.name]
+        for batch in self.sources[table].batches(list(dict.fromkeys(names))):
+            if key is not None:
+                own.append(self._numbers(table, batch.columns[key], keys, grows=True))
+            if link is not None:
+                above = known[link.parent].keys
+                parents.append(self._numbers(link.parent, batch.columns[link.key], above))
+            if clock is not None:
+                read, missing = encoder_for(clock).read(batch.columns[clock.name])
+                times.append(np.array([np.where(missing, 0, read), missing], dtype=np.float64))
+            rows += len(next(iter(batch.columns.values())))
+        codes = np.concatenate(own)
+        if link is None:
+            single = _singles(codes, keys)
+            stays, rank = single[codes] >= 0, codes
+            parent, family = np.full(rows, -1), np.where(stays, np.arange(rows), -1)
+        else:
+            above = known[link.parent]
+            to = np.concatenate(parents)
+            parent = above.single[to]  # -1 is the last entry
+            parent[parent >= 0] = np.where(
+                above.stays[parent[parent >= 0]], parent[parent >= 0], -1
+            )
+            rank = _ranked(parent, *np.concatenate(times, axis=1)) if clock else rank_of(parent)
+            stays = self._chosen(parent, rank, above, link.max_children, in_order=bool(clock))
+            family = np.where(stays, np.append(above.family, -1)[parent], -1)
+            single = _singles(codes, keys) if key is not None else np.zeros(0, np.int64)
+        place = np.zeros(rows, dtype=np.int64)
+        if link is not None:
+            place[stays] = 1 + _ranked(parent[stays], rank[stays])
+        return _Plan(keys, codes, single, np.asarray(parent), family, stays, place)
+
+    def _numbers(
+        self, table: str, cells: pd.Series, keys: dict[Any, int], *, grows: bool = False
+    ) -> np.ndarray:
+        """The number of each cell's key; -1 for a missing or unknown one."""
+        found, places = people_in(cells, self._are_whole(table))
+        if grows:
+            numbers = [-1 if each is None else keys.setdefault(each, len(keys)) for each in found]
+        else:
+            numbers = [-1 if each is None else keys.get(each, -1) for each in found]
+        return np.array([*numbers, -1], dtype=np.int64)[places]
+
+    def _are_whole(self, table: str) -> bool:
+        """Whether a table's keys, and those that lead to it, are whole numbers by their dtypes."""
+        dtypes = [self.sources[table].dtypes.get(self.tree.key_of(table) or "")]
+        dtypes += [self.sources[e.child].dtypes.get(e.key) for e in self.tree.below(table)]
+        return all(map(is_whole, dtypes))
+
+    def _chosen(
+        self, parent: np.ndarray, rank: np.ndarray, above: "_Plan", most: int, *, in_order: bool
+    ) -> np.ndarray:
+        """Which rows stay, by the rows that they lead to and their ranks among those; bool."""
+        numbers = np.bincount(parent[parent >= 0], minlength=len(above.parent))
+        starts = np.zeros(len(numbers), dtype=np.int64)
+        texts, many = list(above.keys), np.flatnonzero(numbers > most)
+        for row in many.tolist():
+            text = repr(texts[above.codes[row]]).encode()
+            digest = hashlib.blake2b(text, key=self.key, digest_size=16).digest()
+            places = int(numbers[row]) - (most - 1) * in_order
+            starts[row] = int.from_bytes(digest, "big") % places
+        held = np.append(np.maximum(numbers, 1), 1)[parent]
+        return (parent >= 0) & ((rank - np.append(starts, 0)[parent]) % held < most)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What keys say of a table's rows.
+
+    Attributes:
+        keys: A number for each key.
+        codes: The number of each row's own key; -1 for a missing one.
+        single: The row of each key that one row has, else -1; and last -1.
+        parent: The row of the parent that each row leads to, or -1.
+        family: The row of the root that each row that stays belongs to, or -1.
+        stays: Which rows are used, bool.
+        place: The place of each row that stays among those that lead to the same row, from 1 on.
+        numbers: How many children of each link a row has, by the name of the column.
+    """
+
+    keys: dict[Any, int]
+    codes: np.ndarray
+    single: np.ndarray
+    parent: np.ndarray
+    family: np.ndarray
+    stays: np.ndarray
+    place: np.ndarray
+
+    @cached_property
+    def numbers(self) -> dict[str, np.ndarray]:
+        return {}
+
+    @cached_property
+    def in_family(self) -> np.ndarray:
+        """How many rows the family of each row has."""
+        held = np.bincount(self.family[self.stays], minlength=1)
+        return np.where(self.stays, held[np.where(self.stays, self.family, 0)], 0)
+
+
+def _ranked(parent: np.ndarray, *keys: np.ndarray) -> np.ndarray:
+    """How many rows of the same parent come before each one, by the last key first, then source."""
+    order = np.lexsort((*keys, parent))
+    found = np.empty(len(parent), dtype=np.int64)
+    found[order] = rank_of(parent[order])
+    return found
+
+
+def _singles(codes: np.ndarray, keys: Mapping[Any, int]) -> np.ndarray:
+    """The row of each key that one row has, -1 for others; and last -1, for the key -1."""
+    there = codes >= 0
+    times = np.bincount(codes[there], minlength=len(keys))
+    found = np.full(len(keys) + 1, -1, dtype=np.int64)
+    found[codes[there]] = np.flatnonzero(there)
+    found[:-1][times != 1] = -1
+    return found
+
+
+class FamilySource:
+    """A table's rows that are used, with what is added of their families.
+
+    Besides its own columns it has how many children rows have, what their parents have, and how
+    many rows of the table there are in the family, which weighs them.
+    """
+
+    def __init__(self, families: Families, table: str) -> None:
+        """Takes the families, and the name of one of their tables."""
+        self._families, self._table = families, table
+        self._inner = families.sources[table]
+        tree = families.tree
+        self.people = tree.root_key, families.most, True
+        self._link, self._in_family = tree.above(table), tree.in_family(table)
+        self._counts = [each.number for each in tree.below(table)]
+        self._place = None if self._link is None else self._link.place
+        self._added = [name for name in (self._in_family, self._place) if name is not None]
+        self.numbered = Numbered.among(self.names, families.most)
+
+    @cached_property
+    def parent(self) -> "FamilySource | None":
+        """The rows that these lead to."""
+        link = self._link
+        return None if link is None else FamilySource(self._families, link.parent)
+
+    @property
+    def _above(self) -> dict[str, str]:
+        """The parent's columns, by their names here."""
+        link, parent = self._link, self.parent
+        if link is None or parent is None:
+            return {}
+        return {link.above(name): name for name in parent.owned}
+
+    @property
+    def owned(self) -> list[str]:
+        """The columns of the table, and the numbers of children."""
+        return [*self._inner.names, *self._counts]
+
+    @property
+    def names(self) -> Sequence[str]:
+        return [*self.owned, *self._above, *self._added]
+
+    @property
+    def dtypes(self) -> Mapping[str, Any]:
+        parent = self.parent
+        above = {} if parent is None else parent.dtypes
+        found = {name: above[own] for name, own in self._above.items()}
+        counts = [*self._counts, *self._added, self.numbered.name]
+        whole = dict.fromkeys(counts, np.dtype("int64"))
+        return {**self._inner.dtypes, **found, **whole}
+
+    def num_rows(self) -> int:
+        return int(np.count_nonzero(self._families.plans[self._table].stays))
+
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        plan, above = self._families.plans[self._table], self._above
+        own = [name for name in names if name in self._inner.names]
+        wanted = [above[name] for name in names if name in above]
+        parents = self.parent.taken(wanted) if wanted and self.parent is not None else {}
+        added = {name: counts for name, counts in plan.numbers.items() if name in names}
+        added |= {self.numbered.name: plan.in_family, str(self._in_family): plan.in_family}
+        added[str(self._place)] = plan.place
+        read, key = 0, self._families.tree.key_of(self._table)
+        checked = key if self._link is None else self._link.key
+        for batch in self._inner.batches(list(dict.fromkeys([*own, str(checked)]))):
+            part = slice(read, read + len(batch.columns[str(checked)]))
+            read = part.stop
+            stays = self._still(batch.columns[str(checked)], plan, part)
+            rows = np.arange(part.start, part.start + len(stays))[stays]
+            columns = {}
+            for name in names:
+                if name in above:
+                    columns[name] = taken(parents[above[name]], plan.parent[rows])
+                elif name in own:
+                    columns[name] = batch.columns[name][stays]
+                else:
+                    columns[name] = pd.Series(added[name][rows])
+            yield Batch(batch.done, columns)
+
+    def _still(self, cells: pd.Series, plan: _Plan, part: slice) -> np.ndarray:
+        """Which rows of a batch stay: not those of a source that has changed since."""
+        stays = plan.stays[part]
+        table = self._table if self._link is None else self._link.parent
+        keys = self._families.plans[table].keys
+        codes = self._families._numbers(table, cells, keys)  # noqa: SLF001 - of one module
+        if self._link is None:
+            now = plan.codes[part]
+        else:
+            above = self._families.plans[table]
+            now = np.append(above.codes, -1)[plan.parent[part]]
+        found = np.zeros(len(cells), dtype=bool)
+        found[: len(stays)] = stays & (codes[: len(stays)] == now)
+        return found
+
+    def taken(self, names: Sequence[str]) -> dict[str, pd.Series]:
+        """Columns of all rows of the table, those that stay and others: they hold the place."""
+        plan = self._families.plans[self._table]
+        own = [name for name in dict.fromkeys(names) if name not in self._counts]
+        pieces: dict[str, list[pd.Series]] = {name: [] for name in own}
+        for batch in self._inner.batches(own) if own else ():
+            for name, held in pieces.items():
+                held.append(batch.columns[name])
+        found = {name: whole(held, len(plan.parent)) for name, held in pieces.items()}
+        return found | {name: pd.Series(plan.numbers[name]) for name in names if name not in own}
+
+
+class SiblingSource:
+    """Pairs of children of one parent: what one has, and what another one has, in both orders.
+
+    Of more than ``siblings`` children of one parent the first so many that stay make pairs.
+    """
+
+    def __init__(
+        self, families: Families, table: str, columns: Sequence[str], siblings: int
+    ) -> None:
+        """Takes the families, a table, columns of it, and of how many children pairs are made."""
+        self._families, self._table, self._columns = families, table, list(columns)
+        self._siblings, self._own = siblings, FamilySource(families, table)
+        self.people = self._own.people
+        self.numbered = Numbered.among(self.names, families.most)
+
+    @property
+    def names(self) -> Sequence[str]:
+        return [*self._columns, *map(sibling, self._columns)]
+
+    @property
+    def dtypes(self) -> Mapping[str, Any]:
+        own = self._own.dtypes
+        found = {name: own[name] for name in self._columns}
+        return {**found, **{sibling(name): own[name] for name in self._columns}}
+
+    def num_rows(self) -> int:
+        return len(self._pairs[0])
+
+    @cached_property
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The rows of each pair, and how many pairs its family has."""
+        plan = self._families.plans[self._table]
+        rows = np.flatnonzero(plan.stays)
+        rows = rows[np.lexsort((plan.place[rows], plan.parent[rows]))]
+        rows = rows[plan.place[rows] <= self._siblings]
+        parent = plan.parent[rows]
+        pairs = []
+        for apart in range(1, self._siblings):  # they lie beside each other
+            same = np.flatnonzero(parent[apart:] == parent[:-apart])
+            pairs += [(rows[same], rows[same + apart]), (rows[same + apart], rows[same])]
+        first = np.concatenate([np.zeros(0, np.int64), *(each for each, _ in pairs)])
+        second = np.concatenate([np.zeros(0, np.int64), *(each for _, each in pairs)])
+        family = plan.family[first]
+        return first, second, np.bincount(family, minlength=1)[family] if len(family) else family
+
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        first, second, number = self._pairs
+        own = self._own.taken(self._columns)
+        for start in range(0, max(len(first), 1), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            columns = {}
+            for name in names:
+                if name == self.numbered.name:
+                    columns[name] = pd.Series(number[part])
+                elif name in self._columns:
+                    columns[name] = taken(own[name], first[part])
+                else:
+                    real = next(each for each in self._columns if sibling(each) == name)
+                    columns[name] = taken(own[real], second[part])
+            yield Batch(min((start + _BLOCK) / max(len(first), 1), 1.0), columns)
+
+
+def taken(series: pd.Series, places: np.ndarray) -> pd.Series:
+    """The cells at these places, just as they are."""
+    return series.take(places).reset_index(drop=True)
+
+
+def whole(pieces: Sequence[pd.Series], number: int) -> pd.Series:
+    """The pieces of a column in one, with so many cells, whatever a source says the second time."""
+    if not pieces:
+        return pd.Series([None] * number, dtype=object)
+    alike = all(each.dtype == pieces[0].dtype for each in pieces)
+    with quiet():
+        joined = pd.concat([each if alike else each.astype(object) for each in pieces])
+        joined = joined.reset_index(drop=True)
+        return joined if len(joined) == number else joined.reindex(range(number))

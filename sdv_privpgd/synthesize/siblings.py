@@ -1,0 +1,267 @@
+"""Children are exchanged between parents until pairs of siblings are as they should be. Public.
+
+The children's own values stay as they are. What is sought is whose child each one is: how children
+go with what their parents have, and with each other. Two children of different parents change
+places if that brings all tables nearer to their targets, in squares. Their parents have as many
+children each, and the two have the same place among these.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, no_type_check
+
+import numpy as np
+
+from sdv_privpgd.synthesize.particles.compiler import inner, njit
+
+_TRIES = 10
+"""Exchanges that are tried, for each child. On the survey at epsilon 1 the error of siblings is
+0.059 with one, 0.050 with 10, in 3 seconds, and 0.050 with 60."""
+
+_NEAR = 200
+"""Half of the exchanges are tried among so many children whose parents are most alike."""
+
+
+_OF_PAIRS = 3.0
+"""What a square error of siblings counts beside one of parents and children. With 1, 3 the errors
+of siblings in the survey at epsilon 1 are 0.074, 0.070, and those of others are the same."""
+
+
+class Places(NamedTuple):
+    """Where children are, and what is counted of them.
+
+    Attributes:
+        first: The place of each parent's first child, and last the number of all places.
+        whose: The parent of each place.
+        pairs: How many of each parent's children, from the first on, make pairs.
+        weights: What a pair of each parent's children counts as.
+        order: The places in an order in which parents that are alike are near each other.
+        alike: A code of each place: children go from place to place of the same code alone.
+        parents: What parents have: codes (parent, attribute).
+        children: What children have: codes (place, attribute).
+        groups: The groups of children's codes by which siblings are counted: (place, attribute).
+    """
+
+    first: np.ndarray
+    whose: np.ndarray
+    pairs: np.ndarray
+    weights: np.ndarray
+    order: np.ndarray
+    alike: np.ndarray
+    parents: np.ndarray
+    children: np.ndarray
+    groups: np.ndarray
+
+
+class _Lacks(NamedTuple):
+    """Target - count of each cell: of parents x children, and of siblings; all tables flat.
+
+    Those of parents' attribute p and children's c begin at offsets[p, c], -1 where they are not
+    known, and have widths[c] columns; row k of pair_tables has the attributes of two siblings,
+    where their table begins, and its columns.
+    """
+
+    values: np.ndarray
+    offsets: np.ndarray
+    widths: np.ndarray
+    pair_values: np.ndarray
+    pair_tables: np.ndarray
+
+
+def exchanged(
+    places: Places,
+    targets: Mapping[tuple[int, int], np.ndarray],
+    siblings: Mapping[tuple[int, int], np.ndarray],
+    seed: int,
+    *,
+    tries: int = _TRIES,
+) -> np.ndarray:
+    """Which child is to be in each place.
+
+    Args:
+        places: Where children are.
+        targets: The shares of parents' and children's codes, by the attributes of both.
+        siblings: The shares of pairs of siblings, by their attributes; each pair counts in both
+            orders.
+        seed: Of the exchanges.
+        tries: How many are tried for each child.
+    """
+    number = len(places.whose)
+    if not number or (not targets and not siblings):
+        return np.arange(number)
+    lacks = _lacks(places, targets, siblings)
+    # Places of one code, in order, and where each of these begins.
+    order = places.order[np.argsort(places.alike[places.order], kind="stable")]
+    changes = np.diff(places.alike[order]) != 0
+    starts = np.flatnonzero(np.r_[True, changes])
+    ends, which = np.r_[starts[1:], number], np.cumsum(np.r_[0, changes])
+    found = np.arange(number)
+    whole = float((places.weights * places.pairs * (places.pairs - 1.0)).sum())
+    _exchange(
+        found,
+        order,
+        starts[which],
+        ends[which],
+        places.whose,
+        places.first,
+        places.pairs,
+        places.weights,
+        places.parents,
+        places.children.copy(),
+        places.groups.copy(),
+        lacks,
+        1.0 / number**2,
+        _OF_PAIRS / max(whole, 1e-9) ** 2,
+        number * tries,
+        np.uint64(seed * 2 + 1),
+    )
+    return found
+
+
+def _lacks(
+    places: Places,
+    targets: Mapping[tuple[int, int], np.ndarray],
+    siblings: Mapping[tuple[int, int], np.ndarray],
+) -> _Lacks:
+    number, num_parents, num_children = (
+        len(places.whose),
+        places.parents.shape[1],
+        places.children.shape[1],
+    )
+    offsets = np.full((num_parents, num_children), -1, dtype=np.int64)
+    values: list[np.ndarray] = [np.zeros(0)]
+    start = 0
+    widths = places.children.max(axis=0, initial=0) + 1
+    for (p, c), table in targets.items():
+        widths[c] = table.shape[1]  # as all tables of these children have
+        cells = places.parents[places.whose, p] * table.shape[1] + places.children[:, c]
+        counts = np.bincount(cells, minlength=table.size)
+        values.append(table.ravel() * number - counts)
+        offsets[p, c] = start
+        start += table.size
+    pair_values, pair_tables, start = [np.zeros(0)], [np.zeros((0, 4), np.int64)], 0
+    first, second, weight = _pairs(places)
+    for (a, b), table in siblings.items():
+        counts = np.zeros(table.size)
+        for one, other in ((first, second), (second, first)):
+            cells = places.groups[one, a] * table.shape[1] + places.groups[other, b]
+            counts += np.bincount(cells, weights=weight, minlength=table.size)
+        pair_values.append(table.ravel() * counts.sum() - counts)
+        pair_tables.append(np.array([[a, b, start, table.shape[1]]]))
+        start += table.size
+    return _Lacks(
+        np.concatenate(values),
+        offsets,
+        widths.astype(np.int64),
+        np.concatenate(pair_values),
+        np.concatenate(pair_tables),
+    )
+
+
+def _pairs(places: Places) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The places of each pair of siblings, once, and what it counts as."""
+    rank = np.arange(len(places.whose)) - places.first[places.whose]
+    most = int(places.pairs.max(initial=0))
+    first: Sequence[np.ndarray] = [np.zeros(0, np.int64)]
+    second: Sequence[np.ndarray] = [np.zeros(0, np.int64)]
+    for apart in range(1, most):
+        here = np.flatnonzero(rank + apart < places.pairs[places.whose])
+        first, second = [*first, here], [*second, here + apart]
+    one = np.concatenate(first)
+    return one, np.concatenate(second), places.weights[places.whose[one]]
+
+
+@njit()
+@no_type_check
+def _exchange(
+    found, order, starts, ends, whose, first, pairs, weights, parents, children, groups, lacks,
+    weight, pair_weight, tries, word,
+):  # fmt: skip
+    """Tries exchanges of the children in two places, and keeps those that help."""
+    number = len(order)
+    for _ in range(tries):
+        word = _next(word)
+        at = np.int64(_mixed(word) % np.uint64(number))
+        word = _next(word)
+        low, high = starts[at], ends[at]
+        if word & np.uint64(1 << 40):
+            low, high = max(low, at - _NEAR), min(high, at + _NEAR)
+        there = low + np.int64(_mixed(word) % np.uint64(high - low))
+        x, y = order[at], order[there]
+        if whose[x] == whose[y]:
+            continue
+        gain = _moved(x, y, whose, first, pairs, weights, parents, children, groups, lacks,
+                      weight, pair_weight)  # fmt: skip
+        if gain > 0:
+            found[x], found[y] = found[y], found[x]
+        else:
+            _moved(x, y, whose, first, pairs, weights, parents, children, groups, lacks,
+                   weight, pair_weight)  # fmt: skip
+
+
+@inner()
+@no_type_check
+def _moved(x, y, whose, first, pairs, weights, parents, children, groups, lacks, weight,
+           pair_weight):  # fmt: skip
+    """Exchanges two children, and returns by how much all squares fall."""
+    gain = 0.0
+    values, offsets, widths = lacks.values, lacks.offsets, lacks.widths
+    f, g = whose[x], whose[y]
+    for c in range(children.shape[1]):
+        own, other = children[x, c], children[y, c]
+        if own == other:
+            continue
+        for p in range(parents.shape[1]):
+            here, there = parents[f, p], parents[g, p]
+            if here == there or offsets[p, c] < 0:
+                continue
+            row, second = offsets[p, c] + here * widths[c], offsets[p, c] + there * widths[c]
+            for cell, change in (
+                (row + own, 1.0), (row + other, -1.0), (second + other, 1.0), (second + own, -1.0)
+            ):  # fmt: skip
+                gain -= weight * change * (2 * values[cell] + change)
+                values[cell] += change
+    gain += _paired(x, 1.0, f, first, pairs, weights, groups, lacks, pair_weight)
+    gain += _paired(y, 1.0, g, first, pairs, weights, groups, lacks, pair_weight)
+    for c in range(children.shape[1]):
+        children[x, c], children[y, c] = children[y, c], children[x, c]
+        groups[x, c], groups[y, c] = groups[y, c], groups[x, c]
+    gain += _paired(x, -1.0, f, first, pairs, weights, groups, lacks, pair_weight)
+    gain += _paired(y, -1.0, g, first, pairs, weights, groups, lacks, pair_weight)
+    return gain
+
+
+@inner()
+@no_type_check
+def _paired(x, sign, f, first, pairs, weights, groups, lacks, pair_weight):
+    """Takes a child's pairs out of the counts, or puts them in; by how much squares fall."""
+    gain, change = 0.0, sign * weights[f]
+    values, tables = lacks.pair_values, lacks.pair_tables
+    if x - first[f] >= pairs[f]:
+        return gain
+    for z in range(first[f], first[f] + pairs[f]):
+        if z == x:
+            continue
+        for t in range(len(tables)):
+            a, b, start, width = tables[t]
+            cell = start + groups[x, a] * width + groups[z, b]
+            gain -= pair_weight * change * (2 * values[cell] + change)
+            values[cell] += change
+            cell = start + groups[z, a] * width + groups[x, b]
+            gain -= pair_weight * change * (2 * values[cell] + change)
+            values[cell] += change
+    return gain
+
+
+@inner(inline="always")
+@no_type_check
+def _next(word):
+    return word + np.uint64(0x9E3779B97F4A7C15)
+
+
+@inner(inline="always")
+@no_type_check
+def _mixed(word):
+    """64 random bits of a counter: SplitMix64's finalizer (Steele et al. 2014)."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))

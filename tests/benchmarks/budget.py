@@ -1,0 +1,79 @@
+"""What the default method's questions tell of real tables, before any model is fitted.
+
+Lines are means over fits of the errors of the estimated tables: L1 of single columns (``column``)
+and of pairs (``pair``) over codes, of pairs over eight groups (``groups``), the relative error of
+the covariances (``covariance``), and the relative one of the shares of codes that 1 to 4 % of the
+rows have (``small``). ``seconds`` are those of the processor. Columns are cut as in ``compare``.
+Not private.
+"""
+
+import time
+
+import numpy as np
+
+from benchmarks.experiment import means, options
+from sdv_privpgd.benchmark.tables import load
+from sdv_privpgd.estimate.consistency import consistent_tables
+from sdv_privpgd.estimate.denoising import denoised, equal_groups
+from sdv_privpgd.methods import PrivPGD, pipeline
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency
+
+TABLES = ["acs_income_ne_2018", "acs_income_co_2018", "adult", "bank", "california_housing",
+          "diabetes_task", "diamonds", "flights", "nist"]  # fmt: skip
+
+
+@options(tables=TABLES, epsilons=[0.2, 1.0], fits=4, cells=32)
+def rows(given):
+    for name in given.tables:
+        table = load(name, given.data, given.cells)
+        dataset = Dataset(table.domain, table.encode(table.split()[0]))
+        for epsilon in given.epsilons:
+            errors = means([_errors(dataset, epsilon) for _ in range(given.fits)])
+            yield {"table": name[:13], "epsilon": epsilon, **errors}
+
+
+def _errors(dataset, epsilon):
+    domain, start = dataset.domain, time.process_time()
+    ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)
+    curator = Curator(dataset, Books(ledger))
+    pipeline.ask(curator, PrivPGD())
+    tables = denoised(consistent_tables(domain, curator.measurements))
+    seconds = time.process_time() - start
+    columns, small, groups, places, square, of_real = [], [], {}, {}, 0.0, 0.0
+    for name in domain.attributes:
+        real, ours = _shares(dataset.counts((name,))), tables.one_way[name] / tables.total
+        columns.append(np.abs(ours - real).sum())
+        is_small = (real >= 0.01) & (real <= 0.04)
+        small += (np.abs(ours - real) / np.maximum(real, 0.01))[is_small].tolist()
+        groups[name] = np.eye(8)[equal_groups(real, 8)]
+        places[name] = (np.arange(len(real)) + 0.5) / len(real)
+    pairs, coarse = [], []
+    for pair in domain.cliques(2):
+        one, two = pair
+        real, ours = _shares(dataset.counts(pair)), _shares(tables.tables[pair])
+        pairs.append(np.abs(ours - real).sum())
+        coarse.append(np.abs(groups[one].T @ (ours - real) @ groups[two]).sum())
+        covariances = [
+            places[one] @ each @ places[two]
+            - (places[one] @ each.sum(axis=1)) * (each.sum(axis=0) @ places[two])
+            for each in (real, ours)
+        ]
+        square += (covariances[1] - covariances[0]) ** 2
+        of_real += covariances[0] ** 2
+    return {
+        "pair": float(np.mean(pairs)),
+        "column": float(np.mean(columns)),
+        "groups": float(np.mean(coarse)),
+        "covariance": float(np.sqrt(square / of_real)) if of_real else 0.0,
+        "small": float(np.mean(small)) if small else 0.0,
+        "seconds": seconds,
+    }
+
+
+def _shares(counts):
+    """The counts without negative ones, as shares."""
+    positive = np.maximum(counts, 0.0)
+    return positive / positive.sum()

@@ -1,0 +1,276 @@
+"""Tables that belong together: what comes back is whole, and what cannot be is said before."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_privpgd import (
+    Boolean,
+    Categorical,
+    DomainMismatchError,
+    FittedTables,
+    Key,
+    Link,
+    Numerical,
+    fit_tables,
+    plan_tables,
+)
+from sdv_privpgd.columns.links import tree_of
+from sdv_privpgd.constraints import Inequality
+from sdv_privpgd.privacy.ledger_file import read_ledger
+
+LINKS = [
+    Link("stays", "drugs", "stay", 3),
+    Link("people", "stays", "person", 2, "id"),
+    Link("people", "bills", "id", 4, siblings=False),
+]
+COLUMNS = {
+    "bills": {"bill": Key("B[0-9]{6}"), "paid": Boolean(nullable=False)},
+    "people": {"id": Key("P-[0-9]{5}"), "old": Boolean(nullable=False)},
+    "drugs": {"strong": Boolean(nullable=False), "dose": Numerical(0, 9, decimal_places=0)},
+    "stays": {"days": Numerical(0, 30, decimal_places=0), "ward": Categorical(["A", "B", "C"])},
+}
+
+
+@pytest.fixture(scope="module")
+def tables():
+    rng, number = np.random.default_rng(0), 3_000
+    old = rng.random(number) < 0.4
+    people = pd.DataFrame({"id": np.arange(number) * 7, "old": old})
+    whose = np.repeat(people.index, np.where(old, rng.integers(1, 3, number), 0))
+    wards = np.array(["A", "B", "C"])
+    stays = pd.DataFrame(
+        {
+            "stay": [f"s{place}" for place in range(len(whose))],
+            "person": people["id"].to_numpy()[whose].astype(str),
+            "days": rng.integers(0, 31, len(whose)),
+            "ward": wards[whose % 3],  # a person's stays are in one ward
+        }
+    )
+    times = np.where(stays["ward"] == "A", 3, rng.integers(0, 2, len(stays)))
+    given = np.repeat(stays["stay"].to_numpy(), times)
+    strong = np.repeat((stays["days"] > 15).to_numpy(), times)
+    drugs = pd.DataFrame({"stay": given, "strong": strong, "dose": rng.integers(0, 10, len(given))})
+    owing = rng.choice(people["id"], number)
+    bills = pd.DataFrame({"bill": range(number), "id": owing, "paid": rng.random(number) < 0.5})
+    return {"bills": bills, "people": people, "drugs": drugs, "stays": stays}
+
+
+@pytest.fixture(scope="module")
+def fitted(tables):
+    return fit_tables(tables, COLUMNS, LINKS, 5.0, 1e-6)
+
+
+@pytest.fixture(scope="module")
+def rows(fitted):
+    return fitted.sample()
+
+
+def test_each_row_leads_to_a_row(rows):
+    for link in LINKS:
+        assert rows[link.child][link.key].isin(rows[link.parent][link.parent_key]).all()
+        assert rows[link.child][link.key].value_counts().max() <= link.max_children
+        assert rows[link.parent][link.parent_key].is_unique
+
+
+def test_tables_come_back_in_their_order_with_their_columns(rows, tables):
+    assert list(rows) == list(tables)
+    assert list(rows["people"]) == ["id", "old"]
+    assert list(rows["stays"]) == ["stay", "person", "days", "ward"]
+    assert list(rows["drugs"]) == ["stay", "strong", "dose"]
+    assert set(rows["bills"]) == {"bill", "id", "paid"}
+    assert rows["people"]["id"].str.fullmatch("P-[0-9]{5}").all()
+
+
+def test_numbers_of_rows_are_about_right(rows, tables, fitted):
+    for name, own in tables.items():
+        assert len(rows[name]) == pytest.approx(len(own), rel=0.1)
+        assert fitted.num_rows[name] == pytest.approx(len(own), rel=0.1)
+
+
+def test_parents_have_the_children_that_they_should(rows):
+    people, stays = rows["people"], rows["stays"]
+    number = people["id"].map(stays["person"].value_counts()).fillna(0)
+    assert number[~people["old"]].mean() < 0.1
+    assert number[people["old"]].mean() == pytest.approx(1.5, abs=0.1)
+    drugs = stays["stay"].map(rows["drugs"]["stay"].value_counts()).fillna(0)
+    assert drugs[stays["ward"] == "A"].mean() > 2.6
+    assert drugs[stays["ward"] == "B"].mean() == pytest.approx(0.5, abs=0.2)
+
+
+def test_children_go_with_their_parents_and_with_each_other(rows):
+    joined = rows["drugs"].merge(rows["stays"], on="stay")
+    assert ((joined["days"] > 15) == joined["strong"]).mean() > 0.85
+    wards = rows["stays"].groupby("person")["ward"].agg(["nunique", "size"])
+    assert (wards.loc[wards["size"] == 2, "nunique"] == 1).mean() > 0.8
+
+
+def test_the_same_calls_give_the_same_rows_from_a_file_too(fitted, tmp_path):
+    fitted.save(tmp_path / "tables.pkl")
+    kept = FittedTables.load(tmp_path / "tables.pkl")
+    fitted.reset_sampling()
+    kept.reset_sampling()
+    for _ in range(2):
+        own, theirs = fitted.sample(200), kept.sample(200)
+        assert all(own[name].equals(theirs[name]) for name in own)
+    assert len(fitted.sample(scale=0.1)["people"]) == round(fitted.num_rows["people"] * 0.1)
+    none = fitted.sample(0)
+    assert {name: len(each) for name, each in none.items()} == dict.fromkeys(none, 0)
+    assert list(none["drugs"]) == ["stay", "strong", "dose"]
+
+
+def test_many_families_are_made_part_by_part(fitted, monkeypatch):
+    monkeypatch.setattr("sdv_privpgd.fitting.linked._AT_ONCE", 100)
+    many = fitted.sample(250)
+    assert len(many["people"]) == 250
+    assert many["people"]["id"].is_unique
+    assert many["stays"]["person"].isin(many["people"]["id"]).all()
+
+
+def test_one_ledger_has_all_that_was_spent(fitted):
+    ledger = fitted.ledger
+    assert 4.9 < ledger.spent() <= 5.0
+    assert {charge.what.partition(":")[0] for charge in ledger.charges} == set(COLUMNS)
+    assert ledger.unit.startswith("one row of 'people' with all rows of")
+    assert read_ledger(ledger.to_json()) == ledger
+    twice = ledger.followed_by(ledger)
+    assert twice.family == ledger.family
+    assert "siblings" in " ".join(charge.what for charge in ledger.charges)
+    assert set(fitted.siblings) == {"stays", "drugs"}
+
+
+def test_a_report_has_all_tables(fitted, tmp_path):
+    report = fitted.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert all(f"{name}: " in page for name in COLUMNS)
+    assert "one row of 'people'" in str(report)
+    assert set(report.to_dict()["tables"]) == set(COLUMNS)
+    assert repr(fitted).startswith("FittedTables(bills, people, drugs, stays; epsilon")
+    assert fitted.privacy_report() == str(report)
+
+
+def test_a_plan_says_what_each_table_gets():
+    plan = plan_tables(COLUMNS, LINKS, 1.0, 1e-6, num_rows=3_000)
+    assert sum(plan.to_dict()["shares"].values()) == pytest.approx(1)
+    assert set(plan.to_dict()["tables"]) == set(COLUMNS)
+    assert "siblings of stays" in str(plan)
+
+
+def test_rows_meet_the_constraints_of_their_table(tables):
+    own = tables["drugs"].assign(most=tables["drugs"]["dose"] + 3)
+    columns = {
+        "people": {"old": Boolean()},
+        "stays": {},
+        "drugs": {
+            "dose": Numerical(0, 20, decimal_places=0),
+            "most": Numerical(0, 20, decimal_places=0),
+        },
+    }
+    found = fit_tables(
+        {"people": tables["people"], "stays": tables["stays"], "drugs": own}, columns, LINKS[:2],
+        5.0, 1e-6, constraints={"drugs": [Inequality("dose", "most")]}, method="independent",
+        allow_lost={"people": ["old"], "drugs": ["dose", "most"]},
+    ).sample(500)["drugs"]  # fmt: skip
+    assert (found["dose"].isna() | found["most"].isna() | (found["dose"] <= found["most"])).all()
+
+
+def test_children_come_in_their_order(tables):
+    rng = np.random.default_rng(1)
+    people = tables["people"]
+    times = rng.integers(0, 4, len(people))
+    seen = pd.DataFrame({"person": np.repeat(people["id"].to_numpy(), times)})
+    first = rng.integers(0, 100, len(people))
+    seen["day"] = np.repeat(first, times) + 30 * seen.groupby("person").cumcount()
+    seen["state"] = np.where(seen.groupby("person").cumcount() == 0, "new", "old")
+    columns = {
+        "people": {"old": Boolean()},
+        "seen": {"day": Numerical(0, 300, decimal_places=0), "state": Categorical(["new", "old"])},
+    }
+    link = Link("people", "seen", "person", 3, "id", order="day")
+    given = {"people": people, "seen": seen.sample(frac=1, random_state=2)}
+    rows = fit_tables(given, columns, link, 5.0, 1e-6).sample()["seen"]
+    apart = rows.groupby("person")["day"].diff().dropna()
+    assert (apart >= 0).all()
+    assert apart.median() == pytest.approx(30, abs=6)
+    begins = rows.groupby("person").cumcount() == 0
+    assert (rows.loc[begins, "state"] == "new").mean() > 0.85
+    assert (rows.loc[~begins, "state"] == "old").mean() > 0.85
+    with pytest.raises(ValueError, match="with a declared range"):
+        fit_tables(given, {**columns, "seen": {"day": Numerical()}}, link, 5.0, 1e-6)
+    with pytest.raises(ValueError, match="by which siblings are in order"):
+        Link("people", "seen", "person", 3, siblings=False, order="day")
+
+
+def test_files_are_read_as_frames_are(tables, tmp_path):
+    pytest.importorskip("pyarrow")
+    files = {}
+    for name, own in tables.items():
+        files[name] = tmp_path / f"{name}.{'csv' if name == 'bills' else 'parquet'}"
+        own.to_csv(files[name], index=False) if name == "bills" else own.to_parquet(files[name])
+    found = fit_tables(files, COLUMNS, LINKS, 9.0, 1e-6, method="independent")
+    for name, number in found.num_rows.items():
+        assert number == pytest.approx(len(tables[name]), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("links", "said"),
+    [
+        ([], "at least one of them"),
+        (["people"], "takes links"),
+        ([Link("a", "b", "k", 1), Link("b", "a", "k", 1)], "no circle"),
+        ([Link("a", "b", "k", 1), Link("c", "d", "k", 1)], "one tree"),
+        ([Link("a", "c", "k", 1), Link("b", "c", "k", 1)], "more than one parent"),
+        ([Link("a", "b", "k", 1, "x"), Link("a", "c", "k", 1, "y")], "two keys of 'a'"),
+    ],
+)
+def test_links_that_make_no_tree_are_refused(links, said):
+    with pytest.raises(ValueError, match=said):
+        tree_of(links)
+
+
+@pytest.mark.parametrize(
+    ("columns", "links", "said"),
+    [
+        ({"people": {}, "stays": {}}, LINKS[1:], "describe each of them"),
+        ({**COLUMNS, "stays": {"person": Boolean()}}, LINKS, "is a key by the links"),
+        ({**COLUMNS, "stays": {"place in people": Boolean()}}, LINKS, "rename them"),
+        ({**COLUMNS, "people": {"number of stays": Boolean()}}, LINKS, "rename them"),
+        (COLUMNS, [LINKS[0], Link("people", "stays", "person", 40, "id"), LINKS[2]], "100 at most"),
+    ],
+)
+def test_what_cannot_be_is_said_before_a_table_is_opened(columns, links, said):
+    with pytest.raises(ValueError, match=said):
+        fit_tables(dict.fromkeys(COLUMNS), columns, links, 1.0, 1e-6)
+
+
+def test_tables_without_their_keys_and_other_arguments_are_refused(tables, fitted):
+    with pytest.raises(ValueError, match="are missing in the data"):
+        fit_tables({**tables, "stays": tables["stays"].drop(columns="person")}, COLUMNS, LINKS,
+                   1.0, 1e-6)  # fmt: skip
+    with pytest.raises(ValueError, match="The links are of the tables"):
+        fit_tables({"people": tables["people"]}, COLUMNS, LINKS, 1.0, 1e-6)
+    with pytest.raises(ValueError, match="which are no tables"):
+        fit_tables(tables, COLUMNS, LINKS, 1.0, 1e-6, constraints={"x": []})
+    with pytest.raises(ValueError, match="not both"):
+        fitted.sample(5, scale=1.0)
+    with pytest.raises(ValueError, match="must be a name"):
+        Link("a", 1, "k", 1)
+
+
+def test_a_table_that_is_not_as_declared_stops_the_fit_and_says_what_was_spent(tables):
+    columns = {**COLUMNS, "stays": {**COLUMNS["stays"], "ward": Categorical(["X"])}}
+    with pytest.raises(DomainMismatchError) as stopped:
+        fit_tables(tables, columns, LINKS, 5.0, 1e-6, method="independent")
+    assert 0 < stopped.value.ledger.spent() < 5
+    assert "had spent epsilon" in stopped.value.__notes__[-1]
+    lost = {"stays": ["ward"]}
+    fit_tables(tables, columns, LINKS, 5.0, 1e-6, method="independent", allow_lost=lost)
+
+
+def test_a_tree_is_the_same_in_any_order_of_its_links_and_after_use():
+    tree = tree_of(LINKS)
+    assert tree.tables == ("people", "stays", "bills", "drugs")
+    assert pickle.dumps(tree) == pickle.dumps(tree_of(LINKS))
+    assert (tree.root, tree.root_key, tree.most_of("drugs")) == ("people", "id", 6)

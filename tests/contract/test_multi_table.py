@@ -1,0 +1,239 @@
+"""SDV's interface for tables that belong together: its words, its add-on, and none of its looks."""
+
+import logging
+
+import numpy as np
+import pandas as pd
+import pytest
+import sdv.multi_table
+from sdmetrics.reports import DiagnosticReport
+from sdv import cag
+from sdv.errors import (
+    InvalidDataError,
+    NotFittedError,
+    RefitWarning,
+    SamplingError,
+    SynthesizerInputError,
+)
+from sdv.metadata import Metadata
+from sdv.utils import load_synthesizer
+
+from sdv_privpgd import DomainMismatchError, PrivPGDMultiTableSynthesizer
+
+IDS, TRUTH, KIND = {"sdtype": "id"}, {"sdtype": "boolean"}, {"sdtype": "categorical"}
+LINKS = [("homes", "home", "people", "lives"), ("people", "person", "jobs", "person"),
+         ("towns", "town", "homes", "town")]  # fmt: skip
+TABLES = {
+    "homes": {"primary_key": "home", "columns": {"home": {**IDS, "regex_format": "H[0-9]{4}"},
+              "town": IDS, "rents": TRUTH}},
+    "people": {"primary_key": "person", "columns": {"lives": {**IDS, "regex_format": "H[0-9]{4}"},
+               "person": IDS, "age": {"sdtype": "numerical"},
+               "born": {"sdtype": "numerical"}, "mail": {"sdtype": "email", "pii": True}}},
+    "jobs": {"columns": {"person": IDS, "kind": {**KIND, "range_values": ["leak"]}}},
+    "towns": {"primary_key": "town", "columns": {"town": IDS, "name": KIND}},
+}  # fmt: skip
+DOMAIN = {
+    "people": {
+        "age": {"range_min": 0, "range_max": 99, "decimal_places": 0},
+        "born": {"range_min": 1900, "range_max": 2030, "decimal_places": 0},
+    },
+    "jobs": {"kind": {"range_values": ["desk", "field"]}},
+}
+TOWNS = pd.DataFrame({"town": [3, 7], "name": ["Aa", "Bb"]})
+
+
+def metadata(links=LINKS, tables=TABLES):
+    named = ("parent_table_name", "parent_primary_key", "child_table_name", "child_foreign_key")
+    found = [dict(zip(named, each, strict=True)) for each in links]
+    return Metadata.load_from_dict({"tables": tables, "relationships": found})
+
+
+def tables(number=600):
+    rng = np.random.default_rng(0)
+    homes = pd.DataFrame(
+        {
+            "home": [f"H{place:04}" for place in range(number)],
+            "town": rng.choice([3, 7], number),
+            "rents": rng.random(number) < 0.5,
+        }
+    )
+    whose = np.repeat(homes["home"].to_numpy(), rng.integers(0, 3, number))
+    age = rng.integers(0, 100, len(whose))
+    people = pd.DataFrame({"lives": whose, "person": range(len(whose)), "age": age})
+    people["born"], people["mail"] = 2025 - age, "CANARY@example.org"
+    person = people["person"][age > 20].to_numpy()
+    jobs = pd.DataFrame({"person": person, "kind": rng.choice(["desk", "field"], len(person))})
+    return {"homes": homes, "people": people, "jobs": jobs, "towns": TOWNS}
+
+
+def synthesizer(**more):
+    told = {"max_children": {"people": 2, "jobs": 1}, "public_domain": DOMAIN}
+    told |= {"public_tables": {"towns": TOWNS}, **more}
+    return PrivPGDMultiTableSynthesizer(metadata(), 5.0, 1e-6, **told)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    found = synthesizer()
+    found.fit(tables())
+    return found
+
+
+def test_sdv_finds_it_by_its_name():
+    from importlib.metadata import entry_points
+
+    named = {each.name: each.value for each in entry_points(group="sdv_modules")}
+    own = "sdv.multi_table:PrivPGDMultiTableSynthesizer"
+    if own in named:  # what is installed may be older
+        assert sdv.multi_table.PrivPGDMultiTableSynthesizer is PrivPGDMultiTableSynthesizer
+    assert issubclass(PrivPGDMultiTableSynthesizer, sdv.multi_table.base.BaseMultiTableSynthesizer)
+
+
+def test_rows_are_those_of_the_metadata(fitted):
+    rows = fitted.sample(200)
+    described = metadata()
+    assert list(rows) == list(TABLES)
+    for name, own in rows.items():
+        assert list(own) == described.get_column_names(table_name=name)
+    assert len(rows["homes"]) == 200
+    pd.testing.assert_frame_equal(rows["towns"], TOWNS)
+    assert rows["homes"]["town"].isin([3, 7]).all()
+    assert rows["people"]["mail"].str.contains("@").all()
+    assert not rows["people"]["mail"].str.contains("CANARY").any()
+    report = DiagnosticReport()
+    report.generate(tables(), fitted.sample_scale(1.0), described.to_dict(), verbose=False)
+    details = report.get_details("Relationship Validity")
+    assert details.loc[details["Metric"] == "ReferentialIntegrity", "Score"].tolist() == [1, 1, 1]
+
+
+def test_scales_follow_noisy_sizes(fitted):
+    rows = fitted.sample_scale(0.5)
+    for name, own in tables().items():
+        assert fitted._table_sizes[name] == pytest.approx(len(own), rel=0.15)
+        if name != "towns":
+            assert len(rows[name]) == pytest.approx(len(own) / 2, rel=0.2)
+    people = fitted.sample(300, main_table_name="people")["people"]
+    assert len(people) == pytest.approx(300, rel=0.2)
+
+
+def test_it_is_saved_and_loaded_as_sdv_does_it(fitted, tmp_path):
+    fitted.save(tmp_path / "tables.pkl")
+    kept = load_synthesizer(tmp_path / "tables.pkl")
+    fitted.reset_sampling()
+    kept.reset_sampling()
+    own, theirs = fitted.sample(50), kept.sample(50)
+    assert all(own[name].equals(theirs[name]) for name in own)
+    assert kept.get_info()["class_name"] == "PrivPGDMultiTableSynthesizer"
+    assert kept.get_parameters()["epsilon"] == 5.0
+
+
+def test_rows_go_into_a_folder_that_is_not_overwritten(fitted, tmp_path):
+    fitted.sample(20, output_folder_path=str(tmp_path / "rows"))
+    assert {path.stem for path in (tmp_path / "rows").iterdir()} == set(TABLES)
+    with pytest.raises(AssertionError, match="already exist"):
+        fitted.sample(20, output_folder_path=str(tmp_path / "rows"))
+
+
+def test_books_reports_and_plans_are_those_of_the_core(fitted, tmp_path):
+    assert 4.9 < fitted.ledger.spent() <= 5
+    assert fitted.fitted_tables.ledger == fitted.ledger
+    assert "one row of 'homes'" in fitted.privacy_report()
+    assert fitted.report(tmp_path / "page.html").to_dict()["tables"].keys() == {
+        "homes", "people", "jobs"
+    }  # fmt: skip
+    assert "of the budget for jobs" in str(fitted.plan(600))
+    assert isinstance(fitted.warnings_, tuple)
+    before = synthesizer()
+    assert before.ledger.spent() == 0
+    with pytest.raises(NotFittedError):
+        before.report()
+    with pytest.raises(SamplingError):
+        before.sample(5)
+
+
+def test_a_second_fit_adds_up_and_says_so():
+    twice = synthesizer(method="independent")
+    twice.fit(tables())
+    with pytest.warns(RefitWarning, match="once more on the same people"):
+        twice.fit(tables())
+    assert twice.ledger.spent() > 7
+    domain = {**DOMAIN, "jobs": {"kind": {"range_values": ["other"]}}}
+    stopped = synthesizer(method="independent", public_domain=domain)
+    stopped.epsilon = 15.0  # noise does not hide that nothing is as declared
+    with pytest.raises(DomainMismatchError):
+        stopped.fit(tables())
+    assert 0 < stopped.ledger.spent() < 15
+    with pytest.warns(RefitWarning):
+        stopped.fit(tables(), allow_lost={"jobs": ["kind"]})
+    assert len(stopped.sample(5)["homes"]) == 5
+
+
+def test_logs_and_errors_say_nothing_of_rows(caplog):
+    own = tables()
+    own["people"].loc[3, "lives"] = "CANARY"
+    own["homes"].loc[5, "home"] = "CANARY"
+    own["homes"].loc[6, "home"] = "CANARY"
+    with caplog.at_level(logging.DEBUG):
+        found = synthesizer(method="independent")
+        found.fit(own)
+        with pytest.warns(RefitWarning):
+            found.fit({name: each.iloc[:0] for name, each in own.items()})
+    assert "CANARY" not in caplog.text
+    assert "TOTAL NUMBER OF ROWS" not in caplog.text
+    assert "leak" not in str(found.get_metadata().to_dict())
+
+
+def test_rows_meet_constraints_of_one_table():
+    bound = synthesizer(method="independent")
+    bound.add_constraints([cag.Inequality("age", "born", table_name="people")])
+    assert [type(each).__name__ for each in bound.get_constraints()] == ["Inequality"]
+    bound.fit(tables())
+    rows = bound.sample(100)
+    people = rows["people"]
+    assert (people["age"].isna() | people["born"].isna() | (people["age"] <= people["born"])).all()
+    bound.validate_constraints(rows)
+    with pytest.raises(ValueError, match="not met by"):
+        bound.validate_constraints(
+            {"people": people.assign(age=people["born"] + 1, born=people["born"])}
+        )
+    with pytest.raises(SynthesizerInputError, match="would be learned"):
+        bound.add_constraints([cag.FixedCombinations(["age", "born"], table_name="people")])
+    with pytest.raises(SynthesizerInputError, match="table_name of one modelled table"):
+        bound.add_constraints([cag.Inequality("age", "born")])
+
+
+@pytest.mark.parametrize(
+    ("call", "given"),
+    [
+        ("preprocess", [{}]),
+        ("fit_processed_data", [{}]),
+        ("update_transformers", ["homes", {}]),
+        ("set_table_parameters", ["homes", {}]),
+    ],
+)
+def test_what_would_look_at_rows_is_refused(call, given):
+    with pytest.raises(SynthesizerInputError, match=f"{call} is not taken"):
+        getattr(synthesizer(), call)(*given)
+
+
+def test_what_does_not_fit_is_said_in_public_words():
+    own = tables()
+    made = synthesizer()
+    made.validate(own)
+    made.auto_assign_transformers(own)
+    with pytest.raises(InvalidDataError, match="not in the metadata"):
+        made.fit({**own, "jobs": own["jobs"].assign(more=1)})
+    with pytest.raises(InvalidDataError, match="missing in the data"):
+        made.fit({**own, "jobs": own["jobs"].drop(columns="kind")})
+    with pytest.raises(InvalidDataError, match="Give a dictionary"):
+        made.fit(own["jobs"])
+    with pytest.raises(SynthesizerInputError, match="says nothing of 'jobs'"):
+        synthesizer(max_children={"people": 2})
+    with pytest.raises(SynthesizerInputError, match="no tables"):
+        synthesizer(public_domain={"cars": {}})
+    with pytest.raises(SynthesizerInputError, match="must be an sdv"):
+        PrivPGDMultiTableSynthesizer(None, 1.0, 1e-6, max_children=1)
+    with pytest.raises(ValueError, match="epsilon"):
+        PrivPGDMultiTableSynthesizer(
+            metadata(), -1.0, 1e-6, max_children=1, public_tables={"towns": TOWNS}
+        )

@@ -1,0 +1,120 @@
+"""Tables that belong together on the command line: a file for each, and a folder of rows."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import SECRET, run
+
+from sdv_privpgd import FittedTables
+from sdv_privpgd.privacy.ledger_file import read_ledger
+
+LINK = ("--link", "persons.home=homes.id", "--max-children", 3)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng, number = np.random.default_rng(0), 400
+    homes = pd.DataFrame({"id": range(number), "rents": rng.choice(["yes", "no"], number)})
+    home = np.repeat(homes["id"].astype(str).to_numpy(), rng.integers(0, 4, number))
+    persons = pd.DataFrame({"home": home, "age": rng.integers(0, 99, len(home))})
+    persons.loc[0, "home"] = SECRET
+    homes.to_csv(tmp_path / "homes.csv", index=False)
+    persons.to_csv(tmp_path / "persons.csv", index=False)
+    kinds = {"rents": "categorical", "age": "numerical", "id": "id", "home": "id"}
+    described = {
+        name: {"columns": {each: {"sdtype": kinds[each]} for each in own}}
+        for name, own in (("homes", homes), ("persons", persons))
+    }
+    described["homes"]["primary_key"] = "id"
+    named = ("parent_table_name", "parent_primary_key", "child_table_name", "child_foreign_key")
+    link = dict(zip(named, ("homes", "id", "persons", "home"), strict=True))
+    (tmp_path / "metadata.json").write_text(
+        json.dumps({"tables": described, "relationships": [link]})
+    )
+    age = {"range_min": 0, "range_max": 110, "decimal_places": 0}
+    domain = {"homes": {"rents": {"range_values": ["yes", "no"]}}, "persons": {"age": age}}
+    (tmp_path / "domain.json").write_text(json.dumps(domain))
+    (tmp_path / "out").mkdir()
+    return tmp_path
+
+
+def fit(folder, *more, link=LINK, files=("homes", "persons")):
+    tables = (folder / f"{name}.csv" for name in files)
+    return run(
+        "synthesize", *tables, "--header", "--epsilon", 6, "--delta", 1e-6, "--method", "mst",
+        "--metadata", folder / "metadata.json", "--domain", folder / "domain.json", *link,
+        "--out", folder / "out", *more,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("link", [LINK, ("--max-children", "persons=3")])
+def test_a_folder_gets_rows_of_each_table(folder, link, capsys):
+    kept = (
+        "--model",
+        folder / "m.pkl",
+        "--report",
+        folder / "p.html",
+        "--ledger",
+        folder / "l.json",
+    )
+    assert fit(folder, *kept, link=link) == 0
+    told = capsys.readouterr()
+    assert "one row of 'homes' with all rows of 'persons'" in told.out
+    assert SECRET not in told.out + told.err
+    homes, persons = (pd.read_csv(folder / "out" / f"{n}.csv") for n in ("homes", "persons"))
+    assert persons["home"].isin(homes["id"]).all()
+    assert len(homes) == pytest.approx(400, abs=60)
+    ledger = read_ledger((folder / "l.json").read_text())
+    assert ledger == FittedTables.load(folder / "m.pkl").ledger
+    assert "persons: " in (folder / "p.html").read_text()
+    assert fit(folder, "--ledger", folder / "l.json", "--force", "--quiet", "--rows", 50) == 0
+    assert len(pd.read_csv(folder / "out" / "homes.csv")) == 50
+    assert len(read_ledger((folder / "l.json").read_text()).charges) > len(ledger.charges)
+
+
+def test_a_plan_reads_no_table(folder, capsys):
+    assert fit(folder, "--dry-run", "--rows", 400) == 0
+    assert "of the budget for persons" in capsys.readouterr().out
+    options = ("--metadata", folder / "metadata.json", "--domain", folder / "domain.json")
+    told = ("--epsilon", 2, "--delta", 1e-6, "--rows", 400, "--report", folder / "plan.html")
+    assert run("plan", *options, *told, *LINK) == 0
+    assert "of the budget for siblings of persons" in capsys.readouterr().out
+    assert (folder / "plan.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--person-column", "home"), "--person-column: not taken"),
+        (("--link", "persons.home=homes"), "is not CHILD.KEY=PARENT.KEY"),
+        (("--max-epsilon", 1), "epsilon"),
+        (("--out", "nowhere"), "There is no folder nowhere"),
+        (("--link", "x.home=homes.id"), "the tables"),
+        (("--allow-lost", "persons.x"), "no columns"),
+    ],
+)
+def test_what_cannot_be_is_said_and_nothing_is_spent(folder, more, said, capsys):
+    assert fit(folder, *more) == 1
+    told = capsys.readouterr().err
+    assert said in told
+    assert "Traceback" not in told
+    assert not list((folder / "out").iterdir())
+
+
+def test_files_bear_the_names_of_their_tables_and_a_number_is_needed(folder, capsys):
+    assert fit(folder, files=("homes",)) == 1
+    assert "give each file the name of its table" in capsys.readouterr().err
+    assert fit(folder, link=LINK[:2]) == 1
+    assert "--max-children is needed for ['persons']" in capsys.readouterr().err
+
+
+def test_a_stop_says_what_was_spent_and_the_books_have_it(folder, capsys):
+    domain = json.loads((folder / "domain.json").read_text())
+    domain["homes"]["rents"] = {"range_values": ["ja", "nein"]}
+    (folder / "domain.json").write_text(json.dumps(domain))
+    assert fit(folder, "--ledger", folder / "l.json") == 1
+    assert "rents" in capsys.readouterr().err
+    assert 0 < read_ledger((folder / "l.json").read_text()).spent() < 6
+    assert fit(folder, "--allow-lost", "homes.rents", "--quiet") == 0

@@ -1,0 +1,237 @@
+"""Tables that belong together: whose rows they are leaves nothing but the noise."""
+
+import copy
+import json
+import logging
+import pickle
+import re
+import warnings
+
+import cloudpickle
+import numpy as np
+import pandas as pd
+import pytest
+from canaries import NUMBER, TEXT, WHOLE, traces
+from sdv.metadata import Metadata
+
+from sdv_privpgd import (
+    Boolean,
+    Categorical,
+    Key,
+    Link,
+    Numerical,
+    PrivPGDMultiTableSynthesizer,
+    fit_tables,
+)
+
+LINKS = [
+    Link("patients", "visits", "patient", 3, "id"),
+    Link("visits", "drugs", "visit", 2),
+    Link("patients", "bills", "id", 4),
+]
+COLUMNS = {
+    "patients": {"id": Key("P[0-9]{4}"), "sex": Categorical(["f", "m"]), "age": Numerical(0, 99)},
+    "visits": {"visit": Key(), "ward": Categorical(["A", "B"]), "days": Numerical()},
+    "drugs": {"drug": Categorical(), "works": Boolean()},
+    "bills": {"bill": Key(), "paid": Boolean()},
+}
+LOST = {"visits": ["days", "ward"], "drugs": ["drug"], "patients": ["age", "sex"]}
+
+
+def tables(patients=120, seed=0):
+    rng = np.random.default_rng(seed)
+    ids = np.array([f"p{number}" for number in range(patients)], dtype=object)
+    whose = rng.choice(ids, 2 * patients) if patients else ids
+    visits = np.arange(len(whose)).astype(object)
+    given = rng.choice(visits, 3 * patients) if patients else visits
+    owed = rng.choice(ids, patients) if patients else ids
+    return {
+        "patients": pd.DataFrame(
+            {
+                "id": ids,
+                "sex": rng.choice(["f", "m"], patients).astype(object),
+                "age": rng.normal(50, 20, patients),
+            }
+        ),
+        "visits": pd.DataFrame(
+            {
+                "visit": visits,
+                "patient": whose,
+                "ward": rng.choice(["A", "B"], len(whose)).astype(object),
+                "days": np.exp(rng.normal(1, 1, len(whose))),
+            }
+        ),
+        "drugs": pd.DataFrame(
+            {
+                "visit": given,
+                "drug": rng.choice([f"drug {i}" for i in range(9)], len(given)).astype(object),
+                "works": rng.random(len(given)) < 0.5,
+            }
+        ),
+        "bills": pd.DataFrame(
+            {
+                "bill": np.arange(len(owed)).astype(object),
+                "id": owed,
+                "paid": rng.random(len(owed)) < 0.5,
+            }
+        ),
+    }  # fmt: skip
+
+
+def orphans(own):
+    return own | {"visits": own["visits"].assign(patient="CANARY")}
+
+
+def null_keys(own):
+    some, first = np.arange(len(own["visits"])) % 3 == 0, own["patients"].index < 9
+    return own | {
+        "visits": own["visits"].assign(patient=own["visits"]["patient"].mask(some)),
+        "patients": own["patients"].assign(id=own["patients"]["id"].mask(first)),
+        "drugs": own["drugs"].assign(visit=None),
+    }  # fmt: skip
+
+
+def doubled_keys(own):
+    return own | {
+        "patients": own["patients"].assign(id="p7"),
+        "visits": own["visits"].assign(visit=own["visits"]["visit"] // 2),
+    }
+
+
+def many_children(own):
+    return own | {
+        "visits": own["visits"].assign(patient="p7"),
+        "bills": own["bills"].assign(id="p7"),
+    }
+
+
+def other_spellings(own):
+    return own | {"drugs": own["drugs"].assign(visit=own["drugs"]["visit"].map(" 0{}.0".format))}
+
+
+def one_family_less(own):
+    return own | {
+        "patients": own["patients"].loc[own["patients"]["id"] != "p3"],
+        "visits": own["visits"].loc[own["visits"]["patient"] != "p3"],
+    }
+
+
+def one_root_less(own):
+    return own | {"patients": own["patients"].loc[own["patients"]["id"] != "p3"]}
+
+
+def no_children(own):
+    return own | {name: own[name].iloc[:0] for name in ("visits", "drugs", "bills")}
+
+
+def no_root(own):
+    return own | {"patients": own["patients"].iloc[:0]}
+
+
+def nobody(own):
+    return {name: each.iloc[:0] for name, each in own.items()}
+
+
+def others(own):
+    return tables(300, seed=7)
+
+
+def observed(private, caplog):
+    told = []
+
+    def bar(items, stage):
+        for number, item in enumerate(items):
+            told.append((stage, number, len(items)))
+            yield item
+
+    caplog.clear()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        fitted = fit_tables(
+            private, COLUMNS, LINKS, 1.0, 1e-5, allow_lost=LOST, progress=bar, method="independent"
+        )
+    report = fitted.report()
+    return {
+        "told": told,
+        "log": [record.getMessage() for record in caplog.records],
+        "warnings": [str(each.message) for each in said],
+        "model": pickle.dumps(fitted),
+        "rows": {name: own.to_csv() for name, own in fitted.sample(40).items()},
+        "dtypes": {n: own.dtypes.astype(str).to_dict() for n, own in fitted.sample(5).items()},
+        "ledger": fitted.ledger.to_json(),
+        "report": str(report),
+        "numbers": json.dumps(report.to_dict()),
+        "page": re.sub(r"\d{4}-\d\d-\d\d", "a day", report.html()),
+        "number of rows": fitted.num_rows,
+    }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        orphans, null_keys, doubled_keys, many_children, other_spellings, one_family_less,
+        one_root_less, no_children, no_root, nobody, others,
+    ],
+)  # fmt: skip
+def test_nothing_depends_on_the_families(change, fixed_answers, caplog):
+    own = tables()
+    first = observed(own, caplog)
+    other = observed(change(own), caplog)
+    assert {name: first[name] == other[name] for name in first} == dict.fromkeys(first, True)
+
+
+def test_nothing_depends_on_the_families_through_sdv(fixed_answers, caplog, tmp_path):
+    kinds = {"sex": "categorical", "age": "numerical", "ward": "categorical", "days": "numerical",
+             "drug": "categorical", "works": "boolean", "paid": "boolean"}  # fmt: skip
+    keys = {"patients": "id", "visits": "visit", "bills": "bill"}
+    own = tables()
+    described = {
+        name: {"columns": {each: {"sdtype": kinds.get(each, "id")} for each in own[name]}}
+        | ({"primary_key": keys[name]} if name in keys else {})
+        for name in own
+    }
+    named = ("parent_table_name", "child_table_name", "child_foreign_key", "parent_primary_key")
+    relationships = [
+        dict(zip(named, (e.parent, e.child, e.key, e.parent_key), strict=True)) for e in LINKS
+    ]
+    metadata = Metadata.load_from_dict({"tables": described, "relationships": relationships})
+    synthesizer = PrivPGDMultiTableSynthesizer(
+        metadata, 1.0, 1e-5, max_children=3, method="independent",
+        public_domain={"patients": {"sex": {"range_values": ["f", "m"]}}},
+    )  # fmt: skip
+    found = []
+    for change in (lambda same: same, null_keys, doubled_keys, nobody):
+        caplog.clear()
+        fitted = copy.deepcopy(synthesizer)
+        with caplog.at_level(logging.DEBUG), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted.fit(change(own), allow_lost={**LOST, "patients": ["age", "sex"]})
+        logged = [re.sub(r"datetime\([^)]*\)", "now", each.getMessage()) for each in caplog.records]
+        seen = [cloudpickle.dumps(fitted), logged, fitted.sample(30)["drugs"].to_csv()]
+        found.append([*seen, fitted._table_sizes, str(fitted.report())])
+    assert all(each == found[0] for each in found)
+
+
+def test_no_canary_is_in_their_file():
+    private = tables()
+    private["patients"].loc[0, ["id", "sex"]] = TEXT
+    private["visits"].loc[0, ["visit", "patient"]] = WHOLE
+    private["visits"].loc[1, "days"] = NUMBER
+    private["drugs"].loc[0, ["visit", "drug"]] = TEXT
+    fitted = fit_tables(private, COLUMNS, LINKS, 5.0, 1e-5, allow_lost=LOST, method="independent")
+    assert set(traces(pickle.dumps(private))) >= {TEXT, str(NUMBER), str(WHOLE)}
+    assert traces(pickle.dumps(fitted)) == []
+    assert traces(repr(fitted)) == []
+
+
+def test_the_comparison_notices_a_leak(fixed_answers, caplog, monkeypatch):
+    from sdv_privpgd.fitting.fit import Fit
+
+    ask = Fit.ask
+
+    def leaking(self, table, *rest, **more):
+        object.__setattr__(self.settings, "seed", table._source.num_rows())
+        return ask(self, table, *rest, **more)
+
+    monkeypatch.setattr(Fit, "ask", leaking)
+    assert observed(tables(), caplog) != observed(nobody(tables()), caplog)

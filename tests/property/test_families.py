@@ -1,0 +1,215 @@
+"""What a whole family changes, whatever keys its rows have: no more than one row of one table."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdv_privpgd.base.domain import Grouping
+from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.columns.links import Link, Tree, sibling
+from sdv_privpgd.columns.readings import Reading
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.queries import (
+    Adjacency,
+    CountQuery,
+    GroupedMarginalQuery,
+    MarginalQuery,
+)
+from sdv_privpgd.sources.families import Families, FamilySource, SiblingSource
+from sdv_privpgd.sources.frames import FrameSource
+from sdv_privpgd.sources.people import person_of
+
+TREE = Tree((Link("visit", "drug", "visit", 2, "id"), Link("person", "visit", "person", 3, "id")))
+MOST = 18
+VALUES = {"sdtype": "categorical", "range_values": [0, 1, 2]}
+COUNTED = {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0}
+SCHEMAS = {
+    "person": {"x": VALUES, "number of visit": COUNTED},
+    "visit": {
+        "y": VALUES,
+        "person.x": VALUES,
+        "number of drug": COUNTED,
+        "place in person": COUNTED,
+    },
+    "drug": {"z": VALUES, "visit.y": VALUES, "drug in the family": COUNTED},
+}
+PAIRS = {"visit": "y", "drug": "z"}
+KEYS = st.sampled_from([1, 2, "3", 3.0, "A", "B", None, " a"])
+PERSONS = st.lists(st.tuples(KEYS, st.integers(0, 2)), max_size=8)
+VISITS = st.lists(st.tuples(KEYS, KEYS, st.integers(0, 2)), max_size=14)
+DRUGS = st.lists(st.tuples(KEYS, st.integers(0, 2)), max_size=20)
+
+
+def ledger():
+    return PrivacyLedger.open(
+        1.0, 1e-5, Adjacency.ADD_REMOVE, MOST, people="id", weighed=True, family=TREE.tables
+    )
+
+
+def source(names, rows):
+    columns = zip(*rows, strict=True) if rows else ((),) * len(names)
+    return FrameSource(
+        {
+            name: pd.Series(list(cells), dtype=object)
+            for name, cells in zip(names, columns, strict=True)
+        }
+    )
+
+
+CLOCK = Schema.from_sdv({"y": {**COUNTED, "range_max": 2}}).columns[0]
+
+
+def families(persons, visits, drugs, *, in_order=False):
+    found = Families(
+        {
+            "person": source(["id", "x"], persons),
+            "visit": source(["id", "person", "y"], visits),
+            "drug": source(["visit", "z"], drugs),
+        },
+        TREE,
+        MOST,
+        {"visit": CLOCK} if in_order else {},
+    )
+    found.key = b"one key of both"
+    return found
+
+
+def opened(rows, *, in_order):
+    """Each table of families, and the pairs of siblings, with what their columns are."""
+    found = families(*rows, in_order=in_order)
+    for name, facts in SCHEMAS.items():
+        yield PrivateTable(FamilySource(found, name)), Schema.from_sdv(facts)
+    for name, column in PAIRS.items():
+        facts = {column: VALUES, sibling(column): VALUES}
+        yield PrivateTable(SiblingSource(found, name, [column], 3)), Schema.from_sdv(facts)
+
+
+def counted(rows, *, in_order):
+    """The exact answers to several questions about each table, in units of a count."""
+    for table, schema in opened(rows, in_order=in_order):
+        records = table.curator(schema, Books(ledger()))._dataset
+        names = schema.domain().attributes
+        groups = {name: np.arange(size) // 2 for name, size in
+                  zip(names, schema.domain().sizes, strict=True)}  # fmt: skip
+        queries = [CountQuery(), *map(MarginalQuery, schema.domain().cliques(1))]
+        queries += map(MarginalQuery, schema.domain().cliques(2))
+        queries.append(GroupedMarginalQuery(names[:2], Grouping.of(groups)))
+        yield from (query.answer(records).astype(float) / ledger().units for query in queries)
+
+
+def whose(cell):
+    return person_of(cell)
+
+
+def without(rows, gone, *, all_of_the_key):
+    """The tables without a row of the root, and without all that leads to it."""
+    persons, visits, drugs = rows
+    key = whose(persons[gone][0])
+    kept = [p for n, p in enumerate(persons) if n != gone and not (
+        all_of_the_key and key is not None and whose(p[0]) == key)]  # fmt: skip
+    lost = [key is not None and whose(visit[1]) == key for visit in visits]
+    ids = {whose(v[0]) for v, is_lost in zip(visits, lost, strict=True) if is_lost} - {None}
+    return (
+        kept,
+        [visit for visit, is_lost in zip(visits, lost, strict=True) if not is_lost],
+        [drug for drug in drugs if whose(drug[0]) not in ids],
+    )
+
+
+@pytest.mark.parametrize(("all_of_the_key", "in_order"), [(False, True), (True, False)])
+@given(persons=PERSONS.filter(bool), visits=VISITS, drugs=DRUGS, data=st.data())
+def test_a_whole_family_changes_answers_by_no_more_than_one_row(
+    persons, visits, drugs, data, all_of_the_key, in_order
+):
+    rows = persons, visits, drugs
+    gone = data.draw(st.integers(0, len(persons) - 1))
+    other = without(rows, gone, all_of_the_key=all_of_the_key)
+    both = (counted(each, in_order=in_order) for each in (rows, other))
+    for here, there in zip(*both, strict=True):
+        assert np.square(here - there).sum() <= 1 + 1e-9
+
+
+@given(persons=PERSONS, visits=VISITS, drugs=DRUGS, data=st.data())
+def test_a_first_look_counts_a_family_as_one(persons, visits, drugs, data):
+    reading = Reading(name="x", asks=frozenset(["categories"]), cells=SignedPowers())
+    found = []
+    for each in ((persons, visits, drugs), (persons[1:], visits, drugs)):
+        table = PrivateTable(FamilySource(families(*each), "person"))
+        looked = table.first_look([reading], Books(ledger()))
+        found.append(dict(looked._values.counts("x").pairs()))
+    values = {*found[0], *found[1]}
+    changed = [(found[0].get(v, 0) - found[1].get(v, 0)) / ledger().units for v in values]
+    assert sum(np.square(changed)) <= 1
+
+
+@given(persons=PERSONS, visits=VISITS, drugs=DRUGS)
+def test_rows_lead_to_rows_that_are_used_and_no_more_than_may_be(persons, visits, drugs):
+    found = families(persons, visits, drugs)
+    numbers = {name: found.plans[name].numbers for name in TREE.tables}
+    for link in TREE.links:
+        above, own = found.plans[link.parent], found.plans[link.child]
+        parents = own.parent[own.stays]
+        assert above.stays[parents].all()
+        held = numbers[link.parent][link.number]
+        assert held.max(initial=0) <= link.max_children
+        assert held.sum() == np.count_nonzero(own.stays)
+        assert (own.family[own.stays] == above.family[parents]).all()
+
+
+def test_what_is_added_to_rows_is_that_of_their_family():
+    rows = (
+        [("A", 0), ("B", 1), ("C", 2)],
+        [(1, "A", 0), (2, "B", 1), (3, "A", 2)],
+        [(1, 0), ("3", 1), (3, 2), (9, 0)],
+    )
+    found = families(*rows)
+    (batch,) = FamilySource(found, "drug").batches(["z", "visit.y", "drug in the family"])
+    assert batch.columns["z"].tolist() == [0, 1, 2]
+    assert batch.columns["visit.y"].tolist() == [0, 2, 2]
+    assert batch.columns["drug in the family"].tolist() == [3, 3, 3]
+    (batch,) = FamilySource(found, "visit").batches(["place in person"])
+    assert batch.columns["place in person"].tolist() == [1, 1, 2]
+    (batch,) = FamilySource(found, "person").batches(["x", "number of visit"])
+    assert batch.columns["number of visit"].tolist() == [2, 1, 0]
+    pairs = SiblingSource(found, "visit", ["y"], 3)
+    (batch,) = pairs.batches(["y", sibling("y"), pairs.numbered.name])
+    assert [*zip(*(own.tolist() for own in batch.columns.values()), strict=True)] == [
+        (0, 2, 2), (2, 0, 2),
+    ]  # fmt: skip
+
+
+def test_each_child_of_many_is_used_as_often_as_any_other():
+    visits = [(number, "A", 0) for number in range(5)]
+    times = np.zeros(5)
+    for draw in range(2_000):
+        found = families([("A", 0)], visits, [])
+        found.key = draw.to_bytes(4, "big")
+        times += found.plans["visit"].stays
+    share = 0.6
+    error = 5 * np.sqrt(2_000 * share * (1 - share))  # five standard deviations
+    assert np.abs(times - 1_200).max() < error
+
+
+def test_rows_in_order_are_used_one_after_the_other_and_know_their_place():
+    visits = [(place, "A", value) for place, value in enumerate([2, None, 0, 1, 2])]
+    places = set()
+    for draw in range(40):
+        found = families([("A", 0)], visits, [], in_order=True)
+        found.key = bytes([draw])
+        plan = found.plans["visit"]
+        used = sorted(np.flatnonzero(plan.stays), key=lambda row: plan.place[row])
+        assert plan.place[used].tolist() == [1, 2, 3]
+        places.add(tuple(used))
+    assert places == {(2, 3, 0), (3, 0, 4), (0, 4, 1)}  # a row without a value comes last
+
+
+def test_a_key_that_two_rows_have_leads_nowhere():
+    rows = [("A", 0), ("A", 1), ("B", 2)], [(1, "A", 0), (2, "B", 0), (2, "B", 1)], [(2, 0)]
+    found = families(*rows)
+    assert found.plans["person"].stays.tolist() == [False, False, True]
+    assert found.plans["visit"].stays.tolist() == [False, True, True]
+    assert found.plans["drug"].stays.tolist() == [False]

@@ -1,0 +1,92 @@
+"""Children change places between parents: who they are stays, and who goes with whom is mended."""
+
+import numpy as np
+import pytest
+
+from sdv_privpgd.synthesize.siblings import Places, exchanged
+
+NUMBERS = np.random.default_rng(0).integers(0, 4, 600)
+
+
+def places(parents, children, most=4):
+    numbers = NUMBERS[: len(parents)]
+    whose = np.repeat(np.arange(len(numbers)), numbers)
+    first = np.r_[0, np.cumsum(numbers)]
+    used = np.minimum(numbers, most)
+    return Places(
+        first=first.astype(np.int64),
+        whose=whose.astype(np.int64),
+        pairs=used.astype(np.int64),
+        weights=1 / np.maximum(used * (used - 1), 1),
+        order=np.arange(len(whose)),
+        alike=numbers[whose],
+        parents=parents.astype(np.int64),
+        children=children.astype(np.int64),
+        groups=children.astype(np.int64),
+    )
+
+
+@pytest.fixture
+def own():
+    rng = np.random.default_rng(1)
+    return places(
+        rng.integers(0, 2, (len(NUMBERS), 1)), rng.integers(0, 3, (int(NUMBERS.sum()), 2))
+    )
+
+
+def of_parents(own, found):
+    cells = own.parents[own.whose, 0] * 3 + own.children[found, 0]
+    return np.bincount(cells, minlength=6).reshape(2, 3) / len(found)
+
+
+def of_siblings(own, found):
+    table, codes = np.zeros((3, 3)), own.children[found, 1]
+    for parent, (start, stop) in enumerate(zip(own.first[:-1], own.first[1:], strict=True)):
+        stop = start + min(stop - start, own.pairs[parent])
+        for x in range(start, stop):
+            for y in range(start, stop):
+                if x != y:
+                    table[codes[x], codes[y]] += own.weights[parent]
+    return table / table.sum()
+
+
+def test_children_stay_who_they_are_and_among_parents_with_as_many(own):
+    found = exchanged(own, {(0, 0): of_parents(own, np.arange(len(own.whose)))}, {}, 0)
+    assert sorted(found) == list(range(len(own.whose)))
+    assert (own.alike[found] == own.alike).all()
+
+
+def test_tables_come_near_their_targets(own):
+    parents = np.array([[0.3, 0.1, 0.1], [0.03, 0.23, 0.24]])
+    siblings = np.eye(3) * 0.3 + 0.1 / 9
+    before = np.arange(len(own.whose))
+    found = exchanged(own, {(0, 0): parents}, {(1, 1): siblings}, 0, tries=100)
+    for shares, target in ((of_parents, parents), (of_siblings, siblings)):
+        far, near = (np.abs(shares(own, each) - target).sum() for each in (before, found))
+        assert near < 0.4 * far
+
+
+def test_what_is_as_it_should_be_stays(own):
+    before = np.arange(len(own.whose))
+    targets = {(0, 0): of_parents(own, before)}
+    found = exchanged(own, targets, {(1, 1): of_siblings(own, before)}, 0)
+    assert np.abs(of_parents(own, found) - targets[0, 0]).sum() < 1e-9
+    assert np.abs(of_siblings(own, found) - of_siblings(own, before)).sum() < 1e-9
+
+
+def test_children_beyond_those_that_make_pairs_do_not_count():
+    rng = np.random.default_rng(2)
+    few = places(
+        rng.integers(0, 2, (len(NUMBERS), 1)), rng.integers(0, 3, (int(NUMBERS.sum()), 2)), most=2
+    )
+    target = np.eye(3) / 3
+    before = np.arange(len(few.whose))
+    found = exchanged(few, {}, {(1, 1): target}, 0, tries=100)
+    far, near = (np.abs(of_siblings(few, each) - target).sum() for each in (before, found))
+    assert near < 0.3 * far
+
+
+def test_nobody_and_nothing_to_fit_are_no_error(own):
+    assert list(exchanged(own, {}, {}, 0)) == list(range(len(own.whose)))
+    none = places(np.zeros((0, 1)), np.zeros((0, 2)))
+    assert list(exchanged(none, {(0, 0): np.ones((2, 3)) / 6}, {}, 0)) == []
