@@ -78,13 +78,16 @@ def whose_row(ledger: PrivacyLedger) -> str:
 
 def protected(ledger: PrivacyLedger) -> str:
     """Says who is protected: one row, or one person with at most so many rows. Public."""
-    if not ledger.says_whose:
-        return whose_row(ledger)
-    rows = ledger.rows_per_person
-    told = "" if ledger.people is None else f", told apart by the column {ledger.people!r}"
+    rows, whose = ledger.rows_per_person, "ONE FAMILY"
+    told = f", {ledger.unit}"
+    if not ledger.family:
+        if not ledger.says_whose:
+            return whose_row(ledger)
+        whose = f"ONE PERSON WITH AT MOST {rows} ROW{'S' * (rows != 1)}"
+        told = "" if ledger.people is None else f", told apart by the column {ledger.people!r}"
     return (
-        f"ONE PERSON WITH AT MOST {rows} ROW{'S' * (rows != 1)} is protected{told}: epsilon is "
-        f"{ledger.spent():.3g} at delta {ledger.delta:g} for all of these together."
+        f"{whose} is protected{told}: epsilon is {ledger.spent():.3g} at delta {ledger.delta:g} "
+        "for all of these together."
     )
 
 

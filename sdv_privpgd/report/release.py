@@ -97,8 +97,12 @@ def opening(schema: Schema, about: About, notes: Sequence[str]) -> tuple[str, li
     if not rest:
         return line, []
     are = "is 1 note" if len(rest) == 1 else f"are {len(rest):,} notes"
-    section = Section(OPENING.rstrip(":"), [Items(rest)])
-    return f"{line} There {are} below the pictures.", [section]
+    return f"{line} There {are} below the pictures.", noted(rest)
+
+
+def noted(notes: Sequence[str]) -> list[Section]:
+    """The list of what is worth a look, if there is something."""
+    return [Section(OPENING.rstrip(":"), [Items(notes)])] if notes else []
 
 
 def model_sections(release: Release | None, schema: Schema) -> tuple[list[Section], list[Section]]:
