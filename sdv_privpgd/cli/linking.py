@@ -1,22 +1,25 @@
 """Tables that belong together, from the shell: ``synthesize`` and ``plan`` with several tables."""
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd.base.progress import one_step, shown
+from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli.dialect import reading
 from sdv_privpgd.cli.documents import read_json
 from sdv_privpgd.cli.files import check_report
 from sdv_privpgd.cli.journal import Journal, after, spent
+from sdv_privpgd.cli.questions import Declared, detected
 from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, report_in_options, say
 from sdv_privpgd.cli.writing import Outputs, write_rows
 from sdv_privpgd.columns.declared import Key
 from sdv_privpgd.columns.links import Link
 from sdv_privpgd.columns.vocabulary import MODELLED, facts_in
+from sdv_privpgd.fitting.settings import People
 
 if TYPE_CHECKING:
     from sdv_privpgd.fitting.linked import Asked
@@ -45,7 +48,7 @@ def synthesize(arguments: Namespace) -> None:
     """Fits tables that belong together, and writes rows of each into a folder."""
     from sdv_privpgd.fitting.linked import RunningTables
 
-    told, paths = _asked(arguments)
+    told, paths, out = _asked(arguments)
     if arguments.out is None:
         raise CommandError("--out is needed: a folder, for a file of rows of each table.")
     if not arguments.out.is_dir():
@@ -69,7 +72,7 @@ def synthesize(arguments: Namespace) -> None:
                 found = tables_in([path])
                 sources[name] = open_table(found, reading(arguments, found[0]), _facts(told, name))
             with own_errors(ValueError):
-                running = RunningTables.of(told, sources, _allowed(arguments))
+                running = RunningTables.of(told, sources, _allowed(arguments, but=out))
             journal.together = lambda: (
                 after(journal.earlier, running.ledger) if running.ledger.charges else None
             )
@@ -100,7 +103,7 @@ def plan(arguments: Namespace) -> None:
     """Prints what would be asked of the tables, and the errors to be expected."""
     from sdv_privpgd.fitting.linked import planned_tables
 
-    told, paths = _asked(arguments)
+    told, paths, _ = _asked(arguments)
     if arguments.rows is None:
         raise CommandError("--rows is needed, about how many rows the table has that is protected.")
     inputs = (*paths.values(), arguments.metadata, arguments.domain)
@@ -111,19 +114,22 @@ def plan(arguments: Namespace) -> None:
     print(report_in_options(str(expected)))
 
 
-def _asked(arguments: Namespace) -> tuple["Asked", dict[str, Path]]:
-    """What the options say of tables, and the file of each. No table is opened."""
+def _asked(arguments: Namespace) -> tuple["Asked", dict[str, Path], list[str]]:
+    """What the options say of tables, the file of each, and the columns that are left out.
+
+    No table is opened but to detect types.
+    """
     from sdv_privpgd.fitting.linked import Asked
 
     given = [n for n, usual in _NOT_TAKEN.items() if getattr(arguments, n, usual) != usual]
     if given:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise CommandError(f"{options}: not taken with tables that belong together (--link).")
-    if arguments.metadata is None:
-        raise CommandError("--metadata is needed: SDV's, of all tables.")
     if arguments.delta is None:
         raise CommandError("--delta is needed: the number of rows is private.")
-    metadata: Any = read_json(arguments.metadata)
+    paths = {path.name.split(".")[0]: path for path in arguments.table}
+    is_said = arguments.metadata is not None
+    metadata: Any = read_json(arguments.metadata) if is_said else _typed(arguments, paths)
     domain: Any = {} if arguments.domain is None else read_json(arguments.domain)
     try:
         tables: Mapping[str, Any] = {n: own["columns"] for n, own in metadata["tables"].items()}
@@ -144,7 +150,8 @@ def _asked(arguments: Namespace) -> tuple["Asked", dict[str, Path]]:
             f"{arguments.metadata} is not SDV's metadata of several tables, or --domain has not "
             "the facts of each by table and column."
         ) from None
-    paths = {path.name.split(".")[0]: path for path in arguments.table}
+    links = _links(arguments, metadata)
+    out = _left_out(arguments, metadata, {each.child: each.key for each in links}, is_said=is_said)
     if arguments.table and set(paths) != set(columns):
         raise CommandError(
             f"The tables are {sorted(paths)!r} by their files, and {sorted(columns)!r} by "
@@ -153,7 +160,7 @@ def _asked(arguments: Namespace) -> tuple["Asked", dict[str, Path]]:
     with own_errors(ValueError):
         told = Asked.of(
             columns,
-            _links(arguments, metadata),
+            links,
             arguments.epsilon,
             arguments.delta,
             {},
@@ -162,7 +169,56 @@ def _asked(arguments: Namespace) -> tuple["Asked", dict[str, Path]]:
             seed=arguments.seed,
         )
         told.require()
-    return told, paths
+    return told, paths, out
+
+
+def _typed(arguments: Namespace, paths: Mapping[str, Path]) -> dict[str, Any]:
+    """The metadata of tables whose types are detected, and whose keys are those of links."""
+    if not paths or not arguments.link:
+        raise CommandError(
+            "--metadata is needed, SDV's of all tables, or the tables and their --link."
+        )
+    links = [*map(_link, arguments.link)]
+    keys, found = {above: to for _, _, above, to in links}, {}
+    for name, path in paths.items():
+        tables = tables_in([path])
+        columns, _ = detected(arguments, tables, reading(arguments, tables[0]))
+        found[name] = {"columns": columns}
+        if name in keys:
+            found[name]["primary_key"] = keys[name]
+            columns[keys[name]] = {"sdtype": "id"}
+        columns |= {key: {"sdtype": "id"} for child, key, _, _ in links if child == name}
+    return {"tables": found}
+
+
+def _left_out(
+    arguments: Namespace, metadata: Mapping[str, Any], leads: Mapping[str, str], *, is_said: bool
+) -> list[str]:
+    """The columns that are left out, and says so.
+
+    Raises ``CommandError`` for those that identify nobody and are not allowed to be lost.
+    """
+    out, lost = [], []
+    for name, own in metadata["tables"].items():
+        keys = {own.get("primary_key"), leads.get(name)} - {None}
+        source = "--metadata" if is_said else "detected"
+        found = Declared(columns=own["columns"], keys=sorted(keys), domain={}, source=source)
+        names = [
+            column
+            for column, facts in own["columns"].items()
+            if facts["sdtype"] not in MODELLED and column not in keys
+        ]
+        out += [f"{name}.{column}" for column in names]
+        lost += [f"{name}.{column}" for column in found.lost(People()) if column in names]
+    if lost := [column for column in lost if column not in arguments.allow_lost]:
+        raise CommandError(
+            f"Nothing was spent. {listed([*map(repr, lost)])} would not be in the rows: by their "
+            "types they are no numbers, dates or categories. Say what they are in --metadata, or "
+            f"leave them out: --allow-lost {','.join(lost)}."
+        )
+    if out:
+        say(f"Left out: {listed(out)}. Ids, and what identifies people, are not in the rows.")
+    return out
 
 
 def _links(arguments: Namespace, metadata: Mapping[str, Any]) -> list[Link]:
@@ -208,10 +264,10 @@ def _facts(told: "Asked", name: str) -> dict[str, Any]:
     return {**own, **{each: {"sdtype": "id"} for each in keys}}
 
 
-def _allowed(arguments: Namespace) -> dict[str, list[str]]:
+def _allowed(arguments: Namespace, but: Collection[str]) -> dict[str, list[str]]:
     """The columns of each table for which the fit does not stop, named as TABLE.COLUMN."""
     found: dict[str, list[str]] = {}
-    for each in arguments.allow_lost:
+    for each in (name for name in arguments.allow_lost if name not in but):
         table, _, column = each.partition(".")
         found.setdefault(table, []).append(column)
     return found

@@ -199,7 +199,7 @@ def _typed(
     elif said and set(names := list(map(str, known_types_in(tables, how)))) <= set(said):
         columns = {name: {"sdtype": kinds[name]} for name in names}
     else:
-        columns, keys = _detected(arguments, tables, how)
+        columns, keys = detected(arguments, tables, how)
         for name, dtype in how.dtypes.items():  # what is personal by its name alone is modelled
             own = columns.get(name, {}).get("sdtype", "id")
             if own != "id" and own not in KEYS:
@@ -230,10 +230,10 @@ def _retyped(found: Declared, kinds: Mapping[str, str], said: Mapping[str, str])
     return replace(found, columns=columns, keys=keys, domain=plain, said=said)
 
 
-def _detected(
+def detected(
     arguments: Namespace, tables: Sequence[Path], how: Any
 ) -> tuple[dict[str, dict], list[str]]:
-    """The types that SDV detects, and keys. They become public."""
+    """Returns the types that SDV detects, and keys. They become public."""
     try:
         need("Detecting types", "sdv")
     except ImportError as error:

@@ -192,7 +192,9 @@ class Fit:
             for_categories=more,
             short=description.short_ranges if share else {},
             transcript=known,
-            require=lambda *found: require_categories(*found, stops_at, self.books.ledger),
+            require=lambda values, number: require_categories(
+                values, number, stops_at, self.books.ledger
+            ),
             progress=progress,
         )
         facts = self._with_codes(found, rows)

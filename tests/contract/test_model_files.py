@@ -160,7 +160,7 @@ def test_what_a_fit_that_stopped_has_paid_for_comes_back(tmp_path, monkeypatch):
         {("a", 1): {3, 1}, None: frozenset("ab"), True: Fraction(1, 3), 2.5: Decimal("1.50")},
         Adjacency.ADD_REMOVE,
     ],
-    ids=repr,
+    ids=lambda whole: type(whole).__name__,
 )
 def test_settings_and_values_come_back(whole, tmp_path):
     write_model(tmp_path / "x.zip", whole)

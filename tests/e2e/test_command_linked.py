@@ -118,3 +118,23 @@ def test_a_stop_says_what_was_spent_and_the_books_have_it(folder, capsys):
     assert "rents" in capsys.readouterr().err
     assert 0 < read_ledger((folder / "l.json").read_text()).spent() < 6
     assert fit(folder, "--allow-lost", "homes.rents", "--quiet") == 0
+
+
+def test_types_are_detected_where_nobody_says_them_and_what_would_be_lost_stops(folder, capsys):
+    persons = pd.read_csv(folder / "persons.csv")
+    persons = persons.assign(city="Berlin", email=[f"{row}@x.org" for row in range(len(persons))])
+    persons.to_csv(folder / "persons.csv", index=False)
+    asked = (
+        "synthesize", folder / "homes.csv", folder / "persons.csv", "--header", "--epsilon", 9,
+        "--delta", 1e-6, "--method", "mst", *LINK, "--out", folder / "out", "--quiet",
+    )  # fmt: skip
+    assert run(*asked) == 1
+    said = capsys.readouterr().err
+    assert "Nothing was spent. 'persons.city' would not be in the rows" in said
+    assert run(*asked, "--allow-lost", "persons.city") == 0
+    said = capsys.readouterr().err
+    assert "Left out: persons.city, persons.email" in said
+    assert SECRET not in said
+    rows = {name: pd.read_csv(folder / "out" / f"{name}.csv") for name in ("homes", "persons")}
+    assert [*rows["persons"].columns] == ["home", "age"]
+    assert rows["persons"]["home"].isin(rows["homes"]["id"]).all()

@@ -194,7 +194,7 @@ def test_a_first_run_asks_whether_a_record_of_words_holds_names(tmp_path, capsys
 
 
 def test_types_may_come_from_dtypes_alone(csv, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("sdv_privpgd.cli.questions._detected", lambda *args: 1 / 0)
+    monkeypatch.setattr("sdv_privpgd.cli.questions.detected", lambda *args: 1 / 0)
     fit = ["synthesize", csv, "--epsilon", 1, "--method", "mst", "--types", "dtypes", "--quiet"]
     types = ["--dtype", "age=Int64", "--dtype", "ward=str", "--dtype", "ill=boolean"]
     assert run(*fit, "--out", tmp_path / "a.csv", *types) == 0
