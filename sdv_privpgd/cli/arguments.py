@@ -307,6 +307,12 @@ def parser() -> argparse.ArgumentParser:
     )
     published.add_argument("tables", type=Path, nargs="+", help="a cell a row; .parquet or .csv")
     published.add_argument("--publisher", required=True, help="whose tables these are")
+    for option, about in (
+        ("--suppressed-below", "smaller counts were not told: empty, absent, * or <10"),
+        ("--rounded-to", "counts are multiples of it"),
+        ("--total", "how many rows per cents are of"),
+    ):
+        published.add_argument(option, type=int, help=about)
     _declared(published)
     _modelled(published)
 

@@ -31,7 +31,6 @@ from sdv_privpgd.report.page import (
     Section,
     Text,
     long_table,
-    read_first,
 )
 from sdv_privpgd.report.privacy import (
     WIDTH,
@@ -41,7 +40,7 @@ from sdv_privpgd.report.privacy import (
     privacy_report,
     worth_a_look,
 )
-from sdv_privpgd.report.release import model_sections, visits_sections
+from sdv_privpgd.report.release import model_sections, opening, visits_sections
 
 _NEIGHBORS = {
     Adjacency.REPLACE_ONE: "replaced by any other values; each holder's number of rows is public",
@@ -134,10 +133,12 @@ def holders_report(
 
 def _page(fitted: Fitted, holders: Sequence[Holder], about: About, notes: Sequence[str]) -> Page:
     ledgers = [holder.ledger for holder in holders]
-    shown, last = model_sections(fitted.release, fitted.schema)
+    shown, folded = model_sections(fitted.release, fitted.schema)
+    line, worth = opening(fitted.schema, about, notes)
     return Page(
-        title=f"Synthetic rows of {len(holders)} holders' tables: privacy and fit",
+        title=f"Synthetic rows of {len(holders)} holders' tables",
         lead=[
+            Text(line),
             *first_line(_least_protected(holders)),
             Facts(
                 [
@@ -152,13 +153,13 @@ def _page(fitted: Fitted, holders: Sequence[Holder], about: About, notes: Sequen
             ),
         ],
         sections=[
-            *read_first(notes),
-            _promised(holders),
-            assumed_section(about, ledgers[0].adjacency),
-            *visits_sections(about.visits),
             *shown,
+            *worth,
+            _promised(holders),
+            *visits_sections(about.visits),
+            assumed_section(about, ledgers[0].adjacency),
             _asked(holders),
-            *last,
+            *folded,
         ],
     )
 
@@ -201,7 +202,7 @@ def _asked(holders: Sequence[Holder]) -> Section:
         parts.append(ledger_table(holder.ledger))
         parts.append(Details(f"{holder.name}: as plain text", privacy_report(holder.ledger)))
         parts.append(Details(f"{holder.name}: as JSON, exact", holder.ledger.to_json()))
-    return Section("What was asked of the tables", parts)
+    return Section("What was asked of the tables", parts, folded=True)
 
 
 def _facts(holder: Holder) -> Mapping[str, Any]:
@@ -306,7 +307,8 @@ def published_report(
     notes: Sequence[str] = (),
 ) -> Report:
     """Whose guarantee it is, and how well rows fit the published tables. Public."""
-    shown, last = model_sections(fitted.release, fitted.schema)
+    shown, folded = model_sections(fitted.release, fitted.schema)
+    line, worth = opening(fitted.schema, about, notes)
     rows = [
         (name, facts.sdtype, facts_in_words(words_of(facts)))
         for name, facts in about.declared.items()
@@ -314,6 +316,7 @@ def published_report(
     page = Page(
         title=f"Synthetic rows of tables that {publisher} has published",
         lead=[
+            Text(line),
             Facts(
                 [
                     ("published by", publisher),
@@ -324,10 +327,11 @@ def published_report(
                     ("rows made by", about.method.parts[-1]),
                     ("program", f"sdv-privpgd {version('sdv-privpgd')}"),
                 ]
-            )
+            ),
         ],
         sections=[
-            *read_first(notes),
+            *shown,
+            *worth,
             Section(
                 "Whose guarantee it is",
                 [
@@ -342,9 +346,9 @@ def published_report(
             Section(
                 "What was declared of the columns",
                 long_table("Columns", ("column", "kind", "declared"), rows, texts=3),
+                folded=True,
             ),
-            *shown,
-            *last,
+            *folded,
         ],
     )
     return Report(

@@ -20,9 +20,11 @@ from sdv_privpgd.releases.measured import described, plain_words
 from sdv_privpgd.releases.modelling import ModelledTables, modelled
 from sdv_privpgd.releases.pages import PublishedTable, published_report, published_text
 from sdv_privpgd.releases.tidy_tables import (
+    HowPublished,
     Source,
     TidyTable,
     answers_of,
+    completed,
     tidy_tables,
     without_missing,
 )
@@ -83,6 +85,9 @@ def from_tables(
     columns: Mapping[str, Mapping],
     *,
     publisher: str,
+    suppressed_below: int | None = None,
+    rounded_to: int | None = None,
+    total: int | None = None,
     num_bins: int | None = None,
     engine: Engine | str = "particles",
     seed: int = 0,
@@ -101,11 +106,20 @@ def from_tables(
     If it differs between the cells of a table, the model takes its mean variance, and intervals the
     largest.
 
+    Exact tables are seldom published as they are. A count that was suppressed is taken for any
+    number below ``suppressed_below``, and one that was rounded has the noise of its rounding:
+    ``stddev`` may be left out then. Per cents are recognised by their sign, or because a table
+    without noise adds up to 100 and has decimals.
+
     Args:
         tables: Such rows, the path of a ``.parquet`` or ``.csv`` file with them, or several.
         columns: What is public of each column, as ``fit_table`` takes it, without gaps. The cells
             of numbers and dates must be those of the tables: ``cut_points`` says where they begin.
         publisher: Who has published the tables, for the report.
+        suppressed_below: Smaller counts were not told: such cells are absent, empty, ``"*"`` or
+            ``"<10"``. With 1, absent cells are empty ones.
+        rounded_to: Counts are multiples of it.
+        total: The number of rows that tables in per cents are of.
         num_bins: Cells of numbers and dates that do not name their own.
         engine: What makes rows of the tables, as ``fit_table`` takes it.
         seed: Of an engine that is named and of the rows.
@@ -114,7 +128,8 @@ def from_tables(
     Raises:
         PublicDomainError: Where a column's domain is not declared.
         ValueError: For labels that name no cell, cells that are missing or there twice, columns
-            that are not declared or that no table has, and noise that is not said.
+            that are not declared or that no table has, noise that is not said, and per cents of
+            nobody knows how many rows.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Categorical, Numerical
@@ -134,11 +149,13 @@ def from_tables(
     if not isinstance(publisher, str) or not publisher.strip():
         raise ValueError(f"publisher must name who has published the tables, got {publisher!r}.")
     is_one = isinstance(tables, str | Path) or hasattr(tables, "columns")
-    found = tidy_tables([tables] if is_one else list(tables))  # pyright: ignore
+    how = HowPublished(suppressed_below=suppressed_below, rounded_to=rounded_to, total=total)
+    found = tidy_tables([tables] if is_one else list(tables), how)  # pyright: ignore
     if not found:
         raise ValueError("There are no tables: the rows are empty, or none of them is 'measured'.")
     words = without_missing(plain_words(columns), found)
     description = described(words, num_bins)
+    found = completed(found, description.schema)
     mean, largest = answers_of(found, description.schema)
     weighed = _weighed(mean)
     fitted, own = modelled(description, _NO_LEDGER, weighed, engine, seed, progress, said=largest)

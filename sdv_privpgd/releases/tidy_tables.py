@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.domain import Clique, Grouping
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
@@ -157,6 +159,90 @@ Source = pd.DataFrame | str | Path
 _NAME = re.compile(r"column_(\d+)")
 
 
+@dataclass(frozen=True, kw_only=True)
+class HowPublished:
+    """What publishers do to exact counts. ``None`` where they did not.
+
+    Attributes:
+        suppressed_below: Smaller counts are not told: they are empty, absent, ``"*"`` or ``"<10"``.
+        rounded_to: Counts are rounded to multiples of it.
+        total: The number of rows that per cents are of.
+    """
+
+    suppressed_below: int | None = None
+    rounded_to: int | None = None
+    total: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None:
+                check_integer(name, value, least=1)
+
+    @property
+    def is_said(self) -> bool:
+        """Whether the noise of a count follows, so that none has to be given."""
+        return any(value is not None for value in vars(self).values())
+
+    @property
+    def unknown(self) -> tuple[float, float] | None:
+        """The mean and the variance of a suppressed count, if all that may be are as likely."""
+        below = self.suppressed_below
+        return None if below is None else ((below - 1) / 2, (below**2 - 1) / 12)
+
+    def is_percent(self, told: np.ndarray, stddevs: np.ndarray | None) -> bool:
+        """Whether a table is in per cents that are not marked: without noise it adds up to 100.
+
+        Whole numbers are taken for counts, unless it was said what per cents are of.
+        """
+        adds_up = stddevs is None and abs(np.nansum(told) - 100) < 1
+        return adds_up and (self.total is not None or not _is_whole(told))
+
+    def counts(
+        self, name: str, told: np.ndarray, stddevs: np.ndarray | None, *, is_percent: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The counts of a table and the standard deviations of their noise.
+
+        Args:
+            name: Of the table, for a message.
+            told: What was published of each cell; not a number where it was suppressed.
+            stddevs: The noise that was published with it, in the same unit.
+            is_percent: Whether it is in per cents.
+        """
+        variances = np.zeros(len(told)) if stddevs is None else np.square(stddevs)
+        if is_percent:
+            if self.total is None:
+                raise ValueError(
+                    f"The table of {name} is in per cents. Say of how many rows with total=..."
+                )
+            places = next((each for each in range(6) if _is_whole(told * 10**each)), 6)
+            step, scale = self.total / 10 ** (places + 2), self.total / 100
+            told, variances = told * scale, variances * scale**2 + step**2 / 12
+        elif stddevs is None and not self.is_said:
+            raise ValueError(
+                "Tables need a column 'stddev', or 'variance', for the noise of each count: 0 if "
+                "the counts are exact."
+            )
+        elif self.rounded_to is not None:
+            if not _is_whole(told / self.rounded_to):
+                raise ValueError(
+                    f"The table of {name} has counts that are no multiples of {self.rounded_to}: "
+                    "rounded_to says that all are."
+                )
+            variances = variances + self.rounded_to**2 / 12
+        if self.unknown is not None:
+            mean, variance = self.unknown
+            told, variances = (
+                np.where(np.isnan(told), mean, told),
+                np.where(np.isnan(told), variance, variances),
+            )
+        return told, np.sqrt(variances)
+
+
+def _is_whole(numbers: np.ndarray) -> bool:
+    """Whether all numbers that are there are whole ones."""
+    return bool(np.allclose(numbers, np.rint(numbers), rtol=0, atol=1e-6, equal_nan=True))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TidyTable:
     """One published table: its columns, the labels of its cells, the counts and their noise.
@@ -166,17 +252,49 @@ class TidyTable:
         labels: One array a column, with the label of each cell.
         counts: The published count of each cell.
         stddevs: The standard deviation of the noise in each count, 0 where it is exact.
+        unknown: The mean and the variance of the count of an absent cell, if there may be any.
+        is_percent: Whether it was published in per cents.
     """
 
     clique: Clique
     labels: tuple[np.ndarray, ...]
     counts: np.ndarray
     stddevs: np.ndarray
+    unknown: tuple[float, float] | None = None
+    is_percent: bool = False
 
     @property
     def name(self) -> str:
         """The columns, for a message."""
         return " x ".join(self.clique) or "the number of rows"
+
+    def completed(self, labels: Mapping[str, ColumnLabels]) -> "TidyTable":
+        """The same table with its absent cells, if there may be any. Raises as ``answers``."""
+        if self.unknown is None or not self.clique or not labels.keys() >= set(self.clique):
+            return self
+        own = [labels[name] for name in self.clique]
+        named = [
+            [each.codes(label) for label in told]
+            for each, told in zip(own, self.labels, strict=True)
+        ]
+        axes = []
+        for each, codes, told in zip(own, named, self.labels, strict=True):
+            known, held = dict(zip(codes, told, strict=True)), {c for run in codes for c in run}
+            lacking = [code for code in range(each.column.size) if code not in held]
+            axes.append(known | {(code,): each.texts[code] for code in lacking})
+        held = set(zip(*named, strict=True))
+        absent = [cell for cell in product(*axes) if cell not in held]
+        added = [
+            np.array([axis[cell[place]] for cell in absent], dtype=object)
+            for place, axis in enumerate(axes)
+        ]
+        mean, variance = self.unknown
+        return replace(
+            self,
+            labels=tuple(np.append(*each) for each in zip(self.labels, added, strict=True)),
+            counts=np.append(self.counts, np.full(len(absent), mean)),
+            stddevs=np.append(self.stddevs, np.full(len(absent), variance**0.5)),
+        )
 
     def answers(self, labels: Mapping[str, ColumnLabels]) -> tuple[Measurement, Measurement]:
         """The table as an answer, with its mean noise, and with its largest noise.
@@ -225,8 +343,8 @@ class TidyTable:
         if times.min() == 0:
             raise ValueError(
                 f"The table of {self.name} lacks {int((times == 0).sum()):,} of {number:,} cells. "
-                "Give all of them: an empty cell has estimate 0, and one that was suppressed a "
-                "large stddev."
+                "Give all of them: an empty cell has estimate 0. If small counts were suppressed, "
+                "say so with suppressed_below=..."
             )
         counts = np.empty(number)
         counts[places] = self.counts
@@ -243,14 +361,21 @@ class TidyTable:
         return bool(self.stddevs.max() <= 1.01 * self.stddevs.min())
 
 
-def tidy_tables(sources: Sequence[Source]) -> list[TidyTable]:
+def tidy_tables(sources: Sequence[Source], how: HowPublished = HowPublished()) -> list[TidyTable]:
     """The tables in tidy rows, in the order in which they come.
 
     Raises:
-        ValueError: For rows without counts or noise, and for counts that are not numbers.
+        ValueError: For rows without counts or noise, for counts that are not numbers, and for what
+            ``how`` does not say.
         OSError: If a file cannot be read.
     """
-    return [table for source in sources for table in _of_frame(_frame(source))]
+    found = [table for source in sources for table in _of_frame(_frame(source), how)]
+    if how.total is None:
+        return found
+    if not any(table.is_percent for table in found):
+        raise ValueError("total says what per cents are of, and no table is in per cents.")
+    rows = np.array([float(how.total)])
+    return [*found, TidyTable(clique=(), labels=(), counts=rows, stddevs=np.zeros(1))]
 
 
 def without_missing(columns: Mapping[str, Mapping], tables: Sequence[TidyTable]) -> dict[str, dict]:
@@ -267,6 +392,12 @@ def without_missing(columns: Mapping[str, Mapping], tables: Sequence[TidyTable])
         else {**facts, "range_is_nullable": False}
         for name, facts in columns.items()
     }
+
+
+def completed(tables: Sequence[TidyTable], schema: Schema) -> list[TidyTable]:
+    """The tables with their absent cells, where small counts were suppressed."""
+    labels = {column.name: ColumnLabels(column) for column in schema.columns}
+    return [table.completed(labels) for table in tables]
 
 
 def answers_of(
@@ -307,7 +438,7 @@ def _frame(source: Source) -> pd.DataFrame:
     raise ValueError(f"Tables are read from files that end in .parquet or .csv, got {str(path)!r}.")
 
 
-def _of_frame(frame: pd.DataFrame) -> list[TidyTable]:
+def _of_frame(frame: pd.DataFrame, how: HowPublished) -> list[TidyTable]:
     """The tables of one frame; what only follows from others is left out."""
     if "estimate" not in frame:
         raise ValueError(
@@ -315,7 +446,7 @@ def _of_frame(frame: pd.DataFrame) -> list[TidyTable]:
             f"and so on that name it; the columns are {list(map(str, frame.columns))!r}."
         )
     rows: Any = frame[frame["kind"].astype(str) == MEASURED] if "kind" in frame else frame
-    counts, stddevs = _numbers(rows["estimate"], "estimate"), _stddevs(rows)
+    told, is_percent = _told(rows["estimate"], how)
     places = sorted(int(found[1]) for name in frame if (found := _NAME.fullmatch(str(name))))
     named = [rows[f"column_{place}"].astype(object).to_numpy() for place in places]
     for place in places:
@@ -330,38 +461,63 @@ def _of_frame(frame: pd.DataFrame) -> list[TidyTable]:
     members: dict[tuple[Clique, str], list[int]] = {}
     for row, key in enumerate(zip(cliques, rounds, strict=True)):
         members.setdefault(key, []).append(row)
-    return [
-        TidyTable(
-            clique=clique,
-            labels=tuple(own[held] for own in labels[: len(clique)]),
-            counts=counts[held],
-            stddevs=stddevs[held],
+    found, noise = [], _stddevs(rows, np.isnan(told))
+    for (clique, _), held in members.items():
+        own, numbers = None if noise is None else noise[held], told[held]
+        in_percent = bool(is_percent[held].any()) or how.is_percent(numbers, own)
+        name = " x ".join(clique) or "the number of rows"
+        counts, stddevs = how.counts(name, numbers, own, is_percent=in_percent)
+        found.append(
+            TidyTable(
+                clique=clique,
+                labels=tuple(each[held] for each in labels[: len(clique)]),
+                counts=counts,
+                stddevs=stddevs,
+                unknown=how.unknown,
+                is_percent=in_percent,
+            )
         )
-        for (clique, _), held in members.items()
-    ]
+    return found
 
 
-def _stddevs(rows: Any) -> np.ndarray:
-    if "stddev" in rows:
-        found = _numbers(rows["stddev"], "stddev")
-    elif "variance" in rows:
-        found = _numbers(rows["variance"], "variance")
-    else:
+def _told(column: Any, how: HowPublished) -> tuple[np.ndarray, np.ndarray]:
+    """What was published of each cell, not a number if nothing, and whether it is in per cents."""
+    is_percent = np.zeros(len(column), dtype=bool)
+    if not pd.api.types.is_numeric_dtype(column):
+        texts = ["" if pd.isna(each) else str(each).strip() for each in column]
+        is_percent = np.array([text.endswith("%") for text in texts])
+        plain = (text.removesuffix("%").strip() for text in texts)
+        hidden = ("*", "<")
+        column = pd.Series(
+            [None if not each or each.startswith(hidden) else each for each in plain]
+        )
+    told = _numbers(column, "estimate", may_lack=True)
+    if np.isnan(told).any() and how.suppressed_below is None:
         raise ValueError(
-            "Tables need a column 'stddev', or 'variance', for the noise of each count: 0 if the "
-            "counts are exact."
+            "Tables have cells without a count. If small counts were suppressed, say below what "
+            "with suppressed_below=..."
         )
+    return told, is_percent
+
+
+def _stddevs(rows: Any, is_hidden: np.ndarray) -> np.ndarray | None:
+    """The noise that was given, 0 for suppressed cells; ``None`` if there is none."""
+    name = next((each for each in ("stddev", "variance") if each in rows), None)
+    if name is None:
+        return None
+    found = np.zeros(len(rows))
+    found[~is_hidden] = _numbers(rows[name][~is_hidden], name)
     if found.size and found.min() < 0:
         raise ValueError("The noise of a count cannot be negative.")
-    return found if "stddev" in rows else np.sqrt(found)
+    return found if name == "stddev" else np.sqrt(found)
 
 
-def _numbers(column: pd.Series, name: str) -> np.ndarray:
+def _numbers(column: pd.Series, name: str, *, may_lack: bool = False) -> np.ndarray:
     try:
-        found = column.to_numpy(dtype=np.float64)
+        found = column.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):
         raise ValueError(f"The column {name!r} of tables must hold numbers.") from None
-    if not np.isfinite(found).all():
+    if not (np.isfinite(found) | (may_lack & np.isnan(found))).all():
         raise ValueError(f"The column {name!r} of tables has values that are missing or infinite.")
     return found
 

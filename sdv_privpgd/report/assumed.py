@@ -129,7 +129,7 @@ def assumed_section(about: About, adjacency: Adjacency) -> Section:
         ),
         Details("The settings, as the program has them", _settings(about)),
     ]
-    return Section("What was taken to be public", shown)
+    return Section("What was taken to be public", shown, folded=True)
 
 
 def assumed_facts(adjacency: Adjacency, prior: Sequence[str] = ()) -> list[str]:

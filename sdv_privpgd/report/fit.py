@@ -43,6 +43,12 @@ class PairFit:
         return float(np.abs(self.synthetic - self.noisy).sum() / 2)
 
     @property
+    def strength(self) -> float:
+        """The distance of the synthetic shares from those of two columns that are unrelated."""
+        unrelated = np.outer(self.synthetic.sum(axis=1), self.synthetic.sum(axis=0))
+        return float(np.abs(self.synthetic - unrelated).sum() / 2)
+
+    @property
     def ratio(self) -> float:
         """The distance in units of the expected one; infinite without noise."""
         return self.distance / self.expected if self.expected else math.inf
@@ -82,8 +88,8 @@ def pair_fits(release: Release) -> list[PairFit]:
 
 def fit_sections(
     release: Release, schema: Schema, estimates: Mapping[str, ColumnEstimate]
-) -> list[Section]:
-    """The sections on the noise beside the signal, on each column, and on the pairs.
+) -> tuple[list[Section], list[Section]]:
+    """The sections with pictures of columns and of pairs, and those to be folded, on the noise.
 
     ``estimates`` are the ``column_estimates`` of the release.
     """
@@ -94,14 +100,14 @@ def fit_sections(
             "The noisy tables were not kept: a statistic is protected, and they would reveal it. "
             "The synthetic rows are shown alone."
         )
-        return [_columns_section(release, names, {}, Total(1.0, 0.0), explanation)]
+        return [_columns_section(release, names, {}, Total(1.0, 0.0), explanation)], []
     total = estimate_total(release.domain, release.measurements)
-    sections = [
-        _noise_section(release, noisy, total),
-        _columns_section(release, names, estimates, total, _HOW_TO_READ),
-    ]
-    fits = pair_fits(release)
-    return [*sections, _pairs_section(release.domain, fits, names)] if fits else sections
+    shown = [_columns_section(release, names, estimates, total, _HOW_TO_READ)]
+    folded = [_noise_section(release, noisy, total)]
+    if fits := pair_fits(release):
+        shown.append(_pairs_section(fits, names))
+        folded.insert(0, _distances_section(release.domain, fits))
+    return shown, folded
 
 
 _HOW_TO_READ = Text(
@@ -157,6 +163,7 @@ def _noise_section(release: Release, noisy: Mapping[Clique, NoisyTable], total: 
                 ],
             ),
         ],
+        folded=True,
     )
 
 
@@ -197,9 +204,19 @@ def _column_figure(
     return distance - expected, Figure(name, f"{summary}.", picture)
 
 
-def _pairs_section(domain: Domain, fits: Sequence[PairFit], names: Mapping[str, Names]) -> Section:
+def _pairs_section(fits: Sequence[PairFit], names: Mapping[str, Names]) -> Section:
+    most_pairs = 3
+    strongest = sorted(fits, key=lambda fit: fit.strength, reverse=True)[:most_pairs]
+    said = (
+        "The columns that tell most of each other in the synthetic rows, cell by cell, beside "
+        "what was measured, with its noise."
+    )
+    maps = [figure for fit in strongest for figure in _maps(fit, names)]
+    return Section("The strongest pairs", [Text(said), Grid("wide", maps)])
+
+
+def _distances_section(domain: Domain, fits: Sequence[PairFit]) -> Section:
     # Noise alone may displace more rows than there are.
-    most_pairs = 6  # number of pairs that are drawn cell by cell
     distances = {fit.clique: min(fit.distance, 1.0) for fit in fits}
     expected = {fit.clique: min(fit.expected, 1.0) for fit in fits}
     largest = max(*distances.values(), *expected.values())
@@ -214,8 +231,6 @@ def _pairs_section(domain: Domain, fits: Sequence[PairFit], names: Mapping[str, 
             ("Distance that the noise alone explains", expected),
         )
     ]
-    worst = fits[:most_pairs]
-    maps = [figure for fit in worst for figure in _maps(fit, names)]
     rows = [
         (" × ".join(fit.clique), share(fit.distance), share(fit.expected), f"{fit.ratio:.2f}")
         for fit in fits[:12]
@@ -233,10 +248,8 @@ def _pairs_section(domain: Domain, fits: Sequence[PairFit], names: Mapping[str, 
             ("pair", "distance", "from noise alone", "ratio"),
             rows,
         ),
-        Text(f"The first {len(worst)} of these pairs, cell by cell.", quiet=True),
-        Grid("wide", maps),
     ]
-    return Section("Columns in pairs", parts)
+    return Section("How near the rows are to the noisy answers", parts, folded=True)
 
 
 def _maps(fit: PairFit, names: Mapping[str, Names]) -> list[Figure]:

@@ -1,6 +1,7 @@
 """The page of tables that belong together, and that of a plan for them. Public."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,14 +10,15 @@ from sdv_privpgd.columns.links import Tree
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.report.page import Facts, Items, Page, Report, Section, Table, Text, read_first
+from sdv_privpgd.report.page import Facts, Items, Page, Report, Section, Table, Text
 from sdv_privpgd.report.privacy import (
-    guarantee_parts,
+    guarantee_facts,
     ledger_section,
     meaning_section,
     privacy_report,
+    protected,
 )
-from sdv_privpgd.report.release import model_sections
+from sdv_privpgd.report.release import model_sections, noted
 
 
 def on_links(tree: Tree) -> list[str]:
@@ -57,19 +59,22 @@ def linked_report(
     for name, (release, schema) in tables.items():
         shown, end = model_sections(release, schema)
         for own, those in ((sections, shown), (last, end)):
-            own += [Section(f"{name}: {each.heading}", each.parts) for each in those]
+            own += [replace(each, heading=f"{name}: {each.heading}") for each in those]
     rows = [[name, f"{number:,}"] for name, number in num_rows.items()]
     page = Page(
-        title=f"Synthetic rows of {', '.join(map(repr, tables))}: privacy and fit",
-        lead=[*guarantee_parts(ledger), Facts([("fitted on", date)])],
+        title=f"Synthetic rows of {', '.join(map(repr, tables))}",
+        lead=[
+            Text(protected(ledger)),
+            Facts([*guarantee_facts(ledger), ("fitted on", date)]),
+        ],
         sections=[
-            *read_first(notes),
+            *sections,
+            *noted(notes),
             Section(
                 "How the tables belong together",
                 [Items(on_links(tree)), Table("Rows, by noisy answers", ("table", "rows"), rows)],
             ),
             meaning_section(ledger),
-            *sections,
             ledger_section(ledger),
             *last,
         ],

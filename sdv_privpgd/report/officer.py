@@ -23,8 +23,8 @@ from sdv_privpgd.report.privacy import (
     WIDTH,
     most_caught,
     not_covered,
+    protected,
     what_counts,
-    whose_row,
 )
 
 YOURS = "yours to answer"
@@ -46,7 +46,8 @@ def officer_report(
     gains, program = attackers_gains(ledger), f"sdv-privpgd {version('sdv-privpgd')}"
     made = f"Release {own} (a hash of its noisy answers), by {program} on {about.date}."
     title = f"Synthetic rows of {about.table!r}: what an officer needs to know"
-    lead: list[Part] = [Text(_protected(ledger)), Facts(_at_a_glance(ledger, about))]
+    whose = protected(ledger).split(" If each row")[0]
+    lead: list[Part] = [Text(whose), Facts(_at_a_glance(ledger, about))]
     sections = [
         Section("What an attacker can gain, at most", [_in_odds(ledger), _gained(gains)]),
         Section(
@@ -62,7 +63,7 @@ def officer_report(
         "date": about.date,
         "program": program,
         "release": own,
-        "protected": _protected(ledger),
+        "protected": whose,
         "epsilon_spent": ledger.spent(),
         "delta": ledger.delta,
         "odds": _odds(ledger),
@@ -123,18 +124,6 @@ def privacy_notice(ledger: PrivacyLedger) -> str:
         f"{' or none' if ledger.adjacency is Adjacency.ADD_REMOVE else ''}: the odds of any guess "
         f"about it change by a factor of at most {_odds(ledger):.3g}. What the records tell about "
         "people in general may still be used about you. Questions go to [contact]."
-    )
-
-
-def _protected(ledger: PrivacyLedger) -> str:
-    """The first line: one row, or one person with at most so many rows."""
-    if not ledger.says_whose:
-        return whose_row(ledger).split(" If each row")[0]
-    rows = ledger.rows_per_person
-    told = "" if ledger.people is None else f", told apart by the column {ledger.people!r}"
-    return (
-        f"ONE PERSON WITH AT MOST {rows} ROW{'S' * (rows != 1)} is protected{told}: epsilon is "
-        f"{ledger.spent():.3g} at delta {ledger.delta:g} for all of these together."
     )
 
 

@@ -7,6 +7,7 @@ of columns and categories come from the table's owner, so all texts are escaped 
 import json
 import math
 import re
+import webbrowser
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,6 +15,7 @@ from fractions import Fraction
 from html import escape
 from importlib import resources
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Protocol
 
 import numpy as np
@@ -195,19 +197,20 @@ def long_grid(kind: str, figures: Sequence[Figure], words: str) -> list[Part]:
 
 @dataclass(frozen=True)
 class Section:
-    """Parts under a heading."""
+    """Parts under a heading; behind it, if they are ``folded``."""
 
     heading: str
     parts: Sequence[Part]
+    folded: bool = False
 
     def html(self) -> str:
-        shown = "".join(part.html() for part in self.parts)
-        return f"<section><h2>{escape(self.heading)}</h2>{shown}</section>"
-
-
-def read_first(notes: Sequence[str]) -> list[Section]:
-    """The section at the head of a page, if there is something to look at."""
-    return [Section("Read this first", [Items(notes)])] if notes else []
+        shown, head = (
+            "".join(part.html() for part in self.parts),
+            f"<h2>{escape(self.heading)}</h2>",
+        )
+        if self.folded:
+            return f"<section><details><summary>{head}</summary>{shown}</details></section>"
+        return f"<section>{head}{shown}</section>"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,8 +222,11 @@ class Page:
     sections: Sequence[Section]
     banner: str | None = None
 
-    def html(self) -> str:
-        """The whole document. It asks for nothing over a network and runs nothing."""
+    def html(self, name: str | None = None) -> str:
+        """The whole document. It asks for nothing over a network and runs nothing.
+
+        ``name`` is what a browser calls it, if not by its title.
+        """
         banner = ""
         if self.banner is not None:
             banner = f'<div class="banner" role="note"><span>{escape(self.banner)}</span></div>'
@@ -232,14 +238,14 @@ class Page:
             "img-src data:; style-src 'unsafe-inline'\">"
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             '<meta name="referrer" content="no-referrer"><link rel="icon" href="data:,">'
-            f"<title>{escape(self.title)}</title><style>{style}</style></head>\n"
+            f"<title>{escape(name or self.title)}</title><style>{style}</style></head>\n"
             f"<body>{banner}<main><h1>{escape(self.title)}</h1>{parts}</main></body></html>\n"
         )
 
     def write(self, path: str | Path) -> Path:
         """Writes the document and returns where it lies."""
         path = Path(path)
-        path.write_text(self.html(), encoding="utf-8")
+        path.write_text(self.html(path.stem), encoding="utf-8")
         return path
 
 
@@ -247,7 +253,7 @@ class Page:
 class Report:
     """The same facts as a text, as a page and as a dictionary. Nothing is written before ``save``.
 
-    ``print`` shows the text, and a notebook the page.
+    ``print`` shows the text, a notebook the page by itself, and ``open`` a browser.
 
     Attributes:
         text: Lines of at most 100 characters.
@@ -287,30 +293,79 @@ class Report:
         """The page in a frame of its own, so that its style does not reach a notebook's."""
         return _FRAME.format(escape(self.html()))
 
+    def to_markdown(self) -> str:
+        """The page for a repository or an issue: pictures in words, and nothing to download."""
+        parts = [*self.page.lead, *self.page.sections]
+        banner = [] if self.page.banner is None else [f"**{_plain(self.page.banner)}**"]
+        shown = [f"# {_plain(self.page.title)}", *banner, *map(_markdown, parts)]
+        return "\n\n".join(filter(None, shown)) + "\n"
+
+    def open(self) -> Path:
+        """Shows the page in the browser, from a file of its own that only you can read."""
+        path = self.save(Path(mkdtemp(prefix="sdv-privpgd-"), "report.html"))
+        webbrowser.open(path.as_uri())
+        return path
+
     def save(self, path: str | Path) -> Path:
         """Writes it to a file and returns where it lies.
 
         Args:
-            path: A file that ends in ``.html`` is the page, one in ``.txt`` the text and one in
-                ``.json`` the dictionary.
+            path: A file that ends in ``.html`` is the page, and a browser calls it by its name. One
+                in ``.md`` is the same as Markdown, one in ``.txt`` the text and one in ``.json``
+                the dictionary.
 
         Raises:
             ValueError: For any other ending.
         """
         path = checked_ending(path)
-        ending, text = path.suffix.lower(), f"{self.text}\n"
-        if ending == ".json":
+        if (ending := path.suffix.lower()) == ".json":
             found = self.to_dict()
             text = json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-        path.write_text(text if ending in (".txt", ".json") else self.html(), encoding="utf-8")
+        elif ending == ".md":
+            text = self.to_markdown()
+        else:
+            name = path.stem.removesuffix(".part")  # commands write a part that gets its name last
+            text = f"{self.text}\n" if ending == ".txt" else self.page.html(name)
+        path.write_text(text, encoding="utf-8")
         return path
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return re.sub(r"([\\`*_\[\]<>|$&~#])", r"\\\1", " ".join(text.split()))
+
+
+def _markdown(part: Part) -> str:
+    """A part of a page as Markdown; empty for what only a browser has, such as files."""
+    match part:
+        case Text(text):
+            return _plain(text)
+        case Items(items):
+            return "\n".join(f"- {_plain(item)}" for item in items)
+        case Facts(facts):
+            return "\n".join(f"- {_plain(name)}: **{_plain(fact)}**" for name, fact in facts)
+        case Table(caption, header, rows):
+            named, *cells = ([*map(_plain, row)] for row in (header, *rows))
+            lines = [named, ["---"] * len(named), *cells]
+            return "\n".join([f"{_plain(caption)}\n", *(f"| {' | '.join(row)} |" for row in lines)])
+        case Grid(_, figures):
+            return "\n".join(
+                f"- **{_plain(each.title)}**: {_plain(each.summary)}" for each in figures
+            )
+        case Fold(heading, parts) | Section(heading, parts):
+            shown = "\n\n".join(filter(None, map(_markdown, parts)))
+            if isinstance(part, Section) and not part.folded:
+                return f"## {_plain(heading)}\n\n{shown}"
+            return f"<details><summary>{escape(heading)}</summary>\n\n{shown}\n\n</details>"
+    return ""
 
 
 def checked_ending(path: str | Path) -> Path:
     """The path of a report. Raises ``ValueError`` for an ending that no form of a report has."""
-    if Path(path).suffix.lower() not in (".html", ".htm", ".txt", ".json"):
+    if Path(path).suffix.lower() not in (".html", ".htm", ".md", ".txt", ".json"):
         raise ValueError(
-            f"A report is a page (.html), a text (.txt) or numbers (.json), got {str(path)!r}."
+            "A report is a page (.html), Markdown (.md), a text (.txt) or numbers (.json), "
+            f"got {str(path)!r}."
         )
     return Path(path)
 

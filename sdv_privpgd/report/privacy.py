@@ -13,7 +13,7 @@ from sdv_privpgd.privacy.accounting import delta_of_rows, epsilon_of
 from sdv_privpgd.privacy.ledger import TRAINED, Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.thresholding import thresholded_delta
-from sdv_privpgd.report.page import Details, Facts, Items, Section, Table, Text
+from sdv_privpgd.report.page import Details, Items, Section, Table, Text
 from sdv_privpgd.report.warnings import OPENING
 
 _MEANING = {
@@ -73,6 +73,21 @@ def whose_row(ledger: PrivacyLedger) -> str:
         f"ONE ROW, NOT ONE PERSON, is protected: {of_several_rows(ledger)}. If each row is another "
         "person's, say people=People(rows_are_people=True); else name the column of people in "
         "people=People(column, max_rows=...)."
+    )
+
+
+def protected(ledger: PrivacyLedger) -> str:
+    """Says who is protected: one row, or one person with at most so many rows. Public."""
+    rows, whose = ledger.rows_per_person, "ONE FAMILY"
+    told = f", {ledger.unit}"
+    if not ledger.family:
+        if not ledger.says_whose:
+            return whose_row(ledger)
+        whose = f"ONE PERSON WITH AT MOST {rows} ROW{'S' * (rows != 1)}"
+        told = "" if ledger.people is None else f", told apart by the column {ledger.people!r}"
+    return (
+        f"{whose} is protected{told}: epsilon is {ledger.spent():.3g} at delta {ledger.delta:g} "
+        "for all of these together."
     )
 
 
@@ -319,8 +334,19 @@ def most_caught(false_alarms: float, mu: float) -> float:
     return float(ndtr(ndtri(false_alarms) + mu))
 
 
-def guarantee_parts(ledger: PrivacyLedger) -> list:
-    """The promise at a glance, which stands above everything else."""
+def guarantee_facts(ledger: PrivacyLedger) -> list[tuple[str, str]]:
+    """The promise at a glance, each fact with its name."""
+    return [
+        ("epsilon spent", f"{ledger.spent():.4g}"),
+        ("delta", f"{ledger.delta:g}"),
+        ("protected", ledger.unit),
+        ("neighboring tables", ledger.adjacency.value.replace("_", "-")),
+        ("of the budget used", _share(ledger.mu_squared, ledger)),
+    ]
+
+
+def _promise(ledger: PrivacyLedger) -> list[Text]:
+    """What the noise hides, and of whom."""
     unit, rows = ledger.unit, ledger.rows_per_person
     secret = (
         f"what the values of {unit} were"
@@ -340,26 +366,18 @@ def guarantee_parts(ledger: PrivacyLedger) -> list:
             f"{count}"
         ),
         *([Text(said)] if (said := what_counts(ledger)) else []),
-        Facts(
-            [
-                ("epsilon spent", f"{ledger.spent():.4g}"),
-                ("delta", f"{ledger.delta:g}"),
-                ("protected", unit),
-                ("neighboring tables", ledger.adjacency.value.replace("_", "-")),
-                ("of the budget used", _share(ledger.mu_squared, ledger)),
-            ]
-        ),
     ]
 
 
 def meaning_section(ledger: PrivacyLedger) -> Section:
-    """Explains epsilon as odds, and the whole promise as the success of the best attacker."""
+    """The promise, in odds and as the success of the best attacker, and what it does not cover."""
     epsilon, mu = ledger.spent(), math.sqrt(ledger.mu_squared)
     odds = math.exp(epsilon) if epsilon < 700 else math.inf
     even = 1 / (1 + math.exp(-epsilon))
     return Section(
-        "What an attacker can gain",
+        "What is promised, and what an attacker can gain",
         [
+            *_promise(ledger),
             Text(
                 f"In odds. Whatever somebody believed about {ledger.unit} before, what was "
                 f"released changes the odds by a factor of at most {odds:.4g}, which is e to the "
@@ -387,12 +405,24 @@ def meaning_section(ledger: PrivacyLedger) -> Section:
                 "are for: if smoking harms, a private study may show it, and so say something "
                 "about a smoker who never took part."
             ),
+            Text("Not covered by the promise:"),
+            Items(
+                (
+                    f"{uncovered_rows(ledger)};",
+                    "names and kinds of columns (sdtypes, which SDV's detection may have read off "
+                    "the rows, and dtypes such as category, Int64 or a time zone, which no cell "
+                    "chose), declared ranges, categories and precisions, all "
+                    "taken as public;",
+                    "anything computed by comparing with the real table;",
+                    "what the duration of a fit or its use of memory would tell.",
+                )
+            ),
         ],
     )
 
 
 def ledger_section(ledger: PrivacyLedger) -> Section:
-    """Each use of the budget, and the limits of the promise."""
+    """Each use of the budget, to be folded."""
     other = other_adjacency(ledger.adjacency)
     condition = (
         " given the answers without noise, which that reading would count as private"
@@ -413,20 +443,9 @@ def ledger_section(ledger: PrivacyLedger) -> Section:
                 f"{ledger.delta:g}{condition}.",
                 quiet=True,
             ),
-            Text("Not covered by the promise:"),
-            Items(
-                (
-                    f"{uncovered_rows(ledger)};",
-                    "names and kinds of columns (sdtypes, which SDV's detection may have read off "
-                    "the rows, and dtypes such as category, Int64 or a time zone, which no cell "
-                    "chose), declared ranges, categories and precisions, all "
-                    "taken as public;",
-                    "anything computed by comparing with the real table;",
-                    "what the duration of a fit or its use of memory would tell.",
-                )
-            ),
             Details("The report as plain text", privacy_report(ledger)),
             Details("The ledger as JSON, exact", ledger.to_json()),
             Text(f"Written by sdv-privpgd {version('sdv-privpgd')}.", quiet=True),
         ],
+        folded=True,
     )

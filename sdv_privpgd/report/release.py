@@ -1,4 +1,4 @@
-"""The public page of a fit: what was spent, what noise hides, the rows' fit, and the tables.
+"""The public page of a fit: columns and pairs in pictures, what is promised, and all tables.
 
 Nothing here is private: all of it follows from a release and the public description of the columns.
 The noisy tables are files inside the page.
@@ -37,15 +37,16 @@ from sdv_privpgd.report.assumed import (
     subject,
 )
 from sdv_privpgd.report.fit import ColumnEstimate, column_estimates, fit_sections
-from sdv_privpgd.report.page import Items, Page, Part, Report, Section, Text, long_table, read_first
+from sdv_privpgd.report.page import Facts, Items, Page, Part, Report, Section, Text, long_table
 from sdv_privpgd.report.privacy import (
-    first_line,
-    guarantee_parts,
+    guarantee_facts,
     ledger_section,
     meaning_section,
     privacy_report,
+    protected,
     what_counts,
 )
+from sdv_privpgd.report.warnings import OPENING, usable
 from sdv_privpgd.synthesize.engine import Engine
 
 
@@ -59,44 +60,61 @@ def release_page(
 ) -> Page:
     """The page of a fit; ``release`` is None where no column was modelled.
 
-    ``notes`` are public sentences that stand first. Users call ``FittedTable.report`` or a
+    ``notes`` are public sentences on what is worth a look. Users call ``FittedTable.report`` or a
     synthesizer's ``report``, which write the page.
     """
-    shown, last = model_sections(release, schema)
+    shown, folded = model_sections(release, schema)
     if release is not None:
-        last.append(methods_section(about, release, ledger))
+        folded.append(methods_section(about, release, ledger))
+    line, worth = opening(schema, about, notes)
+    facts = subject(about, release, ledger.adjacency).facts
     return Page(
-        title=f"Synthetic rows of {about.table!r}: privacy and fit",
+        title=f"Synthetic rows of {about.table!r}",
         lead=[
-            *first_line(ledger),
-            subject(about, release, ledger.adjacency),
-            *guarantee_parts(ledger),
+            Text(line),
+            Text(protected(ledger)),
+            Facts([*facts, *guarantee_facts(ledger)]),
         ],
         sections=[
-            *read_first(notes),
-            assumed_section(about, ledger.adjacency),
+            *shown,
+            *worth,
             *visits_sections(about.visits),
             *prior_sections(about, release),
             meaning_section(ledger),
-            *shown,
+            assumed_section(about, ledger.adjacency),
             ledger_section(ledger),
-            *last,
+            *folded,
         ],
     )
 
 
+def opening(schema: Schema, about: About, notes: Sequence[str]) -> tuple[str, list[Section]]:
+    """The first line of a page, on how many columns are usable, and the list of what is noted.
+
+    The line says how many notes there are, since the list stands below the pictures.
+    """
+    line, rest = usable(notes, sum(column.name in about.columns for column in schema.columns))
+    if not rest:
+        return line, []
+    are = "is 1 note" if len(rest) == 1 else f"are {len(rest):,} notes"
+    return f"{line} There {are} below the pictures.", noted(rest)
+
+
+def noted(notes: Sequence[str]) -> list[Section]:
+    """The list of what is worth a look, if there is something."""
+    return [Section(OPENING.rstrip(":"), [Items(notes)])] if notes else []
+
+
 def model_sections(release: Release | None, schema: Schema) -> tuple[list[Section], list[Section]]:
-    """The sections on a model's fit to noisy tables, and those at the end of a page."""
+    """The sections with a model's pictures, and those that are folded at the end of a page."""
     if release is None:
         return [], []
     estimates = column_estimates(release, schema)
-    shown = fit_sections(release, schema, estimates)
-    if not estimates:
-        return shown, []
-    return (
-        [hidden_section(release, schema, estimates), *shown],
-        [download_section(release, schema, estimates)],
-    )
+    shown, folded = fit_sections(release, schema, estimates)
+    if estimates:
+        hidden = hidden_section(release, schema, estimates)
+        folded = [hidden, *folded, download_section(release, schema, estimates)]
+    return shown, folded
 
 
 def release_report(
@@ -257,7 +275,7 @@ def hidden_section(
     values, heading = hidden_values(release, schema, estimates), "Values that the noise hides"
     if not values:
         said = "There are none: all values of all categories stand out from the noise."
-        return Section(heading, [Text(said)])
+        return Section(heading, [Text(said)], folded=True)
     columns = len({value.column for value in values})
     lost = sum(value.is_lost for value in values)
     sentences = (
@@ -289,7 +307,7 @@ def hidden_section(
             texts=2,
         ),
     ]
-    return Section(heading, parts)
+    return Section(heading, parts, folded=True)
 
 
 def _number(count: int, word: str) -> str:
@@ -357,7 +375,7 @@ def download_section(
             quiet=True,
         )
     )
-    return Section("Download the noisy tables", parts)
+    return Section("Download the noisy tables", parts, folded=True)
 
 
 def columns_csv(schema: Schema, estimates: Mapping[str, ColumnEstimate]) -> bytes:
@@ -481,6 +499,7 @@ def methods_section(about: About, release: Release, ledger: PrivacyLedger) -> Se
             *map(Text, methods.paragraphs),
             Items(methods.references),
         ],
+        folded=True,
     )
 
 

@@ -8,6 +8,7 @@ rule that applies to it alone.
 
 import datetime
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -621,6 +622,14 @@ def warnings_of(facts: PublicFacts, *, but: Collection[Rank] = ()) -> tuple[str,
     )
     lines = [line for rank in Rank if rank not in but for line in said[rank]]
     return (*([summary] if lost or doubtful else []), *lines)
+
+
+def usable(notes: Sequence[str], number: int) -> tuple[str, Sequence[str]]:
+    """Returns how many of the modelled columns are usable, as a sentence, and the other notes."""
+    if notes and re.match(r"\d+ of \d+ columns? usable, ", notes[0]):
+        return notes[0], notes[1:]
+    all_of_them = "The only column is usable." if number == 1 else f"All {number} columns usable."
+    return all_of_them if number else "No column was modelled.", notes
 
 
 def findings(

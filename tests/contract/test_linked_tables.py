@@ -145,6 +145,10 @@ def test_a_report_has_all_tables(fitted, tmp_path):
     report = fitted.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert all(f"{name}: " in page for name in COLUMNS)
+    order = [
+        page.index(each) for each in ("ONE FAMILY is protected", "<figure>", "belong together<")
+    ]
+    assert order == sorted(order)
     assert "one row of 'people'" in str(report)
     assert set(report.to_dict()["tables"]) == set(COLUMNS)
     assert repr(fitted).startswith("FittedTables(bills, people, drugs, stays; epsilon")

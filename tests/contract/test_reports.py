@@ -13,7 +13,7 @@ from sdv.utils import load_synthesizer
 
 import sdv_privpgd
 from sdv_privpgd import Boolean, MSTSynthesizer, Report, fit_table
-from sdv_privpgd.report.page import Page
+from sdv_privpgd.report.page import Items, Page, Section, Table, Text
 from sdv_privpgd.report.page import Report as ReportItself
 
 TABLE = pd.DataFrame({"ill": [True, False] * 200, "old": [True, True, False, False] * 100})
@@ -71,7 +71,9 @@ def test_nothing_is_written_where_no_path_is_given(tmp_path, monkeypatch, synthe
 def test_a_file_is_the_page(report, tmp_path, name):
     path = report.save(tmp_path / name)
     assert path == tmp_path / name
-    assert path.read_text(encoding="utf-8") == report.html()
+    own = f"<title>{name.split('.')[0]}</title>"  # tabs of several pages are told apart
+    written = path.read_text(encoding="utf-8")
+    assert re.sub("<title>.*?</title>", own, report.html()) == written != report.html()
 
 
 def test_the_ending_chooses_the_text_or_the_dictionary(report, tmp_path):
@@ -80,12 +82,50 @@ def test_the_ending_chooses_the_text_or_the_dictionary(report, tmp_path):
     assert json.loads(written) == report.to_dict()
 
 
+def test_markdown_has_the_page_in_its_order(synthesizer, tmp_path):
+    report = synthesizer.report()
+    text = report.save(tmp_path / "r.md").read_text(encoding="utf-8")
+    assert text == report.to_markdown()
+    assert text.startswith(f"# {report.page.title}\n\n{report.page.lead[0].text}\n")
+    headings = re.findall(r"^(?:## |<details><summary>)(.*?)(?:</summary>)?$", text, re.MULTILINE)
+    assert headings == [each.heading for each in report.page.sections]
+    assert "- **ill**: " in text
+    # Each row of a table has as many cells as its head.
+    rows = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert rows
+    for table in rows:
+        assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}) == 1
+
+
+def test_no_name_of_the_owner_is_markup_in_markdown(synthesizer):
+    name = "<b>a|b</b>\n# `x` [y](z) $1$ **bold**"
+    table = Table("t", (name,), [(name,)])
+    page = Page(title=name, lead=[Text(name), Items([name])], sections=[Section(name, [table])])
+    text = ReportItself(text="", page=page, facts={}).to_markdown()
+    assert len(re.findall("^#", text, re.MULTILINE)) == 2
+    assert not re.search(r"(?<!\\)[<>`$\[\]]", text)
+    assert "\\<b\\>a\\|b\\</b\\> \\# " in text
+    not_private = synthesizer.evaluate(TABLE).to_markdown()
+    assert not_private.split("\n\n")[1].startswith("**NOT PRIVATE")
+
+
+def test_a_browser_is_shown_the_page_in_a_file_that_only_its_owner_reads(synthesizer, monkeypatch):
+    shown = []
+    monkeypatch.setattr("webbrowser.open", shown.append)
+    report = synthesizer.report()
+    path = report.open()
+    assert shown == [path.as_uri()]
+    assert path.read_text(encoding="utf-8") == report.page.html("report")
+    assert os.name == "nt" or path.parent.stat().st_mode & 0o077 == 0
+
+
 def test_a_path_is_written_as_well(tmp_path, synthesizer, table_of_the_door):
     for number, fitted in enumerate((synthesizer, table_of_the_door)):
         report = fitted.report(tmp_path / f"{number}.html")
-        assert (tmp_path / f"{number}.html").read_text(encoding="utf-8") == report.html()
+        written = (tmp_path / f"{number}.html").read_text(encoding="utf-8")
+        assert written == report.page.html(str(number))
     compared = synthesizer.evaluate(TABLE, path=tmp_path / "not_private.html")
-    assert compared.path.read_text(encoding="utf-8") == compared.html()
+    assert compared.path.read_text(encoding="utf-8") == compared.page.html("not_private")
 
 
 def test_a_notebook_shows_the_page_in_a_frame_of_its_own(report):

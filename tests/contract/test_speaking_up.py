@@ -66,10 +66,12 @@ class TestWhatIsWorthALook:
         assert "['who'] are ids by their sdtype" in ids
         assert "max_rows" in rows
 
-    def test_it_stands_on_the_page_before_the_rest_and_in_the_report(self, clipped, tmp_path):
+    def test_it_stands_on_the_page_below_the_pictures_and_in_the_report(self, clipped, tmp_path):
         synthesizer, _ = clipped
         page = synthesizer.report().html()
-        assert 0 < page.index("range_max=20") < page.index("What an attacker can gain")
+        first = f"</h1><p>{synthesizer.warnings_[0]} There are 3 notes below the pictures.</p>"
+        assert page.index(first) < page.index("<figure>") < page.index("range_max=20")
+        assert page.index("range_max=20") < page.index("what an attacker can gain")
         said = " ".join(synthesizer.privacy_report().split())
         assert said.endswith(synthesizer.warnings_[-1])
 

@@ -116,6 +116,14 @@ def test_rows_of_published_tables(csv, tmp_path, capsys):
     assert "lacks 1 of 4 cells" in capsys.readouterr().err
     assert run("from-tables", tmp_path / "none.csv", *asked, "--force") == 1
     assert "none.csv" in capsys.readouterr().err
+    printed = rows.drop(columns="stddev").assign(estimate=["60 %", "25 %", "*", "10 %"])
+    printed.to_csv(tables, index=False)
+    for more, lacking in ((), "--suppressed-below"), (("--suppressed-below", 10), "--total"):
+        assert run("from-tables", tables, *asked, *more, "--force") == 1
+        assert lacking in capsys.readouterr().err
+    more = ("--suppressed-below", 10, "--total", 1_000, "--report", page, "--force")
+    assert run("from-tables", tables, *asked, *more) == 0
+    assert len(pd.read_csv(out)) == 1_000
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import re
 import shlex
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 import sdv_privpgd
 from sdv_privpgd.cli.arguments import parser
+from sdv_privpgd.cli.program import main
 
 ROOT = Path(__file__).parents[2]
 README, *GUIDE = PAGES = [ROOT / "README.md", *sorted((ROOT / "tutorials/guide").glob("*.md"))]
@@ -52,6 +54,36 @@ def test_the_snippets_of_a_page_run(path, first, tmp_path, monkeypatch, capsys):
     if path == README:
         assert "Privacy report" in capsys.readouterr().out
         assert (tmp_path / "model.pkl").exists()
+
+
+def test_the_release_of_a_hospital_goes_from_a_file_to_the_registry(tmp_path, monkeypatch, capsys):
+    yaml, page = pytest.importorskip("yaml"), ROOT / "tutorials/guide/16_a_release.md"
+    monkeypatch.chdir(tmp_path)
+    run(page, {})
+    lines = [line for code in blocks(page, "sh") for line in commands(code)]
+    assert len(lines) == 6
+    for line in lines:
+        assert main(shlex.split(line)[1:]) == 0, line
+    assert "The release is that of model.zip." in capsys.readouterr().out
+    whose = "ONE PERSON WITH AT MOST 3 ROWS is protected"
+    report, officer = (Path(f"{name}.html").read_text() for name in ("report", "officer"))
+    assert report.split("</h1>")[1].startswith("<p>All 3 columns usable.</p>")
+    assert "<title>report</title>" in report
+    assert report.index(whose) < report.index("<figure")
+    assert officer.split("</h1>")[1].startswith(f"<p>{whose}")
+    card, ledger = (
+        json.loads(Path(n).read_text()) for n in ("rows.csv.about.json", "northland.json")
+    )
+    assert card["release"] in officer
+    assert card["epsilon"] == pytest.approx(1.0)
+    assert ledger["spent_epsilon"]["add_remove"] == pytest.approx(1.5)
+    entry = yaml.safe_load(Path("entry.yaml").read_text())["deployment"]
+    assert entry["basic"]["data_curators"] == ["Northland Hospital"]
+    assert "one person" in entry["privacy_loss"]["privacy_unit_details"]
+    assert all(
+        "synthetic" in Path(name).read_text().partition("\n")[0]
+        for name in ("rows.csv", "finer.csv")
+    )
 
 
 def test_the_first_page_leaves_what_the_others_need_and_what_it_says(first):

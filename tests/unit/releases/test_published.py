@@ -163,6 +163,123 @@ def test_our_own_noisy_tables_are_such_tables(tmp_path):
         assert one.stddev == pytest.approx(two.stddev, rel=0.01)
 
 
+WARDS = {
+    "ward": Categorical([str(ward) for ward in range(6)]),
+    "drug": Categorical([str(drug) for drug in range(8)]),
+}
+
+
+@pytest.fixture(scope="module")
+def people():
+    """A table of 48 cells, of which a third hold fewer than ten rows."""
+    rng = np.random.default_rng(0)
+    ward = rng.choice(6, 4_000, p=[0.4, 0.3, 0.15, 0.1, 0.04, 0.01])
+    drug = (ward + rng.geometric(0.5, 4_000)) % 8
+    return pd.DataFrame({"ward": ward.astype(str), "drug": drug.astype(str)})
+
+
+def counted(people, *names):
+    """The exact table of some columns, with all its cells."""
+    found = people.groupby(list(names)).size()
+    cells = pd.MultiIndex.from_product(
+        [WARDS[name]["range_values"] for name in names],
+        names=[f"label_{place}" for place, _ in enumerate(names, start=1)],
+    )
+    found = found.reindex(cells if len(names) > 1 else cells.get_level_values(0), fill_value=0)
+    rows = found.rename("estimate").rename_axis(cells.names).reset_index()
+    return rows.assign(**{f"column_{place}": name for place, name in enumerate(names, start=1)})
+
+
+def off(found, people, *names):
+    """The share of rows that would have to change cells in a table of the sampled rows."""
+    rows = found.sample(20_000)
+    theirs, ours = (each.value_counts(list(names), normalize=True) for each in (people, rows))
+    return float(theirs.sub(ours, fill_value=0).abs().sum() / 2)
+
+
+def suppressed(pairs, how):
+    is_small = pairs["estimate"] < 10
+    if how == "absent":
+        return pairs[~is_small]
+    marked = pairs["estimate"].astype(object)
+    return pairs.assign(estimate=marked.mask(is_small, {"empty": None}.get(how, how)))
+
+
+@pytest.mark.parametrize("how", ["absent", "empty", "*", "<10"])
+def test_rows_keep_the_margins_of_a_table_whose_small_cells_were_suppressed(people, how):
+    pairs = suppressed(counted(people, "ward", "drug"), how)
+    told = [pairs, counted(people, "ward"), counted(people, "drug")]
+    found = from_tables(
+        told, WARDS, publisher="the census", suppressed_below=10, engine="particles"
+    )
+    assert found.num_rows == 4_000
+    assert max(off(found, people, "ward"), off(found, people, "drug")) < 0.002
+    assert off(found, people, "ward", "drug") < 0.02
+    pair = found.tables[0]
+    assert (pair.num_cells, pair.least) == (48, 0.0)
+    assert pair.largest == pytest.approx(np.std(np.arange(10)))
+
+
+def test_a_suppressed_count_is_any_that_is_below(people):
+    pairs = counted(people, "ward", "drug")
+    small = pairs["estimate"] < 10
+    # The interval of each holds it, and no other count is widened by rounding.
+    found = made(suppressed(pairs, "*"), WARDS, suppressed_below=10)
+    measured = found.fitted.release.measurements[-1].answer.ravel()
+    assert set(measured[small]) == {4.5}
+    np.testing.assert_array_equal(measured[~small], pairs["estimate"][~small])
+    # Nothing is below 1 but 0: absent cells are empty.
+    empty = made(pairs[pairs["estimate"] > 0], WARDS, suppressed_below=1)
+    np.testing.assert_array_equal(
+        empty.fitted.release.measurements[-1].answer.ravel(), pairs["estimate"]
+    )
+    assert empty.tables[0].largest == 0
+
+
+def test_a_rounded_count_has_the_noise_of_its_rounding(people):
+    pairs = counted(people, "ward", "drug")
+    rounded = pairs.assign(estimate=(pairs["estimate"] / 10).round() * 10)
+    found = made(rounded, WARDS, rounded_to=10)
+    assert found.tables[0].largest == pytest.approx(10 / np.sqrt(12))
+    assert off(found, people, "ward") < 0.03
+    counts = found.answer("table", of="ward")
+    held = counts.interval("table", 0.999)
+    true = counted(people, "ward")["estimate"].to_numpy()
+    assert ((held["low"].to_numpy() <= true) & (true <= held["high"].to_numpy())).all()
+    noisy = made(rounded.assign(stddev=3.0), WARDS, rounded_to=10)
+    assert noisy.tables[0].largest == pytest.approx(np.sqrt(9 + 100 / 12))
+
+
+@pytest.mark.parametrize("sign", [" %", "%", None])
+def test_per_cents_are_recognized_and_their_number_of_rows_is_asked_for(people, sign):
+    pairs = counted(people, "ward", "drug")
+    told = (100 * pairs["estimate"] / 4_000).round(1)
+    told = pairs.assign(estimate=told if sign is None else told.map(lambda x: f"{x}{sign}"))
+    with pytest.raises(ValueError, match=r"ward x drug is in per cents.*total=\.\.\."):
+        made(told, WARDS)
+    found = made(told, WARDS, total=4_000)
+    assert found.num_rows == 4_000
+    assert found.tables[0].largest == pytest.approx(4 / np.sqrt(12))
+    assert off(found, people, "ward", "drug") < 0.03
+
+
+@pytest.mark.parametrize(
+    ("source", "how", "told"),
+    [
+        (tables(estimate="*"), {}, r"suppressed_below=\.\.\."),
+        (tables(estimate=np.nan), {"rounded_to": 5}, r"suppressed_below=\.\.\."),
+        (tables().iloc[:5], {"rounded_to": 5}, r"lacks 1 of 6 cells.*suppressed_below"),
+        (tables(estimate=[110, 305, 120, 115, 290, 62]), {"rounded_to": 5}, "no multiples of 5"),
+        (tables(), {"total": 100}, "no table is in per cents"),
+        (tables(), {"suppressed_below": 0}, "suppressed_below must"),
+        (tables(), {"rounded_to": 2.5}, "rounded_to must"),
+    ],
+)
+def test_what_publishers_did_must_fit_the_tables(source, how, told):
+    with pytest.raises(ValueError, match=told):
+        made(source, **how)
+
+
 @pytest.mark.parametrize(
     ("source", "told"),
     [

@@ -23,6 +23,7 @@ from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Me
 from sdv_privpgd.report.assumed import facts_in_words
 from sdv_privpgd.report.figures import pair_matrix
 from sdv_privpgd.report.fit import pair_fits
+from sdv_privpgd.report.page import Items, Text
 from sdv_privpgd.report.privacy import most_caught
 from sdv_privpgd.report.release import release_page, release_report
 from sdv_privpgd.synthesize.particles.particles import Particles
@@ -66,13 +67,47 @@ def test_the_page_says_what_was_spent_and_what_an_attacker_gains(release):
     assert "NOT PRIVATE" not in page.text
 
 
-def test_notes_are_read_before_anything_else(release):
-    notes = ["Nearly all rows of 'ward' are 'other'.", EVIL]
+WORTH = "Worth a look before the rows are used"
+
+
+def test_a_page_leads_with_what_is_usable_for_whom_and_with_pictures(release):
+    notes = ["5 of 6 columns usable, 1 doubtful, 0 lost.", "Nearly all rows are 'other'.", EVIL]
     page = release_page(release, release.ledger, public_schema(), ABOUT, notes=notes)
-    assert page.sections[0].heading == "Read this first"
-    text = Reader(page.html()).text
-    assert all(note in text for note in notes)
-    assert "Read this first" not in page_of(release).text
+    assert ABOUT.table in page.title
+    assert page.lead[0] == Text(f"{notes[0]} There are 2 notes below the pictures.")
+    assert page.lead[1].text.startswith("ONE ROW, NOT ONE PERSON, is protected")
+    headings = [each.heading for each in page.sections]
+    assert headings[:3] == ["Columns one by one", "The strongest pairs", WORTH]
+    assert page.sections[2].parts == [Items(notes[1:])]
+    assert [each.folded for each in page.sections] == [False] * 4 + [True] * (len(headings) - 4)
+    # Folded is what is folded: a browser shows one line of it.
+    html = page.html()
+    assert html.count("<section><details><summary><h2>") == len(headings) - 4
+    assert Reader(html).text.count(EVIL) > 0
+
+
+def test_nothing_to_note_takes_no_place(release):
+    page = release_page(release, release.ledger, public_schema(), ABOUT)
+    assert page.lead[0] == Text("All 6 columns usable.")
+    assert WORTH not in [each.heading for each in page.sections]
+
+
+def test_the_strongest_pairs_are_those_of_related_columns():
+    schema = public_schema()
+    release = fitted(schema)
+    codes = release.model.codes.copy()
+    place = {name: number for number, name in enumerate(release.domain.attributes)}
+    codes[:, place["balance"]] = codes[:, place["age"]] % schema.domain().sizes[place["balance"]]
+    model = Particles(domain=release.domain, codes=codes)
+    (section,) = (
+        each
+        for each in release_page(
+            replace(release, model=model), release.ledger, schema, ABOUT
+        ).sections
+        if each.heading == "The strongest pairs"
+    )
+    titles = [figure.title for figure in section.parts[1].figures]
+    assert titles[:2] == ["age × balance: synthetic", "age × balance: measured"]
 
 
 def test_a_private_number_of_rows_is_given_with_its_uncertainty():
@@ -85,8 +120,8 @@ def test_a_private_number_of_rows_is_given_with_its_uncertainty():
 
 def test_every_column_and_the_worst_pairs_are_drawn(release):
     page = page_of(release)
-    # One figure a column, two matrices, and two maps for each of the six worst pairs.
-    assert page.tags.count("figure") == len(COLUMNS) + 2 + 2 * 6
+    # One figure a column, two matrices, and two maps for each of the three strongest pairs.
+    assert page.tags.count("figure") == len(COLUMNS) + 2 + 2 * 3
 
 
 def test_selected_tables_are_enough():

@@ -56,7 +56,8 @@ def html_of(release, schema=None):
 
 def test_error_bars_are_the_intervals_that_answers_have(release):
     schema = public_schema()
-    drawn = fit_sections(release, schema, column_estimates(release, schema))[1].parts[1].figures
+    shown, _ = fit_sections(release, schema, column_estimates(release, schema))
+    drawn = shown[0].parts[1].figures
     (figure,) = [each for each in drawn if each.title == "age"]
     picture = figure.picture
     table = Questions(release, schema).answer("table", of="age")
