@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 65_252,
-    "package lines of code": 43_574,
+    "package lines": 65_625,
+    "package lines of code": 43_845,
     "package files": 337,
-    "test lines": 55_121,
+    "test lines": 55_382,
     "constants": 292,
     "floors": 14,
     "circles": 0,
