@@ -43,7 +43,7 @@ def test_nothing_depends_on_the_table_where_nothing_is_declared(
     table = sdv_tables.table(120)
     known = KNOWN[["ward"]]  # which ages are in the domain is up to the noise
     first = observe(synthesizer, table, caplog, capsys, known)
-    assert ",A," in first["sample"], "nothing was discovered"
+    assert any(f",{ward}," in first["sample"] for ward in "ABC"), "nothing was discovered"
     assert "categories of undeclared columns" in first["report"]
     for change in OTHER_TABLES:
         other = observe(synthesizer, change(table), caplog, capsys, known)

@@ -200,7 +200,7 @@ def test_the_command_leaves_lines_out_below_rows_of_text_and_of_sheets(tmp_path,
     for place in (path, sheet):
         assert read_table(place, how, FACTS)["age"].tolist() == AGES
         assert len(read_table(place, how, None)) == 25
-    asked = ("--header", "--epsilon", 1, "--skip-footer", 1)
+    asked = ("--header", "--epsilon", 1, "--skip-footer", 1, "--dtype", "age=number")
     assert run("plan", path, *asked) == 0
     assert "Plan for 25 rows" in capsys.readouterr().out
     frame.astype(str).to_parquet(tmp_path / "table.parquet")
