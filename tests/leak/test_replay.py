@@ -51,11 +51,11 @@ STRATEGIES = [
     DPMERF(num_features=20), DPMERF(num_features=20, importance={"a": 6.0}),
 ]  # fmt: skip
 LEDGERS = [
-    PrivacyLedger.open(2.0 * rows, 1e-5, adjacency, rows)
+    PrivacyLedger.open(0.5 * rows, 1e-5, adjacency, rows)
     for adjacency in Adjacency
     for rows in (1, 3)
-] + [PrivacyLedger.open(2.0, 1e-5, ADD, 3, people="who", weighed=True)]
-"""At an epsilon that a person of so many rows does not see."""
+] + [PrivacyLedger.open(0.5, 1e-5, ADD, 3, people="who", weighed=True)]
+"""At an epsilon that a person of so many rows does not see, and single columns have a share."""
 ELSEWHERE = "dependence", "embedding"
 SIZES = (2, 3, 9, 4)  # one with more codes than triples have groups
 
@@ -139,7 +139,7 @@ class TestStrategies:
         """All of it in units, but for rounding: exact numbers, scores and temperatures."""
 
         def in_units(numbers):
-            return pytest.approx([units * each for each in numbers], rel=0.02, abs=units)
+            return pytest.approx([units * each for each in numbers], rel=0.06, abs=units)
 
         table, (rows, people) = codes(500, 0), (LEDGERS[2], LEDGERS[-1])
         first = recorded(table, strategy, rows, monkeypatch)
