@@ -315,15 +315,20 @@ class _Assumed:
         method, part = self.settings.method.plain(domain)
         curator = table.curator(schema, Books(self._ledger(budget * part * scale**2)))
         pipeline.ask(curator, method)
+        asked = [each.query for each in curator.measurements]
+        groupings = {each.grouping for each in asked if isinstance(each, GroupedMarginalQuery)}
+        even = {each: _even(each) for each in groupings}
+        questions = [
+            replace(each, grouping=even[each.grouping])
+            if isinstance(each, GroupedMarginalQuery)
+            else each
+            for each in asked
+        ]
         return LinearEstimate(
             domain,
             [
-                replace(
-                    answer,
-                    query=_over_even_groups(answer.query),
-                    stddev=answer.stddev * float(scale),
-                )
-                for answer in curator.measurements
+                replace(answer, query=query, stddev=answer.stddev * float(scale))
+                for query, answer in zip(questions, curator.measurements, strict=True)
             ],
         )
 
@@ -332,16 +337,11 @@ class _Assumed:
         return replace(self.left, budget=budget, charges=())
 
 
-def _over_even_groups(query: Any) -> Any:
-    """The question, over groups of equally many codes: noise alone chose others of even rows."""
-    if not isinstance(query, GroupedMarginalQuery):
-        return query
-    grouping = query.grouping
-    even = {
-        name: equal_groups(np.ones(len(grouping[name])), number)
-        for name, number in zip(grouping.attributes, grouping.domain.sizes, strict=True)
-    }
-    return replace(query, grouping=Grouping.of(even))
+def _even(grouping: Grouping) -> Grouping:
+    """Groups of equally many codes, as many of each: noise alone chose others of even rows."""
+    numbers = zip(grouping.attributes, grouping.domain.sizes, strict=True)
+    groups = {name: equal_groups(np.ones(len(grouping[name])), each) for name, each in numbers}
+    return Grouping.of(groups)
 
 
 def _rounded(number: float) -> int:
