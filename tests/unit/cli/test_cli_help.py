@@ -32,7 +32,7 @@ def test_each_option_says_what_it_is(name):
             assert action.help, action.option_strings
         if isinstance(action.default, int | float) and not isinstance(action.default, bool):
             assert f"(default: {action.default})" in shown
-    assert "SUPPRESS" not in shown
+    assert "==SUPPRESS==" not in shown
     assert "(default: False)" not in shown
     assert "(default: [])" not in shown
 
