@@ -213,7 +213,7 @@ def test_nothing_depends_on_the_families_through_sdv(fixed_answers, caplog, tmp_
 
 
 def test_no_canary_is_in_their_file():
-    private = tables()
+    private = {name: each.astype(object) for name, each in tables().items()}
     private["patients"].loc[0, ["id", "sex"]] = TEXT
     private["visits"].loc[0, ["visit", "patient"]] = WHOLE
     private["visits"].loc[1, "days"] = NUMBER
