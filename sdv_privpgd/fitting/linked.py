@@ -29,6 +29,7 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.declared import Key
 from sdv_privpgd.columns.links import Link, Tree, sibling, tree_of
+from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.constraints.kinds import Constraint
@@ -348,6 +349,16 @@ class Asked:
         return replace(settings, epsilon=self.epsilon).absurd
 
     @property
+    def told_before(self) -> list[str]:
+        """Sentences on columns whose names are those of ids or dates, by table."""
+        found = []
+        for table in self.tree.tables:
+            facts = self._described(table)[1].facts
+            own = {name: facts[name] for name in self.modelled(table)}
+            found += [f"{table}: {said}" for said in on_names(own, says_whose=True)]
+        return found
+
+    @property
     def siblings(self) -> dict[str, int]:
         """The tables of which pairs of siblings are asked for, and of how many of each parent."""
         found = {name: self.tree.most_siblings(name, MOST) for name in self.tree.tables}
@@ -564,6 +575,8 @@ class RunningTables:
         let_pass = {
             name: told.let_pass(name, allow_lost.get(name, ())) for name in told.tree.tables
         }
+        for sentence in told.told_before:
+            warnings.warn(sentence, stacklevel=3)
         private, pairs = told.opened(tables)
         return cls(
             told=told,

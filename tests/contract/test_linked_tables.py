@@ -278,3 +278,13 @@ def test_a_tree_is_the_same_in_any_order_of_its_links_and_after_use():
     assert tree.tables == ("people", "stays", "bills", "drugs")
     assert pickle.dumps(tree) == pickle.dumps(tree_of(LINKS))
     assert (tree.root, tree.root_key, tree.most_of("drugs")) == ("people", "id", 6)
+
+
+def test_ids_that_would_be_modelled_are_said_before_anything_is_spent(tables):
+    told = {**COLUMNS, "stays": {**COLUMNS["stays"], "patient_nr": Numerical()}}
+    stays = tables["stays"].drop(columns="ward")  # it stops before a row is read
+    with (
+        pytest.warns(UserWarning, match=r"stays: The names of \['patient_nr'\]"),
+        pytest.raises(ValueError, match="ward"),
+    ):
+        fit_tables({**tables, "stays": stays}, told, LINKS, 5.0, 1e-6)

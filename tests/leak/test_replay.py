@@ -139,7 +139,7 @@ class TestStrategies:
         """All of it in units, but for rounding: exact numbers, scores and temperatures."""
 
         def in_units(numbers):
-            return pytest.approx([units * each for each in numbers], rel=0.06, abs=units)
+            return pytest.approx([units * each for each in numbers], rel=0.02, abs=3 * units)
 
         table, (rows, people) = codes(500, 0), (LEDGERS[2], LEDGERS[-1])
         first = recorded(table, strategy, rows, monkeypatch)

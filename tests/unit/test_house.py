@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 65_625,
-    "package lines of code": 43_845,
+    "package lines": 65_638,
+    "package lines of code": 43_856,
     "package files": 337,
-    "test lines": 55_382,
+    "test lines": 55_392,
     "constants": 292,
     "floors": 14,
     "circles": 0,
