@@ -15,11 +15,11 @@ from .drafting.files import read_domain as read_domain
 from .drafting.files import write_domain as write_domain
 from .drafting.template import draft_domain as draft_domain
 from .drafting.types import draft_metadata as draft_metadata
-from .fitting.door import FittedTable as FittedTable
 from .fitting.door import check as check
 from .fitting.door import fit_table as fit_table
 from .fitting.door import plan_table as plan_table
 from .fitting.fates import ColumnsLostError as ColumnsLostError
+from .fitting.fitted import FittedTable as FittedTable
 from .fitting.linked import FittedTables as FittedTables
 from .fitting.linked import fit_tables as fit_tables
 from .fitting.linked import plan_tables as plan_tables

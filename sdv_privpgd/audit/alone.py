@@ -16,7 +16,7 @@ from sdv_privpgd.audit.checks import Check, check_of
 from sdv_privpgd.audit.recording import Tape
 from sdv_privpgd.audit.tables import ODD, pool_of
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.opening import opened
+from sdv_privpgd.fitting.options import opened
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator

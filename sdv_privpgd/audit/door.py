@@ -38,11 +38,10 @@ from sdv_privpgd.audit.thresholds import threshold_checks
 from sdv_privpgd.audit.training import training_checks
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.door import FittedTable
 from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.fitting.opening import opened
+from sdv_privpgd.fitting.fitted import FittedTable
+from sdv_privpgd.fitting.options import asked, opened
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.releases.measured import Measured

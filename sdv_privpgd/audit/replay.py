@@ -23,7 +23,7 @@ from sdv_privpgd.audit.recording import AuditedTable, Event, Tape, changed, comp
 from sdv_privpgd.audit.subjects import Outcome, Subject
 from sdv_privpgd.audit.tables import MadeUp, lowest, made_up, neighbors, others
 from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.fitting.opening import opened
+from sdv_privpgd.fitting.options import opened
 from sdv_privpgd.privacy.ledger import Charge
 from sdv_privpgd.privacy.queries import Adjacency
 

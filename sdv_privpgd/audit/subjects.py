@@ -12,10 +12,11 @@ from sdv_privpgd.audit.outputs import Leaf, Said, Steps, leaves, listening
 from sdv_privpgd.audit.recording import comparable
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.door import FittedTable, running_fit
+from sdv_privpgd.fitting.door import running_fit
 from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.fitting.opening import opened
-from sdv_privpgd.fitting.refining import composed
+from sdv_privpgd.fitting.fitted import FittedTable
+from sdv_privpgd.fitting.options import opened
+from sdv_privpgd.fitting.resume import composed
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.boundary import PrivateTable

@@ -24,7 +24,7 @@ from sdv_privpgd.cli.synthesizing import rows_files, sampled, write_out
 from sdv_privpgd.cli.writing import Output, Outputs
 from sdv_privpgd.drafting.files import FILES, SHEETS
 from sdv_privpgd.drafting.types import sdtype_of
-from sdv_privpgd.fitting.door import FittedTable, UnfinishedTable
+from sdv_privpgd.fitting.fitted import FittedTable, UnfinishedTable
 from sdv_privpgd.sources import texts
 
 _NOT_PRIVATE = "NOT PRIVATE: {} compares with the real table. Do not pass it on."

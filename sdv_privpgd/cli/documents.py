@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_privpgd._lazy import is_there
-from sdv_privpgd.base.damage import DamagedFileError, undamaged
+from sdv_privpgd.base.files import DamagedFileError, undamaged
 from sdv_privpgd.cli.saying import CommandError, reason
 from sdv_privpgd.constraints import kinds
 

@@ -14,8 +14,8 @@ from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, own_errors
 from sdv_privpgd.cli.synthesizing import check_rows, print_report, rows_files, write_results
 from sdv_privpgd.cli.writing import Outputs
-from sdv_privpgd.fitting.door import FittedTable, RunningFit, UnfinishedTable
-from sdv_privpgd.fitting.refining import begun_again
+from sdv_privpgd.fitting.fitted import FittedTable, RunningFit, UnfinishedTable
+from sdv_privpgd.fitting.resume import begun_again
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 
 Own = TypeVar("Own", FittedTable, UnfinishedTable)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-from sdv_privpgd.base.damage import DamagedFileError, undamaged
+from sdv_privpgd.base.files import DamagedFileError, undamaged
 from sdv_privpgd.cli.interrupts import undisturbed
 from sdv_privpgd.cli.models import Model
 from sdv_privpgd.cli.saying import CommandError, in_options, reason, say

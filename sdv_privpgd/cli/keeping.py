@@ -13,8 +13,7 @@ from sdv_privpgd.cli.journal import Journal, after, closed, said_only, spent_now
 from sdv_privpgd.cli.models import Model
 from sdv_privpgd.cli.saying import PROGRAM, in_options, own_errors, say
 from sdv_privpgd.cli.writing import Output, Outputs
-from sdv_privpgd.fitting.account import LOST
-from sdv_privpgd.fitting.door import FittedTable, RunningFit, UnfinishedTable
+from sdv_privpgd.fitting.fitted import LOST, FittedTable, RunningFit, UnfinishedTable
 from sdv_privpgd.fitting.model_file import NotKeptError
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 

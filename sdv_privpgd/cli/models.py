@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from sdv_privpgd.base.damage import DamagedFileError
+from sdv_privpgd.base.files import DamagedFileError
 from sdv_privpgd.cli.saying import PROGRAM, CommandError
-from sdv_privpgd.fitting.door import FittedTable, UnfinishedTable
+from sdv_privpgd.fitting.fitted import FittedTable, UnfinishedTable
 from sdv_privpgd.fitting.sampled import SavedModel
 from sdv_privpgd.sources.dialect import Facts
 

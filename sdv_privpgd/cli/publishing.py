@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from sdv_privpgd.base.damage import DamagedFileError, undamaged
-from sdv_privpgd.base.trees import TREES
+from sdv_privpgd.base.files import TREES, DamagedFileError, undamaged
 from sdv_privpgd.cli.files import kind_read
 from sdv_privpgd.cli.models import fitted, require_file
 from sdv_privpgd.cli.saying import CommandError, own_errors, say
 from sdv_privpgd.cli.writing import Outputs
-from sdv_privpgd.fitting.door import FittedTable
+from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.report.card import KEY, card_path, digest_of_file, in_words, read_card
 

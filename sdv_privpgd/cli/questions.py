@@ -26,10 +26,9 @@ from sdv_privpgd.columns.vocabulary import KEYS, modelled
 from sdv_privpgd.drafting.checking import refused
 from sdv_privpgd.drafting.template import table_of
 from sdv_privpgd.drafting.types import sdtype_of
-from sdv_privpgd.fitting.asking import asked
-from sdv_privpgd.fitting.checks import check_match, on_undeclared
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import IDENTIFYING
+from sdv_privpgd.fitting.options import asked, check_match, on_undeclared
 from sdv_privpgd.fitting.settings import People, Settings, with_bins, with_sequence
 from sdv_privpgd.sources.dialect import Facts
 

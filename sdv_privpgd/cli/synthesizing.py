@@ -20,9 +20,10 @@ from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, report_
 from sdv_privpgd.cli.writing import Output, Outputs, write_rows
 from sdv_privpgd.columns.facts import CategoryFacts
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.door import FittedTable, checked, prepared
+from sdv_privpgd.fitting.door import checked, prepared
 from sdv_privpgd.fitting.fates import check_report as reported
 from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.prior import Prior, as_text, leaning
 from sdv_privpgd.fitting.sampled import SampledTable

@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.typing import NaTType
 
-from sdv_privpgd.base.damage import undamaged
-from sdv_privpgd.base.trees import TREES, write_tree, yaml_for
+from sdv_privpgd.base.files import TREES, undamaged, write_tree, yaml_for
 from sdv_privpgd.columns.scalars import plain
 from sdv_privpgd.drafting.codebook import codebook_of, filled_in, read_codebook
 

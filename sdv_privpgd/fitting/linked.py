@@ -36,17 +36,16 @@ from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.discovery.plan import reserved_delta
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups
-from sdv_privpgd.fitting.asking import asked, require_sdtypes
-from sdv_privpgd.fitting.checks import check_match
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.door import FittedTable, RunningFit, checked_lost
+from sdv_privpgd.fitting.door import checked_lost
 from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.fitted import FittedTable, RunningFit
 from sdv_privpgd.fitting.mismatch import DomainMismatchError
-from sdv_privpgd.fitting.opening import opened
+from sdv_privpgd.fitting.options import asked, check_match, opened, require_sdtypes
 from sdv_privpgd.fitting.plan import planned
+from sdv_privpgd.fitting.resume import note_on
 from sdv_privpgd.fitting.sampled import SavedModel
 from sdv_privpgd.fitting.settings import People, Settings
-from sdv_privpgd.fitting.unfinished import note_on
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -57,7 +56,7 @@ from sdv_privpgd.report.linked import linked_report, plans_report
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.warnings import in_one
 from sdv_privpgd.sampling.families import Siblings, children_of
-from sdv_privpgd.sampling.stream import MOVING
+from sdv_privpgd.sampling.sampler import MOVING
 
 _ROOT, _SIBLINGS = Fraction(2, 5), Fraction(1, 3)
 """What the root, and pairs of siblings, have of the budget beside a table of children. On the

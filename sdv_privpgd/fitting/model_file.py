@@ -28,7 +28,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.base.archive import MOST_TEXT, Members, array_bytes, read_archive, write_archive
+from sdv_privpgd.base.files import MOST_TEXT, Members, array_bytes, read_archive, write_archive
 
 KEPT = {
     "base.domain": "Domain Grouping",
@@ -52,12 +52,12 @@ KEPT = {
     "estimate.noisy_tables": "Total",
     "estimate.prior": "PriorUse PublicRows WeightedRows",
     "fitting.description": "Description",
-    "fitting.door": "FittedTable UnfinishedTable",
+    "fitting.fitted": "FittedTable UnfinishedTable",
     "fitting.fit": "Fitted",
     "fitting.linked": "FittedTables",
     "fitting.prior": "PublicTable",
     "fitting.settings": "People Settings",
-    "fitting.unfinished": "Unfinished",
+    "fitting.resume": "Unfinished",
     "methods.adaptive": "Adaptive",
     "methods.aim": "AIM",
     "methods.dp_merf": "DPMERF",
@@ -81,10 +81,8 @@ KEPT = {
     "releases.measured": "Holder",
     "releases.pages": "PublishedTable",
     "releases.published": "PublishedTables",
-    "sampling.families": "Siblings",
-    "sampling.sampler": "Decoder Filled Sampler",
-    "sampling.stream": "KeyStream RowStream",
-    "sampling.visits": "VisitSampler _Place",
+    "sampling.families": "Siblings VisitSampler _Place",
+    "sampling.sampler": "Decoder Filled KeyStream RowStream Sampler",
     "synthesize.annealed": "AnnealedProjection MixedRows",
     "synthesize.gem": "GenerativeNetwork",
     "synthesize.generator": "GeneratorNetwork",

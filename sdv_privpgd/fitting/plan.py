@@ -37,10 +37,9 @@ from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.denoising import equal_groups
-from sdv_privpgd.fitting.cells import codes_paid_for
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import fates, on_lost
-from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.fit import Fit, codes_paid_for
 from sdv_privpgd.fitting.prior import foretold
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate

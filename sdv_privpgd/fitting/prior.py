@@ -15,10 +15,8 @@ from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.limits import Constraints
 from sdv_privpgd.estimate.prior import MOST_ROWS, PublicRows
-from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.fitting.making import method_for
+from sdv_privpgd.fitting.fit import Fit, codes_paid_for, method_for, with_codes
 from sdv_privpgd.fitting.settings import People, Settings
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.method import MatchError

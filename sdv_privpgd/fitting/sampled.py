@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pandas as pd
 
 from sdv_privpgd.base.arguments import check_integer
-from sdv_privpgd.base.damage import DamagedFileError
+from sdv_privpgd.base.files import DamagedFileError
 from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.drafting.files import plain_domain, shortly
@@ -22,7 +22,7 @@ from sdv_privpgd.inference.crowds import Crowded, crowded
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.report.card import card_facts, card_path, release_id, write_card
 from sdv_privpgd.sampling.conditions import check_conditions, require_some
-from sdv_privpgd.sampling.stream import MOVING
+from sdv_privpgd.sampling.sampler import MOVING
 
 if TYPE_CHECKING:
     from sdv_privpgd.report.evaluation import Evaluation

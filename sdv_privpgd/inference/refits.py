@@ -38,7 +38,7 @@ from sdv_privpgd.privacy.queries import (
     Measurement,
     answers_of_codes,
 )
-from sdv_privpgd.sampling.visits import RowMaker
+from sdv_privpgd.sampling.families import RowMaker
 from sdv_privpgd.synthesize.engine import Engine, Model
 
 

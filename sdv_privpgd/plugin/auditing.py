@@ -16,10 +16,9 @@ from sdv_privpgd.audit.outputs import Leaf, Steps, leaves, listening
 from sdv_privpgd.audit.subjects import ROWS, Outcome, Through, finished, of_answers, of_rows
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.base.progress import Progress
-from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.door import FittedTable
 from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.fitted import Account, FittedTable
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.method import method_of
 from sdv_privpgd.plugin.state import FittedState

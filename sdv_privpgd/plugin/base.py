@@ -22,9 +22,8 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.columns.vocabulary import modelled, named_by_text
 from sdv_privpgd.constraints.limits import Constraints
-from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.door import FittedTable
+from sdv_privpgd.fitting.fitted import Account, FittedTable
 from sdv_privpgd.fitting.settings import People, Settings, check_people, usual_delta
 from sdv_privpgd.methods.method import Method, method_of
 from sdv_privpgd.methods.workload import Target, importance_of, weighed

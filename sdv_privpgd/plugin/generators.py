@@ -20,7 +20,7 @@ from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.keys import in_dtype
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.plugin.transformers import ColumnTransformer, transformer_for
-from sdv_privpgd.sampling.stream import MOVING
+from sdv_privpgd.sampling.sampler import MOVING
 
 _STAND_INS = {
     "numerical": {"range_min": 0, "range_max": 1},

@@ -2,9 +2,9 @@
 
 from sdv.errors import InvalidDataError
 
-from sdv_privpgd.fitting.door import RunningFit
 from sdv_privpgd.fitting.fit import Fitted
-from sdv_privpgd.fitting.refining import begun_again, require_same_rows
+from sdv_privpgd.fitting.fitted import RunningFit
+from sdv_privpgd.fitting.resume import begun_again, require_same_rows
 from sdv_privpgd.plugin.fits import FitsOfTables
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger

@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.columns.dtypes import is_whole
-from sdv_privpgd.fitting.unfinished import note_on
+from sdv_privpgd.fitting.resume import note_on
 from sdv_privpgd.plugin import generators
 from sdv_privpgd.plugin.arguments import (
     as_one,
@@ -28,7 +28,7 @@ from sdv_privpgd.plugin.arguments import (
 )
 from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.sampling.conditions import check_conditions, is_wanted, require_some
-from sdv_privpgd.sampling.stream import MOVING
+from sdv_privpgd.sampling.sampler import MOVING
 
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false

@@ -12,16 +12,15 @@ from sdv.errors import NotFittedError
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.door import FittedTable
 from sdv_privpgd.fitting.fit import Fitted
-from sdv_privpgd.fitting.refining import on_several_releases
+from sdv_privpgd.fitting.fitted import Account, FittedTable
+from sdv_privpgd.fitting.resume import on_several_releases
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.sampling.visits import RowMaker
+from sdv_privpgd.sampling.families import RowMaker
 
 
 class FittedState(BaseSingleTableSynthesizer, ABC):

@@ -10,7 +10,7 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
-from sdv_privpgd.base.damage import digest_of
+from sdv_privpgd.base.files import digest_of
 from sdv_privpgd.privacy.accounting import (
     check_delta,
     check_epsilon,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
-from sdv_privpgd.base.damage import digest_of
+from sdv_privpgd.base.files import digest_of
 from sdv_privpgd.privacy.accounting import check_delta, epsilon_of
 from sdv_privpgd.privacy.counting import Weights
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger

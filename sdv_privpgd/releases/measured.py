@@ -13,8 +13,8 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.drafting.files import plain_domain
 from sdv_privpgd.estimate.noisy_tables import Total, estimate_total
-from sdv_privpgd.fitting.asking import require_sdtypes
 from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.options import require_sdtypes
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.releases.release_file import order_facts, query_facts, read_release, write_release

@@ -18,14 +18,12 @@ from sdv_privpgd.columns.cutting import USUAL_BINS, tick_of
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.schema import PublicDomainError
-from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.mismatch import CAN_GO_ON, DomainMismatchError
-from sdv_privpgd.fitting.opening import opened
-from sdv_privpgd.fitting.refining import gone
+from sdv_privpgd.fitting.options import asked, opened
+from sdv_privpgd.fitting.resume import Unfinished, gone, note_on
 from sdv_privpgd.fitting.settings import People, Settings, with_bins
-from sdv_privpgd.fitting.unfinished import Unfinished, note_on
 from sdv_privpgd.methods.method import EngineMethod, Method, method_of
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.methods.workload import Target

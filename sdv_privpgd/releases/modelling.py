@@ -7,8 +7,7 @@ from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fit import Fitted
-from sdv_privpgd.fitting.making import SamplerMaker
+from sdv_privpgd.fitting.fit import Fitted, SamplerMaker
 from sdv_privpgd.fitting.sampled import SampledTable
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.methods import pipeline

@@ -30,8 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from sdv_privpgd.base.archive import MOST_TEXT, Members, array_bytes, read_archive, write_archive
 from sdv_privpgd.base.domain import Domain, Grouping
+from sdv_privpgd.base.files import MOST_TEXT, Members, array_bytes, read_archive, write_archive
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.fitting.settings import People

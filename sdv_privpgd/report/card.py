@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sdv_privpgd.base.damage import DamagedFileError, undamaged
+from sdv_privpgd.base.files import DamagedFileError, undamaged
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Measurement
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from scipy.special import ndtr
 
-from sdv_privpgd.base.trees import write_tree
+from sdv_privpgd.base.files import write_tree
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger

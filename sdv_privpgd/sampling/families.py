@@ -1,15 +1,244 @@
-"""Children of synthetic rows: rows of a model, given to the parents that they go with. Public."""
+"""Rows that belong together: a person's in order, and children of one parent. Public."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.domain import Clique, FieldsAlone, Grouping
 from sdv_privpgd.columns.links import Link
-from sdv_privpgd.sampling.sampler import Sampler
+from sdv_privpgd.columns.visits import Visits, time_after
+from sdv_privpgd.sampling.sampler import MOVING, Sampler
 from sdv_privpgd.synthesize.siblings import Places, exchanged
+
+_ENOUGH = 10
+"""If fewer rows of the model agree in all that is asked, less is asked."""
+
+
+@dataclass(frozen=True)
+class _Made:
+    """Rows of persons: codes and positions of shape (row, attribute), and whose each one is."""
+
+    codes: np.ndarray
+    positions: np.ndarray
+    whose: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """Where a sequence stands: in which block, at which of its rows, and the persons before it."""
+
+    block: int = 0
+    row: int = 0
+    people: int = 0
+
+
+class VisitSampler:
+    """Persons with rows in order: an endless, repeatable sequence.
+
+    First rows are those rows of the model that have none before them. Each row that follows is a
+    row of the model which has one before it, and of which the model says that the row before had
+    what it has here: the same codes in the ``previous`` columns, the same person
+    (``context_columns`` and the number of rows), and about the same time. Where fewer
+    than ten rows agree, the time is given up, then the number of rows, then the other columns from
+    the last one on. The values of the person are those of the first row; a row's time is
+    that of the row before, and the time since, up to the end of the declared range.
+
+    Args:
+        rows: The rows of the model, one by one.
+        visits: The order, and what is known of the row before.
+    """
+
+    def __init__(self, rows: Sampler, visits: Visits) -> None:
+        self._sampler, self._visits = rows, visits
+        self._place = _Place()
+        self._made: tuple[int, _Made] | None = None
+
+    def restart(self) -> None:
+        """Starts the sequence of persons again."""
+        with MOVING:
+            self._place = _Place()
+            self._sampler.restart()
+
+    def first(self, num_rows: int) -> dict[str, pd.Series]:
+        """The first rows of the sequence, wherever the sequence stands."""
+        return VisitSampler(self._sampler, self._visits).take(num_rows)
+
+    def take(self, num_rows: int) -> dict[str, pd.Series]:
+        """The next rows of the sequence, with a number for each person, from 1 on."""
+        with MOVING:
+            parts = self._parts(num_rows)
+        codes, positions = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("codes", "positions")
+        )
+        people = pd.Series(np.concatenate([part.whose for part in parts]) + 1)
+        rows = self._own(self._sampler.decoded(codes, positions))
+        return {self._visits.person: people.rename(self._visits.person), **rows}
+
+    def _parts(self, num_rows: int) -> list[_Made]:
+        """The next rows, in the parts that lie in one block each; moves the place on."""
+        parts: list[_Made] = []
+        while num_rows or not parts:
+            made, place = self._block(self._place.block), self._place
+            part = slice(place.row, place.row + num_rows)
+            own = _Made(made.codes[part], made.positions[part], made.whose[part] + place.people)
+            parts.append(own)
+            num_rows -= len(own.whose)
+            self._place = replace(place, row=place.row + len(own.whose))
+            if self._place.row == len(made.whose):
+                people = place.people + int(made.whose.max(initial=-1)) + 1
+                self._place = _Place(block=place.block + 1, people=people)
+        return parts
+
+    def meeting(self, conditions: pd.DataFrame) -> tuple[dict[str, pd.Series], np.ndarray]:
+        """A row for each condition that can be met, and which ones can; bool.
+
+        Each is a row of a person of their own: conditions say nothing of other rows.
+        """
+        decoded, possible = self._sampler.meeting(conditions)
+        return self._own(decoded), possible
+
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, "_made": None}
+
+    def _own(self, decoded: dict[str, pd.Series]) -> dict[str, pd.Series]:
+        """The columns of the table, without those that were added."""
+        added = self._visits.added
+        return {name: column for name, column in decoded.items() if name not in added}
+
+    def _block(self, index: int) -> _Made:
+        """The persons whose first rows are in a block of the model's rows."""
+        if self._made is None or self._made[0] != index:
+            self._made = (index, self._persons(index))
+        return self._made[1]
+
+    def _persons(self, index: int) -> _Made:
+        codes, positions = self._sampler.block(index)
+        generator = np.random.default_rng((self._sampler.seed, index, 2))
+        since = self._axis(self._visits.since)
+        follows = codes[:, since] < self._sampler.attributes[since].num_values
+        if follows.all():  # only noise can say so
+            follows = np.zeros(len(codes), dtype=bool)
+        whose = np.arange(np.count_nonzero(~follows))
+        last = _Made(codes[~follows], positions[~follows], whose)
+        number = 1 + last.codes[:, self._axis(self._visits.number)]
+        donors = _Made(codes[follows], positions[follows], np.flatnonzero(follows))
+        steps = [last]
+        for place in range(2, self._visits.most + 1):
+            going = number[last.whose] >= place
+            if not (going.any() and len(donors.whose)):
+                break
+            last = _Made(last.codes[going], last.positions[going], last.whose[going])
+            last = self._following(last, donors, generator)
+            steps.append(last)
+        together = np.concatenate([each.whose for each in steps])
+        order = np.argsort(together, kind="stable")
+        return _Made(
+            np.concatenate([each.codes for each in steps])[order],
+            np.concatenate([each.positions for each in steps])[order],
+            together[order],
+        )
+
+    def _following(self, last: _Made, donors: _Made, generator: np.random.Generator) -> _Made:
+        """The rows that follow rows, of those persons of whom there can be one."""
+        visits = self._visits
+        axis, constant = self._axis, [self._axis(name) for name in self._of_person]
+        chosen = _agreeing(self._asked(last), self._said(donors), generator)
+        codes = donors.codes[chosen].copy()
+        positions = generator.random(codes.shape)
+        codes[:, constant], positions[:, constant] = (
+            last.codes[:, constant],
+            last.positions[:, constant],
+        )
+        for name in visits.previous:
+            codes[:, axis(visits.before(name))] = last.codes[:, axis(name)]
+        by = axis(visits.by)
+        clock, before = self._sampler.attributes[by], self._values(last, visits.by)
+        made = _Made(codes, positions, last.whose)
+        times = time_after(clock, before, self._values(made, visits.since))
+        timeless = last.codes[:, by] == clock.num_values
+        codes[:, by], positions[:, by] = clock.locate(times)
+        codes[timeless, by] = clock.num_values
+        codes, positions, obeys = self._sampler.repaired(
+            codes, positions, generator, held=[*self._of_person, visits.by, visits.since]
+        )
+        return _Made(codes[obeys], positions[obeys], last.whose[obeys])
+
+    @property
+    def _of_person(self) -> list[str]:
+        """The columns that all rows of a person share."""
+        return [*self._visits.context_columns, self._visits.number]
+
+    def _asked(self, last: _Made) -> np.ndarray:
+        """What the next row's past has to be, shape (row, item), the most telling item first."""
+        names = [*self._visits.previous, *self._of_person, self._visits.by]
+        return last.codes[:, [self._axis(name) for name in names]]
+
+    def _said(self, donors: _Made) -> np.ndarray:
+        """What rows say of their past, as ``_asked`` has it."""
+        visits = self._visits
+        names = [*map(visits.before, visits.previous), *self._of_person]
+        past = donors.codes[:, [self._axis(name) for name in names]]
+        by = self._axis(visits.by)
+        clock = self._sampler.attributes[by]
+        since = self._values(donors, visits.since)
+        times = time_after(clock, self._values(donors, visits.by), -since)
+        codes, _ = clock.locate(times)
+        timeless = donors.codes[:, by] == clock.num_values
+        return np.column_stack([past, np.where(timeless, clock.num_values, codes)])
+
+    def _values(self, rows: _Made, name: str) -> np.ndarray:
+        """The values of a column as its cells hold them; any where they are missing."""
+        axis = self._axis(name)
+        column = self._sampler.attributes[axis]
+        codes = np.minimum(rows.codes[:, axis], column.num_values - 1)
+        return column.at(codes, rows.positions[:, axis])
+
+    def _axis(self, name: str) -> int:
+        return self._axes[name]
+
+    @property
+    def _axes(self) -> dict[str, int]:
+        return {each.name: axis for axis, each in enumerate(self._sampler.attributes)}
+
+
+RowMaker: TypeAlias = Sampler | VisitSampler
+"""What makes the rows of a fitted table."""
+
+
+def _agreeing(asked: np.ndarray, said: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """For each row that asks, a row that says the same in as many items as can be had.
+
+    Items are given up from the last one on, where fewer than ten rows agree.
+    """
+    chosen = np.full(len(asked), -1, dtype=np.int64)
+    for items in range(asked.shape[1], -1, -1):
+        open_rows = np.flatnonzero(chosen < 0)
+        if not len(open_rows):
+            break
+        both = np.concatenate([asked[open_rows, :items], said[:, :items]])
+        keys = _keys(both)
+        own, theirs = keys[: len(open_rows)], keys[len(open_rows) :]
+        order = np.argsort(theirs, kind="stable")
+        start, stop = (np.searchsorted(theirs[order], own, side=side) for side in ("left", "right"))
+        found = stop - start >= (_ENOUGH if items else 1)
+        drawn = start[found] + np.floor(
+            generator.random(np.count_nonzero(found)) * (stop - start)[found]
+        ).astype(np.int64)
+        chosen[open_rows[found]] = order[drawn]
+    return chosen
+
+
+def _keys(rows: np.ndarray) -> np.ndarray:
+    """A number for each row, the same for equal rows."""
+    found = np.zeros(len(rows), dtype=np.int64)
+    for item in rows.T:
+        _, found = np.unique(found * (int(item.max()) + 1) + item, return_inverse=True)
+    return found
+
 
 _MANY = 20
 """More codes than rough numbers of up to 100 have."""

@@ -10,7 +10,7 @@ from sdv_privpgd.audit import audit_fit
 from sdv_privpgd.audit.attack import attacked
 from sdv_privpgd.audit.bounds import Attack
 from sdv_privpgd.audit.noise import moments
-from sdv_privpgd.fitting.asking import asked
+from sdv_privpgd.fitting.options import asked
 
 COLUMNS = {name: Categorical(list("ABCDEFGHIJ")) for name in ("ward", "job", "town")}
 MU = 0.268

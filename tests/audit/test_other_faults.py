@@ -20,7 +20,7 @@ from sdv_privpgd.audit.thresholds import threshold_checks
 from sdv_privpgd.columns import encoders
 from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.readings import Reading
-from sdv_privpgd.fitting.asking import asked
+from sdv_privpgd.fitting.options import asked
 from sdv_privpgd.methods import Independent
 from sdv_privpgd.privacy import accounting, boundary, looking
 from sdv_privpgd.privacy import curator as curating

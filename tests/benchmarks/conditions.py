@@ -17,7 +17,7 @@ from sdv_privpgd import Between, PrivPGDSynthesizer
 from sdv_privpgd.benchmark.fits import Stopwatch, fit_dataset
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.sampling.conditioning import ConditionalRows
+from sdv_privpgd.sampling.conditions import ConditionalRows
 
 _BANDS = {"10 %": 0.1, "1 %": 0.01, "0.1 %": 0.001, "absent": 0.0}
 _MANY, _FEW = 20_000, 100

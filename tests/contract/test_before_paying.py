@@ -15,7 +15,7 @@ from sdv.errors import InvalidDataError, SynthesizerInputError
 
 from sdv_privpgd import AIMSynthesizer, MSTSynthesizer, PrivacyBudgetError, PrivPGDSynthesizer
 from sdv_privpgd.constraints.repair import ConstraintError
-from sdv_privpgd.fitting.unfinished import booked
+from sdv_privpgd.fitting.resume import booked
 from sdv_privpgd.methods import AIM, ParticleGradientDescent, PrivPGD, ProtectedThreshold
 
 COLUMNS = sdv_tables.metadata_of(
@@ -272,7 +272,7 @@ class TestThreads:
                 both.wait(0.2)  # met by the other thread only if nothing holds it
             return after
 
-        monkeypatch.setattr("sdv_privpgd.fitting.door.booked", slowly)
+        monkeypatch.setattr("sdv_privpgd.fitting.fitted.booked", slowly)
         threads = [threading.Thread(target=synthesizer.fit, args=(table(),)) for _ in range(3)]
         for thread in threads:
             thread.start()

@@ -26,7 +26,7 @@ def fitted(table, columns=ILL, **more):
 
 def nothing_is_spent(table, columns, match, monkeypatch):
     """Checks that a table is refused before its fit can charge."""
-    monkeypatch.setattr("sdv_privpgd.fitting.door.RunningFit.run", None)
+    monkeypatch.setattr("sdv_privpgd.fitting.fitted.RunningFit.run", None)
     with pytest.raises(ValueError, match=match):
         fitted(table, columns)
 

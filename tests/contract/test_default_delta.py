@@ -6,7 +6,7 @@ import sdv_tables
 
 from sdv_privpgd import Boolean, PrivPGDSynthesizer, fit_table, measure, plan_table
 from sdv_privpgd.audit import audit_fit, audit_measure
-from sdv_privpgd.fitting.door import FittedTable
+from sdv_privpgd.fitting.fitted import FittedTable
 
 ILL = {"ill": Boolean()}
 BOOLEANS = sdv_tables.metadata_of({"ill": {"sdtype": "boolean"}})

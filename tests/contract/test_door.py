@@ -165,7 +165,7 @@ def test_an_error_says_what_was_spent(monkeypatch):
 
     monkeypatch.setattr(PrivatePGM, "fit", fails)
     said = []
-    monkeypatch.setattr("sdv_privpgd.fitting.door.note_on", lambda error, note: said.append(note))
+    monkeypatch.setattr("sdv_privpgd.fitting.fitted.note_on", lambda error, note: said.append(note))
     with pytest.raises(MemoryError):
         fit_table(
             visits(200),

@@ -18,7 +18,7 @@ from sdv_privpgd import (
     measure,
     plan_table,
 )
-from sdv_privpgd.base.damage import DamagedFileError
+from sdv_privpgd.base.files import DamagedFileError
 
 RNG = np.random.default_rng(0)
 WARD = RNG.choice(["A", "B"], 2_000)

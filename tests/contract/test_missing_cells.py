@@ -8,7 +8,7 @@ from sdv_privpgd import Boolean, Numerical, fit_table
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.making import SamplerMaker
+from sdv_privpgd.fitting.fit import SamplerMaker
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.synthesize.particles.particles import Particles
 

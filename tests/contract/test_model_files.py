@@ -22,8 +22,7 @@ from sdv_privpgd import (
     TimeOfDay,
     fit_table,
 )
-from sdv_privpgd.base.archive import write_archive
-from sdv_privpgd.base.damage import DamagedFileError
+from sdv_privpgd.base.files import DamagedFileError, write_archive
 from sdv_privpgd.constraints import (
     FixedCombinations,
     FixedIncrements,
@@ -32,7 +31,7 @@ from sdv_privpgd.constraints import (
     ProgrammableConstraint,
     Range,
 )
-from sdv_privpgd.fitting.door import UnfinishedTable
+from sdv_privpgd.fitting.fitted import UnfinishedTable
 from sdv_privpgd.fitting.model_file import KEPT, NotKeptError, read_model, write_model
 from sdv_privpgd.methods import DPCTGAN, DPDiffusion, PrivPGD
 from sdv_privpgd.privacy.queries import Adjacency

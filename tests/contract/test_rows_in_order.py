@@ -27,7 +27,7 @@ from sdv_privpgd import (
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.visits import Visits, time_after, time_between
-from sdv_privpgd.fitting.asking import asked
+from sdv_privpgd.fitting.options import asked
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger

@@ -13,9 +13,9 @@ from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, fit_table
 from sdv_privpgd.columns.facts import DateFacts, NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.discovery.plan import BEYOND, discover
-from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.mismatch import UNREAD
+from sdv_privpgd.fitting.options import asked
 from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger

@@ -26,8 +26,7 @@ from sdv_privpgd import (
     measure,
     plan_table,
 )
-from sdv_privpgd.fitting.asking import asked
-from sdv_privpgd.fitting.opening import opened
+from sdv_privpgd.fitting.options import asked, opened
 from sdv_privpgd.privacy.counting import Weights
 from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.ledger_file import read_ledger

@@ -16,7 +16,7 @@ from visiting import COLUMNS, ORDER, visits
 
 from sdv_privpgd import Categorical, Key, MSTSynthesizer, Numerical, fit_table
 from sdv_privpgd.methods import PrivPGD
-from sdv_privpgd.sampling.stream import MOVING
+from sdv_privpgd.sampling.sampler import MOVING
 
 FITS = """
 import multiprocessing, sys, threading

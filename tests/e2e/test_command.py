@@ -135,7 +135,7 @@ _PLACES = {
     "in the engine": "sdv_privpgd.synthesize.pgm.PrivatePGM.fit",
     "writing the model": "sdv_privpgd.fitting.sampled.SavedModel.save",
     "writing rows": "sdv_privpgd.cli.synthesizing.write_as_asked",
-    "writing the page": "sdv_privpgd.fitting.door.FittedTable.report",
+    "writing the page": "sdv_privpgd.fitting.fitted.FittedTable.report",
 }
 
 

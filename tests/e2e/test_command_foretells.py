@@ -29,7 +29,7 @@ def test_types_and_repeated_ids_are_said_before_anything_is_spent(
     written = json.loads((tmp_path / "metadata.json").read_text())
     written["columns"] |= {"patient": {"sdtype": "id"}, "mail": {"sdtype": "email"}}
     (tmp_path / "metadata.json").write_text(json.dumps(written))
-    monkeypatch.setattr("sdv_privpgd.fitting.door.RunningFit.run", stop)
+    monkeypatch.setattr("sdv_privpgd.fitting.fitted.RunningFit.run", stop)
     assert declared(csv) == 130
     said = capsys.readouterr()
     lines = [line.split() for line in said.out.splitlines()]
@@ -52,7 +52,7 @@ def test_names_of_ids_and_dates_are_said_before_anything_is_spent(tmp_path, monk
     asked = (tmp_path / "table.csv", "--epsilon", 1, "--metadata", tmp_path / "metadata.json")
     assert run("plan", *asked) == 0
     planned = " ".join(capsys.readouterr().out.split())
-    monkeypatch.setattr("sdv_privpgd.fitting.door.RunningFit.run", stop)
+    monkeypatch.setattr("sdv_privpgd.fitting.fitted.RunningFit.run", stop)
     told = []
     for quiet in ((), ("--quiet",)):  # no report is printed, but what is to be mended is said
         assert run("synthesize", *asked, "--out", tmp_path / "out.csv", *quiet) == 130

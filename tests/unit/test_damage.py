@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd import Boolean, Categorical, Measured, fit_table, measure, read_domain
-from sdv_privpgd.base.archive import write_archive
-from sdv_privpgd.base.damage import DamagedFileError
+from sdv_privpgd.base.files import DamagedFileError, write_archive
 from sdv_privpgd.cli.documents import read_json
 from sdv_privpgd.cli.journal import Journal
 from sdv_privpgd.cli.models import fitted

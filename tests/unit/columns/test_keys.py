@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd.columns.keys import keys_of, too_few
-from sdv_privpgd.sampling.stream import KeyStream
+from sdv_privpgd.sampling.sampler import KeyStream
 
 PATTERNS = ["a{2}[ab]", "a|b|a", "(a?b?){2}", "[a-c]{0,2}c?", "b(aa|a(b|c)){1,2}", "", "[aa]"]
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd import fit_table
-from sdv_privpgd.fitting.cells import codes_paid_for
+from sdv_privpgd.fitting.fit import codes_paid_for
 from sdv_privpgd.methods import AIM, MST, Independent, PrivPGD
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency

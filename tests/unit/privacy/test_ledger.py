@@ -9,7 +9,7 @@ import pytest
 
 from sdv_privpgd.cli.journal import after, check_spending, closed, rest
 from sdv_privpgd.cli.saying import CommandError
-from sdv_privpgd.fitting.unfinished import booked
+from sdv_privpgd.fitting.resume import booked
 from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of
 from sdv_privpgd.privacy.ledger import (
     Charge,

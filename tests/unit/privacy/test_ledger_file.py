@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from sdv_privpgd.base.damage import digest_of
+from sdv_privpgd.base.files import digest_of
 from sdv_privpgd.privacy.accounting import mu_squared_of_range
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import planned, read_ledger

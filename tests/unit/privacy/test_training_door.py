@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sdv_privpgd.base.damage import digest_of
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.files import digest_of
 from sdv_privpgd.methods.dp_sgd import TrainingQuery
 from sdv_privpgd.privacy.accounting import delta_of_one, delta_of_rows, epsilon_of
 from sdv_privpgd.privacy.curator import Curator

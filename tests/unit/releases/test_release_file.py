@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd import Boolean, Categorical, Measured, Numerical, combine, measure
-from sdv_privpgd.base.archive import sealed
-from sdv_privpgd.base.damage import digest_of
+from sdv_privpgd.base.files import digest_of, sealed
 from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.privacy.queries import DependenceQuery
 from sdv_privpgd.releases.agreement import require_agreement

@@ -9,7 +9,7 @@ import pytest
 
 from sdv_privpgd import Boolean, People, fit_table, plan_table
 from sdv_privpgd.audit import audit_fit
-from sdv_privpgd.fitting.door import FittedTable
+from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.privacy.accounting import epsilon_of, log_delta
 from sdv_privpgd.privacy.ledger import TRAINED, Charge, PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval, Ticks
 from sdv_privpgd.columns.parsing import describe
-from sdv_privpgd.sampling.conditioning import ConditionalRows
-from sdv_privpgd.sampling.conditions import Between, shares, span
+from sdv_privpgd.sampling.conditions import Between, ConditionalRows, shares, span
 from sdv_privpgd.synthesize.particles.particles import Particles
 
 SIZES = (2, 3, 300)

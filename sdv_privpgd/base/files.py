@@ -1,15 +1,52 @@
-"""Archives that say if they have changed: zip files that end in the digest of all before it."""
+"""Files that say if they have changed or are damaged, and facts that people read and change."""
 
 import hashlib
 import io
+import json
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from types import ModuleType
+from typing import Any, TypeVar
 
 import numpy as np
 
-from sdv_privpgd.base.damage import undamaged
+
+class DamagedFileError(ValueError):
+    """A file cannot be read as what it should be."""
+
+
+@contextmanager
+def undamaged(path: Path, kind: str, *passed: type[Exception]) -> Iterator[None]:
+    """Raises ``DamagedFileError``, with the file's name, for whatever reading it raises inside.
+
+    Parsers raise what their code happens to run into: no list of theirs is ever complete. Nothing
+    private is near: the files are public.
+
+    Args:
+        path: Of the file.
+        kind: What it should be.
+        passed: Errors that are passed on as they are.
+    """
+    try:
+        yield
+    except (DamagedFileError, *passed):
+        raise
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise DamagedFileError(f"The {kind} {path} cannot be read: {reason}.") from None
+    except Exception as error:  # noqa: BLE001 - that is what it is for
+        text = " ".join(str(error).split())
+        said = text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"
+        raise DamagedFileError(f"{path} is no {kind} that can be read: {said}") from None
+
+
+def digest_of(facts: Mapping[str, Any]) -> str:
+    """The digest of all that facts in JSON say, but for the digest itself."""
+    others = {name: fact for name, fact in facts.items() if name != "digest"}
+    return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
+
 
 _SEAL = b"sdv-privpgd sha256 "
 
@@ -88,3 +125,38 @@ def array_bytes(numbers: np.ndarray) -> bytes:
     content = io.BytesIO()
     np.lib.format.write_array(content, numbers, allow_pickle=False)
     return content.getvalue()
+
+
+TREES = (".json", ".yaml", ".yml")
+"""The endings of such files."""
+
+
+def write_tree(facts: Mapping[str, Any], path: Path, endings: Sequence[str] = TREES) -> Path:
+    """Writes plain facts to a JSON or YAML file, and returns its path. Raises as ``yaml_for``."""
+    yaml = yaml_for(path, endings)
+    if yaml is None:
+        text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
+    else:
+        text = yaml.safe_dump(facts, sort_keys=False, allow_unicode=True)
+        if yaml.safe_load(text) != facts:  # PyYAML writes some control characters as they are
+            text = yaml.safe_dump(facts, sort_keys=False)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def yaml_for(path: Path, endings: Sequence[str] = TREES) -> ModuleType | None:
+    """The library that reads and writes YAML; ``None`` for JSON.
+
+    Raises ``ValueError`` for an ending that is none of these, and ``ImportError`` without it.
+    """
+    if path.suffix.lower() == ".json":
+        return None
+    if path.suffix.lower() not in TREES:
+        raise ValueError(
+            f"It is kept in a file that ends in {', '.join(endings)}, got {str(path)!r}."
+        )
+    try:
+        import yaml
+    except ImportError:
+        raise ImportError(f"{path} needs PyYAML: pip install pyyaml. JSON needs nothing.") from None
+    return yaml

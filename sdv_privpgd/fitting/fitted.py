@@ -1,0 +1,470 @@
+"""A fitted table, the fit that makes it, and the books of several fits. All of it is public."""
+
+import threading
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.constraints.kinds import Constraint
+from sdv_privpgd.fitting.fates import ColumnsLostError, fates, require_kept
+from sdv_privpgd.fitting.fit import Fit, Fitted
+from sdv_privpgd.fitting.mismatch import CAN_GO_ON, DomainMismatchError
+from sdv_privpgd.fitting.resume import (
+    Unfinished,
+    asked_again,
+    begun_again,
+    booked,
+    composed,
+    gone,
+    note_on,
+    opened_again,
+    own_ledger,
+)
+from sdv_privpgd.fitting.sampled import SampledTable, SavedModel
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.inference.refits import Refits
+from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.queries import Measurement
+from sdv_privpgd.report.assumed import About
+from sdv_privpgd.report.card import promise_of
+from sdv_privpgd.report.officer import officer_report
+from sdv_privpgd.report.page import Report
+from sdv_privpgd.report.privacy import privacy_report
+from sdv_privpgd.report.registry import RegistryEntry, registry_entry
+from sdv_privpgd.report.release import methods_of, release_report
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FittedTable(SampledTable):
+    """A differentially private model of a table. All that it shows is public, files included.
+
+    Attributes:
+        fitted: The model, and what is known of the columns.
+        settings: What the fit might spend, and by which method.
+        ledger: What it spent.
+        warnings: What is worth a look before the rows are used, a sentence each.
+        date: When it was fitted.
+        name: The table's name.
+        notes: What the command line keeps with it, such as where its ledger is. No cell decides it.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, method="mst")
+    >>> fitted.num_rows, fitted.sample(3).shape
+    (1000, (3, 1))
+    >>> fitted.ledger.spent() <= 1.0
+    True
+    """
+
+    fitted: Fitted
+    settings: Settings
+    ledger: PrivacyLedger
+    warnings: tuple[str, ...]
+    date: str
+    name: str = "table"
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """What matters of it in a line: what it is of, what it spent, whether to read on."""
+        rows = "" if self.num_rows is None else f", {self.num_rows:,} rows"
+        unit = self.ledger.unit + ("" if self.ledger.says_whose else ", not one person")
+        noted = len(self.warnings)
+        return (
+            f"FittedTable({len(self.fitted.schema.columns)} columns{rows}, by "
+            f"{' + '.join(self.settings.method.parts)}; epsilon {self.ledger.spent():.4g} at delta "
+            f"{self.ledger.delta:g} for {unit}; {noted} warning{'s' * (noted != 1)})"
+        )
+
+    def report(self, path: str | Path | None = None, *, audience: str = "analyst") -> Report:
+        """What was spent and how well the rows fit the noisy answers, as text, page and numbers.
+
+        Args:
+            path: Where to save it as well: the page, or the text (``.txt``) or the numbers
+                (``.json``). Nothing is written without one.
+            audience: ``"officer"`` gives one printed page for who decides on the release: whose
+                data are protected and how, what an attacker could gain, what is not covered, what
+                to write in a privacy notice, and what is left for you to answer.
+
+        >>> import pandas as pd
+        >>> from tempfile import TemporaryDirectory
+        >>> from sdv_privpgd import Boolean
+        >>> table = pd.DataFrame({"ill": [True, False] * 500})
+        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, method="mst")
+        >>> with TemporaryDirectory() as folder:
+        ...     report = fitted.report(Path(folder, "report.txt"))
+        >>> report.to_dict()["num_rows"]
+        1000.0
+        """
+        if audience not in ("analyst", "officer"):
+            raise ValueError(f"audience is 'analyst' or 'officer', got {audience!r}.")
+        release, notes = self.fitted.release, self.warnings
+        if audience == "officer":
+            own = self.about_rows()["release"]
+            report = officer_report(release, self.ledger, self._about, own, notes)
+        else:
+            schema = self.fitted.schema
+            report = release_report(release, self.ledger, schema, self._about, notes=notes)
+        if path is not None:
+            report.save(path)
+        return report
+
+    def methods_text(self) -> str:
+        """What was done, in sentences for a methods section, with the works that they name."""
+        return str(methods_of(self._about, self.fitted.release, self.ledger))
+
+    def registry_entry(
+        self,
+        *,
+        name: str = "",
+        curators: Sequence[str] | str = (),
+        region: str = "",
+        use: str = "",
+        authors: Sequence[str] | str = (),
+    ) -> RegistryEntry:
+        """Returns the record of this fit for the public registry of deployments, at tier 3.
+
+        What the fit knows is filled in (unit, epsilon, delta and rho, composition, mechanisms, what
+        was taken to be public). ``print`` names the blanks, and ``save`` writes YAML.
+
+        Args:
+            name: What the rows are called, as all that is not said is a blank.
+            curators: Who publishes them.
+            region: Which region they describe, or whose law applies.
+            use: What they are for.
+            authors: Who fills in the record.
+
+        >>> import pandas as pd
+        >>> from sdv_privpgd import Boolean
+        >>> table = pd.DataFrame({"ill": [True, False] * 500})
+        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, method="mst")
+        >>> entry = fitted.registry_entry(name="Illness in Northland", curators="Northland")
+        >>> entry.to_dict()["deployment"]["basic"]["data_product_type"]
+        'Synthetic data'
+        >>> entry.blanks[:2]
+        ['deployment.basic.description', 'deployment.basic.intended_use']
+        """
+        said = {"name": name, "region": region, "use": use}
+        said |= {"curators": curators, "authors": authors}
+        return registry_entry(self.fitted.release, self.ledger, self._about, said)
+
+    @property
+    def _about(self) -> About:
+        return about_of(self.fitted, self.settings, table=self.name, date=self.date)
+
+    def _promise(self) -> dict[str, Any]:
+        return {"method": " + ".join(self.settings.method.parts), **promise_of(self.ledger)}
+
+    def _refits(self) -> Refits:
+        return self.fitted.refits
+
+    def privacy_report(self) -> str:
+        """The text of ``report``: what was spent, on what and under which adjacency."""
+        return privacy_report(self.ledger, notes=self.warnings)
+
+    def refine(self, table: Any, epsilon: float, *, progress: Progress = silent) -> "FittedTable":
+        """The same fit with more budget: the table is asked again, and all answers are fitted.
+
+        Privacy: one ledger. Its epsilon grows by ``epsilon`` at the same delta, and all that was
+        ever released of the table is within it: 0.5 and 0.5 more spend exactly what 1 does.
+        Answers to the same question are averaged by inverse variance, so that errors fall as if
+        all had been asked at once (``tests/benchmarks holders --refine``). Nothing is discovered
+        anew, and the new model starts from this one.
+
+        Args:
+            table: The table that was fitted, with the same rows, as ``fit`` takes it. For a table
+                that has grown, make a second release: ``fit_table(..., after=earlier.ledger)``.
+            epsilon: What is added.
+            progress: Told of the steps.
+
+        Warns if this fit was refined before: each of the results has a ledger that knows nothing of
+        the other. Refine the last one.
+
+        Raises:
+            ValueError: For a table of other columns or, where it is public, another number of rows;
+                for fits whose tables were not kept; and for an epsilon that is not positive.
+        """
+        running = self.refining(table, epsilon)
+        if vars(self).get("_is_refined"):
+            warnings.warn(
+                "This fit was refined before. Now two fits ask its table, and their ledgers know "
+                "nothing of each other: what both cost adds up. Refine the last one instead.",
+                stacklevel=2,
+            )
+        vars(self)["_is_refined"] = True
+        with noted(running):
+            return running.run(progress)
+
+    def refining(self, table: Any, epsilon: float) -> "RunningFit":
+        """Returns what ``refine`` does, before a row is read. It raises for the same."""
+        return RunningFit(
+            fit=begun_again(self.fitted, epsilon),
+            private=opened_again(self.fitted, table),
+            before=self.ledger,
+            refined=self,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class UnfinishedTable(SavedModel):
+    """A fit that ended after it had paid: noisy answers that no model was made of. Public.
+
+    Attributes:
+        kept: The answers.
+        settings: What the fit might spend, and by which method.
+        ledger: What was spent, and what earlier releases did.
+        last: The fitted table that was to be refined, if one was.
+        notes: As a ``FittedTable`` has them.
+    """
+
+    kept: Unfinished
+    settings: Settings
+    ledger: PrivacyLedger
+    last: FittedTable | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def resumed(self, table: Any = None) -> "RunningFit":
+        """Returns the rest of the fit: without a table a model of the answers, for nothing.
+
+        With the table of that fit, what is left of the budget is spent first.
+
+        Raises:
+            ValueError: Without a table, if no table of counts was answered; and for another table,
+                as far as that is public.
+        """
+        kept = self.kept
+        kept.require(self.settings, kept.description, with_data=table is not None)
+        private = None if table is None else kept.opened(table, self.settings)
+        fit = Fit(
+            self.settings,
+            kept.description,
+            doubts=kept.doubts,
+            begun=kept.ledger,
+            answered=kept.looked,
+        )
+        return RunningFit(
+            fit=fit, private=private, before=self.ledger, known=kept.answers, resumed=self
+        )
+
+    def goes_on(self, table: Any) -> Callable[[], FittedTable]:
+        """Checks the table of the fit, and returns what goes on with it."""
+        running = self.resumed(table)
+
+        def run() -> FittedTable:
+            with noted(running):
+                return running.run()
+
+        return run
+
+    def privacy_report(self) -> str:
+        """The text of what was spent, on what and under which adjacency."""
+        return privacy_report(self.ledger)
+
+
+@dataclass(kw_only=True, eq=False)
+class RunningFit:
+    """A fit that is about to run, or did: it holds the books, however it ends.
+
+    Attributes:
+        fit: The questions, and the books of this fit.
+        private: The table, which shows nothing; ``None`` makes a model of what is known.
+        before: All that was spent when it began, with earlier releases.
+        known: Answers that it goes on with.
+        refined: The fitted table that gets more budget.
+        resumed: What it goes on with.
+        allow_lost: The columns for which it does not stop.
+        begun: The books of this fit when it began, or went on.
+    """
+
+    fit: Fit
+    private: PrivateTable | EncodedTable | None
+    before: PrivacyLedger | None = None
+    known: Sequence[Measurement] = ()
+    refined: FittedTable | None = None
+    resumed: UnfinishedTable | None = None
+    allow_lost: Collection[str] = ()
+    begun: PrivacyLedger = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.begun = self.fit.books.ledger
+        if self.refined is not None:  # without what is added
+            self.begun = own_ledger(self.refined.fitted, self.refined.ledger)
+
+    @property
+    def ledger(self) -> PrivacyLedger:
+        """What was spent so far, with all before. Public."""
+        return booked(self.before, self.begun, self.fit.books.ledger) or self.fit.books.ledger
+
+    @property
+    def has_charged(self) -> bool:
+        """Whether something was spent since it began. Public."""
+        return len(self.fit.books.ledger.charges) > len(self.begun.charges)
+
+    @property
+    def unfinished(self) -> UnfinishedTable | None:
+        """What it has paid for until now; ``None`` where nothing of it is of use. Public."""
+        paid = self.begun.mu_squared if self.refined is not None else 0
+        if self.fit.books.ledger.mu_squared <= paid or not self.fit.has_answers:
+            return self.resumed
+        return UnfinishedTable(
+            kept=Unfinished.of(self.fit),
+            settings=self.fit.settings,
+            ledger=self.ledger,
+            last=self.refined or (None if self.resumed is None else self.resumed.last),
+            notes=self._notes,
+        )
+
+    @property
+    def _notes(self) -> Mapping[str, Any]:
+        earlier = self.refined or self.resumed
+        return {} if earlier is None else earlier.notes
+
+    def run(self, progress: Progress = silent, *, stops: bool = False) -> FittedTable:
+        """Asks for all that is left of the budget, and makes the model.
+
+        If it ``stops``, it raises ``ColumnsLostError`` before anything is spent, and
+        ``DomainMismatchError``, as ``fit_table`` does.
+        """
+        fit = self.fit
+        stops_at = set(fit.description.modelled) - set(self.allow_lost) if stops else set()
+        if stops and self.private is not None:
+            rows = self.private.known_rows(fit.settings.adjacency)
+            require_kept(fates(fit.settings, fit.description, rows), self.allow_lost)
+        if self.refined is not None:
+            assert isinstance(self.private, PrivateTable)
+            fitted = asked_again(fit, self.refined.fitted, self.private, progress)
+        else:
+            fit.settings.method.prepare(progress)
+            if isinstance(self.private, PrivateTable) and not fit.has_discovered:
+                fit.discover(self.private, progress, stops_at=stops_at)
+            fit.ask(self.private, progress, known=self.known)
+            fitted = fit.model(progress)
+        return FittedTable(
+            fitted=fitted,
+            settings=fit.settings,
+            ledger=self.ledger,
+            warnings=composed(fitted, self.ledger),
+            date=date.today().isoformat(),
+            name="table" if self.refined is None else self.refined.name,
+            notes=self._notes,
+        )
+
+
+LOST = (
+    "The fit ended in the middle of a question. What that had cost stays on the books, and of its "
+    "answers nothing could be kept: a new fit asks again."
+)
+"""What is said where a fit has spent something and nothing of it is of use."""
+
+
+class Account:
+    """The books of all fits of an object. Public, and so are its pickles.
+
+    Attributes:
+        ledger: Every charge so far; ``None`` before the first.
+        unfinished: What a fit that failed had paid for, until another succeeds.
+        lock: Held while one thread fits.
+    """
+
+    def __init__(
+        self, ledger: PrivacyLedger | None = None, unfinished: Unfinished | None = None
+    ) -> None:
+        self.ledger = ledger
+        self.unfinished = unfinished
+        self.lock = threading.RLock()
+
+    @contextmanager
+    def charged(
+        self, running: RunningFit, names: tuple[bool, Any], *, goes_on: bool = False
+    ) -> Iterator[None]:
+        """Lets a fit run while one thread has the object to itself.
+
+        What it charges stays on the books. If it fails, its answers are kept, and all else is as
+        it was. One that ``goes_on`` has been warned of before. ``names`` are what ``Unfinished``
+        keeps of the table's names.
+        """
+        with self.lock:
+            if not goes_on and self.ledger is not None:
+                self._warn_of_refit(self.ledger.followed_by(running.fit.books.ledger))
+            running.before = self.ledger
+            try:
+                yield
+                self.unfinished = None
+            except BaseException as error:
+                left = running.unfinished
+                if left is not None:
+                    self.unfinished = replace(left.kept, names=names)
+                    note_on(error, self.unfinished.remedy())
+                elif running.has_charged:
+                    note_on(error, LOST)
+                raise
+            finally:
+                if running.has_charged:
+                    self.ledger = running.ledger
+
+    def _warn_of_refit(self, composed: PrivacyLedger) -> None:
+        kept = " One failed after it had paid: finish() makes use of its answers instead."
+        warnings.warn(
+            f"This synthesizer was fitted before. Together the fits spend epsilon "
+            f"{composed.epsilon:.4g} at delta {composed.delta:g} on the people in the table."
+            f"{kept if self.unfinished is not None else ''}",
+            stacklevel=6,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"ledger": self.ledger, "unfinished": self.unfinished}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.lock = threading.RLock()
+
+
+@contextmanager
+def noted(running: RunningFit) -> Iterator[None]:
+    """Has an error say what was spent, and one that stops a fit how it goes on.
+
+    It holds no table: an error may be kept, and printed, by anybody.
+    """
+    try:
+        yield
+    except ColumnsLostError:  # before anything is spent
+        raise
+    except DomainMismatchError as error:
+        left = running.unfinished
+        assert left is not None
+        error.ledger, error.goes_on = running.ledger, left.goes_on
+        note_on(error, CAN_GO_ON)
+        raise
+    except BaseException as error:
+        note_on(error, gone(running.fit.books.ledger, running.fit.settings))
+        raise
+
+
+def about_of(fitted: Fitted, settings: Settings, *, table: str, date: str) -> About:
+    """Describes a fit of a table of this name, on this date."""
+    description = fitted.description
+    usual = {"num_bins": description.num_bins, "seed": settings.seed}
+    return About(
+        table=table,
+        date=date,
+        method=settings.method,
+        columns=description.columns,
+        keys=tuple(description.keys),
+        declared=description.facts,
+        discovered=description.discovered,
+        settings=usual if fitted.told is None else fitted.told,
+        visits=description.visits,
+        prior=() if description.public is None else description.public.said,
+        constraints=tuple(map(_in_words, description.constraints.declared)),
+    )
+
+
+def _in_words(constraint: Constraint) -> str:
+    of = ", ".join(map(repr, constraint.columns))
+    return f"{type(constraint).__name__} of {of}" if of else type(constraint).__name__
