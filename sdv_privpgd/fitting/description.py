@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sdv_privpgd.base.domain import FieldsAlone
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
@@ -33,18 +33,10 @@ from sdv_privpgd.discovery.bounds import inside
 from sdv_privpgd.discovery.looks import worth_a_look
 from sdv_privpgd.estimate.prior import PublicRows
 
+if TYPE_CHECKING:
+    from sdv_privpgd.fitting.prior import PublicTable
+
 Known = TypeVar("Known", bound=ColumnFacts)
-
-
-class Coded(Protocol):
-    """Public rows."""
-
-    said: tuple[str, ...]
-    """Whose they are, a sentence each."""
-
-    def codes(self, schema: Schema) -> PublicRows:
-        """The rows as codes of a schema."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +76,7 @@ class Description(FieldsAlone):
     shapes: Mapping[str, Sequence[float]] = field(default_factory=dict)
     visits: Visits | None = None
     timeless: frozenset[str] = frozenset()
-    public: "Coded | None" = None
+    public: "PublicTable | None" = None
 
     @classmethod
     def of(
@@ -112,8 +104,7 @@ class Description(FieldsAlone):
     @property
     def on_days(self) -> list[str]:
         """A sentence on dates that are counted in days though nobody said so, if there are any."""
-        dates = {name: each for name, each in self.facts.items() if name not in self.timeless}
-        return on_days(dates)
+        return on_days({name: e for name, e in self.facts.items() if name not in self.timeless})
 
     @property
     def modelled(self) -> list[str]:
@@ -132,6 +123,11 @@ class Description(FieldsAlone):
         """The sdtype of each column that is measured: the modelled ones, and what visits add."""
         kinds = {name: facts.sdtype for name, facts in self.facts.items()}
         return kinds if self.visits is None else kinds | self.visits.sdtypes(kinds)
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The columns that say what came before a row, which no table has."""
+        return () if self.visits is None else self.visits.added
 
     @property
     def ordered(self) -> Ordered | None:
@@ -196,9 +192,10 @@ class Description(FieldsAlone):
 
         It is only counted how many rows lie beyond their ranges.
         """
+        known = self.stated if self.discovers else {}
         return {
             name: facts
-            for name, facts in (self.stated if self.discovers else {}).items()
+            for name, facts in known.items()
             if isinstance(facts, NumberFacts | DateFacts) and name not in self.undeclared
         }
 
@@ -224,26 +221,22 @@ class Description(FieldsAlone):
     @cached_property
     def known(self) -> dict[str, ColumnFacts]:
         """What is known of each modelled column, declared or found."""
-        return {
-            name: stated.and_found(self._found[name]) if name in self._found else stated
-            for name, stated in self.stated.items()
-        }
+        return self._and_found(self.stated)
 
     @cached_property
     def in_words(self) -> dict[str, dict]:
         """What is declared of each modelled column and what was found, in SDV's words."""
-        return {
-            name: words_of(facts.and_found(self._found[name]) if name in self._found else facts)
-            for name, facts in self.facts.items()
-        }
+        return {name: words_of(facts) for name, facts in self._and_found(self.facts).items()}
+
+    def _and_found(self, known: Mapping[str, ColumnFacts]) -> dict[str, ColumnFacts]:
+        found = self._found
+        return {n: each.and_found(found[n]) if n in found else each for n, each in known.items()}
 
     @property
     def words(self) -> dict[str, dict]:
         """What is declared of each column, in SDV's words."""
-        return {
-            name: {**known, **(words_of(self.facts[name]) if name in self.facts else {})}
-            for name, known in self.columns.items()
-        }
+        declared = {name: words_of(facts) for name, facts in self.facts.items()}
+        return {name: {**each, **declared.get(name, {})} for name, each in self.columns.items()}
 
     @cached_property
     def limits(self) -> Limits:
@@ -273,10 +266,8 @@ class Description(FieldsAlone):
     @property
     def uncategorized(self) -> list[str]:
         """The columns whose categories are to be found."""
-        known = self.undeclared.items()
-        return [
-            name for name, each in known if isinstance(each, CategoryFacts) and each.lacks_domain
-        ]
+        named = {n: e for n, e in self.undeclared.items() if isinstance(e, CategoryFacts)}
+        return [name for name, facts in named.items() if facts.lacks_domain]
 
     @property
     def share_looked_into(self) -> Fraction:
@@ -323,13 +314,13 @@ class Description(FieldsAlone):
 
         They are in that of the alphabet, which need not be the one that they were in.
         """
-        dtypes = {
-            name: unordered(dtype) if _has_found_values(self.discovered.get(name)) else dtype
+        found = {n: e for n, e in self.discovered.items() if isinstance(e, CategoryFacts)}
+        has_values = {name for name, facts in found.items() if facts.values is not None}
+        return {
+            name: unordered(dtype) if name in has_values else dtype
             for name, dtype in self.dtypes.items()
+            if self.enforce_rounding or not is_whole(dtype)
         }
-        if self.enforce_rounding:
-            return dtypes
-        return {name: dtype for name, dtype in dtypes.items() if not is_whole(dtype)}
 
     def _with_visits(self, schema: Schema) -> Schema:
         """The schema with the columns that say what came before."""
@@ -369,7 +360,3 @@ def _rounded_out(found: NumberFacts, stated: NumberFacts) -> NumberFacts:
 
 def _unrounded(facts: Known) -> Known:
     return replace(facts, decimal_places=None) if isinstance(facts, NumberFacts) else facts
-
-
-def _has_found_values(found: ColumnFacts | None) -> bool:
-    return isinstance(found, CategoryFacts) and found.values is not None

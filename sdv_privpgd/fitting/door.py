@@ -11,7 +11,7 @@ from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import check_report
 from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.fitting.fitted import FittedTable, RunningFit, noted
+from sdv_privpgd.fitting.fitted import FittedTable, RunningFit
 from sdv_privpgd.fitting.options import asked, check_match, opened
 from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.prior import leaning
@@ -141,11 +141,9 @@ def fit_table(
     running = prepared(
         settings, description, table, prior=prior, after=after, allow_lost=allow_lost
     )
-    before = running.fit.told_before
-    for sentence in before:
+    for sentence in (before := running.fit.told_before):
         warnings.warn(sentence, stacklevel=2)
-    with noted(running):
-        done = running.run(progress, stops=True)
+    done = running.noted(progress, stops=True)
     said = [sentence for sentence in done.warnings if sentence not in before]
     if said:  # what was said before the fit is not said again
         warnings.warn(in_one(said), stacklevel=2)
@@ -258,16 +256,13 @@ def prepared(
     private = opened(table, description, settings.people.limit, settings.objections)
     settings = settings.for_rows(private.known_rows(settings.adjacency))
     description = _leaning(settings, description, prior, private)
-    timeless = frozenset(name for name in description.modelled if private.has_days(name))
-    running = running_fit(settings, replace(description, timeless=timeless), private, after=after)
-    running.allow_lost = checked_lost(allow_lost, description)
-    return running
+    allowed = checked_lost(allow_lost, description)
+    return running_fit(settings, description, private, after=after, allow_lost=allowed)
 
 
 def _leaning(
     settings: Settings, description: Description, prior: Any, table: PrivateTable
 ) -> Description:
-    """Returns the description of a table whose fit leans on a prior, if there is one."""
     kept = table.dtypes_kept(description.columns, description.modelled, description.keys)
     return leaning(settings, description, prior, table.known_rows(settings.adjacency), kept)
 
@@ -281,7 +276,7 @@ def checked_lost(allow_lost: Collection[str], description: Description) -> tuple
             f"allow_lost names {unknown!r}, which are no columns: choose from "
             f"{list(description.columns)!r}."
         )
-    return tuple(names)
+    return names
 
 
 def running_fit(
@@ -290,8 +285,11 @@ def running_fit(
     private: PrivateTable,
     *,
     after: PrivacyLedger | None = None,
+    begun: PrivacyLedger | None = None,
+    allow_lost: Collection[str] = (),
 ) -> RunningFit:
     """Returns the fit of a table that was opened as the description says."""
+    timeless = frozenset(name for name in description.modelled if private.has_days(name))
     dtypes = private.dtypes_kept(description.columns, description.modelled, description.keys)
-    fit = Fit(settings, replace(description, dtypes=dtypes))
-    return RunningFit(fit=fit, private=private, before=after)
+    fit = Fit(settings, replace(description, timeless=timeless, dtypes=dtypes), begun=begun)
+    return RunningFit(fit=fit, private=private, before=after, allow_lost=allow_lost)

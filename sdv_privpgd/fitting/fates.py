@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from sdv_privpgd.base.words import in_rows, listed
-from sdv_privpgd.columns.ids import on_repeated_ids
-from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.discovery.plan import rows_needed
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.options import notes_on
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.report.page import Items, Page, Report, Section, Table, Text
 from sdv_privpgd.report.privacy import WIDTH
@@ -163,15 +162,9 @@ def check_report(
     told, ledger = fates(settings, description, num_rows), settings.ledger()
     lost = [*refused, *on_lost(told)]
     notes = [
-        *on_repeated_ids(
-            [each for each in description.repeated_ids if each != settings.people.column],
-            says_whose=settings.people.is_said,
-        ),
-        *settings.people.on_counts,
-        *on_names(description.facts, says_whose=settings.people.is_said),
-        *description.on_days,
+        *notes_on(settings, description),
         *(_on_hidden(settings, description) if num_rows is None else ()),
-        *(on_delta(settings.delta) if num_rows is None else on_delta(settings.delta, num_rows)),
+        *on_delta(settings.delta, num_rows),
     ]
     rows = "rows, whose number is private," if num_rows is None else in_rows(num_rows)
     title = f"What becomes of the columns of {rows} at epsilon {ledger.epsilon:g}"

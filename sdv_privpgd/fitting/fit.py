@@ -5,9 +5,10 @@ an object that shows nothing and gives curators. All else is public.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,14 @@ import numpy as np
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.cutting import USUAL_BINS
-from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.mismatch import on_ends
 from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.constraints.rules import possible_of
-from sdv_privpgd.discovery.plan import SPREAD, Discovery, discover, reserved_delta, rows_unseen
+from sdv_privpgd.discovery.plan import SPREAD, discover, reserved_delta, rows_unseen
 from sdv_privpgd.discovery.shaping import find_shapes, part_for_shapes
 from sdv_privpgd.discovery.transcript import Answered, Transcript
 from sdv_privpgd.estimate.noisy_tables import estimate_total
@@ -92,13 +93,11 @@ class Fitted:
         """
         if self.release is None or self.settings is None:
             raise ValueError("Nothing that could be repeated is known of this fit.")
-        release = self.release
+        release, description = self.release, self.description
         return Refits(
             release=release,
-            engine=method_for(self.settings, self.description),
-            sampler_of=SamplerMaker.of(
-                self.description, self.schema, release.held, release.measurements
-            ),
+            engine=method_for(self.settings, description),
+            sampler_of=maker_of(description, self.schema, release.held, release.measurements),
         )
 
     @property
@@ -121,22 +120,24 @@ class Fitted:
         """What is worth a look, a sentence each."""
         description = self.description
         ids = [name for name in description.repeated_ids if name != ledger.people]
-        facts = PublicFacts(
-            schema=self.schema,
-            release=self.release,
-            ledger=ledger,
-            declared=description.facts,
-            doubts=self.doubts,
-            counted=self.doubts.keys() | description.undeclared.keys(),
-            added=() if description.visits is None else description.visits.added,
-            settings=(
-                *(f"Not enforced: {reason}" for reason in self.refusals),
-                *description.on_days,
-                *on_ends(description.declared.stated, description.known),
-                *on_repeated_ids(ids, says_whose=ledger.says_whose),
-            ),
+        said = (
+            *(f"Not enforced: {reason}" for reason in self.refusals),
+            *description.on_days,
+            *on_ends(description.declared.stated, description.known),
+            *on_repeated_ids(ids, says_whose=ledger.says_whose),
         )
-        return warnings_of(facts)
+        return warnings_of(
+            PublicFacts(
+                schema=self.schema,
+                release=self.release,
+                ledger=ledger,
+                declared=description.facts,
+                doubts=self.doubts,
+                counted=self.doubts.keys() | description.undeclared.keys(),
+                added=description.added,
+                settings=said,
+            )
+        )
 
 
 class Fit:
@@ -188,9 +189,7 @@ class Fit:
         description, budget = self.description, self.books.ledger.budget
         known, rows = self.transcript, table.known_rows(self.settings.adjacency)
         self.ask_first(table, stops_at=stops_at)
-        apart = part_for_shapes(len(description.pairs), len(description.modelled))
-        share = Fraction(self.settings.discovery_share)
-        looked, more = self.shares
+        share, (looked, more) = Fraction(self.settings.discovery_share), self.shares
         found = discover(
             table,
             description.undeclared,
@@ -204,20 +203,20 @@ class Fit:
             ),
             progress=progress,
         )
-        facts = self._with_codes(found, rows)
+        facts, rows = found.facts, found.num_rows if rows is None else rows
+        if rows is not None and description.num_bins is None:
+            asked, method = len(description.measured), self.settings.method
+            number = codes_paid_for(asked, rows, self.books.ledger, method)
+            facts = with_codes(facts, description.stated, number)
         description = replace(description, discovered=facts)
-        fine, part = description.shapeless.differences, budget * share * apart
+        fine, part = description.shapeless.differences, budget * share * self._for_shapes
         shapes = find_shapes(table, fine, self.books, part, transcript=known, progress=progress)
         self.description = replace(description, shapes=shapes)
-        self.doubts = found.doubts
-        self.has_discovered = True
+        self.doubts, self.has_discovered = found.doubts, True
         self._method.require(self.description.attributes.domain())
 
     def ask_first(self, table: PrivateTable, *, stops_at: Collection[str] = ()) -> None:
-        """Asks how many cells of each column are not as declared.
-
-        It raises ``DomainMismatchError`` where those of a column that it ``stops_at`` are too many.
-        """
+        """Asks how many cells of each column are not as declared. It raises as ``discover``."""
         declared = self.description.facts
         ask_first(table, declared, self.books, self.transcript, stops_at=stops_at)
 
@@ -225,9 +224,12 @@ class Fit:
     def shares(self) -> tuple[Fraction, Fraction]:
         """The parts of the budget for discovery, and beside that for categories. Public."""
         description = self.description
-        apart = part_for_shapes(len(description.pairs), len(description.modelled))
-        whole = Fraction(self.settings.discovery_share) * (1 - apart)
+        whole = Fraction(self.settings.discovery_share) * (1 - self._for_shapes)
         return whole * description.share_looked_into, whole * description.more_for_categories
+
+    @property
+    def _for_shapes(self) -> Fraction:
+        return part_for_shapes(len(self.description.pairs), len(self.description.modelled))
 
     @property
     def told_before(self) -> list[str]:
@@ -259,7 +261,7 @@ class Fit:
     ) -> None:
         """Asks for all that is left of the budget; without a table nothing beyond what is known.
 
-        What is known is not asked once more, unless it is to be asked ``again``.
+        What is known is not asked once more, unless ``again``.
         """
         schema = self.description.attributes
         if not schema.columns:
@@ -285,17 +287,17 @@ class Fit:
             starts: How many answers each earlier model was made of; without a ``warm_start`` these
                 models are made anew.
         """
-        schema, limits = self.description.attributes, self.description.limits
+        description, schema = self.description, self.description.attributes
         fitted = Fitted(
-            description=self.description,
+            description=description,
             schema=schema,
             keys=KeyStream(
-                patterns=self.description.patterns,
-                dtypes=self.description.dtypes,
-                repeated=self.description.repeated_ids,
+                patterns=description.patterns,
+                dtypes=description.dtypes,
+                repeated=description.repeated_ids,
             ),
             doubts=self.doubts,
-            refusals=limits.refusals,
+            refusals=description.limits.refusals,
             settings=self.settings,
             starts=tuple(starts),
         )
@@ -307,28 +309,13 @@ class Fit:
             earlier = replace(answers, measurements=answers.measurements[:number])
             warm_start = pipeline.fit(earlier, method, warm_start=warm_start).model
         release = pipeline.fit(answers, method, warm_start=warm_start, progress=progress)
-        maker = SamplerMaker.of(self.description, schema, release.held, self.tables)
-        sampler = maker(release.model, self.settings.seed)
-        return replace(fitted, release=release, sampler=sampler)
-
-    def _with_codes(self, found: Discovery, num_rows: int | None) -> dict[str, ColumnFacts]:
-        """What was found, with the number of codes that the noise can pay for, if none is asked."""
-        if self.description.num_bins is not None:
-            return found.facts
-        rows = found.num_rows if num_rows is None else num_rows
-        if rows is None:
-            return found.facts
-        number = codes_paid_for(
-            len(self.description.measured), rows, self.books.ledger, self.settings.method
-        )
-        return with_codes(found.facts, self.description.stated, number)
+        make = maker_of(description, schema, release.held, self.tables)
+        return replace(fitted, release=release, sampler=make(release.model, self.settings.seed))
 
     @property
     def tables(self) -> list[Measurement]:
         """The answers that are tables of counts."""
-        kinds = MarginalQuery | GroupedMarginalQuery
-        answers = () if self.curator is None else self.curator.measurements
-        return [answer for answer in answers if isinstance(answer.query, kinds)]
+        return [] if self.curator is None else tables_of(self.curator.measurements)
 
     @property
     def _method(self) -> Method:
@@ -344,69 +331,54 @@ def method_for(settings: Settings, description: Description) -> Method:
     return method if description.public_rows is None else method.given(description.public_rows)
 
 
+def tables_of(answers: Iterable[Measurement]) -> list[Measurement]:
+    """The answers that are tables of counts."""
+    return [
+        each for each in answers if isinstance(each.query, MarginalQuery | GroupedMarginalQuery)
+    ]
+
+
 _LIKELY = 2.0
 """Where values are declared to be missing at times, so many standard deviations of rows without one
 are enough to have some. Elsewhere a single one would decide what dtype comes back."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SamplerMaker:
-    """Makes samplers of models of one table.
+def maker_of(
+    description: Description,
+    schema: Schema,
+    held: Mapping[str, np.ndarray],
+    measured: Sequence[Measurement],
+) -> Callable[[Model, int], RowMaker]:
+    """Returns what makes the sampler of a model of a table, given a seed, from the first row on.
 
-    Attributes:
-        description: Of the table, with what was found.
-        schema: All that has codes.
-        held: The codes of each attribute that surely hold rows.
-        differences: Those that something was asked of: no model knows the others.
+    It is given what was found of the table, all that has codes, the codes of each attribute that
+    surely hold rows, and all that was measured.
     """
-
-    description: Description
-    schema: Schema
-    held: Mapping[str, np.ndarray]
-    differences: tuple[Difference, ...]
-
-    @classmethod
-    def of(
-        cls,
-        description: Description,
-        schema: Schema,
-        held: Mapping[str, np.ndarray],
-        measured: Sequence[Measurement],
-    ) -> "SamplerMaker":
-        """Given all that was measured."""
-        kinds = MarginalQuery | GroupedMarginalQuery
-        queries = [each.query for each in measured if isinstance(each.query, kinds)]
-        asked = {name for query in queries for name in query.clique}  # pyright: ignore
-        own = tuple(each for each in schema.differences if each.name in asked)
-        likely = surely_held(schema.domain(), measured, _LIKELY)
-        may_miss = [name for name, facts in description.stated.items() if facts.nullable]
-        missing = {
-            name: np.append(held[name][:-1], held[name][-1] | likely[name][-1])
-            for name in held.keys() & may_miss
-        }
-        return cls(
-            description=description, schema=schema, held={**held, **missing}, differences=own
-        )
-
-    def __call__(self, model: Model, seed: int) -> RowMaker:
-        """The sampler of a model, from its first row on."""
-        limits, visits = self.description.limits, self.description.visits
-        added = () if visits is None else visits.added
-        rows = Sampler(
-            self.schema,
-            model,
-            seed,
-            # That a row has none before it is no value that only noise may have produced.
-            held={**self.held, **{name: np.ones_like(self.held[name]) for name in added}},
-            rules=limits.rules,
-            predicates=limits.checks,
-            differences=self.differences,
-        )
-        return rows if visits is None else VisitSampler(rows, visits)
+    limits, visits = description.limits, description.visits
+    asked = {name for each in tables_of(measured) for name in each.query.clique}  # pyright: ignore
+    likely = surely_held(schema.domain(), measured, _LIKELY)
+    may_miss = {name for name, facts in description.stated.items() if facts.nullable}
+    missing = {
+        name: np.append(held[name][:-1], held[name][-1] | likely[name][-1])
+        for name in held.keys() & may_miss
+    }
+    # That a row has none before it is no value that only noise may have produced.
+    added = {name: np.ones_like(held[name]) for name in description.added}
+    make = partial(
+        Sampler,
+        schema,
+        held={**held, **missing, **added},
+        rules=limits.rules,
+        predicates=limits.checks,
+        # No model knows those of which nothing was asked.
+        differences=tuple(each for each in schema.differences if each.name in asked),
+    )
+    return make if visits is None else partial(_in_order, make, visits)
 
 
-_LEAST = 4
-"""The smallest number of codes."""
+def _in_order(make: Callable[..., Sampler], visits: Visits, model: Model, seed: int) -> RowMaker:
+    return VisitSampler(make(model, seed), visits)
+
 
 _SHARPNESS = 1.2
 """The number of codes is this many times the square root of the rows beside one standard deviation
@@ -420,13 +392,8 @@ def codes_paid_for(num_columns: int, num_rows: float, ledger: PrivacyLedger, met
     """The number of codes of a number or date: 4 to 32.
 
     A cell of a pair then has about as many rows, on average, as its noise has standard deviations,
-    if all that is left of the budget goes to the pairs that the method is likely to ask for.
-
-    Args:
-        num_columns: The number of modelled columns.
-        num_rows: The number of rows; noisy where it is private.
-        ledger: The books of the fit, after discovery.
-        method: What is asked.
+    if all that is left on the ledger after discovery goes to the pairs that the method is likely to
+    ask for. The number of rows is noisy where it is private.
     """
     names = tuple(map(str, range(num_columns)))
     cliques = method.cliques(Domain(names, (2,) * num_columns))
@@ -436,7 +403,7 @@ def codes_paid_for(num_columns: int, num_rows: float, ledger: PrivacyLedger, met
     squared = sum(pair.l2_sensitivity_squared(ledger.adjacency) for pair in pairs)
     stddev = stddev_for(ledger.rows_counted**2 * squared, Fraction(ledger.remaining))
     codes = round(_SHARPNESS * math.sqrt(max(num_rows, 1.0) / stddev))
-    return min(max(codes, _LEAST), USUAL_BINS)
+    return min(max(codes, 4), USUAL_BINS)
 
 
 def with_codes(
@@ -446,12 +413,10 @@ def with_codes(
 
     Those of which it is ``stated`` how many they have keep theirs.
     """
-    given = {name: getattr(facts, "num_bins", None) for name, facts in stated.items()}
-    return {
+    cut = {
         name: replace(facts, num_bins=number)
-        if isinstance(facts, NumberFacts | DateFacts)
-        and facts.frequencies is not None
-        and given[name] is None
-        else facts
         for name, facts in found.items()
+        if isinstance(facts, NumberFacts | DateFacts) and facts.frequencies is not None
+        if getattr(stated[name], "num_bins", None) is None
     }
+    return {**found, **cut}

@@ -102,15 +102,13 @@ class FittedTable(SampledTable):
         >>> report.to_dict()["num_rows"]
         1000.0
         """
-        if audience not in ("analyst", "officer"):
-            raise ValueError(f"audience is 'analyst' or 'officer', got {audience!r}.")
-        release, notes = self.fitted.release, self.warnings
+        release, ledger, about, notes = self.fitted.release, self.ledger, self._about, self.warnings
         if audience == "officer":
-            own = self.about_rows()["release"]
-            report = officer_report(release, self.ledger, self._about, own, notes)
+            report = officer_report(release, ledger, about, self.about_rows()["release"], notes)
+        elif audience == "analyst":
+            report = release_report(release, ledger, self.fitted.schema, about, notes=notes)
         else:
-            schema = self.fitted.schema
-            report = release_report(release, self.ledger, schema, self._about, notes=notes)
+            raise ValueError(f"audience is 'analyst' or 'officer', got {audience!r}.")
         if path is not None:
             report.save(path)
         return report
@@ -156,7 +154,22 @@ class FittedTable(SampledTable):
 
     @property
     def _about(self) -> About:
-        return about_of(self.fitted, self.settings, table=self.name, date=self.date)
+        """The description of the fit that its report, texts and registry entry begin with."""
+        description, told = self.fitted.description, self.fitted.told
+        usual = {"num_bins": description.num_bins, "seed": self.settings.seed}
+        return About(
+            table=self.name,
+            date=self.date,
+            method=self.settings.method,
+            columns=description.columns,
+            keys=tuple(description.keys),
+            declared=description.facts,
+            discovered=description.discovered,
+            settings=usual if told is None else told,
+            visits=description.visits,
+            prior=() if description.public is None else description.public.said,
+            constraints=tuple(map(_in_words, description.constraints.declared)),
+        )
 
     def _promise(self) -> dict[str, Any]:
         return {"method": " + ".join(self.settings.method.parts), **promise_of(self.ledger)}
@@ -198,8 +211,7 @@ class FittedTable(SampledTable):
                 stacklevel=2,
             )
         vars(self)["_is_refined"] = True
-        with noted(running):
-            return running.run(progress)
+        return running.noted(progress)
 
     def refining(self, table: Any, epsilon: float) -> "RunningFit":
         """Returns what ``refine`` does, before a row is read. It raises for the same."""
@@ -254,13 +266,7 @@ class UnfinishedTable(SavedModel):
 
     def goes_on(self, table: Any) -> Callable[[], FittedTable]:
         """Checks the table of the fit, and returns what goes on with it."""
-        running = self.resumed(table)
-
-        def run() -> FittedTable:
-            with noted(running):
-                return running.run()
-
-        return run
+        return self.resumed(table).noted
 
     def privacy_report(self) -> str:
         """The text of what was spent, on what and under which adjacency."""
@@ -310,6 +316,7 @@ class RunningFit:
     def unfinished(self) -> UnfinishedTable | None:
         """What it has paid for until now; ``None`` where nothing of it is of use. Public."""
         paid = self.begun.mu_squared if self.refined is not None else 0
+        earlier = self.refined or self.resumed
         if self.fit.books.ledger.mu_squared <= paid or not self.fit.has_answers:
             return self.resumed
         return UnfinishedTable(
@@ -317,13 +324,8 @@ class RunningFit:
             settings=self.fit.settings,
             ledger=self.ledger,
             last=self.refined or (None if self.resumed is None else self.resumed.last),
-            notes=self._notes,
+            notes={} if earlier is None else earlier.notes,
         )
-
-    @property
-    def _notes(self) -> Mapping[str, Any]:
-        earlier = self.refined or self.resumed
-        return {} if earlier is None else earlier.notes
 
     def run(self, progress: Progress = silent, *, stops: bool = False) -> FittedTable:
         """Asks for all that is left of the budget, and makes the model.
@@ -331,7 +333,7 @@ class RunningFit:
         If it ``stops``, it raises ``ColumnsLostError`` before anything is spent, and
         ``DomainMismatchError``, as ``fit_table`` does.
         """
-        fit = self.fit
+        fit, earlier = self.fit, self.refined or self.resumed
         stops_at = set(fit.description.modelled) - set(self.allow_lost) if stops else set()
         if stops and self.private is not None:
             rows = self.private.known_rows(fit.settings.adjacency)
@@ -352,8 +354,27 @@ class RunningFit:
             warnings=composed(fitted, self.ledger),
             date=date.today().isoformat(),
             name="table" if self.refined is None else self.refined.name,
-            notes=self._notes,
+            notes={} if earlier is None else earlier.notes,
         )
+
+    def noted(self, progress: Progress = silent, *, stops: bool = False) -> FittedTable:
+        """As ``run``. Errors say what was spent, and one that stops a fit how it goes on.
+
+        They hold no table: an error may be kept, and printed, by anybody.
+        """
+        try:
+            return self.run(progress, stops=stops)
+        except ColumnsLostError:  # before anything is spent
+            raise
+        except DomainMismatchError as error:
+            left = self.unfinished
+            assert left is not None
+            error.ledger, error.goes_on = self.ledger, left.goes_on
+            note_on(error, CAN_GO_ON)
+            raise
+        except BaseException as error:
+            note_on(error, gone(self.fit.books.ledger, self.fit.settings))
+            raise
 
 
 LOST = (
@@ -383,11 +404,10 @@ class Account:
     def charged(
         self, running: RunningFit, names: tuple[bool, Any], *, goes_on: bool = False
     ) -> Iterator[None]:
-        """Lets a fit run while one thread has the object to itself.
+        """Lets a fit run while one thread has the object to itself. What it charges stays booked.
 
-        What it charges stays on the books. If it fails, its answers are kept, and all else is as
-        it was. One that ``goes_on`` has been warned of before. ``names`` are what ``Unfinished``
-        keeps of the table's names.
+        If it fails, its answers are kept with the ``names`` of its table, and all else is as it
+        was. One that ``goes_on`` has been warned of before.
         """
         with self.lock:
             if not goes_on and self.ledger is not None:
@@ -423,46 +443,6 @@ class Account:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self.lock = threading.RLock()
-
-
-@contextmanager
-def noted(running: RunningFit) -> Iterator[None]:
-    """Has an error say what was spent, and one that stops a fit how it goes on.
-
-    It holds no table: an error may be kept, and printed, by anybody.
-    """
-    try:
-        yield
-    except ColumnsLostError:  # before anything is spent
-        raise
-    except DomainMismatchError as error:
-        left = running.unfinished
-        assert left is not None
-        error.ledger, error.goes_on = running.ledger, left.goes_on
-        note_on(error, CAN_GO_ON)
-        raise
-    except BaseException as error:
-        note_on(error, gone(running.fit.books.ledger, running.fit.settings))
-        raise
-
-
-def about_of(fitted: Fitted, settings: Settings, *, table: str, date: str) -> About:
-    """Describes a fit of a table of this name, on this date."""
-    description = fitted.description
-    usual = {"num_bins": description.num_bins, "seed": settings.seed}
-    return About(
-        table=table,
-        date=date,
-        method=settings.method,
-        columns=description.columns,
-        keys=tuple(description.keys),
-        declared=description.facts,
-        discovered=description.discovered,
-        settings=usual if fitted.told is None else fitted.told,
-        visits=description.visits,
-        prior=() if description.public is None else description.public.said,
-        constraints=tuple(map(_in_words, description.constraints.declared)),
-    )
 
 
 def _in_words(constraint: Constraint) -> str:

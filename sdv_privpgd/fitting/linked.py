@@ -37,9 +37,8 @@ from sdv_privpgd.discovery.plan import reserved_delta
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.door import checked_lost
-from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.fitting.fitted import FittedTable, RunningFit
+from sdv_privpgd.fitting.door import checked_lost, running_fit
+from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.mismatch import DomainMismatchError
 from sdv_privpgd.fitting.options import asked, check_match, opened, require_sdtypes
 from sdv_privpgd.fitting.plan import planned
@@ -51,7 +50,7 @@ from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import MOST
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
 from sdv_privpgd.report.linked import linked_report, plans_report
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.warnings import in_one
@@ -119,19 +118,17 @@ class FittedTables(SavedModel):
     @property
     def num_rows(self) -> dict[str, int]:
         """How many rows each table has, by noisy answers: those of families that were read."""
-        found: dict[str, float] = {}
-        for name in self.tree.tables:
-            link, own = self.tree.above(name), self.tables[name]
-            if link is None:
-                found[name] = max(own.num_rows or 0, 0)
-                continue
-            above = self.tables[link.parent].fitted
-            first = {} if above.sampler is None else above.sampler.first(_AT_ONCE)
-            numbers, weights = first[link.number].to_numpy(float), np.ones(_AT_ONCE)
-            grand = self.tree.above(link.parent)
+        root = self.tree.root
+        found: dict[str, float] = {root: max(self.tables[root].num_rows or 0, 0)}
+        for link in map(self.tree.above, self.tree.tables[1:]):
+            assert link is not None
+            sampler, grand = self.tables[link.parent].fitted.sampler, self.tree.above(link.parent)
+            assert sampler is not None
+            rows, weights = sampler.first(_AT_ONCE), None
             if grand is not None:  # a row counts the less the more of them a parent has
-                weights = first[grand.above(grand.number)].to_numpy(float)
-            found[name] = found[link.parent] * np.average(numbers, weights=np.maximum(weights, 1))
+                weights = np.maximum(rows[grand.above(grand.number)].to_numpy(float), 1)
+            each = np.average(rows[link.number].to_numpy(float), weights=weights)
+            found[link.child] = found[link.parent] * each
         return {name: round(found[name]) for name in self.tables}
 
     def sample(
@@ -159,11 +156,10 @@ class FittedTables(SavedModel):
             for start in range(0, max(num_rows, 1), _AT_ONCE):
                 parts.append(self._families(min(_AT_ONCE, num_rows - start), self._drawn[0]))
                 self._drawn[0] += 1
+        if len(parts) == 1:
+            return {name: parts[0][name] for name in self.tables}
         return {
-            name: pd.concat([part[name] for part in parts], ignore_index=True)
-            if len(parts) > 1
-            else parts[0][name]
-            for name in self.tables
+            name: pd.concat([e[name] for e in parts], ignore_index=True) for name in self.tables
         }
 
     def reset_sampling(self) -> None:
@@ -197,21 +193,16 @@ class FittedTables(SavedModel):
 
     def _families(self, num_rows: int, place: int) -> dict[str, pd.DataFrame]:
         """Rows of the root, and all that lead to them."""
-        made: dict[str, pd.DataFrame] = {}
-        family: dict[str, np.ndarray] = {}
-        for number, name in enumerate(self.tree.tables):
-            fitted, link = self.tables[name].fitted, self.tree.above(name)
-            assert fitted.sampler is not None
-            if link is None:
-                made[name] = pd.DataFrame(
-                    {**fitted.keys.take(num_rows), **fitted.sampler.take(num_rows)}
-                )
-                family[name] = np.arange(num_rows)
-                continue
+        root, fitted = self.tree.root, self.tables[self.tree.root].fitted
+        assert fitted.sampler is not None
+        columns = {**fitted.keys.take(num_rows), **fitted.sampler.take(num_rows)}
+        made, family = {root: pd.DataFrame(columns)}, {root: np.arange(num_rows)}
+        for number, name in enumerate(self.tree.tables[1:], start=1):
+            link = self.tree.above(name)
+            assert link is not None
             seed = hash((self.seed, place, number)) & 0xFFFFFFFF
-            made[name], family[name] = self._children(
-                link, made[link.parent], family[link.parent], seed
-            )
+            parents = made[link.parent], family[link.parent]
+            made[name], family[name] = self._children(link, *parents, seed)
         return {
             name: own.loc[:, [each for each in self.columns[name] if each in own]]
             for name, own in made.items()
@@ -231,18 +222,14 @@ class FittedTables(SavedModel):
             above[in_family] = pd.Series(sizes[family].astype(np.int64))
         used = np.minimum(numbers, 0 if siblings is None else siblings.most)
         pairs = np.bincount(family, weights=used * (used - 1), minlength=1)
-        known = {each.name for each in sampler.attributes}
+        names = [each.name for each in sampler.attributes]
+        above = {name: own for name, own in above.items() if name in names}
+        weights = 1 / np.maximum(pairs, 1)[family]
         codes, positions, whose = children_of(
-            sampler,
-            link,
-            {name: own for name, own in above.items() if name in known},
-            numbers,
-            1 / np.maximum(pairs, 1)[family],
-            siblings,
-            seed,
+            sampler, link, above, numbers, weights, siblings, seed
         )
         if link.order is not None:  # a code and a place in its cell are in the order of values
-            axis = [each.name for each in sampler.attributes].index(link.order)
+            axis = names.index(link.order)
             order = np.lexsort((positions[:, axis], codes[:, axis], whose))
             codes, positions = codes[order], positions[order]
         columns = {**fitted.keys.take(len(whose)), **sampler.decoded(codes, positions)}
@@ -275,7 +262,7 @@ class Asked:
         relationships: Link | Iterable[Link],
         epsilon: float,
         delta: float,
-        constraints: Mapping[str, Sequence[Constraint]],
+        constraints: Mapping[str, Sequence[Constraint]] = MappingProxyType({}),
         **told: Any,
     ) -> "Asked":
         """Raises ``ValueError`` for what no fit can ask, before a table is opened."""
@@ -289,7 +276,7 @@ class Asked:
             link, key = tree.above(table), tree.key_of(table)
             declared = {str(name): facts for name, facts in columns[table].items()}
             for name in {key, None if link is None else link.key} & declared.keys():
-                if not _is_key(declared[str(name)]):
+                if _sdtype(declared[str(name)]) != "id":
                     raise ValueError(
                         f"columns[{table!r}][{name!r}] is a key by the links: declare it as Key(), "
                         "or leave it out."
@@ -310,7 +297,8 @@ class Asked:
         ``parents`` are what is known of the parent's columns; by default what is declared.
         """
         settings, description = self._described(table, parents)
-        settings = replace(settings, epsilon=self.part_of(table).epsilon, family=self.tree.tables)
+        epsilon = self.part(table).epsilon
+        settings = replace(settings, epsilon=epsilon, family=self.tree.tables)
         check_match(settings, description)
         return settings, description
 
@@ -331,10 +319,13 @@ class Asked:
             **self.told,
         )
 
+    def modelled(self, table: str) -> dict[str, Mapping]:
+        """What is declared of the modelled columns of a table itself."""
+        return {n: facts for n, facts in self.columns[table].items() if _sdtype(facts) != "id"}
+
     def counted(self, table: str) -> dict[str, Mapping]:
-        """What is declared of the modelled columns of a table, and of the numbers of children."""
-        own = {n: facts for n, facts in self.columns[table].items() if not _is_key(facts)}
-        return {**own, **self.tree.numbers(table)}
+        """The same, and of the numbers of children."""
+        return {**self.modelled(table), **self.tree.numbers(table)}
 
     def require(self) -> None:
         """Raises ``ValueError`` for what no fit can ask of some table, before one is opened."""
@@ -344,8 +335,7 @@ class Asked:
     @property
     def absurd(self) -> list[str]:
         """Sentences on an epsilon or a delta that promises next to nothing."""
-        settings, _ = self.asked(self.tree.root)
-        return replace(settings, epsilon=self.epsilon).absurd
+        return self._described(self.tree.root)[0].absurd
 
     @property
     def told_before(self) -> list[str]:
@@ -363,66 +353,46 @@ class Asked:
         found = {name: self.tree.most_siblings(name, MOST) for name in self.tree.tables}
         return {name: most for name, most in found.items() if most and self.modelled(name)}
 
-    def modelled(self, table: str) -> list[str]:
-        """The modelled columns of a table itself."""
-        return [name for name, facts in self.columns[table].items() if not _is_key(facts)]
-
     @property
     def most(self) -> int:
         """The most rows of a family, of a table or of pairs of siblings."""
-        rows = [self.tree.most_of(name) for name in self.tree.tables]
+        tree = self.tree
         pairs = [
-            self.tree.most_of(name) // link.max_children * each * (each - 1)
-            for name, each in self.siblings.items()
-            if (link := self.tree.above(name)) is not None
+            tree.most_of(link.parent) * most * (most - 1)
+            for name, most in self.siblings.items()
+            if (link := tree.above(name)) is not None
         ]
-        return max([*rows, *pairs])
+        return max([*map(tree.most_of, tree.tables), *pairs])
 
     @property
-    def shares(self) -> dict[str, Fraction]:
-        """The part of the budget of each table."""
-        parts = {n: Fraction(1) if self.tree.above(n) else _ROOT for n in self.tree.tables}
-        whole = sum(parts.values()) + _SIBLINGS * len(self.siblings)
+    def shares(self) -> dict[tuple[str, bool], Fraction]:
+        """The part of the budget of each table, and of its pairs of siblings (``True``)."""
+        parts = {(n, False): Fraction(1) if self.tree.above(n) else _ROOT for n in self.tree.tables}
+        parts |= {(name, True): _SIBLINGS for name in self.siblings}
+        whole = sum(parts.values())
         return {name: part / whole for name, part in parts.items()}
-
-    @property
-    def for_siblings(self) -> Fraction:
-        """The part of the budget of each table's pairs of siblings."""
-        number = len(self.siblings)
-        return (1 - sum(self.shares.values(), Fraction(0))) / max(number, 1)
 
     @property
     def ledger(self) -> PrivacyLedger:
         """The empty ledger of all tables."""
-        return PrivacyLedger.open(
-            self.epsilon,
-            self.delta,
-            Adjacency.ADD_REMOVE,
-            self.most,
-            reserved=sum(self._reserved.values(), Fraction(0)),
-            people=self.tree.root_key,
-            weighed=True,
-            family=self.tree.tables,
-        )
+        settings, _ = self._described(self.tree.root)
+        kept = sum(self._reserved.values(), Fraction(0))
+        return replace(settings, family=self.tree.tables).ledger(kept)
 
-    def part(self, share: Fraction, reserved: Fraction = Fraction(0)) -> PrivacyLedger:
-        """The empty ledger of a part of the budget, and of delta for a table's thresholds."""
-        whole = self.ledger
-        left = float(Fraction(self.delta) - reserved)
-        budget = whole.budget * share
-        return replace(whole, budget=budget, reserved=reserved, epsilon=epsilon_of(budget, left))
-
-    def part_of(self, table: str) -> PrivacyLedger:
-        """The empty ledger of a table."""
-        return self.part(self.shares[table], self._reserved[table])
+    def part(self, table: str, *, pairs: bool = False) -> PrivacyLedger:
+        """The empty ledger of a table, or of its pairs of siblings."""
+        kept = Fraction(0) if pairs else self._reserved[table]
+        budget = self.ledger.budget * self.shares[table, pairs]
+        epsilon = epsilon_of(budget, float(Fraction(self.delta) - kept))
+        return replace(self.ledger, budget=budget, reserved=kept, epsilon=epsilon)
 
     @cached_property
     def _reserved(self) -> dict[str, Fraction]:
         """The part of delta that is kept for the thresholds of each table, half of it in all."""
-        found = {}
-        for table in self.tree.tables:
-            _, description = self._described(table)
-            found[table] = reserved_delta(description.undeclared, self.delta)
+        found = {
+            table: reserved_delta(self._described(table)[1].undeclared, self.delta)
+            for table in self.tree.tables
+        }
         most = Fraction(self.delta) / 2
         times = min(most / (sum(found.values()) or most), Fraction(1))
         return {table: kept * times for table, kept in found.items()}
@@ -439,13 +409,13 @@ class Asked:
             link, key = self.tree.above(table), self.tree.key_of(table)
             kinds, others = require_sdtypes(self.columns[table], (*MODELLED, "id"))
             keys = {name: {"sdtype": "id"} for name in (key, link and link.key) if name}
+            read[table] = list(self.modelled(table))
             described = Description.of(
                 {**kinds, **keys},
-                {name: facts for name, facts in others.items() if kinds[name]["sdtype"] != "id"},
+                {name: others[name] for name in read[table]},
                 keys=() if key is None else (key,),
             )
             private[table] = opened(tables[table], described, None)
-            read[table] = self.modelled(table)
             if link is not None and link.order is not None:
                 clocks[table] = column_of(link.order, described.stated[link.order])
         return PrivateTable.together(private, self.tree, read, self.siblings, self.most, clocks)
@@ -455,11 +425,10 @@ class Asked:
 
         Raises ``ValueError`` for names of no column.
         """
-        settings, description = self.asked(table)
-        del settings
+        _, description = self.asked(table)
         own = self.modelled(table)
-        named = checked_lost(names, description)
-        return (*named, *(name for name in description.modelled if name not in own))
+        added = (name for name in description.modelled if name not in own)
+        return (*checked_lost(names, description), *added)
 
     def output(self, table: str) -> list[str]:
         """The names of a table's columns, as rows have them."""
@@ -622,20 +591,21 @@ class RunningTables:
         self, table: str, above: Mapping[str, FittedTable], progress: Progress
     ) -> FittedTable:
         """The fit of a table, which is told what was found of its parent's columns."""
-        told, private, link = self.told, self.private[table], self.told.tree.above(table)
-        known = None
+        link, known = self.told.tree.above(table), None
         if link is not None:
             found = above[link.parent].fitted.description
             known = {
                 name: {"sdtype": found.facts[name].sdtype, **found.in_words[name]}
-                for name in told.counted(link.parent)
+                for name in self.told.counted(link.parent)
             }
-        settings, description = told.asked(table, known)
-        timeless = frozenset(name for name in description.modelled if private.has_days(name))
-        dtypes = private.dtypes_kept(description.columns, description.modelled, description.keys)
-        description = replace(description, timeless=timeless, dtypes=dtypes)
-        fit = Fit(settings, description, begun=told.part_of(table))
-        running = RunningFit(fit=fit, private=private, allow_lost=self.let_pass[table])
+        settings, description = self.told.asked(table, known)
+        running = running_fit(
+            settings,
+            description,
+            self.private[table],
+            begun=self.told.part(table),
+            allow_lost=self.let_pass[table],
+        )
         try:
             return replace(running.run(progress, stops=True), name=table)
         finally:
@@ -649,13 +619,9 @@ class RunningTables:
         Privacy: all that its part of the budget has. Each pair of children, in both orders, counts
         as 1 / the number of such pairs in the family: a table of them has sensitivity 1 for it.
         """
-        names, schema, release = (
-            self.told.modelled(table),
-            fitted.fitted.schema,
-            fitted.fitted.release,
-        )
+        names, release = list(self.told.modelled(table)), fitted.fitted.release
         assert release is not None
-        own = {each.name: each for each in schema.columns}
+        own = {each.name: each for each in fitted.fitted.schema.columns}
         both = [replace(own[name], name=of(name)) for of in (str, sibling) for name in names]
         groups = {
             name: equal_groups(np.asarray(release.model.marginal((name,)), dtype=float), _GROUPS)
@@ -665,7 +631,7 @@ class RunningTables:
         named: dict[Clique, tuple[str, str]] = {
             (a, sibling(b)): (a, b) for place, a in enumerate(names) for b in names[place:]
         }
-        books = Books(self.told.part(self.told.for_siblings))
+        books = Books(self.told.part(table, pairs=True))
         try:
             curator = self.pairs[table].curator(Schema(tuple(both)), books, progress=progress)
             answers = curator.measure(
@@ -738,25 +704,21 @@ def plan_tables(
 def planned_tables(told: Asked, num_rows: int) -> Report:
     """What a fit of tables with so many rows of the root would ask. Public."""
     plans = {table: planned(*told.asked(table), num_rows) for table in told.tree.tables}
-    shares = {**told.shares, **{f"siblings of {n}": told.for_siblings for n in told.siblings}}
+    shares = {f"siblings of {n}" if pairs else n: part for (n, pairs), part in told.shares.items()}
     return plans_report(plans, told.tree, told.ledger, shares, num_rows)
 
 
 def _require_order(link: Link, columns: Mapping[str, Mapping]) -> None:
     """Raises ``ValueError`` unless a column by which rows are in order has a declared range."""
-    if link.order is None:
-        return
-    facts = columns.get(link.order, {})
-    kind = getattr(facts, "sdtype", None) or facts.get("sdtype")
-    if kind not in ("numerical", "datetime") or None in map(facts.get, ("range_min", "range_max")):
+    facts = columns.get(str(link.order), {})
+    is_ranged = None not in map(facts.get, ("range_min", "range_max"))
+    if link.order is not None and not (_sdtype(facts) in ("numerical", "datetime") and is_ranged):
         raise ValueError(
             f"Link.order names {link.order!r}, which must be a column of numbers or dates of "
             f"{link.child!r} with a declared range."
         )
 
 
-def _is_key(facts: Any) -> bool:
-    return (
-        isinstance(facts, Mapping)
-        and (getattr(facts, "sdtype", None) or facts.get("sdtype")) == "id"
-    )
+def _sdtype(facts: Any) -> str | None:
+    is_said = isinstance(facts, Mapping)
+    return (getattr(facts, "sdtype", None) or facts.get("sdtype")) if is_said else None

@@ -1,15 +1,12 @@
 """Stops a fit whose first question says that what is declared of a column is not in the table.
 
-The question is how many cells of each column are there and no declared values, or lie outside a
-declared range: a misspelled codebook, dates in another format, numbers with words, a wrong unit or
-year. It takes a hundredth of mu^2, so that a corrected fit can still be paid. What is left of the
-budget stays unspent.
+It finds a misspelled codebook, dates in another format, numbers with words, a wrong unit or year,
+for a hundredth of mu^2, so that a corrected fit can still be paid. The rest stays unspent.
 """
 
 import math
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,9 +29,6 @@ UNREAD = "cells that are no declared values"
 _DEVIATIONS = 5.0
 """A fit stops if a share is so many standard deviations of its noise above what is let pass. Noise
 alone does that in one of three million columns."""
-
-_FIRST_PART = Fraction(1, 100)
-"""The part of the budget that the first question takes. At epsilon 1 a stop costs 0.08."""
 
 CAN_GO_ON = (
     "What was paid for is kept in this error: its finish(table), with the same table, goes on all "
@@ -108,25 +102,19 @@ def ask_first(
 ) -> None:
     """Asks how many cells of each column are no declared values, or outside a declared range.
 
-    Privacy: a hundredth of the ledger's budget.
-
-    Args:
-        table: The private columns.
-        declared: What is declared of each modelled column.
-        books: Of the fit.
-        transcript: Gets the answers, or has them.
-        stops_at: The columns that stop a fit.
+    The transcript gets the answers, or has them. Privacy: a hundredth of the ledger's budget.
 
     Raises:
-        DomainMismatchError: If a tenth of the rows or more surely have no declared value, or nearly
-            all lie outside the range. Where a value stands for all others, nearly all must be such.
+        DomainMismatchError: If a tenth of the rows or more of a column that it ``stops_at`` surely
+            have no declared value, or nearly all lie outside the range. Where a value stands for
+            all others, nearly all must be such.
     """
     readings = [Readable(name=name, facts=facts) for name, facts in declared.items()]
     if not readings:
         return
     asker = transcript.asking(lambda: table.first_look(readings, books), books)
     queries = [MarginalQuery((attribute_of("read", name),)) for name in declared]
-    part = books.ledger.budget * _FIRST_PART
+    part = books.ledger.budget / 100  # at epsilon 1 a stop costs 0.08
     rows = table.known_rows(books.ledger.adjacency)
     if not CountQuery().l2_sensitivity_squared(books.ledger.adjacency):
         # It is public, and tells another table apart for whoever goes on.
@@ -147,10 +135,7 @@ def ask_first(
 
 
 class _Seen(NamedTuple):
-    """What was counted of a column: parts of the rows that are no declared values, and their error.
-
-    The parts are of cells without a declared value, below its range, and above it.
-    """
+    """Parts of the rows without a declared value, below the range and above it; their error."""
 
     facts: ColumnFacts
     parts: np.ndarray
@@ -194,11 +179,8 @@ def require_categories(
 ) -> None:
     """Raises ``DomainMismatchError`` for columns with values, of which none is shared by many rows.
 
-    Args:
-        found: The noisy counts of values, and at last of missing ones.
-        rows: The number of rows, as it was answered.
-        stops_at: The columns that stop a fit.
-        ledger: The books, whose last charge paid for these counts.
+    What was ``found`` are noisy counts of values, and at last of missing ones. The last charge of
+    the ledger paid for them.
     """
     last, number = ledger.charges[-1], float(rows.answer[0])
     error = SURE * math.hypot(last.stddev / ledger.units, rows.stddev)

@@ -122,9 +122,7 @@ _TYPES = {each.__name__: each for each in (int, float, str, bool, Decimal, datet
 
 _MISSING = {"NA": pd.NA, "NaT": pd.NaT}
 
-_FORMAT, _VERSION = "sdv-privpgd model", 1
-
-_FACTS = "model.json"
+_FORMAT, _VERSION, _FACTS = "sdv-privpgd model", 1, "model.json"
 
 
 class NotKeptError(ValueError):
@@ -215,8 +213,11 @@ class _Writer:
             return {"rows": [len(own), columns]}
         if _HOMES.get(kind.__name__) is not None and _class_of(kind.__name__) is kind:
             return self._of_class(own, where)
+        called = f"a {kind.__module__}.{kind.__qualname__}"
+        if callable(own) and hasattr(own, "__qualname__"):
+            called = f"the function {own.__qualname__}"
         raise NotKeptError(
-            f"{where} is {_called(own)}, which a file without code cannot hold. Nothing was "
+            f"{where} is {called}, which a file without code cannot hold. Nothing was "
             "written. Keep the object with pickle, as pickle.dumps writes it, and load such a file "
             "only where you trust whoever wrote it: it can run any code."
         )
@@ -274,12 +275,6 @@ class _Writer:
         return str(dtype)
 
 
-def _called(own: Any) -> str:
-    if callable(own) and hasattr(own, "__qualname__"):
-        return f"the function {own.__qualname__}"
-    return f"a {type(own).__module__}.{type(own).__qualname__}"
-
-
 class _Reader:
     """Makes objects of nodes."""
 
@@ -305,7 +300,9 @@ class _Reader:
         if name == "missing":
             return _MISSING[told]
         if name == "part":
-            return self.parts[_place(told)]
+            if type(told) is not int or told < 0:
+                raise ValueError(f"a part has a place, got {told!r}.")
+            return self.parts[told]
         if name == "array":
             return self._array(told)
         if name == "scalar":
@@ -313,12 +310,11 @@ class _Reader:
         if name == "dtype":
             return self.dtype(told)
         if name == "rows":
-            number, columns = told
             own = {
                 name: pd.Series(self._values(values), dtype=self.dtype(dtype))
-                for name, dtype, values in columns
+                for name, dtype, values in told[1]
             }
-            return pd.DataFrame(own, index=range(number))
+            return pd.DataFrame(own, index=range(told[0]))
         return self._of_class(name, told)
 
     def _values(self, nodes: list) -> list[Any]:
@@ -377,13 +373,6 @@ def _arrow_type(words: Any) -> Any:
         bits, *told = told
         return getattr(pa, f"decimal{int(bits)}")(*told)
     return pa.dictionary(_arrow_type(told[0]), _arrow_type(told[1]), told[2])
-
-
-def _place(told: Any) -> int:
-    """A place among the parts that are there already. Raises ``ValueError`` for what is none."""
-    if type(told) is not int or told < 0:
-        raise ValueError(f"a part has a place, got {told!r}.")
-    return told
 
 
 @cache

@@ -6,7 +6,9 @@ from typing import Any
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.facts import without_domain
+from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.keys import keys_of, on_patterns
+from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.constraints.limits import Constraints
@@ -125,11 +127,6 @@ def require_sdtypes(
     return kinds, others
 
 
-_FEW, _SEVERAL = 4, 16
-"""Codes that are foreseen of a column without a domain, and at most of one whose range is looked
-into: a fit is refused early only if it would be refused for more of them as well."""
-
-
 def check(settings: Settings, description: Description) -> None:
     """Raises for what no fit can ask of these columns, before a row is read."""
     description.require_possible()
@@ -169,6 +166,18 @@ def on_undeclared(settings: Settings, description: Description) -> list[str]:
     return [said] if unknown else []
 
 
+def notes_on(settings: Settings, description: Description) -> list[str]:
+    """Sentences on what is worth a look before a fit, by names and declarations alone."""
+    own, is_said = settings.people, settings.people.is_said
+    ids = [each for each in description.repeated_ids if each != own.column]
+    return [
+        *on_repeated_ids(ids, says_whose=is_said),
+        *own.on_counts,
+        *on_names(description.facts, says_whose=is_said),
+        *description.on_days,
+    ]
+
+
 def check_match(settings: Settings, description: Description) -> None:
     """Raises ``MatchError`` where the method cannot model what it will ask.
 
@@ -176,14 +185,14 @@ def check_match(settings: Settings, description: Description) -> None:
     """
     known = {column.name: column.size for column in description.declared_schema.columns}
     looked_into = description.undeclared
+    # A fit is refused early only if it would be refused for more codes as well.
     sizes = {
-        name: min(known.get(name, _FEW), _SEVERAL) if name in looked_into else known[name]
+        name: min(known.get(name, 4), 16) if name in looked_into else known[name]
         for name in description.measured
         if name in known or name in looked_into
     }
     if sizes:
-        domain = Domain(tuple(sizes), tuple(sizes.values()))
-        settings.method.require(domain)
+        settings.method.require(Domain(tuple(sizes), tuple(sizes.values())))
 
 
 def opened(

@@ -33,13 +33,12 @@ from sdv_privpgd.columns.facts import (
     NumberFacts,
     without_domain,
 )
-from sdv_privpgd.columns.ids import on_repeated_ids
-from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.denoising import equal_groups
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import fates, on_lost
 from sdv_privpgd.fitting.fit import Fit, codes_paid_for
+from sdv_privpgd.fitting.options import notes_on
 from sdv_privpgd.fitting.prior import foretold
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate
@@ -103,13 +102,7 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     notes = [
         *foretold(settings, description, num_rows),
         *on_lost(fates(settings, description, num_rows)),
-        *on_repeated_ids(
-            [each for each in description.repeated_ids if each != settings.people.column],
-            says_whose=settings.people.is_said,
-        ),
-        *settings.people.on_counts,
-        *on_names(description.facts, says_whose=settings.people.is_said),
-        *description.on_days,
+        *notes_on(settings, description),
         *on_delta(settings.delta, num_rows),
         *_on_categories(description.uncategorized, fit.books.ledger),
     ]

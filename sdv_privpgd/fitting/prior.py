@@ -26,13 +26,6 @@ from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.particles.particles import Particles
 
-NO_NOISE = 1e4
-"""The epsilon at which the columns of public rows are looked into: as if there were no noise."""
-
-
-HALF_A_ROW = 0.5
-"""What each cell has beside its public rows: none is taken to be empty (Krichevsky & Trofimov)."""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prior:
@@ -127,7 +120,8 @@ class PublicTable:
         Raises:
             ValueError: For what has no rows, and rows without any of the columns.
         """
-        priors = [each if isinstance(each, Prior) else Prior(each) for each in _listed(prior)]
+        parts = prior if isinstance(prior, list | tuple) else [prior]
+        priors = [each if isinstance(each, Prior) else Prior(each) for each in parts]
         frames = [each.frame for each in priors]
         kept = [name for name in modelled if all(name in frame for frame in frames)]
         if not kept or not all(len(frame) for frame in frames):
@@ -152,12 +146,11 @@ class PublicTable:
 
     def columns(self, schema: Schema) -> dict[str, pd.Series]:
         """Returns the columns of a schema. Those that the rows lack are missing in all."""
-        number, frame = len(self.frame), cast(Any, self.frame)
+        number, own = len(self.frame), dict(self.frame.items())
+        kinds = {e.name: float if e.sdtype == "numerical" else object for e in schema.columns}
         return {
-            column.name: frame[column.name]
-            if column.name in frame
-            else pd.Series([None] * number, dtype=float if column.sdtype == "numerical" else object)
-            for column in schema.columns
+            name: own[name] if name in own else pd.Series([None] * number, dtype=kind)
+            for name, kind in kinds.items()
         }
 
     def codes(self, schema: Schema) -> PublicRows:
@@ -219,7 +212,7 @@ def leaning(
         raise ValueError(f"The prior is not as the table is described: {' '.join(errors)}")
     clear = replace(
         settings,
-        epsilon=NO_NOISE,
+        epsilon=1e4,  # as if there were no noise
         delta=1e-5,
         adjacency=Adjacency.REPLACE_ONE,
         people=People(),
@@ -227,11 +220,12 @@ def leaning(
     )
     look = Fit(clear, replace(own, dtypes=table.dtypes_kept(own.columns, own.modelled)))
     look.discover(table)
-    rows = len(public.frame) if num_rows is None else num_rows
-    number = codes_paid_for(len(description.measured), rows, settings.ledger(), settings.method)
-    found = look.description.discovered
+    found, rows = look.description.discovered, len(public.frame) if num_rows is None else num_rows
     if description.num_bins is None:
-        found = with_codes(found, own.stated, number)
+        asked, method = len(description.measured), settings.method
+        found = with_codes(
+            found, own.stated, codes_paid_for(asked, rows, settings.ledger(), method)
+        )
     facts = {
         name: _taken(each, found[name]) if name in found else each
         for name, each in description.facts.items()
@@ -249,13 +243,15 @@ def foretold(settings: Settings, description: Description, num_rows: int) -> lis
     on the other half.
     """
     public = description.public
-    if not isinstance(public, PublicTable) or len(description.measured) < 2 or not num_rows:
+    if public is None or len(description.measured) < 2 or not num_rows:
         return []
     schema = description.attributes
     rng = np.random.default_rng(settings.seed)
     first, second = np.array_split(rng.permutation(len(public.frame)), 2)
     rows, prior = public.taken(rng.choice(first, num_rows)), public.taken(second)
-    curator = PrivateTable(rows.columns(schema)).curator(schema, Books(_for_rows(settings)))
+    # The budget of the fit, of which a row of public rows is one.
+    books = Books(PrivacyLedger.open(settings.epsilon, settings.delta, settings.adjacency))
+    curator = PrivateTable(rows.columns(schema)).curator(schema, books)
     own = Particles(domain=schema.domain(), codes=rows.codes(schema).codes)
     method = method_for(settings, replace(description, public=None))
     pipeline.ask(curator, method)
@@ -269,11 +265,6 @@ def foretold(settings: Settings, description: Description, num_rows: int) -> lis
         f"If these rows are like those of the prior, synthetic pairs of columns are off by {leant} "
         f"of the rows, on average, and by {alone} without it (one simulated fit)."
     ]
-
-
-def _for_rows(settings: Settings) -> PrivacyLedger:
-    """Empty books with the budget of a fit, of which a row of public rows is one."""
-    return PrivacyLedger.open(settings.epsilon, settings.delta, settings.adjacency)
 
 
 def _half_l1(rows: Model, model: Model) -> float:
@@ -293,7 +284,8 @@ def _taken(stated: ColumnFacts, found: ColumnFacts) -> ColumnFacts:
         facts = replace(facts, nullable=True)
     if not isinstance(facts, NumberFacts | DateFacts) or facts.frequencies is None:
         return facts
-    return replace(facts, frequencies=tuple(count + HALF_A_ROW for count in facts.frequencies))
+    # No cell is taken to be empty: each has half a row (Krichevsky & Trofimov).
+    return replace(facts, frequencies=tuple(count + 0.5 for count in facts.frequencies))
 
 
 def as_text(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
@@ -304,7 +296,3 @@ def as_text(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
         if pd.api.types.is_numeric_dtype(frame[name])  # of truths, too
     }
     return frame.assign(**written)
-
-
-def _listed(prior: Any) -> list:
-    return list(prior) if isinstance(prior, list | tuple) else [prior]

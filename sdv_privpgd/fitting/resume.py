@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.transcript import Answered
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fit import Fit, Fitted
+from sdv_privpgd.fitting.fit import Fit, Fitted, tables_of
 from sdv_privpgd.fitting.options import opened
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger, raised
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import CountQuery, Measurement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,31 +47,25 @@ class Unfinished:
     @classmethod
     def of(cls, fit: Fit) -> "Unfinished":
         """What is left of a fit that failed."""
-        asked = fit.curator is not None
+        found, curator = fit.transcript.answered, fit.curator
         return cls(
             description=fit.description,
             doubts=fit.doubts if fit.has_discovered else None,
             ledger=fit.books.ledger,
-            schema=fit.description.attributes if asked else None,
-            answers=fit.curator.measurements if fit.curator is not None else (),
-            looked=tuple(
-                each
-                for each in fit.transcript.answered
-                if not fit.has_discovered or _counts(each.found)
-            ),
+            schema=None if curator is None else fit.description.attributes,
+            answers=() if curator is None else curator.measurements,
+            looked=tuple(e for e in found if not fit.has_discovered or _counts(e.found)),
         )
 
     @property
     def has_tables(self) -> bool:
         """Whether a model can be made of the answers."""
-        tables = MarginalQuery | GroupedMarginalQuery
-        return any(isinstance(answer.query, tables) for answer in self.answers)
+        return bool(tables_of(self.answers))
 
     @property
     def known_rows(self) -> int | None:
         """The number of rows, where the fit had released it as it is."""
-        counts = _counts([*self.answers, *(each for look in self.looked for each in look.found)])
-        return next((int(each.answer[0]) for each in counts if not each.stddev), None)
+        return _known_rows([*self.answers, *(each for look in self.looked for each in look.found)])
 
     def remedy(self) -> str:
         """What can be done with it."""
@@ -125,11 +119,12 @@ class Unfinished:
 
 def _counts(found: Iterable[Any]) -> list[Measurement]:
     """The numbers of rows among what was answered."""
-    return [
-        each
-        for each in found
-        if isinstance(each, Measurement) and isinstance(each.query, CountQuery)
-    ]
+    measured = (each for each in found if isinstance(each, Measurement))
+    return [each for each in measured if isinstance(each.query, CountQuery)]
+
+
+def _known_rows(found: Iterable[Any]) -> int | None:
+    return next((int(each.answer[0]) for each in _counts(found) if not each.stddev), None)
 
 
 def booked(
@@ -172,19 +167,14 @@ def begun_again(fitted: Fitted, epsilon: float) -> Fit:
     release, settings = fitted.release, fitted.settings
     if release is None or settings is None:
         raise ValueError("Nothing that could be gone on with is known of this fit: fit anew.")
-    tables = MarginalQuery | GroupedMarginalQuery
-    if not any(isinstance(each.query, tables) for each in release.measurements):
+    if not tables_of(release.measurements):
         raise ValueError(
             "The noisy tables of this fit were not kept, because its engine protects a statistic "
             "that they would show. So there is nothing to refine: fit anew."
         )
     ledger = raised(release.ledger, epsilon)
-    return Fit(
-        replace(settings, epsilon=ledger.epsilon),
-        fitted.description,
-        doubts=fitted.doubts,
-        begun=ledger,
-    )
+    settings = replace(settings, epsilon=ledger.epsilon)
+    return Fit(settings, fitted.description, doubts=fitted.doubts, begun=ledger)
 
 
 def require_same_rows(fitted: Fitted, table: PrivateTable) -> None:
@@ -192,8 +182,7 @@ def require_same_rows(fitted: Fitted, table: PrivateTable) -> None:
     assert fitted.release is not None
     assert fitted.settings is not None
     rows = table.known_rows(fitted.settings.adjacency)
-    known = [each for each in fitted.release.measurements if isinstance(each.query, CountQuery)]
-    before = next((int(each.answer[0]) for each in known if not each.stddev), None)
+    before = _known_rows(fitted.release.measurements)
     if rows is not None and before is not None and rows != before:
         raise ValueError(
             f"refine asks about the same rows again. The table had {before:,} rows, and this one "
@@ -206,8 +195,7 @@ def require_same_rows(fitted: Fitted, table: PrivateTable) -> None:
 def opened_again(fitted: Fitted, table: Any) -> PrivateTable:
     """The columns of a table that were fitted before.
 
-    Raises:
-        ValueError: If they are not there, or are of other dtypes, and as ``require_same_rows``.
+    Raises ``ValueError`` if they are not there, are of other dtypes, or have other rows.
     """
     bound = None if fitted.release is None else fitted.release.ledger.bound
     private = opened(table, fitted.description, bound)
@@ -220,13 +208,10 @@ def own_ledger(fitted: Fitted, otherwise: PrivacyLedger) -> PrivacyLedger:
     return otherwise if fitted.release is None else fitted.release.ledger
 
 
-def asked_again(
-    fit: Fit, fitted: Fitted, table: PrivateTable, progress: Progress = silent
-) -> Fitted:
+def asked_again(fit: Fit, fitted: Fitted, table: PrivateTable, progress: Progress) -> Fitted:
     """Asks about the same table again for all that is left, and fits all answers from the model.
 
-    Answers to the same question are averaged by inverse variance, so the noise is what it would
-    have been if all had been asked at once; what earlier answers chose stays chosen by them.
+    What earlier answers chose stays chosen by them.
     """
     assert fitted.release is not None
     fit.settings.method.prepare(progress)
@@ -239,9 +224,7 @@ def asked_again(
 def on_several_releases(books: PrivacyLedger, own: PrivacyLedger) -> tuple[str, ...]:
     """A sentence on people who are in the tables of earlier releases, too, if there were any.
 
-    Args:
-        books: All that was spent, in order.
-        own: What the last release has spent: the last charges of the books.
+    What the last release has spent is its ``own``: the last charges of the books.
     """
     begun = len(books.charges) - len(own.charges)
     earlier = replace(books, charges=books.charges[: max(begun, 0)])

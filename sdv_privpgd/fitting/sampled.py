@@ -128,14 +128,12 @@ class SampledTable(Concluding, SavedModel):
                 its SHA-256, so that ``sdv-privpgd identify`` can say where it is from.
         """
         release = self.fitted.release
-        own = release_id(() if release is None else release.measurements, self._first_rows)
+        answers = () if release is None else release.measurements
+        own = release_id(answers, lambda: self._first(100).to_csv(index=False))
         facts = card_facts(own, self.date, self._promise())
         if path is not None:
             write_card(card_path(Path(path)), Path(path), facts)
         return facts
-
-    def _first_rows(self) -> str:
-        return self._first(100).to_csv(index=False)
 
     def _first(self, num_rows: int) -> pd.DataFrame:
         sampler = self.fitted.sampler
@@ -246,13 +244,10 @@ class SampledTable(Concluding, SavedModel):
         # Imported late: only this comparison needs scikit-learn and SDMetrics.
         from sdv_privpgd.report.evaluation import compare
 
-        added = () if (visits := self.fitted.description.visits) is None else visits.added
-        schema = self.fitted.schema
-        own = tuple(column for column in schema.columns if column.name not in added)
-        schema = replace(schema, columns=own)
-        sampler = self.fitted.sampler
+        description, sampler = self.fitted.description, self.fitted.sampler
+        own = tuple(e for e in self.fitted.schema.columns if e.name not in description.added)
+        schema, rules = replace(self.fitted.schema, columns=own), Recoding.of(description.facts)
         first = {} if sampler is None else sampler.first(len(real_data))
-        rules = Recoding.of(self.fitted.description.facts)
         return compare(
             schema,
             recoded(_columns_of(real_data, schema), rules),

@@ -7,7 +7,7 @@ from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fit import Fitted, SamplerMaker
+from sdv_privpgd.fitting.fit import Fitted, maker_of
 from sdv_privpgd.fitting.sampled import SampledTable
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.methods import pipeline
@@ -39,9 +39,7 @@ class ModelledTables(SampledTable):
     def _refits(self) -> Refits:
         release, fitted = self.fitted.release, self.fitted
         assert release is not None
-        maker = SamplerMaker.of(
-            fitted.description, fitted.schema, release.held, release.measurements
-        )
+        maker = maker_of(fitted.description, fitted.schema, release.held, release.measurements)
         return Refits(release=release, engine=self.engine, sampler_of=maker)
 
     def about(self, table: str) -> About:
@@ -102,7 +100,7 @@ def modelled(
         model=made.model,
         held=surely_held(made.domain, kept),
     )
-    maker = SamplerMaker.of(description, schema, release.held, kept)
+    maker = maker_of(description, schema, release.held, kept)
     fitted = Fitted(
         description=description, schema=schema, release=release, sampler=maker(made.model, seed)
     )

@@ -83,7 +83,9 @@ def shares(column: Column, span: Span) -> np.ndarray:
 def _end(column: Column, end: Any, rounded: Callable[[Any], int]) -> Any:
     """An end of a range as the cells hold it, rounded into the range."""
     if isinstance(column.cells, Categories):
-        found = _index(column.cells, end)
+        known = {value: index for index, value in enumerate(column.cells.values)}
+        (index,), _ = indices(pd.Series([end], dtype=object), known)
+        found = None if index < 0 else int(index)
     elif column.unit is not None:
         found = _tick_of_date(column, end, rounded)
     else:
@@ -98,12 +100,6 @@ def _end(column: Column, end: Any, rounded: Callable[[Any], int]) -> Any:
             f"{column.sdtype}."
         )
     return found
-
-
-def _index(cells: Categories, end: Any) -> int | None:
-    known = {value: index for index, value in enumerate(cells.values)}
-    (index,), _ = indices(pd.Series([end], dtype=object), known)
-    return None if index < 0 else int(index)
 
 
 def _tick_of_date(column: Column, end: Any, rounded: Callable[[Any], int]) -> int | None:
@@ -304,13 +300,9 @@ class ConditionalRows:
     over the wished attributes. Many fitting rows are used alone. If they are few, they say little
     about the other attributes, and the nearest rows join them, moved: these get wished codes and
     keep their other codes. A moved row weighs exp(-1 - distance) for each moved attribute; the
-    distance is that of the codes divided by their number. ``tests/benchmarks
-    conditions`` measures the errors.
+    distance is that of the codes divided by their number (``tests/benchmarks conditions``).
 
-    Args:
-        model: The fitted model.
-        seed: The seed of the pool.
-        num_ordered: The number of codes of each attribute, from the first on, that have an order.
+    ``num_ordered`` is how many codes of each attribute, from the first on, have an order.
     """
 
     def __init__(self, model: Model, seed: int, num_ordered: Mapping[str, int]) -> None:
@@ -371,10 +363,8 @@ class ConditionalRows:
         nearest = 300
         costs = np.zeros(self._model.block, dtype=np.float32)
         for name, fit in wish.items():
-            of_codes = self._costs(name, fit).astype(np.float32)
-            costs += of_codes.take(
-                self._pool[name], mode="clip"
-            )  # clip skips the check of each row
+            own = self._costs(name, fit).astype(np.float32)
+            costs += own.take(self._pool[name], mode="clip")  # clip skips the check of each row
         last = min(nearest, len(costs)) - 1
         # A sample of the rows gives a bound on the distance, so that few rows need sorting.
         part = costs[:: max(1, len(costs) // (times_as_many * nearest))]

@@ -1,6 +1,6 @@
 """Rows that belong together: a person's in order, and children of one parent. Public."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -240,10 +240,6 @@ def _keys(rows: np.ndarray) -> np.ndarray:
     return found
 
 
-_MANY = 20
-"""More codes than rough numbers of up to 100 have."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Siblings(FieldsAlone):
     """How children of one parent go together.
@@ -273,18 +269,10 @@ def children_of(
     Each is a row of the model whose parent has as many children. Rows come to parents who have
     what the model says that their parents have, as far as one order of all parents can do that.
     Then they are exchanged until their pairs with parents and with siblings are as they should be.
-
-    Args:
-        sampler: Of the model of children, with what their parents have.
-        link: What the children lead to.
-        parents: What the parents have, by the columns' names in the model.
-        numbers: How many children each parent has.
-        weights: What a pair of siblings counts as, by the parent.
-        siblings: How siblings go together, if that was asked.
-        seed: Of what is drawn.
+    A pair of siblings counts as the ``weights`` of its parent.
     """
     generator = np.random.default_rng(seed)
-    names = [each.name for each in sampler.attributes]
+    names, sizes = zip(*((each.name, each.size) for each in sampler.attributes), strict=True)
     axes = [names.index(name) for name in parents]
     own = [axis for axis, name in enumerate(names) if name not in (*parents, link.place)]
     asked = sampler.encoded(parents)
@@ -295,48 +283,39 @@ def children_of(
     fixed = _rough(numbers[whose])
     said = _rough(_read(sampler, link.above(link.number), codes, positions))
     if link.place is not None:
-        fixed = fixed * _MANY + _rough(np.arange(len(whose)) - first[whose] + 1)
-        said = said * _MANY + _rough(_read(sampler, link.place, codes, positions))
+        many = 20  # more codes than rough numbers of up to 100 have
+        fixed = fixed * many + _rough(np.arange(len(whose)) - first[whose] + 1)
+        said = said * many + _rough(_read(sampler, link.place, codes, positions))
     chosen = _as_many(fixed, said, generator)
-    telling = [p for p in _by_strength(codes, axes, own) if p != count]
+    telling = [p for p in _by_strength(codes, axes, own, sizes)[::-1] if p != count]
     # Both in one order of what parents have; of equal ones any.
-    here = np.lexsort(
-        [generator.random(len(whose)), *(asked[whose, p] for p in telling[::-1]), fixed]
-    )
-    theirs = np.lexsort(
-        [
-            generator.random(len(chosen)),
-            *(codes[chosen, axes[p]] for p in telling[::-1]),
-            np.sort(fixed),
-        ]
-    )
+    any_of = generator.random(len(whose)), generator.random(len(chosen))
+    here = np.lexsort([any_of[0], *(asked[whose, p] for p in telling), fixed])
+    theirs = np.lexsort([any_of[1], *(codes[chosen, axes[p]] for p in telling), np.sort(fixed)])
     rows = np.empty(len(whose), dtype=np.int64)
     rows[here] = chosen[theirs]
-    known = {} if siblings is None else siblings.tables
-    most = 0 if siblings is None else siblings.most
-    groups = codes[rows][:, own].astype(np.int64)
+    children = codes[rows][:, own].astype(np.int64)
+    groups, at = children.copy(), {names[axis]: place for place, axis in enumerate(own)}
     if siblings is not None:
-        for place, axis in enumerate(own):
-            if names[axis] in siblings.grouping.attributes:
-                groups[:, place] = siblings.grouping[names[axis]][groups[:, place]]
-    at = {names[axis]: place for place, axis in enumerate(own)}
+        for name in siblings.grouping.attributes:
+            groups[:, at[name]] = siblings.grouping[name][groups[:, at[name]]]
     places = Places(
         first=first,
         whose=whose,
-        pairs=np.minimum(numbers, most).astype(np.int64),
+        pairs=np.minimum(numbers, 0 if siblings is None else siblings.most).astype(np.int64),
         weights=weights.astype(np.float64),
         order=here,
         alike=fixed,
         parents=asked.astype(np.int64),
-        children=codes[rows][:, own].astype(np.int64),
+        children=children,
         groups=groups,
     )
-    sizes = [each.size for each in sampler.attributes]
     targets = {
-        (p, c): _shares(codes[rows], (axes[p], own[c]), sizes)
-        for p in range(len(axes))
-        for c in range(len(own))
+        (p, c): _shares(codes[rows], (above, axis), sizes)
+        for p, above in enumerate(axes)
+        for c, axis in enumerate(own)
     }
+    known = {} if siblings is None else siblings.tables
     pairs = {(at[a], at[b]): table for (a, b), table in known.items()}
     rows = rows[exchanged(places, targets, pairs, seed)]
     return codes[rows], positions[rows], whose
@@ -369,22 +348,20 @@ def _as_many(asked: np.ndarray, said: np.ndarray, generator: np.random.Generator
     return np.concatenate(found)
 
 
-def _by_strength(codes: np.ndarray, axes: list[int], own: list[int]) -> list[int]:
+def _by_strength(
+    codes: np.ndarray, axes: list[int], own: list[int], sizes: Sequence[int]
+) -> list[int]:
     """The parents' attributes, the most telling of children first."""
     said = []
     for axis in axes:
-        apart = 0.0
-        for each in own:
-            sizes = int(codes[:, axis].max()) + 1, int(codes[:, each].max()) + 1
-            table = np.zeros(sizes)
-            cells = codes[:, axis].astype(np.int64) * sizes[1] + codes[:, each]
-            table = np.bincount(cells, minlength=sizes[0] * sizes[1]).reshape(sizes) / len(codes)
-            apart += np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0))).sum()
-        said.append(apart)
+        tables = [_shares(codes, (axis, each), sizes) for each in own]
+        apart = [each - np.outer(each.sum(axis=1), each.sum(axis=0)) for each in tables]
+        said.append(sum(np.abs(each).sum() for each in apart))
     return np.argsort(-np.array(said), kind="stable").tolist()
 
 
-def _shares(codes: np.ndarray, axes: tuple[int, int], sizes: list[int]) -> np.ndarray:
+def _shares(codes: np.ndarray, axes: tuple[int, int], sizes: Sequence[int]) -> np.ndarray:
+    """The shares of the codes of two attributes."""
     shape = sizes[axes[0]], sizes[axes[1]]
     cells = codes[:, axes[0]].astype(np.int64) * shape[1] + codes[:, axes[1]]
     return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape) / max(len(codes), 1)

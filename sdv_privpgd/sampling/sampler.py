@@ -169,21 +169,17 @@ class Sampler:
         differences: Sequence[Difference] = (),
     ) -> None:
         self.attributes = schema.attributes
-        nullable = [column for column in schema.columns if column.nullable]
-        without = [column for column in nullable if not _misses(column, held)]
+        nullable = {column.name: column for column in schema.columns if column.nullable}
+        without = {n: column for n, column in nullable.items() if not _misses(column, held)}
         self.decoded = Decoder(
             {column.name: encoder_for(column) for column in schema.columns},
-            {column.name for column in nullable if column not in without},
+            nullable.keys() - without.keys(),
         )
-        self._repair = (
-            Repair(schema.attributes, rules, predicates, self.decoded, differences)
-            if rules or predicates
-            else None
-        )
+        self._repair = None
+        if rules or predicates:
+            self._repair = Repair(schema.attributes, rules, predicates, self.decoded, differences)
         if without:
-            model = Filled(
-                model=model, empty={column.name: column.num_values for column in without}
-            )
+            model = Filled(model=model, empty={n: each.num_values for n, each in without.items()})
         self._rows = RowStream(model=model, seed=seed, repair=self._repair)
         self._donors: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -224,9 +220,7 @@ class Sampler:
         """Rows that obey the rules with their values in the held columns, and which ones do."""
         if self._repair is None:
             return codes, positions, np.ones(len(codes), dtype=bool)
-        if self._donors is None:
-            self._donors = self._from_start().block(0)
-        return self._repair(codes, positions, generator, held=held, donors=self._donors)
+        return self._repair(codes, positions, generator, held=held, donors=self._donating())
 
     def meeting(self, conditions: pd.DataFrame) -> tuple[dict[str, pd.Series], np.ndarray]:
         """A row for each condition that lies in the public domain, and which conditions do; bool.
@@ -254,9 +248,7 @@ class Sampler:
             )
         if self._repair is not None:
             generator = np.random.default_rng((*place, 1))
-            decoded, obeys = self._obeying(
-                decoded, codes, positions, wanted, self._repair, generator
-            )
+            decoded, obeys = self._obeying(decoded, codes, positions, wanted, generator)
             possible[possible] = obeys
         return decoded, possible
 
@@ -266,7 +258,6 @@ class Sampler:
         codes: np.ndarray,
         positions: np.ndarray,
         wanted: Sequence[Wanted],
-        repair: Repair,
         generator: np.random.Generator,
     ) -> tuple[dict[str, pd.Series], np.ndarray]:
         """The rows that obey, repaired in columns without a condition, and which ones do."""
@@ -275,30 +266,28 @@ class Sampler:
         for each in wanted:
             rows, axis = np.flatnonzero(each.wishes), names.index(each.name)
             held[rows, axis] = True
-            values = decoded[each.name].iloc[rows]
-            codes[rows, axis], positions[rows, axis] = self.decoded.encoders[each.name].encode(
-                values
-            )
-        if self._donors is None:
-            self._donors = self._from_start().block(0)
+            encode, values = self.decoded.encoders[each.name].encode, decoded[each.name].iloc[rows]
+            codes[rows, axis], positions[rows, axis] = encode(values)
         obeys = np.ones(len(codes), dtype=bool)
         patterns, which = np.unique(held, axis=0, return_inverse=True)
         for index, pattern in enumerate(patterns):
             rows = np.flatnonzero(which.reshape(-1) == index)
-            codes[rows], positions[rows], obeys[rows] = repair(
-                codes[rows],
-                positions[rows],
-                generator,
-                held=[name for name, is_held in zip(names, pattern, strict=True) if is_held],
-                donors=self._donors,
+            kept = [name for name, is_held in zip(names, pattern, strict=True) if is_held]
+            codes[rows], positions[rows], obeys[rows] = self.repaired(
+                codes[rows], positions[rows], generator, kept
             )
         found = self.decoded(codes, positions)
         for each in wanted:
             rows = np.flatnonzero(each.wishes)
             found[each.name] = put(found[each.name], rows, decoded[each.name].iloc[rows])
-        return {
-            name: series.loc[obeys].reset_index(drop=True) for name, series in found.items()
-        }, obeys
+        kept = {name: own.loc[obeys].reset_index(drop=True) for name, own in found.items()}
+        return kept, obeys
+
+    def _donating(self) -> tuple[np.ndarray, np.ndarray]:
+        """The first block of rows, of which others get values."""
+        if self._donors is None:
+            self._donors = self._from_start().block(0)
+        return self._donors
 
     def __getstate__(self) -> dict:
         return {**self.__dict__, "_donors": None}

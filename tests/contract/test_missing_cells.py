@@ -8,7 +8,7 @@ from sdv_privpgd import Boolean, Numerical, fit_table
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fit import SamplerMaker
+from sdv_privpgd.fitting.fit import maker_of
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.synthesize.particles.particles import Particles
 
@@ -29,7 +29,7 @@ def test_missing_takes_less_evidence_where_it_is_declared(declared, missing, is_
         Measurement(query=MarginalQuery(("ill",)), answer=counts, stddev=NOISE),
     ]
     held = surely_held(schema.domain(), measured)
-    maker = SamplerMaker.of(description, schema, held, measured)
+    maker = maker_of(description, schema, held, measured)
     codes = np.repeat([0, 1, 2], counts)[:, None]
     rows = maker(Particles(domain=Domain(("ill",), (3,)), codes=codes), seed=0).take(ROWS)
     assert rows["ill"].isna().any() == is_kept
