@@ -131,10 +131,7 @@ class Grouping(FieldsAlone):
 
     @cached_property
     def _arrays(self) -> dict[str, np.ndarray]:
-        return {
-            attribute: np.asarray(groups)
-            for attribute, groups in zip(self.attributes, self.groups, strict=True)
-        }
+        return dict(zip(self.attributes, map(np.asarray, self.groups), strict=True))
 
     @cached_property
     def _lengths(self) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ from sdv_privpgd.columns.vocabulary import MODELLED, facts_in
 from sdv_privpgd.fitting.settings import People
 
 if TYPE_CHECKING:
-    from sdv_privpgd.fitting.linked import Asked
+    from sdv_privpgd.fitting.options import Asked
 
 _NOT_TAKEN = {
     "rows_per_person": 1,
@@ -119,7 +119,7 @@ def _asked(arguments: Namespace) -> tuple["Asked", dict[str, Path], list[str]]:
 
     No table is opened but to detect types.
     """
-    from sdv_privpgd.fitting.linked import Asked
+    from sdv_privpgd.fitting.options import Asked
 
     given = [n for n, usual in _NOT_TAKEN.items() if getattr(arguments, n, usual) != usual]
     if given:

@@ -5,14 +5,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sdv_privpgd.base.arguments import check_names
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import check_report
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable, RunningFit
-from sdv_privpgd.fitting.options import asked, check_match, opened
+from sdv_privpgd.fitting.options import asked, check_match, checked_lost, opened
 from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.prior import leaning
 from sdv_privpgd.fitting.settings import People, Settings
@@ -265,18 +264,6 @@ def _leaning(
 ) -> Description:
     kept = table.dtypes_kept(description.columns, description.modelled, description.keys)
     return leaning(settings, description, prior, table.known_rows(settings.adjacency), kept)
-
-
-def checked_lost(allow_lost: Collection[str], description: Description) -> tuple[str, ...]:
-    """Returns the columns that may be lost. Raises ``ValueError`` for names of no column."""
-    names = check_names("allow_lost", allow_lost)
-    unknown = [name for name in names if name not in description.columns]
-    if unknown:
-        raise ValueError(
-            f"allow_lost names {unknown!r}, which are no columns: choose from "
-            f"{list(description.columns)!r}."
-        )
-    return names
 
 
 def running_fit(

@@ -29,16 +29,10 @@ IDENTIFYING = frozenset(
 )
 """SDV's sdtypes of what says who somebody is. It is made up, as it must be, and no fit stops."""
 
-_OFTEN = 2
-"""A range is lost if its values would have to be in one of so many rows to be found: only a peak of
-it is."""
-
-_SHARED = ("categorical", "ordinal")
-
-_OFTEN_SHARED = 3
-"""A column of categories is lost if one of them would have to be in one of so many rows. Of 80
-columns with five equal categories and 2,000 rows, all were lost for epsilon .43 of 1, by a
-threshold of 36 % of the rows."""
+_OFTEN = {"categorical": 3, "ordinal": 3}
+"""A column of categories is lost if one of them would have to be in one of so many rows to be
+found. Of 80 columns with five equal categories and 2,000 rows, all were lost for epsilon .43 of 1,
+by a threshold of 36 % of the rows. Of other columns it is 2: only a peak of a range is found."""
 
 
 class ColumnsLostError(PublicDomainError):
@@ -88,11 +82,9 @@ def fates(settings: Settings, description: Description, num_rows: int | None) ->
                     "modelled ones. If they are no personal data, give them the sdtype "
                     "categorical, numerical or datetime."
                 )
-        elif num_rows is not None and (
-            least.get(name, 0) * (_OFTEN_SHARED if sdtype in _SHARED else _OFTEN) > num_rows
-        ):
+        elif num_rows is not None and least.get(name, 0) * _OFTEN.get(sdtype, 2) > num_rows:
             becomes = "hidden by noise"
-            mend = "range_values, or ranges of numbers" if sdtype in _SHARED else "ranges"
+            mend = "range_values, or ranges of numbers" if sdtype in _OFTEN else "ranges"
             lost = (
                 f"{{}} would be hidden: at this epsilon noise hides what fewer than "
                 f"{least[name]:,} rows share, and the table has {in_rows(num_rows)}. Declare their "
@@ -153,11 +145,8 @@ def check_report(
 ) -> Report:
     """Returns what becomes of each column as text, page and numbers. Public.
 
-    Args:
-        settings: Of the fit, with the delta for so many rows.
-        description: Of the table.
-        num_rows: The number of rows, where it is public.
-        refused: Sentences on what keeps a fit from reading the table.
+    The settings have the delta for so many rows, if their number is public. ``refused`` are
+    sentences on what keeps a fit from reading the table.
     """
     told, ledger = fates(settings, description, num_rows), settings.ledger()
     lost = [*refused, *on_lost(told)]
@@ -166,16 +155,14 @@ def check_report(
         *(_on_hidden(settings, description) if num_rows is None else ()),
         *on_delta(settings.delta, num_rows),
     ]
-    rows = "rows, whose number is private," if num_rows is None else in_rows(num_rows)
-    title = f"What becomes of the columns of {rows} at epsilon {ledger.epsilon:g}"
+    number = "rows, whose number is private," if num_rows is None else in_rows(num_rows)
+    title = f"What becomes of the columns of {number} at epsilon {ledger.epsilon:g}"
     header = ("column", "type", "values", "in the rows")
     table = [(name, each.sdtype, each.values, each.becomes) for name, each in told.items()]
     outcome = "A fit stops before it spends anything:" if lost else "No column is lost."
     widths = [max(map(len, column)) for column in zip(header, *table, strict=True)]
-    lines = [f"{title}. Nothing is spent.", ""]
-    for row in (header, *table):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        lines.append("  ".join(cells).rstrip())
+    rows = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in (header, *table))
+    lines = [f"{title}. Nothing is spent.", "", *rows]
     for sentence in (outcome, *lost, *notes):
         lines += ["", *wrap(sentence, WIDTH, break_on_hyphens=False)]
     return Report(
@@ -192,8 +179,8 @@ def check_report(
             "public": True,
             "num_rows": num_rows,
             "columns": {
-                name: {"sdtype": each.sdtype, "values": each.values, "becomes": each.becomes}
-                for name, each in told.items()
+                row[0]: dict(zip(("sdtype", "values", "becomes"), row[1:], strict=True))
+                for row in table
             },
             "lost": [name for name, each in told.items() if each.lost],
             "stops": lost,

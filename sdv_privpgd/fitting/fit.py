@@ -32,7 +32,7 @@ from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.mismatch import ask_first, require_categories
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.asking import Unseen
-from sdv_privpgd.inference.refits import Refits
+from sdv_privpgd.inference.refits import MakesRows, Refits
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.pipeline import Release
@@ -348,7 +348,7 @@ def maker_of(
     schema: Schema,
     held: Mapping[str, np.ndarray],
     measured: Sequence[Measurement],
-) -> Callable[[Model, int], RowMaker]:
+) -> MakesRows:
     """Returns what makes the sampler of a model of a table, given a seed, from the first row on.
 
     It is given what was found of the table, all that has codes, the codes of each attribute that

@@ -14,8 +14,6 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -26,29 +24,20 @@ import pandas as pd
 from sdv_privpgd.base.arguments import check_integer, check_positive
 from sdv_privpgd.base.domain import Clique, Grouping
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.columns.cutting import column_of
-from sdv_privpgd.columns.declared import Key
-from sdv_privpgd.columns.links import Link, Tree, sibling, tree_of
-from sdv_privpgd.columns.naming import on_names
+from sdv_privpgd.columns.links import Link, Tree, sibling
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.constraints.kinds import Constraint
-from sdv_privpgd.discovery.plan import reserved_delta
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups
-from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.door import checked_lost, running_fit
+from sdv_privpgd.fitting.door import running_fit
 from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.mismatch import DomainMismatchError
-from sdv_privpgd.fitting.options import asked, check_match, opened, require_sdtypes
+from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.resume import note_on
 from sdv_privpgd.fitting.sampled import SavedModel
-from sdv_privpgd.fitting.settings import People, Settings
 from sdv_privpgd.methods.method import Method
-from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.counting import MOST
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
 from sdv_privpgd.report.linked import linked_report, plans_report
@@ -56,11 +45,6 @@ from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.warnings import in_one
 from sdv_privpgd.sampling.families import Siblings, children_of
 from sdv_privpgd.sampling.sampler import MOVING
-
-_ROOT, _SIBLINGS = Fraction(2, 5), Fraction(1, 3)
-"""What the root, and pairs of siblings, have of the budget beside a table of children. On the
-survey at epsilon 1 the root's tables are then still nearer to the truth than the children's
-(``tests/benchmarks linked``)."""
 
 _GROUPS = 8
 """Groups of each column by which pairs of siblings are counted, at most."""
@@ -235,207 +219,6 @@ class FittedTables(SavedModel):
         columns = {**fitted.keys.take(len(whose)), **sampler.decoded(codes, positions)}
         columns[link.key] = parents[str(link.parent_key)].take(whose).reset_index(drop=True)
         return pd.DataFrame(columns), family[whose]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What a fit of tables is told, and how the budget is divided. Public.
-
-    Attributes:
-        columns: What is declared of each table's columns, but for keys that lead to others.
-        tree: How the tables belong together.
-        told: Other arguments of a fit of a table.
-        constraints: What all rows of a table will meet.
-    """
-
-    columns: Mapping[str, Mapping[str, Mapping]]
-    tree: Tree
-    epsilon: float
-    delta: float
-    told: Mapping[str, Any]
-    constraints: Mapping[str, Sequence[Constraint]]
-
-    @classmethod
-    def of(
-        cls,
-        columns: Mapping[str, Mapping[str, Mapping]],
-        relationships: Link | Iterable[Link],
-        epsilon: float,
-        delta: float,
-        constraints: Mapping[str, Sequence[Constraint]] = MappingProxyType({}),
-        **told: Any,
-    ) -> "Asked":
-        """Raises ``ValueError`` for what no fit can ask, before a table is opened."""
-        tree = tree_of(relationships)
-        tree.require(columns, MOST)
-        unknown = [name for name in constraints if name not in tree.tables]
-        if unknown:
-            raise ValueError(f"constraints names {unknown!r}, which are no tables.")
-        own = {}
-        for table in tree.tables:
-            link, key = tree.above(table), tree.key_of(table)
-            declared = {str(name): facts for name, facts in columns[table].items()}
-            for name in {key, None if link is None else link.key} & declared.keys():
-                if _sdtype(declared[str(name)]) != "id":
-                    raise ValueError(
-                        f"columns[{table!r}][{name!r}] is a key by the links: declare it as Key(), "
-                        "or leave it out."
-                    )
-            if link is not None:
-                declared.pop(link.key, None)
-                _require_order(link, declared)
-            own[table] = declared if key is None else {key: Key(), **declared}
-        return cls(
-            columns=own, tree=tree, epsilon=epsilon, delta=delta, told=told, constraints=constraints
-        )
-
-    def asked(
-        self, table: str, parents: Mapping[str, Mapping] | None = None
-    ) -> tuple[Settings, Description]:
-        """Settings and description of a table, with what links add to its columns.
-
-        ``parents`` are what is known of the parent's columns; by default what is declared.
-        """
-        settings, description = self._described(table, parents)
-        epsilon = self.part(table).epsilon
-        settings = replace(settings, epsilon=epsilon, family=self.tree.tables)
-        check_match(settings, description)
-        return settings, description
-
-    def _described(
-        self, table: str, parents: Mapping[str, Mapping] | None = None
-    ) -> tuple[Settings, Description]:
-        """The same, with the epsilon of all tables."""
-        link, tree = self.tree.above(table), self.tree
-        if parents is None:
-            parents = {} if link is None else self.counted(link.parent)
-        return asked(
-            {**self.columns[table], **tree.numbers(table), **tree.joined(table, parents)},
-            self.epsilon,
-            self.delta,
-            adjacency="add_remove",
-            people=People(tree.root_key, self.most, weighed=True),
-            constraints=self.constraints.get(table, ()),
-            **self.told,
-        )
-
-    def modelled(self, table: str) -> dict[str, Mapping]:
-        """What is declared of the modelled columns of a table itself."""
-        return {n: facts for n, facts in self.columns[table].items() if _sdtype(facts) != "id"}
-
-    def counted(self, table: str) -> dict[str, Mapping]:
-        """The same, and of the numbers of children."""
-        return {**self.modelled(table), **self.tree.numbers(table)}
-
-    def require(self) -> None:
-        """Raises ``ValueError`` for what no fit can ask of some table, before one is opened."""
-        for table in self.tree.tables:
-            self.asked(table)
-
-    @property
-    def absurd(self) -> list[str]:
-        """Sentences on an epsilon or a delta that promises next to nothing."""
-        return self._described(self.tree.root)[0].absurd
-
-    @property
-    def told_before(self) -> list[str]:
-        """Sentences on columns whose names are those of ids or dates, by table."""
-        found = []
-        for table in self.tree.tables:
-            facts = self._described(table)[1].facts
-            own = {name: facts[name] for name in self.modelled(table)}
-            found += [f"{table}: {said}" for said in on_names(own, says_whose=True)]
-        return found
-
-    @property
-    def siblings(self) -> dict[str, int]:
-        """The tables of which pairs of siblings are asked for, and of how many of each parent."""
-        found = {name: self.tree.most_siblings(name, MOST) for name in self.tree.tables}
-        return {name: most for name, most in found.items() if most and self.modelled(name)}
-
-    @property
-    def most(self) -> int:
-        """The most rows of a family, of a table or of pairs of siblings."""
-        tree = self.tree
-        pairs = [
-            tree.most_of(link.parent) * most * (most - 1)
-            for name, most in self.siblings.items()
-            if (link := tree.above(name)) is not None
-        ]
-        return max([*map(tree.most_of, tree.tables), *pairs])
-
-    @property
-    def shares(self) -> dict[tuple[str, bool], Fraction]:
-        """The part of the budget of each table, and of its pairs of siblings (``True``)."""
-        parts = {(n, False): Fraction(1) if self.tree.above(n) else _ROOT for n in self.tree.tables}
-        parts |= {(name, True): _SIBLINGS for name in self.siblings}
-        whole = sum(parts.values())
-        return {name: part / whole for name, part in parts.items()}
-
-    @property
-    def ledger(self) -> PrivacyLedger:
-        """The empty ledger of all tables."""
-        settings, _ = self._described(self.tree.root)
-        kept = sum(self._reserved.values(), Fraction(0))
-        return replace(settings, family=self.tree.tables).ledger(kept)
-
-    def part(self, table: str, *, pairs: bool = False) -> PrivacyLedger:
-        """The empty ledger of a table, or of its pairs of siblings."""
-        kept = Fraction(0) if pairs else self._reserved[table]
-        budget = self.ledger.budget * self.shares[table, pairs]
-        epsilon = epsilon_of(budget, float(Fraction(self.delta) - kept))
-        return replace(self.ledger, budget=budget, reserved=kept, epsilon=epsilon)
-
-    @cached_property
-    def _reserved(self) -> dict[str, Fraction]:
-        """The part of delta that is kept for the thresholds of each table, half of it in all."""
-        found = {
-            table: reserved_delta(self._described(table)[1].undeclared, self.delta)
-            for table in self.tree.tables
-        }
-        most = Fraction(self.delta) / 2
-        times = min(most / (sum(found.values()) or most), Fraction(1))
-        return {table: kept * times for table, kept in found.items()}
-
-    def opened(self, tables: Mapping[str, Any]) -> tuple[dict, dict]:
-        """The tables with what is added to them, and their pairs of siblings. No row is read."""
-        if set(tables) != set(self.tree.tables):
-            raise ValueError(
-                f"The links are of the tables {sorted(self.tree.tables)!r}, got "
-                f"{sorted(map(str, tables))!r}."
-            )
-        private, read, clocks = {}, {}, {}
-        for table in self.tree.tables:
-            link, key = self.tree.above(table), self.tree.key_of(table)
-            kinds, others = require_sdtypes(self.columns[table], (*MODELLED, "id"))
-            keys = {name: {"sdtype": "id"} for name in (key, link and link.key) if name}
-            read[table] = list(self.modelled(table))
-            described = Description.of(
-                {**kinds, **keys},
-                {name: others[name] for name in read[table]},
-                keys=() if key is None else (key,),
-            )
-            private[table] = opened(tables[table], described, None)
-            if link is not None and link.order is not None:
-                clocks[table] = column_of(link.order, described.stated[link.order])
-        return PrivateTable.together(private, self.tree, read, self.siblings, self.most, clocks)
-
-    def let_pass(self, table: str, names: Collection[str]) -> tuple[str, ...]:
-        """The columns for which the fit of a table does not stop: what links add, and these.
-
-        Raises ``ValueError`` for names of no column.
-        """
-        _, description = self.asked(table)
-        own = self.modelled(table)
-        added = (name for name in description.modelled if name not in own)
-        return (*checked_lost(names, description), *added)
-
-    def output(self, table: str) -> list[str]:
-        """The names of a table's columns, as rows have them."""
-        link, own = self.tree.above(table), list(self.columns[table])
-        key = None if link is None else link.key
-        place = 1 if self.tree.key_of(table) else 0
-        return [*own[:place], *([] if key is None or key in own else [key]), *own[place:]]
 
 
 def fit_tables(
@@ -706,19 +489,3 @@ def planned_tables(told: Asked, num_rows: int) -> Report:
     plans = {table: planned(*told.asked(table), num_rows) for table in told.tree.tables}
     shares = {f"siblings of {n}" if pairs else n: part for (n, pairs), part in told.shares.items()}
     return plans_report(plans, told.tree, told.ledger, shares, num_rows)
-
-
-def _require_order(link: Link, columns: Mapping[str, Mapping]) -> None:
-    """Raises ``ValueError`` unless a column by which rows are in order has a declared range."""
-    facts = columns.get(str(link.order), {})
-    is_ranged = None not in map(facts.get, ("range_min", "range_max"))
-    if link.order is not None and not (_sdtype(facts) in ("numerical", "datetime") and is_ranged):
-        raise ValueError(
-            f"Link.order names {link.order!r}, which must be a column of numbers or dates of "
-            f"{link.child!r} with a declared range."
-        )
-
-
-def _sdtype(facts: Any) -> str | None:
-    is_said = isinstance(facts, Mapping)
-    return (getattr(facts, "sdtype", None) or facts.get("sdtype")) if is_said else None

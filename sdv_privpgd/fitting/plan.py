@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from statistics import fmean
 from typing import Any
 
@@ -68,20 +68,8 @@ _UNEVEN = 1.1
 """Pairs' noise is so many times that of equal budgets, on average, where a second round favors some
 (0.98 to 1.22 in fits to four real tables at epsilon 0.2, 1, 2.5: ``tests/benchmarks forecast``)."""
 
-_CATEGORIES = 12
-"""Codes that are assumed of a column whose categories are not declared."""
-
-_EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-
-_PARTS = (0.2, 0.5, 1.0, 2.0, 5.0)
-"""The numbers of rows on a curve, as multiples of the assumed one."""
-
-
 _OF_CHOICES = re.compile("(.* (?:promise most|depend most|spanning tree)): .*")
 """What is asked of cliques that answers have chosen, in the words of the strategies."""
-
-_CHOICE = "worst fitted clique"
-"""What is asked before each question of the adaptive strategies."""
 
 
 def planned(settings: Settings, description: Description, num_rows: int) -> Report:
@@ -165,7 +153,7 @@ def without_choices(ledger: PrivacyLedger) -> PrivacyLedger:
     for charge in ledger.charges:
         what = _OF_CHOICES.sub(r"\1, which noisy answers will choose", charge.what)
         charges.append(replace(charge, what="the chosen clique" if is_chosen else what))
-        is_chosen = charge.what == _CHOICE
+        is_chosen = charge.what == "worst fitted clique"  # asked before each adaptive question
     return replace(ledger, charges=tuple(charges))
 
 
@@ -174,15 +162,8 @@ def expected_errors(
 ) -> ExpectedErrors | None:
     """How large the errors of a fit's answers will be, as far as public facts tell.
 
-    Args:
-        settings: Of the fit.
-        description: Of the table, after a look into made-up rows. What was found there is not
-            used, but for differences.
-        left: The books after discovery. What they have left goes to the tables.
-        num_rows: The assumed number of rows.
-
-    Returns:
-        ``None`` where nothing is asked.
+    The description is that after a look into made-up rows, of which differences alone are used.
+    What the books have left after discovery goes to the tables. ``None`` where nothing is asked.
     """
     if not description.modelled or not left.remaining:
         return None
@@ -196,13 +177,15 @@ def expected_errors(
     here = assumed.errors(left.remaining, num_rows, _FEW_PAIRS if are_chosen else None)
     if settings.method.is_quick and not are_many:
         kept, delta = left.remaining / left.budget, float(Fraction(left.delta) - left.reserved)
-        budgets = {each: mu_squared_of(each, delta) * kept for each in _EPSILONS}
+        epsilons = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+        budgets = {each: mu_squared_of(each, delta) * kept for each in epsilons}
         over_epsilon = Curve.of(
             {each: assumed.errors(budget, num_rows, _FEW_PAIRS) for each, budget in budgets.items()}
         )
         # As many rows more are worth what a budget of as much more mu is.
         mu = [math.sqrt(budget / left.remaining) for budget in budgets.values()]
-        numbers = [num_rows if part == 1 else _rounded(num_rows * part) for part in _PARTS]
+        times = (0.2, 0.5, 1.0, 2.0, 5.0)
+        numbers = [num_rows if part == 1 else _rounded(num_rows * part) for part in times]
         over_rows = over_epsilon.moved(mu, {each: each / num_rows for each in numbers})
     return ExpectedErrors(
         num_rows=num_rows,
@@ -230,27 +213,26 @@ class _Assumed:
         linear = self._linear(domain, budget, num_rows)
         pairs = domain.cliques(2) if len(domain) > 1 else ()
         asked = pairs if few is None else pairs[:: -(-len(pairs) // few) or 1]
-        columns, of_pairs = {}, {}
-        for (name,) in domain.cliques(1):
-            table = linear.table((name,))
-            if table is not None:
-                columns[name] = CONFIDENT * math.sqrt(float(table[1].mean())) / num_rows
-        for pair in asked:
-            table = linear.table(pair)
-            if table is not None:
-                # Half the mean L1 norm of the noise.
-                noise = float(np.sqrt(table[1]).sum()) / math.sqrt(2 * math.pi)
-                of_pairs[pair] = self._uneven * noise / num_rows
+        tables = {each: linear.table(each) for each in (*domain.cliques(1), *asked)}
+        variances = {clique: table[1] for clique, table in tables.items() if table is not None}
+        columns = {
+            clique[0]: CONFIDENT * math.sqrt(float(own.mean())) / num_rows
+            for clique, own in variances.items()
+            if len(clique) == 1
+        }
+        # Half the mean L1 norm of the noise. Where a second round favors some it is uneven.
+        uneven = _UNEVEN if getattr(self.settings.method, "first_share", 1) < 1 else 1.0
+        of_pairs = {
+            pair: uneven * float(np.sqrt(variances[pair]).sum()) / math.sqrt(2 * math.pi) / num_rows
+            for pair in asked
+            if pair in variances
+        }
         mean = None
         if of_pairs:
             each_cell = fmean(noise / domain.size(pair) for pair, noise in of_pairs.items())
             mean = each_cell * fmean(map(domain.size, pairs))
         sizes = dict(zip(domain.attributes, domain.sizes, strict=True))
         return Errors(sizes=sizes, columns=columns, pairs=of_pairs, pair=mean)
-
-    @property
-    def _uneven(self) -> float:
-        return _UNEVEN if getattr(self.settings.method, "first_share", 1) < 1 else 1.0
 
     @cached_property
     def unknown(self) -> list[str]:
@@ -285,10 +267,9 @@ class _Assumed:
         known = {column.name: column for column in declared.declared_schema.columns}
         sizes = {}
         for name, facts in declared.stated.items():
+            size, nullable = usual_size(facts, declared.most_bins) + 1, True
             if name in known:
                 size, nullable = known[name].size, known[name].nullable
-            else:
-                size, nullable = usual_size(facts, declared.most_bins) + 1, True
             sizes[name] = min(size, codes + nullable) if self._is_cut(name) else size
         if declared.visits is not None:
             behind = {declared.visits.before(name): name for name in declared.visits.previous}
@@ -307,22 +288,13 @@ class _Assumed:
         method, part = self.settings.method.plain(domain)
         curator = table.curator(schema, Books(self._ledger(budget * part * scale**2)))
         pipeline.ask(curator, method)
-        asked = [each.query for each in curator.measurements]
-        groupings = {each.grouping for each in asked if isinstance(each, GroupedMarginalQuery)}
-        even = {each: _even(each) for each in groupings}
-        questions = [
-            replace(each, grouping=even[each.grouping])
-            if isinstance(each, GroupedMarginalQuery)
-            else each
-            for each in asked
-        ]
-        return LinearEstimate(
-            domain,
-            [
-                replace(answer, query=query, stddev=answer.stddev * float(scale))
-                for query, answer in zip(questions, curator.measurements, strict=True)
-            ],
-        )
+        even, answers = cache(_even), []
+        for each in curator.measurements:
+            query = each.query
+            if isinstance(query, GroupedMarginalQuery):
+                query = replace(query, grouping=even(query.grouping))
+            answers.append(replace(each, query=query, stddev=each.stddev * float(scale)))
+        return LinearEstimate(domain, answers)
 
     def _ledger(self, budget: Fraction) -> PrivacyLedger:
         """The books of the rest of a fit."""
@@ -345,7 +317,7 @@ def usual_size(facts: ColumnFacts, num_bins: int) -> int:
     """Returns the number of codes that is assumed of a column whose domain is not declared."""
     if isinstance(facts, NumberFacts | DateFacts):
         return num_bins if facts.num_bins is None else facts.num_bins
-    return _CATEGORIES
+    return 12
 
 
 def _with_codes(size: int) -> ColumnFacts:

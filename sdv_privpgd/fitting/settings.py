@@ -6,7 +6,13 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from typing import Any, cast
 
-from sdv_privpgd.base.arguments import check_flag, check_integer, check_names, check_share
+from sdv_privpgd.base.arguments import (
+    check_fields,
+    check_flag,
+    check_integer,
+    check_names,
+    check_share,
+)
 from sdv_privpgd.columns.keys import too_few
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.methods.method import Method, method_of
@@ -64,15 +70,9 @@ class People:
     weight_range: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        checked: Mapping[str, Any] = {
-            "max_rows": check_integer("max_rows", self.max_rows),
-            "rows_are_people": check_flag("rows_are_people", self.rows_are_people),
-            "weighed": check_flag("weighed", self.weighed),
-            "previous": check_names("previous", self.previous),
-            "context_columns": check_names("context_columns", self.context_columns),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        check_fields(self, check_integer, "max_rows")
+        check_fields(self, check_flag, "rows_are_people", "weighed")
+        check_fields(self, check_names, "previous", "context_columns")
         for reason in self._contradictions():
             raise ValueError(reason)
         if self.weights is not None:
@@ -223,16 +223,18 @@ class Settings:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        if self.people.column is not None and self.adjacency is not Adjacency.ADD_REMOVE:
-            raise ValueError(
-                f"people.column={self.people.column!r} needs adjacency='add_remove': another "
-                "person may have another number of rows, so that their number cannot be public."
-            )
-        if self.people.weights is not None and self.adjacency is not Adjacency.ADD_REMOVE:
-            raise ValueError(
-                f"weight_column={self.people.weight_column!r} needs adjacency='add_remove': "
-                "another row may have another weight, so that their sum cannot be public."
-            )
+        if self.adjacency is not Adjacency.ADD_REMOVE:
+            own, needs = self.people, "needs adjacency='add_remove': another"
+            if own.column is not None:
+                raise ValueError(
+                    f"people.column={own.column!r} {needs} person may have another number of "
+                    "rows, so that their number cannot be public."
+                )
+            if own.weights is not None:
+                raise ValueError(
+                    f"weight_column={own.weight_column!r} {needs} row may have another weight, so "
+                    "that their sum cannot be public."
+                )
         object.__setattr__(self, "method", method_of(self.method, seed=self.seed))
         are_weighed = self.people.weighed or self.people.weights is not None
         if are_weighed and not self.method.weighs_rows:
@@ -293,18 +295,14 @@ class Settings:
     def require(self, books: PrivacyLedger) -> None:
         """Raises ``ValueError`` if they protect others than these books, of a fit that goes on."""
         own = self.people
-        both = {
-            "adjacency": (books.adjacency.value, self.adjacency.value),
-            "people.max_rows": (books.rows_per_person, own.max_rows),
-            "people.column": (books.people, own.column),
-            "people.weighed": (books.weighed, own.weighed),
-            "people.weights": (books.weights, own.weights),
-        }
-        changed = [
-            f"{name} was {before!r} and is {after!r}"
-            for name, (before, after) in both.items()
-            if before != after
+        both = [
+            ("adjacency", books.adjacency.value, self.adjacency.value),
+            ("people.max_rows", books.rows_per_person, own.max_rows),
+            ("people.column", books.people, own.column),
+            ("people.weighed", books.weighed, own.weighed),
+            ("people.weights", books.weights, own.weights),
         ]
+        changed = [f"{name} was {old!r} and is {new!r}" for name, old, new in both if old != new]
         if changed:
             raise ValueError(
                 f"{'; '.join(changed)}: the books of the fit that is to be gone on with say whom "

@@ -19,11 +19,10 @@ from sdv.errors import (
 from sdv_privpgd.base.progress import Progress, shown
 from sdv_privpgd.columns.keys import on_patterns
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.door import checked_lost
 from sdv_privpgd.fitting.fates import check_report
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable, RunningFit
-from sdv_privpgd.fitting.options import check, check_match, on_undeclared
+from sdv_privpgd.fitting.options import check, check_match, checked_lost, on_undeclared
 from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.prior import leaning
 from sdv_privpgd.fitting.resume import Unfinished, own_ledger

@@ -24,7 +24,8 @@ from sdv_privpgd.base.progress import shown
 from sdv_privpgd.columns.declared import Key
 from sdv_privpgd.columns.links import Link
 from sdv_privpgd.columns.vocabulary import MODELLED, facts_in, named_by_text
-from sdv_privpgd.fitting.linked import Asked, FittedTables, RunningTables, planned_tables
+from sdv_privpgd.fitting.linked import FittedTables, RunningTables, planned_tables
+from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.plugin import generators
 from sdv_privpgd.plugin.arguments import RANGE_KEYS

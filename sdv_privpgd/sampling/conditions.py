@@ -135,14 +135,11 @@ ANYTHING = object()
 class Wanted:
     """Conditions on a column: each asks for a value, for a range, or for nothing.
 
-    Attributes:
-        name: The column.
-        possible: Which conditions the declared domain can meet; bool.
-        wishes: A number for each condition, equal for equal conditions; 0 for those that ask
-            nothing.
+    Raises ``ValueError`` for a range that says nothing about the column.
 
-    Raises:
-        ValueError: For a range that says nothing about the column.
+    Attributes:
+        possible: Which conditions the declared domain can meet; bool.
+        wishes: A number for each condition, equal for equal ones; 0 for those that ask nothing.
     """
 
     def __init__(self, encoder: ColumnEncoder, conditions: pd.Series) -> None:

@@ -25,6 +25,14 @@ class _Made:
     positions: np.ndarray
     whose: np.ndarray
 
+    def taken(self, rows: np.ndarray | slice) -> "_Made":
+        return _Made(self.codes[rows], self.positions[rows], self.whose[rows])
+
+
+def _joined(parts: Sequence[_Made]) -> _Made:
+    names = ("codes", "positions", "whose")
+    return _Made(*(np.concatenate([getattr(each, name) for each in parts]) for name in names))
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Place:
@@ -45,10 +53,6 @@ class VisitSampler:
     than ten rows agree, the time is given up, then the number of rows, then the other columns from
     the last one on. The values of the person are those of the first row; a row's time is
     that of the row before, and the time since, up to the end of the declared range.
-
-    Args:
-        rows: The rows of the model, one by one.
-        visits: The order, and what is known of the row before.
     """
 
     def __init__(self, rows: Sampler, visits: Visits) -> None:
@@ -69,23 +73,17 @@ class VisitSampler:
     def take(self, num_rows: int) -> dict[str, pd.Series]:
         """The next rows of the sequence, with a number for each person, from 1 on."""
         with MOVING:
-            parts = self._parts(num_rows)
-        codes, positions = (
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("codes", "positions")
-        )
-        people = pd.Series(np.concatenate([part.whose for part in parts]) + 1)
-        rows = self._own(self._sampler.decoded(codes, positions))
-        return {self._visits.person: people.rename(self._visits.person), **rows}
+            made = _joined(self._parts(num_rows))
+        rows = self._own(self._sampler.decoded(made.codes, made.positions))
+        return {self._visits.person: pd.Series(made.whose + 1, name=self._visits.person), **rows}
 
     def _parts(self, num_rows: int) -> list[_Made]:
         """The next rows, in the parts that lie in one block each; moves the place on."""
         parts: list[_Made] = []
         while num_rows or not parts:
             made, place = self._block(self._place.block), self._place
-            part = slice(place.row, place.row + num_rows)
-            own = _Made(made.codes[part], made.positions[part], made.whose[part] + place.people)
-            parts.append(own)
+            own = made.taken(slice(place.row, place.row + num_rows))
+            parts.append(replace(own, whose=own.whose + place.people))
             num_rows -= len(own.whose)
             self._place = replace(place, row=place.row + len(own.whose))
             if self._place.row == len(made.whose):
@@ -118,87 +116,63 @@ class VisitSampler:
     def _persons(self, index: int) -> _Made:
         codes, positions = self._sampler.block(index)
         generator = np.random.default_rng((self._sampler.seed, index, 2))
-        since = self._axis(self._visits.since)
+        since = self._axes[self._visits.since]
         follows = codes[:, since] < self._sampler.attributes[since].num_values
         if follows.all():  # only noise can say so
             follows = np.zeros(len(codes), dtype=bool)
-        whose = np.arange(np.count_nonzero(~follows))
-        last = _Made(codes[~follows], positions[~follows], whose)
-        number = 1 + last.codes[:, self._axis(self._visits.number)]
-        donors = _Made(codes[follows], positions[follows], np.flatnonzero(follows))
+        rows = _Made(codes, positions, np.cumsum(~follows) - 1)
+        last, donors = rows.taken(~follows), rows.taken(follows)
+        number = 1 + last.codes[:, self._axes[self._visits.number]]
         steps = [last]
         for place in range(2, self._visits.most + 1):
             going = number[last.whose] >= place
             if not (going.any() and len(donors.whose)):
                 break
-            last = _Made(last.codes[going], last.positions[going], last.whose[going])
-            last = self._following(last, donors, generator)
+            last = self._following(last.taken(going), donors, generator)
             steps.append(last)
-        together = np.concatenate([each.whose for each in steps])
-        order = np.argsort(together, kind="stable")
-        return _Made(
-            np.concatenate([each.codes for each in steps])[order],
-            np.concatenate([each.positions for each in steps])[order],
-            together[order],
-        )
+        made = _joined(steps)
+        return made.taken(np.argsort(made.whose, kind="stable"))
 
     def _following(self, last: _Made, donors: _Made, generator: np.random.Generator) -> _Made:
         """The rows that follow rows, of those persons of whom there can be one."""
-        visits = self._visits
-        axis, constant = self._axis, [self._axis(name) for name in self._of_person]
-        chosen = _agreeing(self._asked(last), self._said(donors), generator)
+        visits, axes = self._visits, self._axes
+        of_person = [*visits.context_columns, visits.number]  # what all rows of a person share
+        constant, by = [axes[name] for name in of_person], axes[visits.by]
+        # What the next row's past has to be, and what rows say of theirs, the most telling first.
+        asked = last.codes[:, [*(axes[name] for name in visits.previous), *constant, by]]
+        before = [axes[visits.before(name)] for name in visits.previous]
+        past = donors.codes[:, [*before, *constant]]
+        said = np.column_stack([past, self._time_before(donors)])
+        chosen = _agreeing(asked, said, generator)
         codes = donors.codes[chosen].copy()
         positions = generator.random(codes.shape)
-        codes[:, constant], positions[:, constant] = (
-            last.codes[:, constant],
-            last.positions[:, constant],
-        )
-        for name in visits.previous:
-            codes[:, axis(visits.before(name))] = last.codes[:, axis(name)]
-        by = axis(visits.by)
-        clock, before = self._sampler.attributes[by], self._values(last, visits.by)
-        made = _Made(codes, positions, last.whose)
-        times = time_after(clock, before, self._values(made, visits.since))
+        codes[:, constant] = last.codes[:, constant]
+        positions[:, constant] = last.positions[:, constant]
+        for name, axis in zip(visits.previous, before, strict=True):
+            codes[:, axis] = last.codes[:, axes[name]]
+        clock, made = self._sampler.attributes[by], _Made(codes, positions, last.whose)
+        times = time_after(clock, self._values(last, visits.by), self._values(made, visits.since))
         timeless = last.codes[:, by] == clock.num_values
         codes[:, by], positions[:, by] = clock.locate(times)
         codes[timeless, by] = clock.num_values
         codes, positions, obeys = self._sampler.repaired(
-            codes, positions, generator, held=[*self._of_person, visits.by, visits.since]
+            codes, positions, generator, held=[*of_person, visits.by, visits.since]
         )
-        return _Made(codes[obeys], positions[obeys], last.whose[obeys])
+        return _Made(codes, positions, last.whose).taken(obeys)
 
-    @property
-    def _of_person(self) -> list[str]:
-        """The columns that all rows of a person share."""
-        return [*self._visits.context_columns, self._visits.number]
-
-    def _asked(self, last: _Made) -> np.ndarray:
-        """What the next row's past has to be, shape (row, item), the most telling item first."""
-        names = [*self._visits.previous, *self._of_person, self._visits.by]
-        return last.codes[:, [self._axis(name) for name in names]]
-
-    def _said(self, donors: _Made) -> np.ndarray:
-        """What rows say of their past, as ``_asked`` has it."""
-        visits = self._visits
-        names = [*map(visits.before, visits.previous), *self._of_person]
-        past = donors.codes[:, [self._axis(name) for name in names]]
-        by = self._axis(visits.by)
-        clock = self._sampler.attributes[by]
-        since = self._values(donors, visits.since)
-        times = time_after(clock, self._values(donors, visits.by), -since)
-        codes, _ = clock.locate(times)
-        timeless = donors.codes[:, by] == clock.num_values
-        return np.column_stack([past, np.where(timeless, clock.num_values, codes)])
+    def _time_before(self, donors: _Made) -> np.ndarray:
+        """The codes of the times that rows say the row before had."""
+        by = self._axes[self._visits.by]
+        clock, since = self._sampler.attributes[by], self._values(donors, self._visits.since)
+        codes, _ = clock.locate(time_after(clock, self._values(donors, self._visits.by), -since))
+        return np.where(donors.codes[:, by] == clock.num_values, clock.num_values, codes)
 
     def _values(self, rows: _Made, name: str) -> np.ndarray:
         """The values of a column as its cells hold them; any where they are missing."""
-        axis = self._axis(name)
+        axis = self._axes[name]
         column = self._sampler.attributes[axis]
         codes = np.minimum(rows.codes[:, axis], column.num_values - 1)
         return column.at(codes, rows.positions[:, axis])
-
-    def _axis(self, name: str) -> int:
-        return self._axes[name]
 
     @property
     def _axes(self) -> dict[str, int]:
