@@ -19,15 +19,10 @@ class DamagedFileError(ValueError):
 
 @contextmanager
 def undamaged(path: Path, kind: str, *passed: type[Exception]) -> Iterator[None]:
-    """Raises ``DamagedFileError``, with the file's name, for whatever reading it raises inside.
+    """Raises ``DamagedFileError`` for whatever reading a file of that kind raises inside.
 
     Parsers raise what their code happens to run into: no list of theirs is ever complete. Nothing
-    private is near: the files are public.
-
-    Args:
-        path: Of the file.
-        kind: What it should be.
-        passed: Errors that are passed on as they are.
+    private is near: the files are public. Errors that are ``passed`` stay as they are.
     """
     try:
         yield
@@ -47,8 +42,6 @@ def digest_of(facts: Mapping[str, Any]) -> str:
     others = {name: fact for name, fact in facts.items() if name != "digest"}
     return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
 
-
-_SEAL = b"sdv-privpgd sha256 "
 
 MOST_TEXT = 2**28
 """Bytes of the JSON of an archive, at most."""
@@ -74,7 +67,7 @@ def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
 
 def sealed(body: bytes) -> bytes:
     """The comment that ends an archive with this body. Who means to deceive can write it, too."""
-    return _SEAL + hashlib.sha256(body).hexdigest().encode()
+    return b"sdv-privpgd sha256 " + hashlib.sha256(body).hexdigest().encode()
 
 
 def read_archive(path: Path, kind: str, read: Callable[["Members"], Read]) -> Read:

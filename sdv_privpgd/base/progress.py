@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Protocol, TypeVar, runtime_checkable
 
 from sdv_privpgd._lazy import is_there
@@ -38,20 +37,17 @@ def one_step(progress: Progress, stage: str) -> Iterator[None]:
         pass
 
 
-_PARTS = 100
-
-
 class Shares:
     """Shows a stage whose steps differ in length: it is told which share of the stage is done."""
 
     def __init__(self, progress: Progress, stage: str) -> None:
-        self._parts = iter(progress(range(_PARTS), stage))
-        self._begun = -1
+        self._whole, self._begun = 100, -1
+        self._parts = iter(progress(range(self._whole), stage))
         self.reach(0.0)
 
     def reach(self, share: float) -> None:
         """Reports that this share of the stage, from 0 to 1, is done. Shares never fall."""
-        while self._begun < min(int(share * _PARTS), _PARTS):
+        while self._begun < min(int(share * self._whole), self._whole):
             self._begun += 1
             next(self._parts, None)
 
@@ -102,13 +98,7 @@ class Bar:
     def __enter__(self) -> "Bar":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        del error, traceback
+    def __exit__(self, kind: type[BaseException] | None, *others: object) -> None:
         if kind is None:
             self._show("done", 1)
             self._shown.update()

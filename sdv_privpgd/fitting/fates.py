@@ -50,14 +50,10 @@ class ColumnsLostError(PublicDomainError):
 
 @dataclass(frozen=True, kw_only=True)
 class Fate:
-    """What becomes of a column. Public.
+    """What becomes of a column: its type, where its values come from, what rows have of it.
 
-    Attributes:
-        sdtype: Its type.
-        values: Where its values come from.
-        becomes: What the rows have of it.
-        lost: Why its values are lost, and what mends it; empty where they are not. What several
-            columns share is said once, with their names in the place of ``{}``.
+    It says why values are ``lost``, if they are, and what mends that. What several columns share is
+    said once, with their names in the place of ``{}``.
     """
 
     sdtype: str

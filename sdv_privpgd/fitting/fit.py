@@ -143,12 +143,8 @@ class Fitted:
 class Fit:
     """The steps of one fit. It holds the books, and what was found so far.
 
-    Args:
-        settings: What it may spend, and by which method.
-        description: What is public of the table.
-        doubts: Of a discovery that the description holds already. None is made then.
-        begun: The books of a fit that failed, to go on with them.
-        answered: What its discovery had been answered when it failed.
+    With ``doubts``, of a discovery that the description holds already, none is made. One that goes
+    on has the books with which it had ``begun``, and what its discovery was ``answered`` by then.
 
     Raises ``ValueError`` if the books say that others are protected than the settings do.
     """
@@ -240,13 +236,10 @@ class Fit:
 
     @property
     def has_answers(self) -> bool:
-        """Whether it has answers that a later fit can go on from.
-
-        A discovery has them, unless it ended in the middle of a question with a threshold: delta
-        is kept for each of them once.
-        """
+        """Whether it has answers that a later fit can go on from."""
         if self.curator is not None:
             return True
+        # Delta is kept for each question with a threshold once: none can have ended in its middle.
         asked = sum(charge.threshold is not None for charge in self.books.ledger.charges)
         answered = sum(each.has_threshold for each in self.transcript.answered)
         return not self._was_told and bool(self.transcript.answered) and asked == answered
@@ -281,11 +274,8 @@ class Fit:
     ) -> Fitted:
         """Makes a model of the answers, and rows of the model: post-processing.
 
-        Args:
-            progress: Told of the steps.
-            warm_start: The model of earlier answers, if it is there.
-            starts: How many answers each earlier model was made of; without a ``warm_start`` these
-                models are made anew.
+        ``starts`` say how many answers each earlier model was made of. The last of these is the
+        ``warm_start``; without it they are made anew.
         """
         description, schema = self.description, self.description.attributes
         fitted = Fitted(

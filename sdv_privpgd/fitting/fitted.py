@@ -387,10 +387,8 @@ LOST = (
 class Account:
     """The books of all fits of an object. Public, and so are its pickles.
 
-    Attributes:
-        ledger: Every charge so far; ``None`` before the first.
-        unfinished: What a fit that failed had paid for, until another succeeds.
-        lock: Held while one thread fits.
+    The ``ledger`` is ``None`` before the first charge. ``unfinished`` is what a fit that failed had
+    paid for, until another succeeds.
     """
 
     def __init__(

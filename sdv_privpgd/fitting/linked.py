@@ -159,14 +159,9 @@ class FittedTables(SavedModel):
             path: Where to save it as well: the page, or the text (``.txt``) or the numbers
                 (``.json``). Nothing is written without one.
         """
-        report = linked_report(
-            {name: (own.fitted.release, own.fitted.schema) for name, own in self.tables.items()},
-            self.tree,
-            self.ledger,
-            self.num_rows,
-            date=self.date,
-            notes=self.warnings,
-        )
+        tables = {name: (e.fitted.release, e.fitted.schema) for name, e in self.tables.items()}
+        told: dict[str, Any] = {"date": self.date, "notes": self.warnings}
+        report = linked_report(tables, self.tree, self.ledger, self.num_rows, **told)
         if path is not None:
             report.save(path)
         return report
@@ -277,16 +272,9 @@ def fit_tables(
     >>> fitted.sample(50)["shops"].shape
     (50, 2)
     """
-    told = Asked.of(
-        columns,
-        relationships,
-        epsilon,
-        delta,
-        constraints,
-        discovery_share=discovery_share,
-        method=method,
-        seed=seed,
-    )
+    share = discovery_share
+    others: dict[str, Any] = {"discovery_share": share, "method": method, "seed": seed}
+    told = Asked.of(columns, relationships, epsilon, delta, constraints, **others)
     for sentence in told.absurd:
         warnings.warn(sentence, stacklevel=2)
     fitted = RunningTables.of(told, tables, allow_lost).run(progress)
@@ -295,17 +283,12 @@ def fit_tables(
     return fitted
 
 
-@dataclass(kw_only=True, eq=False)
+@dataclass(eq=False)
 class RunningTables:
     """A fit of tables that is about to run, or did: it holds the books, however it ends.
 
-    Attributes:
-        told: What it is told.
-        names: The tables, in the order in which they were given.
-        private: The tables, which show nothing.
-        pairs: The pairs of siblings of some of them.
-        let_pass: The columns of each for which it does not stop.
-        ledger: What was spent so far, on all tables. Public.
+    It has the ``private`` tables, whose ``names`` are in the order in which they were given, the
+    pairs of siblings of some of them, and the columns of each for which it does not stop.
     """
 
     told: Asked
@@ -323,33 +306,20 @@ class RunningTables:
         allow_lost: Mapping[str, Collection[str]] = MappingProxyType({}),
     ) -> "RunningTables":
         """What ``fit_tables`` does, before a row is read: all is checked, and nothing is spent."""
-        let_pass = {
-            name: told.let_pass(name, allow_lost.get(name, ())) for name in told.tree.tables
-        }
+        let_pass = {name: told.let_pass(name, allow_lost.get(name, ())) for name in told.columns}
         for sentence in told.told_before:
             warnings.warn(sentence, stacklevel=3)
         private, pairs = told.opened(tables)
-        return cls(
-            told=told,
-            names=list(tables),
-            private=private,
-            pairs=pairs,
-            let_pass=let_pass,
-            ledger=told.ledger,
-        )
+        return cls(told, list(tables), private, pairs, let_pass, told.ledger)
 
     def run(self, progress: Progress = silent) -> FittedTables:
         """Asks about all tables, and makes the models. Errors say what was spent."""
-        told, fitted = self.told, {}
-        answers: dict[str, Sequence[Measurement]] = {}
-        siblings: dict[str, Siblings] = {}
+        told, fitted, pairs = self.told, {}, {}
         try:
             for table in told.tree.tables:
                 fitted[table] = self._fitted(table, fitted, progress)
                 if table in self.pairs:
-                    answers[table], siblings[table] = self._asked_of_siblings(
-                        table, fitted[table], progress
-                    )
+                    pairs[table] = self._asked_of_siblings(table, fitted[table], progress)
         except BaseException as error:
             if isinstance(error, DomainMismatchError):
                 error.ledger = self.ledger
@@ -360,12 +330,10 @@ class RunningTables:
             tables={name: fitted[name] for name in self.names},
             tree=told.tree,
             columns={name: told.output(name) for name in self.names},
-            siblings=siblings,
-            answers=answers,
+            siblings={name: found for name, (_, found) in pairs.items()},
+            answers={name: answers for name, (answers, _) in pairs.items()},
             ledger=self.ledger,
-            warnings=tuple(
-                f"{name}: {said}" for name in self.names for said in fitted[name].warnings
-            ),
+            warnings=tuple(f"{n}: {said}" for n in self.names for said in fitted[n].warnings),
             date=date.today().isoformat(),
             seed=told.told.get("seed", 0),
         )
@@ -448,7 +416,6 @@ def plan_tables(
     *,
     num_rows: int,
     constraints: Mapping[str, Sequence[Constraint]] = MappingProxyType({}),
-    discovery_share: float = 0.2,
     **others: Any,
 ) -> Report:
     """Returns what ``fit_tables`` would ask of each table, and how large its errors would be.
@@ -462,8 +429,7 @@ def plan_tables(
         delta: At this delta.
         num_rows: How many rows the root has, about.
         constraints: As ``fit_tables`` takes them.
-        discovery_share: As ``fit_tables`` takes it.
-        others: Other arguments of ``fit_tables``.
+        others: Other arguments of ``fit_tables``, such as ``method``.
 
     >>> from sdv_privpgd import Boolean, Link, plan_tables
     >>> declared = {"shops": {"open": Boolean()}, "sales": {"big": Boolean()}}
@@ -472,15 +438,7 @@ def plan_tables(
     >>> sorted(plan.to_dict()["tables"])
     ['sales', 'shops']
     """
-    told = Asked.of(
-        columns,
-        relationships,
-        epsilon,
-        delta,
-        constraints,
-        discovery_share=discovery_share,
-        **others,
-    )
+    told = Asked.of(columns, relationships, epsilon, delta, constraints, **others)
     return planned_tables(told, num_rows)
 
 

@@ -112,9 +112,9 @@ _TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "Fraction": (Fraction, str, Fraction),
     "Decimal": (Decimal, str, Decimal),
     "Timestamp": (pd.Timestamp, pd.Timestamp.isoformat, pd.Timestamp),
-    "datetime": (datetime, datetime.isoformat, datetime.fromisoformat),
-    "date": (date, date.isoformat, date.fromisoformat),
-    "time": (time, time.isoformat, time.fromisoformat),
+    **{
+        each.__name__: (each, each.isoformat, each.fromisoformat) for each in (datetime, date, time)
+    },
 }
 """What is kept as text."""
 

@@ -259,11 +259,7 @@ survey at epsilon 1 the root's tables are then still nearer to the truth than th
 class Asked:
     """What a fit of tables is told, and how the budget is divided. Public.
 
-    Attributes:
-        columns: What is declared of each table's columns, but for keys that lead to others.
-        tree: How the tables belong together.
-        told: Other arguments of a fit of a table.
-        constraints: What all rows of a table will meet.
+    ``columns`` are without keys that lead to others. What else a fit of a table takes is ``told``.
     """
 
     columns: Mapping[str, Mapping[str, Mapping]]

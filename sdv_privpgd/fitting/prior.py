@@ -67,15 +67,13 @@ class Prior:
         if isinstance(rows, pd.DataFrame):
             return rows
         if isinstance(rows, str | Path):
-            path = Path(rows)
-            if path.suffix == ".parquet":
-                return pd.read_parquet(path)
-            if path.suffix == ".csv":
-                return pd.read_csv(path)
-            raise ValueError(
-                f"A prior's file is a Parquet or CSV file, got {path.name!r}. Load a model first: "
-                "FittedTable.load(path)."
-            )
+            read = {".parquet": pd.read_parquet, ".csv": pd.read_csv}.get(Path(rows).suffix)
+            if read is None:
+                raise ValueError(
+                    f"A prior's file is a Parquet or CSV file, got {Path(rows).name!r}. Load a "
+                    "model first: FittedTable.load(path)."
+                )
+            return read(rows)
         if hasattr(rows, "sample") and hasattr(rows, "fitted"):
             return deepcopy(rows).sample(MOST_ROWS)  # its next rows stay the next ones
         if hasattr(rows, "to_pandas"):
@@ -91,22 +89,15 @@ class Prior:
         ledger = getattr(getattr(self.rows, "fitted_table", self.rows), "ledger", None)
         if ledger is not None:
             text += f", sampled from a release with epsilon {ledger.spent():.3g} of its own"
-        if self.same_people:
-            text += (
-                ", made from data on people of this table: for them, its budget and that of this "
-                "fit add up"
-            )
-        return text
+        also = ", made from data on people of this table: for them, its budget and that of this fit"
+        return f"{text}{also} add up" if self.same_people else text
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PublicTable:
-    """The public rows that a fit leans on.
+    """The public rows that a fit leans on: their described columns, and how much each row counts.
 
-    Attributes:
-        frame: The rows, with the described columns that they have.
-        weights: How much each row counts, shape (row,).
-        said: A sentence on each of the priors.
+    ``said`` is a sentence on each of the priors.
     """
 
     frame: pd.DataFrame

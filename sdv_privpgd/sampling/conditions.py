@@ -1,7 +1,7 @@
 """Conditions on modelled columns, and rows of a model that meet them. Public: a user wrote them."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -245,29 +245,23 @@ def why_not(conditions: pd.DataFrame, schema: Schema) -> str:
             wanted = pd.Series(conditions[column.name])
             wrong = ~Wanted(encoder_for(column), wanted).possible
             outside |= wrong
-            said += _outside(column, wanted.loc[wrong])
+            said += [_outside(column, wanted.loc[wrong])] if wrong.any() else []
     if not outside.all():
         said.append(f"{in_rows((~outside).sum())} would contradict the constraints.")
     return " ".join(said)
 
 
-def _outside(column: Column, wanted: pd.Series) -> Iterator[str]:
+def _outside(column: Column, wanted: pd.Series) -> str:
     """A sentence on the values that are asked of the column and lie outside its domain."""
-    if not len(wanted):
-        return
-    asked = list(dict.fromkeys(map(_written, wanted)))
+    missing = [not isinstance(each, Between) and pd.isna(each) for each in wanted]
+    said = ["a missing value" if no else repr(e) for e, no in zip(wanted, missing, strict=True)]
+    asked = list(dict.fromkeys(said))
     shown = ", ".join(asked[:3]) + (f" and {len(asked) - 3} others" if len(asked) > 3 else "")
     lies = "lies" if len(asked) == 1 else "lie"
-    yield (
+    return (
         f"In {in_rows(len(wanted))} {shown} {lies} outside the domain of {column.name!r}, which "
         f"holds {_held(column)}."
     )
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, Between):
-        return repr(value)
-    return "a missing value" if pd.isna(value) else repr(value)
 
 
 def _held(column: Column) -> str:

@@ -216,12 +216,9 @@ def _keys(rows: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class Siblings(FieldsAlone):
-    """How children of one parent go together.
+    """How children of one parent go together, of whom ``most`` were asked about.
 
-    Attributes:
-        grouping: The groups of the codes of columns by which it was asked.
-        tables: The shares of pairs of groups, by the columns of one child and of the other.
-        most: Of how many children of a parent pairs count.
+    ``tables`` are the shares of pairs of groups, by the columns of one child and of the other.
     """
 
     grouping: Grouping

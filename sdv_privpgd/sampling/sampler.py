@@ -86,11 +86,8 @@ class RowStream:
 class KeyStream:
     """Keys in order: the same ones however many are asked for at once.
 
-    Attributes:
-        patterns: What each column of keys is written in; ``None`` for whole numbers.
-        dtypes: Those of the table that no cell chose.
-        repeated: Columns whose patterns begin again where they end.
-        taken: How many keys of each column were taken.
+    A pattern of ``None`` stands for whole numbers. Patterns of ``repeated`` columns begin again
+    where they end.
     """
 
     patterns: Mapping[str, str | None] = field(default_factory=dict)
@@ -144,17 +141,10 @@ class KeyStream:
 class Sampler:
     """Decodes rows of a model: an endless, repeatable sequence, and rows that meet conditions.
 
-    A column has missing values if some surely occurred: missing values that only noise may have
-    produced are left out, so that all fits to a table give its columns the same dtypes.
-
-    Args:
-        schema: The columns.
-        model: The model of their codes.
-        seed: The seed of the rows. The same seed gives the same rows.
-        held: The codes of each column that surely hold rows.
-        rules: The rules that rows obey, by their cells.
-        predicates: The rules that rows obey, by their values.
-        differences: Says which columns are computed from another column and a difference.
+    A column has missing values if some surely occurred, by what each column ``held``: missing
+    values that only noise may have produced are left out, so that all fits to a table give its
+    columns the same dtypes. Rows obey ``rules`` by their cells and ``predicates`` by their values;
+    ``differences`` say which columns are computed from another column and a difference.
     """
 
     def __init__(
@@ -333,12 +323,7 @@ class Sampler:
 
 @dataclass(frozen=True)
 class Decoder:
-    """Turns codes and positions in their cells into the user's columns.
-
-    Attributes:
-        encoders: Those of the columns, in the order of the codes.
-        with_missing: The columns that can have missing values.
-    """
+    """Turns codes and positions in their cells into the user's columns, in the encoders' order."""
 
     encoders: Mapping[str, ColumnEncoder]
     with_missing: Collection[str]
@@ -364,11 +349,7 @@ class Filled:
     """A model in which one code of some attributes is drawn anew wherever it occurs.
 
     The other codes are drawn as often as they occur, whatever the row's other codes are. Use this
-    for a code that only noise has produced.
-
-    Attributes:
-        model: The model as it was fitted.
-        empty: For some attributes, the code that no row shall have.
+    for a code that only noise has produced: ``empty`` has that of each attribute with one.
     """
 
     model: Model

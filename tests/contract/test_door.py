@@ -96,13 +96,8 @@ def test_what_was_found_can_be_declared(fitted):
 
 @pytest.mark.parametrize("strategy", [MST(), AIM(max_megabytes=5)], ids=repr)
 def test_other_methods_come_through_the_same_door(strategy):
-    rows = fit_table(
-        visits(),
-        DECLARED,
-        3.0,
-        method=replace(strategy, engine=PrivatePGM()),
-    ).sample(100)
-    assert len(rows) == 100
+    method = replace(strategy, engine=PrivatePGM())
+    assert len(fit_table(visits(), DECLARED, 3.0, method=method).sample(100)) == 100
 
 
 def test_nothing_declared_is_found_privately():
@@ -120,6 +115,7 @@ def test_a_declaration_that_contradicts_itself_is_not_made():
 @pytest.mark.parametrize(
     ("columns", "settings", "words"),
     [
+        ({}, {}, "columns names no column: declare those"),
         ({"ward": 3}, {}, "must be a declaration"),
         ({"name": {"sdtype": "email"}}, {}, "personal data"),
         ({"name": {"sdtype": "id", "regex_format": "[0-9]+"}}, {}, "cannot be counted up"),
@@ -167,12 +163,7 @@ def test_an_error_says_what_was_spent(monkeypatch):
     said = []
     monkeypatch.setattr("sdv_privpgd.fitting.fitted.note_on", lambda error, note: said.append(note))
     with pytest.raises(MemoryError):
-        fit_table(
-            visits(200),
-            DECLARED,
-            2.0,
-            method=MST(engine=PrivatePGM()),
-        )
+        fit_table(visits(200), DECLARED, 2.0, method=MST(engine=PrivatePGM()))
     assert said == ["The fit had spent epsilon 2 of 2, which is gone."]
 
 
@@ -186,34 +177,17 @@ def test_columns_that_are_not_described_are_not_read(monkeypatch):
     monkeypatch.setattr(choice, lambda scores, temperature, words: len(scores) // 2)
     told = visits(300)
     other = told.assign(name=[object() for _ in range(300)])
-    one, two = (
-        fit_table(
-            table,
-            DECLARED,
-            3.0,
-            method=MST(engine=PrivatePGM()),
-        ).sample(200)
-        for table in (told, other)
-    )
+    method = MST(engine=PrivatePGM())
+    one, two = (fit_table(t, DECLARED, 3.0, method=method).sample(200) for t in (told, other))
     pd.testing.assert_frame_equal(one, two)
 
 
 def test_as_many_rows_as_were_fitted_are_sampled_where_nobody_says_how_many():
     table = pd.DataFrame({"ill": [True, False] * 150})
-    columns = {"ill": Boolean(nullable=False)}
-    assert len(fit_table(table, columns, epsilon=1.0, method="privpgd+pgm").sample()) == 300
-    private = fit_table(
-        table, columns, epsilon=9.0, method="privpgd+pgm", adjacency="add_remove", delta=1e-5
-    )
+    columns, told = {"ill": Boolean(nullable=False)}, {"method": "privpgd+pgm"}
+    done = fit_table(table, columns, 1.0, **told)
+    assert len(done.sample()) == 300
+    private = fit_table(table, columns, 9.0, 1e-5, adjacency="add_remove", **told)
     assert len(private.sample()) == private.num_rows
-
-
-class TestArgumentsOfAnotherKind:
-    def test_after_takes_a_ledger_and_says_so(self):
-        done = fit_table(visits(), {"ill": Boolean()}, 1.0, method="privpgd+pgm")
-        with pytest.raises(ValueError, match=r"as in after=earlier\.ledger, got FittedTable"):
-            fit_table(visits(), {"ill": Boolean()}, 1.0, method="privpgd+pgm", after=done)  # pyright: ignore
-
-    def test_columns_name_at_least_one(self):
-        with pytest.raises(ValueError, match="columns names no column: declare those"):
-            fit_table(visits(), {}, 1.0)
+    with pytest.raises(ValueError, match=r"as in after=earlier\.ledger, got FittedTable"):
+        fit_table(table, columns, 1.0, after=done, **told)  # pyright: ignore

@@ -33,19 +33,28 @@ NUMBERS = pd.DataFrame(
 )
 
 
+def fails(error=MemoryError):
+    """A function that does nothing but raise."""
+
+    def raises(*args, **settings):
+        raise error
+
+    return raises
+
+
 @contextlib.contextmanager
 def failing(monkeypatch, error, *, after=0):
     """The graphical model's fit, which fails after it has worked a few times."""
     fit, calls = PrivatePGM.fit, []
 
-    def fails(self, *args, **settings):
+    def fits(self, *args, **settings):
         calls.append(1)
         if len(calls) > after:
             raise error
         return fit(self, *args, **settings)
 
     with monkeypatch.context() as patch:
-        patch.setattr(PrivatePGM, "fit", fails)
+        patch.setattr(PrivatePGM, "fit", fits)
         yield
 
 
@@ -133,12 +142,10 @@ class TestWhatIsPaidForIsKept:
         )
 
     def test_what_was_discovered_is_not_paid_for_again(self, monkeypatch):
-        def fails(*args, **settings):
-            raise MemoryError
 
         synthesizer = MSTSynthesizer(UNDECLARED, 5.0)
         with monkeypatch.context() as patch:
-            patch.setattr("sdv_privpgd.fitting.fit.Fit.ask", fails)
+            patch.setattr("sdv_privpgd.fitting.fit.Fit.ask", fails())
             with pytest.warns(UserWarning, match="not declared"), pytest.raises(MemoryError):
                 synthesizer.fit(NUMBERS)
         paid = synthesizer.ledger.charges
@@ -177,12 +184,9 @@ class TestWhatIsPaidForIsKept:
             ),
         )  # fmt: skip
 
-        def fails(*args, **settings):
-            raise MemoryError
-
         engine = "sdv_privpgd.synthesize.particles.descent.ParticleGradientDescent.fit"
         with monkeypatch.context() as patch:
-            patch.setattr(engine, fails)
+            patch.setattr(engine, fails())
             patch.setattr(warmup, "must_compile", lambda **_: False)  # it fits, to compile
             with pytest.raises(MemoryError):
                 synthesizer.fit(sdv_tables.table(200))
@@ -328,12 +332,9 @@ class TestAnotherTable:
         """Also if what goes on fails again before it asks anything."""
         synthesizer = MSTSynthesizer(UNDECLARED, 5.0)
 
-        def fails(*args, **settings):
-            raise MemoryError
-
         with monkeypatch.context() as patch, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            patch.setattr("sdv_privpgd.fitting.fit.Fit.ask", fails)
+            patch.setattr("sdv_privpgd.fitting.fit.Fit.ask", fails())
             for fitting in (synthesizer.fit, synthesizer.finish):
                 with pytest.raises(MemoryError):
                     fitting(NUMBERS)
@@ -347,12 +348,9 @@ def test_a_fit_is_finished_with_a_bar_and_without_a_table(monkeypatch, capsys, a
         BOOLEANS, 1.0, verbose=True, adjacency=adjacency, delta=1e-5, **sdv_tables.SMALL
     )
 
-    def fails(self, *args, **settings):
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        patch.setattr(ParticleGradientDescent, "fit", fails)
+        patch.setattr(ParticleGradientDescent, "fit", fails(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             synthesizer.fit(TABLE)
     spent = synthesizer.ledger.spent()
@@ -435,11 +433,8 @@ class TestAnInterruptedDiscovery:
     def test_a_fit_that_fails_again_keeps_what_it_has_by_then(self, monkeypatch):
         synthesizer = interrupted(monkeypatch, 4)
 
-        def fails(*args, **settings):
-            raise MemoryError
-
         with monkeypatch.context() as patch:
-            patch.setattr("sdv_privpgd.fitting.fit.find_shapes", fails)
+            patch.setattr("sdv_privpgd.fitting.fit.find_shapes", fails())
             with pytest.raises(MemoryError):
                 synthesizer.finish(PEOPLE)
         looked = [each.what for each in synthesizer.unfinished.looked]
@@ -467,10 +462,9 @@ class TestAnInterruptedDiscovery:
         """Delta is kept for one such question each: it cannot be asked again."""
         synthesizer = PrivPGDSynthesizer(MIXED, 2.0, **sdv_tables.SMALL)
 
-        def fails(*args, **settings):
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr("sdv_privpgd.privacy.curator.ValueCountsQuery.answer", fails)
+        monkeypatch.setattr(
+            "sdv_privpgd.privacy.curator.ValueCountsQuery.answer", fails(KeyboardInterrupt)
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with pytest.raises(KeyboardInterrupt) as caught:

@@ -2,7 +2,6 @@
 
 import math
 import re
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -31,6 +30,8 @@ from sdv_privpgd.report.plan import expected_lines
 
 TABLES = Path(__file__).parents[4] / "shared" / "data"
 
+QUICK_AIM = AIM(rounds_per_attribute=1, engine="particles")
+
 SIZES = {"ward": 9, "sex": 2, "age": 12, "job": 5, "ill": 3}
 
 
@@ -53,6 +54,10 @@ def described(facts, **given):
 
 def settings_of(epsilon=1.0, method="privpgd", **given):
     return Settings(epsilon=epsilon, method=method, **given)
+
+
+def in_a_line(*lines):
+    return " ".join(" ".join(lines).split())
 
 
 def foretold(settings, description, num_rows):
@@ -160,15 +165,13 @@ def test_columns_that_are_too_fine_are_named_with_a_number_that_would_do():
     assert coarse.too_fine == ["job", "ward"]
     most = coarse.here.most_values
     assert 2 < most < 120
-    text = " ".join(" ".join(expected_lines(coarse)).split())
+    text = in_a_line(*expected_lines(coarse))
     assert "'job' (250 values), 'ward' (120 values)" in text
     assert f"About {most} values each would do" in text
     would_do = {name: min(size, most) for name, size in sizes.items()}
     assert foretold(settings_of(), described(categories(would_do)), 3_000).too_fine == []
     hopeless = foretold(settings_of(0.1), described(categories(sizes)), 20)
-    assert "louder than the rows in all pairs" in " ".join(
-        " ".join(expected_lines(hopeless)).split()
-    )
+    assert "louder than the rows in all pairs" in in_a_line(*expected_lines(hopeless))
 
 
 def test_what_is_not_declared_is_assumed_and_said():
@@ -176,7 +179,7 @@ def test_what_is_not_declared_is_assumed_and_said():
     expected = foretold(settings_of(), description, 1_000)
     assert expected.assumed == ["age"]
     assert expected.here.sizes == {"age": 17, "ill": 2}  # 16 codes and missing
-    text = " ".join(" ".join(expected_lines(expected)).split())
+    text = in_a_line(*expected_lines(expected))
     assert "How many values 'age' has is not declared" in text
     assert "age ~17" in text
     rich = foretold(settings_of(10.0), description, 100_000)
@@ -191,9 +194,7 @@ def test_no_pair_that_noise_alone_has_chosen_is_named():
     assert " x " not in text
     (named,) = re.findall(r"on average, from (.*?)\. The synthetic", " ".join(text.split()))
     assert "age" not in named
-    text = planned(
-        settings_of(method=AIM(rounds_per_attribute=1, engine="particles")), described(columns), 900
-    ).text
+    text = planned(settings_of(method=QUICK_AIM), described(columns), 900).text
     assert "the chosen clique" in text
     assert " x " not in text
 
@@ -203,9 +204,7 @@ def test_a_curve_has_questions_of_its_own_only_where_that_is_quick():
     assert not AIM().is_quick
     assert not AllKWay(degree=3).is_quick
     description = described(categories({"a": 2, "b": 3, "c": 2}))
-    expected = foretold(
-        settings_of(method=AIM(rounds_per_attribute=1, engine="particles")), description, 500
-    )
+    expected = foretold(settings_of(method=QUICK_AIM), description, 500)
     assert expected.over_epsilon is expected.over_rows is None
     assert set(expected.here.columns) == {"a", "b", "c"}
     expected = foretold(settings_of(method=MST(engine="particles")), description, 500)
@@ -242,17 +241,8 @@ def test_triples_are_left_out_and_their_budget_with_them():
 def test_no_budget_is_left_out_where_the_engine_takes_no_triples():
     description, engine = described(categories(SIZES)), PrivatePGM()
     default = foretold(settings_of(method=PrivPGD(engine=engine)), description, 2_000).here
-    none = PrivPGD(triples=Fraction(0))
-    assert (
-        default
-        == foretold(
-            settings_of(
-                method=replace(none, engine=engine),
-            ),
-            description,
-            2_000,
-        ).here
-    )
+    none = PrivPGD(triples=Fraction(0), engine=engine)
+    assert default == foretold(settings_of(method=none), description, 2_000).here
     fit = Fit(settings_of(method=PrivPGD(engine=engine)), description)
     fit.ask(PrivateTable(dict(table_of(SIZES, 500))))
     assert not any(isinstance(answer.query, GroupedMarginalQuery) for answer in fit.tables)
@@ -276,13 +266,9 @@ def test_on_real_tables_the_forecast_is_right_within_a_fifth(name):
 @pytest.mark.parametrize(("delta", "said"), [(1e-5, False), (0.01, True)])
 def test_a_plan_speaks_of_a_delta_that_promises_nothing(delta, said):
     columns = {"ill": {"sdtype": "boolean"}, "old": {"sdtype": "boolean"}}
-    settings = Settings(
-        epsilon=1.0,
-        delta=delta,
-        method=Independent(engine=PrivatePGM()),
-    )
-    text = str(planned(settings, Description.of(columns), num_rows=3_000))
-    assert ("promises next to nothing in a table of 3,000 rows" in " ".join(text.split())) == said
+    settings = settings_of(delta=delta, method=Independent(engine=PrivatePGM()))
+    text = in_a_line(planned(settings, Description.of(columns), num_rows=3_000).text)
+    assert ("promises next to nothing in a table of 3,000 rows" in text) == said
 
 
 @pytest.mark.parametrize("facts", [{"range_values": list(range(300))}, {"num_bins": 300}])

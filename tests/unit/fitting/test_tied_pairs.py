@@ -46,21 +46,11 @@ def test_those_that_a_user_wants_are_and_what_is_no_column_is_refused():
     table = pd.DataFrame({name: [True, False] * 200 for name in "abcd"})
     columns = dict.fromkeys(table.columns, Boolean())
     wanted = PrivPGD(most_pairs=1, pairs=(("d", "c"),), triples=0, engine=ENGINE)
-    fitted = fit_table(
-        table,
-        columns,
-        epsilon=1.0,
-        method=wanted,
-    )
+    fitted = fit_table(table, columns, 1.0, method=wanted)
     measured = fitted.fitted.release.measurements
     assert asked_over_codes(measured) == {("c", "d")}
     assert sum(isinstance(each.query, GroupedMarginalQuery) for each in measured) == 6
     text = fitted.report().to_dict()
     assert "coarse tables of all pairs of columns" in str(text) + fitted.report().html()
     with pytest.raises(ValueError, match="'z'"):
-        fit_table(
-            table,
-            columns,
-            epsilon=1.0,
-            method=PrivPGD(pairs=(("a", "z"),), engine=ENGINE),
-        )
+        fit_table(table, columns, 1.0, method=PrivPGD(pairs=(("a", "z"),), engine=ENGINE))
