@@ -12,6 +12,7 @@ all tables, which add up.
 
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -34,6 +35,7 @@ from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.mismatch import DomainMismatchError
 from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.fitting.plan import planned
+from sdv_privpgd.fitting.readings import by_families, by_rows, of_holders
 from sdv_privpgd.fitting.resume import note_on
 from sdv_privpgd.fitting.sampled import SavedModel
 from sdv_privpgd.methods.method import Method
@@ -138,7 +140,10 @@ class FittedTables(SavedModel):
         parts = []
         with MOVING:
             for start in range(0, max(num_rows, 1), _AT_ONCE):
-                parts.append(self._families(min(_AT_ONCE, num_rows - start), self._drawn[0]))
+                made, _ = self.families(min(_AT_ONCE, num_rows - start), self._drawn[0])
+                parts.append(
+                    {name: own[self._own_columns(name, own)] for name, own in made.items()}
+                )
                 self._drawn[0] += 1
         if len(parts) == 1:
             return {name: parts[0][name] for name in self.tables}
@@ -151,6 +156,68 @@ class FittedTables(SavedModel):
         self._drawn[0] = 0
         for each in self.tables.values():
             each.reset_sampling()
+
+    def answer(
+        self,
+        what: str,
+        table: str | None = None,
+        *,
+        each: str = "row",
+        of: Any = None,
+        where: Mapping[str, Any] | None = None,
+        among: Mapping[str, Any] | None = None,
+        holding: Mapping[str, Mapping[str, Any]] | None = None,
+        **others: Any,
+    ) -> Any:
+        """An answer about a table, and how sure it is, as ``FittedTable.answer`` gives it. Free.
+
+        Rows know what the row has that they lead to: as ``"households.rents"``, say. What the
+        noisy tables do not determine is the model's, and says so. Intervals of the population know
+        that families are drawn, whose rows may be alike.
+
+        Args:
+            what: ``"count"``, ``"share"``, ``"mean"`` or ``"sum"``; of families and of the root
+                also what else ``FittedTable.answer`` takes.
+            table: The table; by default the root.
+            each: What counts as one: a ``"row"`` of the table, or a ``"family"``, with the mean of
+                its rows.
+            of: As ``FittedTable.answer`` takes it.
+            where: What rows must meet, as ``FittedTable.answer`` takes it.
+            among: The rows that a share is among.
+            holding: By table below it, what a row of the root must hold a row with:
+                ``holding={"persons": {"age": Between(0, 17)}}``, of a count or a share. Intervals
+                hold in any case; if at most two rows lead to one, tables tell the number.
+            others: Other arguments of ``FittedTable.answer``.
+
+        Raises:
+            ValueError: For what cannot be asked.
+
+        >>> import pandas as pd
+        >>> from sdv_privpgd import Boolean, Link
+        >>> homes = pd.DataFrame({"home": range(2000), "rents": [True, False] * 1000})
+        >>> people = pd.DataFrame({"home": [*range(2000)] * 2, "ill": [True, False] * 2000})
+        >>> declared = {"homes": {"rents": Boolean()}, "people": {"ill": Boolean()}}
+        >>> link = Link("homes", "people", "home", max_children=2)
+        >>> fitted = fit_tables({"homes": homes, "people": people}, declared, link, 9.0, 1e-6)
+        >>> round(fitted.answer("share", "people", where={"ill": True}).estimate, 1)
+        0.5
+        >>> round(fitted.answer("share", holding={"people": {"ill": True}}).estimate, 1)
+        0.5
+        """
+        name = self.tree.root if table is None else table
+        if name not in self.tables or each not in ("row", "family"):
+            raise ValueError(
+                f"table is one of {list(self.tables)!r} and each is 'row' or 'family', got "
+                f"{table!r} and {each!r}."
+            )
+        how = {"where": where, "among": among}
+        if holding is not None:
+            if name != self.tree.root or of is not None or others:
+                raise ValueError("holding= goes with the root, where= and among= alone.")
+            return of_holders(self, what, holding, **how)
+        if each == "row" and name != self.tree.root:
+            return by_rows(self, name, what, of=of, **how, **others)
+        return by_families(self, name, what, of=of, **how, **others)
 
     def report(self, path: str | Path | None = None) -> Report:
         """What was spent and how well the rows of each table fit, as text, page and numbers.
@@ -170,8 +237,23 @@ class FittedTables(SavedModel):
         """The text of ``report``: what was spent, on what and under which adjacency."""
         return str(self.report())
 
-    def _families(self, num_rows: int, place: int) -> dict[str, pd.DataFrame]:
-        """Rows of the root, and all that lead to them."""
+    def _own_columns(self, name: str, rows: pd.DataFrame) -> list[str]:
+        """The columns of a table, without what links add."""
+        return [each for each in self.columns[name] if each in rows]
+
+    def first_families(self) -> tuple[dict[str, pd.DataFrame], dict[str, np.ndarray]]:
+        """The first rows of all tables, with what links add, and the number of each one's family.
+
+        Where ``sample`` goes on does not change.
+        """
+        own = deepcopy(self)
+        own.reset_sampling()
+        return own.families(_AT_ONCE, 0)
+
+    def families(
+        self, num_rows: int, place: int
+    ) -> tuple[dict[str, pd.DataFrame], dict[str, np.ndarray]]:
+        """Rows of the root, and all that lead to them, and the number of each one's family."""
         root, fitted = self.tree.root, self.tables[self.tree.root].fitted
         assert fitted.sampler is not None
         columns = {**fitted.keys.take(num_rows), **fitted.sampler.take(num_rows)}
@@ -182,10 +264,7 @@ class FittedTables(SavedModel):
             seed = hash((self.seed, place, number)) & 0xFFFFFFFF
             parents = made[link.parent], family[link.parent]
             made[name], family[name] = self._children(link, *parents, seed)
-        return {
-            name: own.loc[:, [each for each in self.columns[name] if each in own]]
-            for name, own in made.items()
-        }
+        return made, family
 
     def _children(
         self, link: Link, parents: pd.DataFrame, family: np.ndarray, seed: int

@@ -1,0 +1,420 @@
+"""Answers about tables that belong together: by rows, by families, and of those that hold some row.
+
+All rows that a family has of a table count as one. So a function of columns, summed over the rows,
+is a sum over families of its mean over their k rows: the reading by families. Rows know their k, so
+that k times the function gives the reading by rows, from the same noisy tables.
+
+A family of which g of k rows meet a condition holds such a row if g > 0. With a = g / k and the
+share r = g (g - 1) / (k (k - 1)) of its pairs of siblings that both meet it, that is at least a, or
+2 a - r where k > 1, and at most g - r: equal for two rows, and bounds for more (Bonferroni; Kounias
+1968). Tables tell the sums of all three.
+
+Rows of a family may be alike. Families are drawn and not rows, and by Cauchy and Schwarz the square
+of a family's sum is at most k times the sum of squares: so wide are intervals of the population.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.links import sibling
+from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, on_people
+from sdv_privpgd.inference.asking import Asked, asked_of
+from sdv_privpgd.inference.conditions import meeting, not_missing, parts_of
+from sdv_privpgd.inference.intervals import Enclosed, Interval, Open, Ratio, Total, deviations
+from sdv_privpgd.inference.linear import Product
+from sdv_privpgd.inference.questions import Questions
+from sdv_privpgd.inference.values import code_values
+
+if TYPE_CHECKING:
+    from sdv_privpgd.fitting.linked import FittedTables
+
+
+@dataclass(frozen=True)
+class OfFamilies:
+    """A number of rows that were drawn family by family: how far off it is by noise, and in all."""
+
+    table: Total | Ratio
+    population: Total | Ratio
+
+    @classmethod
+    def of(cls, table: Total | Ratio, spread: Any) -> "OfFamilies":
+        """Given what the families that were drawn add to the covariance of the noise."""
+        if isinstance(table, Ratio):
+            return cls(table, replace(table, covariance=table.covariance + np.array(spread)))
+        return cls(table, replace(table, variance=table.variance + max(float(spread), 0.0)))
+
+    @property
+    def value(self) -> float:
+        """The estimate."""
+        return self.table.value
+
+    @property
+    def stddev(self) -> float:
+        """The noise's standard deviation."""
+        return self.table.stddev
+
+    def interval(self, kind: str, level: float) -> Interval:
+        """The interval of one of ``KINDS``."""
+        deviations(kind, level)
+        return (self.table if kind == "table" else self.population).interval("table", level)
+
+
+def by_families(tables: "FittedTables", name: str, what: str, **how: Any) -> Any:
+    """An answer of a table in which each family counts as one, with the mean of its rows."""
+    own = tables.tables[name]
+    found: Any = own.answer(what, **how)  # pyright: ignore
+    wrong = () if own.fitted.release is None else on_people(own.fitted.release)
+    notes = [*(each for each in found.notes if each not in wrong), *_on_read(tables, name)]
+    found = replace(found, question=f"{name}: {found.question}", notes=tuple(notes))
+    is_root = name == tables.tree.root
+    if getattr(found, "unit", "") == "people":
+        found = replace(found, unit="rows" if is_root else "families")
+    return found
+
+
+def by_rows(
+    tables: "FittedTables",
+    name: str,
+    what: str,
+    *,
+    of: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    among: Mapping[str, Any] | None = None,
+    **others: Any,
+) -> Answer:
+    """An answer of a table in which each row counts as one.
+
+    Raises ``ValueError`` for what cannot be asked.
+    """
+    can_be = ("count", "share", "mean", "sum")
+    if what not in can_be or others:
+        raise ValueError(
+            f"Of rows of {name!r} ask for one of {', '.join(map(repr, can_be))}, with of=, where= "
+            f"and among= alone, got {what!r} and {sorted(others)!r}. Of families there is more: "
+            "each='family'."
+        )
+    own = _Rows.of(tables, name)
+    asked = asked_of(own.columns, what, of=of, where=where, among=among)
+    statistic, basis = own.statistic(asked, what)
+    is_known = basis == TABLES
+    if of in own.questions.unseen:
+        statistic = Open(statistic, *_ends(own.questions, str(of)))
+    return Answer(
+        question=f"{name}: {asked.question}",
+        estimate=float(statistic.value),
+        stddev=statistic.stddev if is_known else None,
+        basis=basis,
+        statistic=statistic if is_known else None,
+        notes=(*asked.notes, *own.notes, *_on_read(tables, name)),
+        unit={"count": "rows", "share": "share"}.get(what, ""),
+    )
+
+
+def of_holders(
+    tables: "FittedTables",
+    what: str,
+    holding: Mapping[str, Mapping[str, Any]],
+    *,
+    where: Mapping[str, Any] | None = None,
+    among: Mapping[str, Any] | None = None,
+) -> Answer:
+    """How many rows of the root, or what share of them, hold a row of a table that meets this.
+
+    Raises ``ValueError`` for what cannot be asked.
+    """
+    tree = tables.tree
+    if what not in ("count", "share") or len(holding) != 1 or set(holding) - {*tree.tables[1:]}:
+        raise ValueError(
+            "holding= is for a count or a share of rows of the root, and names one table below it, "
+            f"as in holding={{{tree.tables[-1]!r}: {{...}}}}, got {what!r} and {holding!r}."
+        )
+    ((name, wishes),) = holding.items()
+    root, link = _questions(tables, tree.root), tree.above(name)
+    assert link is not None
+    columns = {each.name: each for each in root.schema.attributes}
+    base = {} if among is None else dict(among)
+    both = {**base, **({} if where is None else where)}
+    for each in (base, both):
+        parts_of(columns, each)
+    if link.parent != tree.root and both:
+        raise ValueError(
+            f"Rows of {name!r} do not know what their {tree.root!r} have: give no where= and "
+            "among=, or hold rows of a table that leads there."
+        )
+    own = _Rows.of(tables, name)
+    known = {link.above(column): wish for column, wish in both.items()}
+    asked = asked_of(own.columns, "count", where={**known, **wishes})
+    asked_base = asked_of(columns, "count", where=base or None)
+    pairs = None if known else _pairs_that_meet(tables, name, wishes, asked)
+    ends = [
+        own.bound(root, rows, below, what, pairs, is_most=is_most)
+        for is_most, rows, below in (
+            (False, asked.least[0], asked_base.most[0]),
+            (True, asked.most[0], asked_base.least[0]),
+        )
+    ]
+    bounds = [each for each in ends if each is not None]
+    question = f"{what.capitalize()} of {tree.root} that hold a row of {name} where "
+    question += " and ".join(part.words for part in parts_of(own.columns, wishes).values())
+    for word, given in (("where", where), ("among those where", among)):
+        if given:
+            words = (part.words for part in parts_of(columns, given).values())
+            question += f" {word} {' and '.join(words)}"
+    notes = (*asked.notes, *own.notes, *_on_read(tables, name))
+    unit = "rows" if what == "count" else "share"
+    knows_pairs = pairs is not None and pairs.values[0] == pairs.values[1]
+    is_told = link.max_children == 1 or (link.max_children == 2 and knows_pairs)
+    if len(bounds) == 2 and is_told and not asked.is_cut:
+        (found, _), told = bounds, {"notes": notes, "unit": unit}
+        value = float(found.value)
+        return Answer(
+            question=question, estimate=value, stddev=found.stddev, statistic=found, **told
+        )
+    estimate, number = _sampled(tables, name, wishes, base, both)
+    if what == "count":
+        estimate *= float(root.linear.answers([asked_base.rows]).values[0])
+    statistic = None
+    if len(bounds) == 2:
+        estimate = min(max(estimate, bounds[0].value), bounds[1].value)
+        statistic = Enclosed(bounds[0], *bounds)  # pyright: ignore[reportArgumentType]
+        said = (
+            "The measured tables bound this and do not determine it: the estimate is the model's, "
+            f"of {number:,} families, and intervals reach from the least that it can be to the "
+            "most."
+        )
+        notes = (said, *notes)
+    return Answer(
+        question=question,
+        estimate=estimate,
+        basis=MODEL,
+        statistic=statistic,
+        notes=notes,
+        unit=unit,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows of a table, and the column of how many of them their family has."""
+
+    questions: Questions
+    columns: Mapping[str, Column]
+    size: str
+
+    @classmethod
+    def of(cls, tables: "FittedTables", name: str) -> "_Rows":
+        questions, link = _questions(tables, name), tables.tree.above(name)
+        assert link is not None
+        size = tables.tree.in_family(name) or link.above(link.number)
+        columns = {each.name: each for each in questions.schema.attributes}
+        return cls(questions, columns, size)
+
+    @property
+    def notes(self) -> list[str]:
+        """A sentence if large numbers of rows share codes."""
+        said = "Numbers of rows of a family share cells, and were taken by the means of these."
+        return [] if code_values(self.columns[self.size]).are_single else [said]
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """How many rows a family has, by the codes of their column."""
+        return np.asarray(code_values(self.columns[self.size]).means, dtype=np.float64)
+
+    def times(self, product: Product, numbers: np.ndarray) -> dict[str, np.ndarray]:
+        """The product times a number for each code of how many rows the family has."""
+        return {**product, self.size: product.get(self.size, np.ones(len(numbers))) * numbers}
+
+    def sums(self, products: Sequence[Product]) -> tuple[np.ndarray, np.ndarray, str]:
+        """Sums over rows, the covariance of their noise, and what they rest on."""
+        return _sums(self.questions, products)
+
+    def statistic(self, asked: Asked, what: str) -> tuple[Any, str]:
+        """What is asked of rows, and what it rests on; enclosed where cells hide some of it."""
+        rows, base = asked.rows, asked.base
+        if not asked.columns:
+            middle, basis = self._ratio_or_total(what, (rows, rows), base)
+            if basis == MODEL or not asked.is_cut:
+                return middle, basis
+            least, most = asked.least, asked.most
+            lowest, _ = self._ratio_or_total(what, (least[0], least[0]), most[1])
+            highest, _ = self._ratio_or_total(what, (most[0], most[0]), least[1])
+            return Enclosed(middle, lowest, highest), basis  # pyright: ignore
+        (column,) = asked.columns
+        values = code_values(column)
+
+        def of(numbers: np.ndarray) -> tuple[OfFamilies, str]:
+            powers = [_weighed(rows, column, numbers**power) for power in (1, 2, 0)]
+            limits = float(values.lows.min()), float(values.highs.max())
+            return self._ratio_or_total(what, (powers[0], powers[1]), powers[2], limits)
+
+        middle, basis = of(values.means)
+        units = [_weighed(rows, column, unit) for unit in np.eye(column.num_values)]
+        counts, covariance, _ = self.sums([self.times(each, self.numbers) for each in units])
+        errors = 2.0 * np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
+        unknown = values.heavy(counts) | values.far_reaching(counts, errors)
+        if basis == MODEL or not unknown.any():
+            return middle, basis
+        ends = (np.where(unknown, end, values.means) for end in (values.lows, values.highs))
+        return Enclosed(middle, *(of(each)[0] for each in ends)), basis  # pyright: ignore
+
+    def _ratio_or_total(
+        self,
+        what: str,
+        above: tuple[Product, Product],
+        below: Product,
+        limits: tuple[float, float] = (0.0, 1.0),
+    ) -> tuple[OfFamilies, str]:
+        """A sum over rows of values, given with their squares, or that sum over another one."""
+        once, twice = self.numbers, self.numbers**2
+        value, square = above
+        if what in ("count", "sum"):
+            products = [self.times(value, once), self.times(square, twice), {}]
+            (total, squares, families), noise, basis = self.sums(products)
+            low = 0.0 if what == "count" or limits[0] >= 0 else -np.inf
+            spread = squares - total**2 / max(families, 1.0)
+            return OfFamilies.of(Total(total, noise[0, 0], np.inf, low=low), spread), basis
+        products = [self.times(each, once) for each in (value, below)]
+        products += [self.times(each, twice) for each in (square, value, below)]
+        found, noise, basis = self.sums(products)
+        low, high = limits
+        ratio = Ratio(found[0], found[1], noise[:2, :2], low=low, high=high)
+        return OfFamilies.of(ratio, [[found[2], found[3]], [found[3], found[4]]]), basis
+
+    def bound(
+        self,
+        root: Questions,
+        rows: Product,
+        below: Product,
+        what: str,
+        pairs: "_Pairs | None",
+        *,
+        is_most: bool,
+    ) -> OfFamilies | None:
+        """The least number of families that hold such a row, or the largest, or a share of them.
+
+        ``None`` where the tables do not tell.
+        """
+        twice = 0.0 if pairs is None else 1.0
+        each = self.numbers if is_most else 1 + twice * (self.numbers > 1)
+        found, noise, basis = self.sums([self.times(rows, w) for w in (each, self.numbers**2)])
+        (number,), whole, of_root = _sums(root, [below])
+        if MODEL in (basis, of_root):
+            return None
+        value, variance = found[0], noise[0, 0]
+        if pairs is not None:
+            value, variance = (
+                value - pairs.values[not is_most],
+                variance + pairs.variances[not is_most],
+            )
+        # A family counts as one at most; what bounds it from above counts all its rows.
+        squares = found[1] if is_most else value
+        if what == "count":
+            total = Total(value, variance, np.inf, low=0.0)
+            return OfFamilies.of(total, squares - value**2 / max(number, 1.0))
+        ratio = Ratio(value, number, np.diag([variance, whole[0, 0]]))
+        return OfFamilies.of(ratio, [[squares, value], [value, number]])
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Families' shares of pairs of siblings that both meet a condition, summed: least and most."""
+
+    values: tuple[float, float]
+    variances: tuple[float, float]
+
+
+def _pairs_that_meet(
+    tables: "FittedTables", name: str, wishes: Mapping[str, Any], asked: Asked
+) -> _Pairs | None:
+    """What was answered on pairs of which both meet a condition on one column, if it was asked."""
+    siblings, link = tables.siblings.get(name), tables.tree.above(name)
+    assert link is not None
+    if siblings is None or link.parent != tables.tree.root or len(wishes) != 1:
+        return None
+    (column,) = map(str, wishes)
+    clique, grouping = (column, sibling(column)), siblings.grouping
+    answers = [each for each in tables.answers[name] if each.query.clique == clique]  # pyright: ignore
+    if not answers or siblings.most < link.max_children or column not in grouping.attributes:
+        return None
+    groups, found = grouping[column], []
+    for ends, of in ((asked.least[0], np.minimum), (asked.most[0], np.maximum)):
+        start = np.full(groups.max() + 1, 1.0 if of is np.minimum else 0.0)
+        of.at(start, groups, ends[column])
+        weights = np.outer(start, start)
+        (answer,) = answers
+        counts = np.asarray(answer.answer, dtype=np.float64).reshape(weights.shape)
+        noise = (answer.stddev**2 + 1 / 12) * np.square(weights).sum()
+        found.append((float((counts * weights).sum()), float(noise)))
+    values, variances = zip(*found, strict=True)
+    return _Pairs(values, variances)
+
+
+def _sampled(
+    tables: "FittedTables",
+    name: str,
+    wishes: Mapping[str, Any],
+    base: Mapping[str, Any],
+    both: Mapping[str, Any],
+) -> tuple[float, int]:
+    """The share of sampled rows of the root that hold such a row, and how many were sampled."""
+    made, family = tables.first_families()
+    of_root, of_child = (
+        {each.name: each for each in tables.tables[each_name].fitted.schema.attributes}
+        for each_name in (tables.tree.root, name)
+    )
+    root, child = made[tables.tree.root], made[name]
+
+    def met(columns: Mapping[str, Column], rows: Any, asked: Mapping[str, Any]) -> np.ndarray:
+        each = [meeting(columns[column], rows[column], wish) for column, wish in asked.items()]
+        return np.logical_and.reduce([np.ones(len(rows), dtype=bool), *each])
+
+    held = np.isin(family[tables.tree.root], family[name][met(of_child, child, wishes)])
+    among, those = met(of_root, root, base), met(of_root, root, both)
+    return float((held & those).sum() / max(among.sum(), 1)), len(root)
+
+
+def _sums(questions: Questions, products: Sequence[Product]) -> tuple[np.ndarray, np.ndarray, str]:
+    """Sums over rows: the linear estimates, or the model's if the tables leave one open."""
+    found = questions.linear.answers(products)
+    if found.known.all():
+        return found.values, found.covariance, TABLES
+    rows, sums = float(questions.linear.answers([{}]).values[0]), []
+    for product in products:
+        clique = tuple(n for n in questions.release.domain.attributes if n in product)
+        table: Any = questions.release.model.marginal(clique) if clique else np.ones(())
+        for name in reversed(clique):
+            table = table @ product[name]
+        sums.append(float(table) * rows)
+    return np.array(sums), np.zeros((len(sums), len(sums))), MODEL
+
+
+def _weighed(rows: Product, column: Column, values: np.ndarray) -> dict[str, np.ndarray]:
+    """The rows that have a value in the column, each with a number that depends on its code."""
+    weights = np.append(values, np.zeros(int(column.nullable)))
+    return {**rows, column.name: rows.get(column.name, not_missing(column)) * weights}
+
+
+def _ends(questions: Questions, name: str) -> tuple[bool, bool]:
+    return questions.unseen[name].below, questions.unseen[name].above
+
+
+def _questions(tables: "FittedTables", name: str) -> Questions:
+    fitted = tables.tables[name].fitted
+    if fitted.release is None:
+        raise ValueError(f"No column of {name!r} is modelled, so nothing was measured.")
+    return Questions(fitted.release, fitted.schema, unseen=fitted.unseen)
+
+
+def _on_read(tables: "FittedTables", name: str) -> list[str]:
+    """A sentence on the rows that were read, of a table that leads to another."""
+    link = tables.tree.above(name)
+    if link is None:
+        return []
+    return [
+        f"At most {link.max_children} rows of {name!r} were read of each row of {link.parent!r}: "
+        "this is for those, and no interval covers what others had."
+    ]

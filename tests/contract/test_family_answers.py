@@ -1,0 +1,149 @@
+"""Answers about tables that belong together hold what is true, by rows, families and holders."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_privpgd import Between, Boolean, Link, Numerical, fit_tables
+
+NUMBER = 4_000
+COLUMNS = {
+    "homes": {"rents": Boolean(nullable=False)},
+    "people": {"ill": Boolean(nullable=False), "age": Numerical(0, 99, decimal_places=0)},
+    "pills": {"strong": Boolean(nullable=False)},
+}
+
+
+def tables(most):
+    """Homes in which illness runs, and the more people the older they are."""
+    rng = np.random.default_rng(0)
+    homes = pd.DataFrame({"home": np.arange(NUMBER), "rents": rng.random(NUMBER) < 0.4})
+    number = np.minimum(rng.integers(0, most + 1, NUMBER), np.where(homes["rents"], most, 2))
+    whose = np.repeat(homes["home"].to_numpy(), number)
+    ill = rng.random(len(whose)) < np.where(rng.random(NUMBER) < 0.3, 0.7, 0.1)[whose]
+    age = np.clip(rng.normal(40, 10, len(whose)) + 5 * number[whose], 0, 99).round()
+    people = pd.DataFrame({"home": whose, "person": range(len(whose)), "ill": ill, "age": age})
+    pills = pd.DataFrame({"person": np.repeat(people["person"], 1 + 1 * ill)})
+    return {
+        "homes": homes,
+        "people": people,
+        "pills": pills.assign(strong=rng.random(len(pills)) < 0.2).reset_index(drop=True),
+    }
+
+
+@pytest.fixture(scope="module", params=[2, 4])
+def fitted(request):
+    most = request.param
+    links = [Link("homes", "people", "home", most), Link("people", "pills", "person", 2)]
+    given = tables(most)
+    joined = given["people"].merge(given["homes"], on="home")
+    return fit_tables(given, COLUMNS, links, 5.0, 1e-6), given, joined, most
+
+
+def holds(given, met):
+    return given["homes"]["home"].isin(given["people"].loc[met, "home"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "true"),
+    [
+        ({"what": "count", "table": "people"}, lambda t, j: len(j)),
+        ({"what": "count", "table": "pills"}, lambda t, j: len(t["pills"])),
+        (
+            {"what": "share", "table": "people", "where": {"ill": True}},
+            lambda t, j: j["ill"].mean(),
+        ),
+        (
+            {"what": "share", "table": "people", "where": {"homes.rents": True}},
+            lambda t, j: j["rents"].mean(),
+        ),
+        (
+            {"what": "share", "table": "people", "where": {"age": Between(0, 50)}},
+            lambda t, j: (j["age"] <= 50).mean(),
+        ),
+        (
+            {"what": "share", "table": "people", "where": {"ill": True}, "each": "family"},
+            lambda t, j: j.groupby("home")["ill"].mean().mean(),
+        ),
+        ({"what": "mean", "table": "people", "of": "age"}, lambda t, j: j["age"].mean()),
+        ({"what": "sum", "table": "people", "of": "age"}, lambda t, j: j["age"].sum()),
+        ({"what": "share", "where": {"rents": True}}, lambda t, j: t["homes"]["rents"].mean()),
+        (
+            {"what": "share", "holding": {"people": {"ill": True}}},
+            lambda t, j: holds(t, j["ill"]).mean(),
+        ),
+        (
+            {"what": "count", "holding": {"people": {"age": Between(0, 45)}}},
+            lambda t, j: holds(t, j["age"] <= 45).sum(),
+        ),
+        (
+            {"what": "share", "holding": {"pills": {"strong": True}}},
+            lambda t, j: holds(
+                t, j["person"].isin(t["pills"].loc[t["pills"]["strong"], "person"])
+            ).mean(),
+        ),
+        (
+            {"what": "share", "holding": {"people": {"ill": True}}, "among": {"rents": True}},
+            lambda t, j: holds(t, j["ill"])[t["homes"]["rents"]].mean(),
+        ),
+    ],
+)
+def test_intervals_hold_what_is_true(fitted, asked, true):
+    """At five standard deviations one of a million does not."""
+    model, given, joined, _ = fitted
+    answer, real = model.answer(**asked), true(given, joined)
+    assert answer.estimate == pytest.approx(real, rel=0.15 if answer.basis == "tables" else 0.3)
+    if answer.statistic is None:
+        assert answer.basis == "model"
+        return
+    for kind in ("table", "population"):
+        low, high = answer.interval(kind, 1 - 1e-6)
+        assert low <= real <= high
+    own, drawn = (answer.interval(kind) for kind in ("table", "population"))
+    assert drawn.low <= own.low
+    assert own.high <= drawn.high
+    assert str(answer)
+
+
+def test_who_holds_such_a_row_is_told_of_two_and_bounded_of_more(fitted):
+    model, *_, most = fitted
+    answer = model.answer("share", holding={"people": {"ill": True}})
+    assert answer.basis == ("tables" if most == 2 else "model")
+    assert (answer.stddev is None) == (most > 2)
+    low, high = answer.interval()
+    assert high - low < (0.02 if most == 2 else 0.2)
+    before = model.sample(5)["people"]
+    model.reset_sampling()
+    model.answer("share", holding={"people": {"ill": True}})
+    pd.testing.assert_frame_equal(model.sample(5)["people"], before)
+
+
+def test_each_reading_is_named(fitted):
+    model = fitted[0]
+    assert str(model.answer("count", "people", each="family")).startswith("people: Count: ")
+    assert model.answer("count", "people", each="family").unit == "families"
+    assert model.answer("count").unit == model.answer("count", "people").unit == "rows"
+    assert "were read of each row of 'homes'" in str(model.answer("count", "people"))
+    assert model.answer("quantile", of="age", table="people", each="family", q=0.5).estimate > 30
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"what": "share", "table": "dogs"}, "table is one of"),
+        ({"what": "count", "each": "person"}, "'row' or 'family'"),
+        ({"what": "quantile", "table": "people", "of": "age", "q": 0.5}, "each='family'"),
+        ({"what": "count", "table": "people", "bootstrap": 20}, "each='family'"),
+        ({"what": "mean", "holding": {"people": {"ill": True}}}, "for a count or a share"),
+        ({"what": "count", "holding": {"homes": {"rents": True}}}, "one table below it"),
+        ({"what": "count", "table": "people", "holding": {"people": {}}}, "goes with the root"),
+        ({"what": "count", "holding": {"people": {"tall": True}}}, "No tables were measured"),
+        (
+            {"what": "count", "holding": {"pills": {"strong": True}}, "where": {"rents": True}},
+            "do not know what",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_is_said(fitted, asked, said):
+    with pytest.raises(ValueError, match=said):
+        fitted[0].answer(**asked)
