@@ -135,7 +135,9 @@ def parser() -> argparse.ArgumentParser:
     )
     sample.add_argument("model", type=Path, help="moves on, so that the next rows are new ones")
     sample.add_argument("--rows", type=int, help="as many as the table had, or seemed to have")
-    sample.add_argument("--out", type=Path, required=True, help="CSV or Parquet")
+    sample.add_argument(
+        "--out", type=Path, required=True, help="CSV or Parquet; a folder of a model of tables"
+    )
     _mark(sample)
     sample.add_argument(
         "--condition",

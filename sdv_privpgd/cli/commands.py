@@ -11,20 +11,22 @@ from typing import Any
 import pandas as pd
 
 from sdv_privpgd.base.words import listed
+from sdv_privpgd.cli import linking
 from sdv_privpgd.cli.dialect import reading, told
 from sdv_privpgd.cli.documents import metadata_of, read_metadata
 from sdv_privpgd.cli.files import Kind, check_report, kind_written
 from sdv_privpgd.cli.journal import Journal, after, is_unwritten, ledger_of
 from sdv_privpgd.cli.keeping import how_to_finish
-from sdv_privpgd.cli.models import Model, facts_of, fitted, paid_for, require_file
+from sdv_privpgd.cli.models import Model, facts_of, fitted, kept_in, paid_for, require_file
 from sdv_privpgd.cli.publishing import of_all_runs
 from sdv_privpgd.cli.reading import known_types_in, read_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, report_in_options, say
 from sdv_privpgd.cli.synthesizing import rows_files, sampled, write_out
-from sdv_privpgd.cli.writing import Output, Outputs
+from sdv_privpgd.cli.writing import Output, Outputs, moving_on
 from sdv_privpgd.drafting.files import FILES, SHEETS
 from sdv_privpgd.drafting.types import sdtype_of
 from sdv_privpgd.fitting.fitted import FittedTable, UnfinishedTable
+from sdv_privpgd.fitting.linked import FittedTables
 from sdv_privpgd.sources import texts
 
 _NOT_PRIVATE = "NOT PRIVATE: {} compares with the real table. Do not pass it on."
@@ -36,7 +38,11 @@ def describe(arguments: Namespace) -> None:
         check_report(path)
     if arguments.ledger is not None and arguments.officer is None:
         raise CommandError("--ledger is for --officer, whose page counts all runs together.")
-    model = paid_for(arguments.model)
+    kept = kept_in(arguments.model)
+    if isinstance(kept, FittedTables):
+        linking.describe(arguments, kept)
+        return
+    model = paid_for(arguments.model, kept)
     inputs = [arguments.model, arguments.ledger]
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         report = outputs.open("--report", arguments.report)
@@ -60,14 +66,18 @@ def describe(arguments: Namespace) -> None:
 def sample(arguments: Namespace) -> None:
     """Writes the next rows of a model, or with ``--again`` the first of its sequence.
 
-    The file moves on with the rows, so that no later command writes them once more.
+    The file moves on with the rows, so that no later command writes them once more. A folder gets
+    rows of each of several tables that belong together.
     """
+    if arguments.out.is_dir():
+        linking.sample(arguments)
+        return
     kind_written(arguments.out)
     require_file(arguments.model)
     inputs = [arguments.model] if arguments.again else []
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         # It is loaded when nobody else can move it on.
-        place = None if arguments.again else _moving_on(outputs, arguments.model)
+        place = None if arguments.again else moving_on(outputs, arguments.model)
         files = rows_files(arguments, outputs)
         model = paid_for(arguments.model)
         table = fitted(arguments.model, model)
@@ -98,16 +108,6 @@ def _entered(outputs: Outputs, arguments: Namespace, model: Model, place: Output
     place.is_paid = True  # so that it knows, whatever becomes of the rows
     outputs.write(place, entered.save)
     return entered
-
-
-def _moving_on(outputs: Outputs, path: Path) -> Output | None:
-    try:
-        return outputs.open("the model", path, grows=True)
-    except CommandError as error:
-        raise CommandError(
-            f"{error} New rows need it to move on; --again leaves it as it is, and writes the "
-            "first rows once more."
-        ) from None
 
 
 def evaluate(arguments: Namespace) -> None:

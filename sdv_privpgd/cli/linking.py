@@ -1,10 +1,10 @@
 """Tables that belong together, from the shell: ``synthesize`` and ``plan`` with several tables."""
 
 from argparse import Namespace
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.base.words import listed
@@ -12,17 +12,17 @@ from sdv_privpgd.cli.dialect import reading
 from sdv_privpgd.cli.documents import read_json
 from sdv_privpgd.cli.files import check_report
 from sdv_privpgd.cli.journal import Journal, after, spent
+from sdv_privpgd.cli.models import kept_in, require_file
 from sdv_privpgd.cli.questions import Declared, detected
 from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, report_in_options, say
-from sdv_privpgd.cli.writing import Outputs, write_rows
+from sdv_privpgd.cli.writing import Outputs, moving_on, write_rows
 from sdv_privpgd.columns.declared import Key
 from sdv_privpgd.columns.links import Link
 from sdv_privpgd.columns.vocabulary import MODELLED, facts_in
+from sdv_privpgd.fitting.linked import FittedTables, RunningTables, planned_tables
+from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.fitting.settings import People
-
-if TYPE_CHECKING:
-    from sdv_privpgd.fitting.options import Asked
 
 _NOT_TAKEN = {
     "rows_per_person": 1,
@@ -46,8 +46,6 @@ _NOT_TAKEN = {
 
 def synthesize(arguments: Namespace) -> None:
     """Fits tables that belong together, and writes rows of each into a folder."""
-    from sdv_privpgd.fitting.linked import RunningTables
-
     told, paths, out = _asked(arguments)
     if arguments.out is None:
         raise CommandError("--out is needed: a folder, for a file of rows of each table.")
@@ -83,15 +81,7 @@ def synthesize(arguments: Namespace) -> None:
             rows = fitted.sample(arguments.rows)
         outputs.attempt(model, fitted.save)
         for name, own in rows.items():
-            write = partial(
-                write_rows,
-                own,
-                path=arguments.out / f"{name}.csv",
-                sep=arguments.sep,
-                decimal=arguments.decimal or ".",
-                encoding=arguments.encoding or "utf-8",
-            )
-            outputs.attempt(files[name], write)
+            outputs.attempt(files[name], _writing(arguments, name, own))
         outputs.attempt(report, fitted.report)
     for sentence in fitted.warnings if arguments.quiet else ():
         say(in_options(sentence))
@@ -99,10 +89,57 @@ def synthesize(arguments: Namespace) -> None:
         print(report_in_options(str(fitted.report())))
 
 
+def _writing(arguments: Namespace, name: str, rows: Any) -> Callable[[Path], None]:
+    """Writes rows of a table into its file of the folder."""
+    return partial(
+        write_rows,
+        rows,
+        path=arguments.out / f"{name}.csv",
+        sep=arguments.sep,
+        decimal=arguments.decimal or ".",
+        encoding=arguments.encoding or "utf-8",
+    )
+
+
+def describe(arguments: Namespace, tables: FittedTables) -> None:
+    """Prints what a model of tables is and what it has spent, and writes its page if asked to."""
+    if arguments.officer or arguments.methods:
+        raise CommandError("--officer, --methods: not taken with tables that belong together.")
+    with Outputs(inputs=[arguments.model], force=arguments.force) as outputs:
+        outputs.write(outputs.open("--report", arguments.report), tables.report)
+    print(type(tables).__name__)
+    for name, columns in tables.columns.items():
+        facts = tables.tables[name].fitted.description.columns
+        print(f"  {name}")
+        for column in columns:
+            print(f"    {column}: {facts.get(column, {'sdtype': 'id'})['sdtype']}")
+    print(f"\n{report_in_options(tables.privacy_report())}")
+
+
+def sample(arguments: Namespace) -> None:
+    """Writes the next rows of a model of tables, a file each in a folder."""
+    if arguments.condition or arguments.mark:
+        raise CommandError("--condition, --mark: not taken with tables that belong together.")
+    require_file(arguments.model)
+    inputs = [arguments.model] if arguments.again else []
+    with Outputs(inputs=inputs, force=arguments.force) as outputs:
+        place = None if arguments.again else moving_on(outputs, arguments.model)
+        tables = kept_in(arguments.model)
+        if not isinstance(tables, FittedTables):
+            raise CommandError(f"--out {arguments.out} is a folder, and the model of one table.")
+        if arguments.again:
+            tables.reset_sampling()
+        names = {name: arguments.out / f"{name}.csv" for name in tables.tables}
+        files = {name: outputs.open("--out", path) for name, path in names.items()}
+        with shown("Sampling", not arguments.quiet) as progress, one_step(progress, "sample"):
+            rows = tables.sample(arguments.rows)
+        for name, own in rows.items():
+            outputs.write(files[name], _writing(arguments, name, own))
+        outputs.write(place, tables.save)
+
+
 def plan(arguments: Namespace) -> None:
     """Prints what would be asked of the tables, and the errors to be expected."""
-    from sdv_privpgd.fitting.linked import planned_tables
-
     told, paths, _ = _asked(arguments)
     if arguments.rows is None:
         raise CommandError("--rows is needed, about how many rows the table has that is protected.")
@@ -114,13 +151,11 @@ def plan(arguments: Namespace) -> None:
     print(report_in_options(str(expected)))
 
 
-def _asked(arguments: Namespace) -> tuple["Asked", dict[str, Path], list[str]]:
+def _asked(arguments: Namespace) -> tuple[Asked, dict[str, Path], list[str]]:
     """What the options say of tables, the file of each, and the columns that are left out.
 
     No table is opened but to detect types.
     """
-    from sdv_privpgd.fitting.options import Asked
-
     given = [n for n, usual in _NOT_TAKEN.items() if getattr(arguments, n, usual) != usual]
     if given:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
@@ -256,7 +291,7 @@ def _link(text: str) -> tuple[str, str, str, str]:
     return own, key, above, to
 
 
-def _facts(told: "Asked", name: str) -> dict[str, Any]:
+def _facts(told: Asked, name: str) -> dict[str, Any]:
     """What is public of a table's columns, by which its file is read."""
     link, key = told.tree.above(name), told.tree.key_of(name)
     keys = [each for each in (key, None if link is None else link.key) if each is not None]

@@ -5,6 +5,7 @@ from pathlib import Path
 from sdv_privpgd.base.files import DamagedFileError
 from sdv_privpgd.cli.saying import PROGRAM, CommandError
 from sdv_privpgd.fitting.fitted import FittedTable, UnfinishedTable
+from sdv_privpgd.fitting.linked import FittedTables
 from sdv_privpgd.fitting.sampled import SavedModel
 from sdv_privpgd.sources.dialect import Facts
 
@@ -12,15 +13,25 @@ Model = FittedTable | UnfinishedTable
 """What a fit has paid for, finished or not."""
 
 
-def paid_for(path: Path) -> Model:
-    """Loads what a fit has paid for. Raises ``CommandError`` for any other file."""
+def kept_in(path: Path) -> SavedModel:
+    """Loads any kept model. Raises ``CommandError`` for any other file."""
     require_file(path)
     try:
-        model = SavedModel.load(path)
+        return SavedModel.load(path)
     except DamagedFileError as error:
         raise CommandError(str(error)) from None
+
+
+def paid_for(path: Path, model: SavedModel | None = None) -> Model:
+    """Loads what a fit of a table has paid for. Raises ``CommandError`` for any other file."""
+    model = kept_in(path) if model is None else model
     if isinstance(model, FittedTable | UnfinishedTable):
         return model
+    if isinstance(model, FittedTables):
+        raise CommandError(
+            f"{path} holds several tables: {PROGRAM} describe takes them, and sample with a folder "
+            "as --out."
+        )
     raise CommandError(f"{path} holds a {type(model).__name__}, and no fitted table.")
 
 

@@ -206,6 +206,17 @@ class Outputs:
         return None
 
 
+def moving_on(outputs: Outputs, path: Path) -> Output | None:
+    """The file of a model that gives rows. Raises ``CommandError`` if it cannot be written."""
+    try:
+        return outputs.open("the model", path, grows=True)
+    except CommandError as error:
+        raise CommandError(
+            f"{error} New rows need it to move on; --again leaves it as it is, and writes the "
+            "first rows once more."
+        ) from None
+
+
 def write_rows(
     rows: "pd.DataFrame",
     part: Path,

@@ -74,6 +74,32 @@ def test_a_folder_gets_rows_of_each_table(folder, link, capsys):
     assert len(read_ledger((folder / "l.json").read_text()).charges) > len(ledger.charges)
 
 
+def test_a_kept_model_is_described_and_gives_more_rows(folder, capsys):
+    model, out = folder / "m.zip", folder / "out"
+    assert fit(folder, "--model", model, "--quiet") == 0
+    first = pd.read_csv(out / "homes.csv")
+    capsys.readouterr()
+    assert run("describe", model, "--report", folder / "d.html") == 0
+    told = capsys.readouterr().out
+    assert "  persons\n    home: id\n    age: numerical\n" in told
+    assert "one row of 'homes' with all rows of 'persons'" in told
+    assert "persons: " in (folder / "d.html").read_text()
+    assert run("sample", model, "--rows", 60, "--out", out, "--force", "--quiet") == 0
+    homes, persons = (pd.read_csv(out / f"{name}.csv") for name in ("homes", "persons"))
+    assert len(homes) == 60
+    assert set(homes["id"]).isdisjoint(first["id"])  # the model has moved on
+    assert persons["home"].isin(homes["id"]).all()
+    assert run("sample", model, "--again", "--rows", 20, "--out", out, "--force", "--quiet") == 0
+    assert pd.read_csv(out / "homes.csv")["id"].tolist() == first["id"].tolist()[:20]
+    for refused, said in (
+        (("sample", model, "--out", folder / "rows.csv"), "holds several tables"),
+        (("sample", model, "--condition", "rents=yes", "--out", out, "--force"), "not taken with"),
+        (("describe", model, "--methods"), "not taken with"),
+    ):
+        assert run(*refused) == 1
+        assert said in capsys.readouterr().err
+
+
 def test_a_plan_reads_no_table(folder, capsys):
     assert fit(folder, "--dry-run", "--rows", 400) == 0
     assert "of the budget for persons" in capsys.readouterr().out
