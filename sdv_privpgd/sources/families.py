@@ -329,40 +329,50 @@ class SiblingSource:
         return {**found, **{sibling(name): own[name] for name in self._columns}}
 
     def num_rows(self) -> int:
-        return len(self._pairs[0])
+        return int(self._numbers.sum())
 
     @cached_property
-    def _pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The rows of each pair, and how many pairs its family has."""
+    def _rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that make pairs, those of one parent beside each other, and their parents."""
         plan = self._families.plans[self._table]
         rows = np.flatnonzero(plan.stays)
         rows = rows[np.lexsort((plan.place[rows], plan.parent[rows]))]
         rows = rows[plan.place[rows] <= self._siblings]
-        parent = plan.parent[rows]
-        pairs = []
-        for apart in range(1, self._siblings):  # they lie beside each other
+        return rows, plan.parent[rows]
+
+    @cached_property
+    def _numbers(self) -> np.ndarray:
+        """How many pairs each family has."""
+        rows, parent = self._rows
+        others = np.bincount(parent, minlength=1)[parent] - 1
+        family = self._families.plans[self._table].family[rows]
+        return np.bincount(family, weights=others, minlength=1).astype(np.int64)
+
+    def _pairs(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The rows of pairs, in both orders, some at a time: there are many more than rows."""
+        rows, parent = self._rows
+        yield rows[:0], rows[:0]
+        for apart in range(1, self._siblings):
             same = np.flatnonzero(parent[apart:] == parent[:-apart])
-            pairs += [(rows[same], rows[same + apart]), (rows[same + apart], rows[same])]
-        first = np.concatenate([np.zeros(0, np.int64), *(each for each, _ in pairs)])
-        second = np.concatenate([np.zeros(0, np.int64), *(each for _, each in pairs)])
-        family = plan.family[first]
-        return first, second, np.bincount(family, minlength=1)[family] if len(family) else family
+            for start in range(0, len(same), _BLOCK):
+                part = same[start : start + _BLOCK]
+                yield rows[part], rows[part + apart]
+                yield rows[part + apart], rows[part]
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        first, second, number = self._pairs
-        own = self._own.taken(self._columns)
-        for start in range(0, max(len(first), 1), _BLOCK):
-            part = slice(start, start + _BLOCK)
+        own, read = self._own.taken(self._columns), 0
+        family, real = self._families.plans[self._table].family, {sibling(n): n for n in own}
+        for first, second in self._pairs():
             columns = {}
             for name in names:
                 if name == self.numbered.name:
-                    columns[name] = pd.Series(number[part])
-                elif name in self._columns:
-                    columns[name] = taken(own[name], first[part])
+                    columns[name] = pd.Series(self._numbers[family[first]])
+                elif name in own:
+                    columns[name] = taken(own[name], first)
                 else:
-                    real = next(each for each in self._columns if sibling(each) == name)
-                    columns[name] = taken(own[real], second[part])
-            yield Batch(min((start + _BLOCK) / max(len(first), 1), 1.0), columns)
+                    columns[name] = taken(own[real[name]], second)
+            read += len(first)
+            yield Batch(min(read / max(self.num_rows(), 1), 1.0), columns)
 
 
 def taken(series: pd.Series, places: np.ndarray) -> pd.Series:
