@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import sibling
@@ -31,6 +32,12 @@ from sdv_privpgd.inference.values import code_values
 
 if TYPE_CHECKING:
     from sdv_privpgd.fitting.linked import FittedTables
+
+
+_BOUNDED = (
+    "The measured tables bound this and do not determine it: the estimate is the model's, of {:,} "
+    "families, and intervals reach from the least that it can be to the most."
+)
 
 
 @dataclass(frozen=True)
@@ -101,8 +108,9 @@ def by_rows(
     asked = asked_of(own.columns, what, of=of, where=where, among=among)
     statistic, basis = own.statistic(asked, what)
     is_known = basis == TABLES
-    if of in own.questions.unseen:
-        statistic = Open(statistic, *_ends(own.questions, str(of)))
+    if of is not None and of in own.questions.unseen:
+        unseen = own.questions.unseen[of]
+        statistic = Open(statistic, unseen.below, unseen.above)
     return Answer(
         question=f"{name}: {asked.question}",
         estimate=float(statistic.value),
@@ -135,21 +143,18 @@ def of_holders(
     ((name, wishes),) = holding.items()
     root, link = _questions(tables, tree.root), tree.above(name)
     assert link is not None
-    columns = {each.name: each for each in root.schema.attributes}
-    base = {} if among is None else dict(among)
-    both = {**base, **({} if where is None else where)}
-    for each in (base, both):
-        parts_of(columns, each)
-    if link.parent != tree.root and both:
+    columns, conditions = {each.name: each for each in root.schema.attributes}, (where, among)
+    words = [[part.words for part in parts_of(columns, each).values()] for each in conditions]
+    if link.parent != tree.root and any(words):
         raise ValueError(
             f"Rows of {name!r} do not know what their {tree.root!r} have: give no where= and "
             "among=, or hold rows of a table that leads there."
         )
     own = _Rows.of(tables, name)
-    known = {link.above(column): wish for column, wish in both.items()}
-    asked = asked_of(own.columns, "count", where={**known, **wishes})
-    asked_base = asked_of(columns, "count", where=base or None)
-    pairs = None if known else _pairs_that_meet(tables, name, wishes, asked)
+    meets, base = ({link.above(n): e for n, e in (each or {}).items()} for each in conditions)
+    asked = asked_of(own.columns, what, where={**meets, **wishes}, among=base or None)
+    asked_base = asked_of(columns, "count", where=among)
+    pairs = None if any(words) else _pairs_that_meet(tables, name, wishes, asked)
     ends = [
         own.bound(root, rows, below, what, pairs, is_most=is_most)
         for is_most, rows, below in (
@@ -160,40 +165,31 @@ def of_holders(
     bounds = [each for each in ends if each is not None]
     question = f"{what.capitalize()} of {tree.root} that hold a row of {name} where "
     question += " and ".join(part.words for part in parts_of(own.columns, wishes).values())
-    for word, given in (("where", where), ("among those where", among)):
-        if given:
-            words = (part.words for part in parts_of(columns, given).values())
-            question += f" {word} {' and '.join(words)}"
+    for word, said in zip(("and where", "among those where"), words, strict=True):
+        question += f" {word} {' and '.join(said)}" if said else ""
     notes = (*asked.notes, *own.notes, *_on_read(tables, name))
-    unit = "rows" if what == "count" else "share"
     knows_pairs = pairs is not None and pairs.values[0] == pairs.values[1]
     is_told = link.max_children == 1 or (link.max_children == 2 and knows_pairs)
     if len(bounds) == 2 and is_told and not asked.is_cut:
-        (found, _), told = bounds, {"notes": notes, "unit": unit}
-        value = float(found.value)
-        return Answer(
-            question=question, estimate=value, stddev=found.stddev, statistic=found, **told
-        )
-    estimate, number = _sampled(tables, name, wishes, base, both)
-    if what == "count":
-        estimate *= float(root.linear.answers([asked_base.rows]).values[0])
-    statistic = None
-    if len(bounds) == 2:
-        estimate = min(max(estimate, bounds[0].value), bounds[1].value)
-        statistic = Enclosed(bounds[0], *bounds)  # pyright: ignore[reportArgumentType]
-        said = (
-            "The measured tables bound this and do not determine it: the estimate is the model's, "
-            f"of {number:,} families, and intervals reach from the least that it can be to the "
-            "most."
-        )
-        notes = (said, *notes)
+        statistic: Any = bounds[0]
+        estimate, stddev, basis = statistic.value, statistic.stddev, TABLES
+    else:
+        (estimate, number), statistic = _sampled(tables, name, wishes, *conditions), None
+        if what == "count":
+            estimate *= float(root.linear.answers([asked_base.rows]).values[0])
+        if len(bounds) == 2:
+            estimate = min(max(estimate, bounds[0].value), bounds[1].value)
+            statistic = Enclosed(bounds[0], *bounds)  # pyright: ignore[reportArgumentType]
+            notes = (_BOUNDED.format(number), *notes)
+        stddev, basis = None, MODEL
     return Answer(
         question=question,
-        estimate=estimate,
-        basis=MODEL,
+        estimate=float(estimate),
+        stddev=stddev,
+        basis=basis,
         statistic=statistic,
         notes=notes,
-        unit=unit,
+        unit="rows" if what == "count" else "share",
     )
 
 
@@ -340,41 +336,36 @@ def _pairs_that_meet(
     answers = [each for each in tables.answers[name] if each.query.clique == clique]  # pyright: ignore
     if not answers or siblings.most < link.max_children or column not in grouping.attributes:
         return None
-    groups, found = grouping[column], []
-    for ends, of in ((asked.least[0], np.minimum), (asked.most[0], np.maximum)):
-        start = np.full(groups.max() + 1, 1.0 if of is np.minimum else 0.0)
-        of.at(start, groups, ends[column])
-        weights = np.outer(start, start)
-        (answer,) = answers
+    (answer,), groups, found = answers, grouping[column], []
+    for (product, _), end in ((asked.least, np.min), (asked.most, np.max)):
+        own = [end(product[column][groups == group]) for group in range(groups.max() + 1)]
+        weights = np.outer(own, own)
         counts = np.asarray(answer.answer, dtype=np.float64).reshape(weights.shape)
         noise = (answer.stddev**2 + 1 / 12) * np.square(weights).sum()
         found.append((float((counts * weights).sum()), float(noise)))
-    values, variances = zip(*found, strict=True)
-    return _Pairs(values, variances)
+    return _Pairs(*zip(*found, strict=True))
 
 
 def _sampled(
     tables: "FittedTables",
     name: str,
     wishes: Mapping[str, Any],
-    base: Mapping[str, Any],
-    both: Mapping[str, Any],
+    where: Mapping[str, Any] | None,
+    among: Mapping[str, Any] | None,
 ) -> tuple[float, int]:
     """The share of sampled rows of the root that hold such a row, and how many were sampled."""
-    made, family = tables.first_families()
-    of_root, of_child = (
-        {each.name: each for each in tables.tables[each_name].fitted.schema.attributes}
-        for each_name in (tables.tree.root, name)
-    )
-    root, child = made[tables.tree.root], made[name]
+    (made, family), root = tables.first_families(), tables.tree.root
 
-    def met(columns: Mapping[str, Column], rows: Any, asked: Mapping[str, Any]) -> np.ndarray:
-        each = [meeting(columns[column], rows[column], wish) for column, wish in asked.items()]
+    def met(table: str, asked: Mapping[str, Any] | None) -> np.ndarray:
+        rows, schema = made[table], tables.tables[table].fitted.schema
+        known = {each.name: each for each in schema.attributes}
+        each = [meeting(known[n], pd.Series(rows[n]), wish) for n, wish in (asked or {}).items()]
         return np.logical_and.reduce([np.ones(len(rows), dtype=bool), *each])
 
-    held = np.isin(family[tables.tree.root], family[name][met(of_child, child, wishes)])
-    among, those = met(of_root, root, base), met(of_root, root, both)
-    return float((held & those).sum() / max(among.sum(), 1)), len(root)
+    held = np.isin(family[root], family[name][met(name, wishes)])
+    base = met(root, among)
+    those = held & base & met(root, where)
+    return float(those.sum() / max(base.sum(), 1)), len(held)
 
 
 def _sums(questions: Questions, products: Sequence[Product]) -> tuple[np.ndarray, np.ndarray, str]:
@@ -396,10 +387,6 @@ def _weighed(rows: Product, column: Column, values: np.ndarray) -> dict[str, np.
     """The rows that have a value in the column, each with a number that depends on its code."""
     weights = np.append(values, np.zeros(int(column.nullable)))
     return {**rows, column.name: rows.get(column.name, not_missing(column)) * weights}
-
-
-def _ends(questions: Questions, name: str) -> tuple[bool, bool]:
-    return questions.unseen[name].below, questions.unseen[name].above
 
 
 def _questions(tables: "FittedTables", name: str) -> Questions:

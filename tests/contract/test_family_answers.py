@@ -83,6 +83,17 @@ def holds(given, met):
             ).mean(),
         ),
         (
+            {
+                "what": "share",
+                "holding": {"people": {"ill": True}},
+                "where": {"rents": True},
+                "among": {"number of people": Between(1, 3)},
+            },
+            lambda t, j: (holds(t, j["ill"]) & t["homes"]["rents"])[
+                t["homes"]["home"].map(j["home"].value_counts()).fillna(0).between(1, 3)
+            ].mean(),
+        ),
+        (
             {"what": "share", "holding": {"people": {"ill": True}}, "among": {"rents": True}},
             lambda t, j: holds(t, j["ill"])[t["homes"]["rents"]].mean(),
         ),
@@ -135,6 +146,10 @@ def test_each_reading_is_named(fitted):
         ({"what": "quantile", "table": "people", "of": "age", "q": 0.5}, "each='family'"),
         ({"what": "count", "table": "people", "bootstrap": 20}, "each='family'"),
         ({"what": "mean", "holding": {"people": {"ill": True}}}, "for a count or a share"),
+        (
+            {"what": "count", "holding": {"people": {"ill": True}}, "among": {"rents": True}},
+            "takes no among=",
+        ),
         ({"what": "count", "holding": {"homes": {"rents": True}}}, "one table below it"),
         ({"what": "count", "table": "people", "holding": {"people": {}}}, "goes with the root"),
         ({"what": "count", "holding": {"people": {"tall": True}}}, "No tables were measured"),
