@@ -11,16 +11,21 @@ of children, ``pairs`` in the root, ``children``'s pairs, parent ``x child``, an
 the first child of a parent has and what its second has. ``any two`` are any two children. Numbers
 and dates are cut into 16 parts of about equally many real rows. ``agree``: parents whose own count
 of children is right (the survey's, up to 4). ``orphans``: rows that lead nowhere. Not private.
+
+``--from-files FOLDER`` measures a fit of made-up parents with ten children each, from Parquet files
+that it makes there, and all their rows: processor seconds, and memory beyond that of a small fit.
 """
 
 import time
 from itertools import combinations, product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.experiment import means, options, quiet
+from benchmarks.experiment import apart, means, options, quiet
 from sdv_privpgd import Boolean, Categorical, Datetime, Link, Numerical, Ordinal, fit_tables
+from sdv_privpgd.benchmark.fits import PeakMemory, Stopwatch
 from sdv_privpgd.columns.links import tree_of
 
 _ORDINALS = lambda *sizes: [Ordinal(list(range(first, last + 1))) for first, last in sizes]
@@ -98,9 +103,13 @@ _READERS = {"survey": _survey, "berka": _berka, "cdnow": _cdnow}
 
 @options(
     tables=["survey", "berka", "cdnow"], epsilons=[0.2, 1.0, 3.2], seeds=3,
-    arms=["fresh", "shuffled", "PrivPGD"],
+    arms=["fresh", "shuffled", "PrivPGD"], from_files=Path, parents=[10_000, 100_000],
 )  # fmt: skip
 def rows(given):
+    if given.from_files is not None:
+        for parents in given.parents:
+            yield {"parents": parents, **apart(_of_files, folder=given.from_files, parents=parents)}
+        return
     for name in given.tables:
         declared, links, whole = _READERS[name](given.data / "relational" / name)
         tree = tree_of(links)
@@ -128,6 +137,32 @@ def _fit(scores, tables, declared, links, epsilon, seed):
     made = fitted.sample()
     both = {"fit s": fit, "sample s": time.perf_counter() - start - fit}
     return {**scores.of(made), **both}
+
+
+def _of_files(folder, parents):
+    folder = Path(folder)
+    columns = {name: Categorical(list("ABCDEFGH")) for name in "abcde"}
+    declared = {"parents": dict(list(columns.items())[:3]), "children": columns}
+    link = Link("parents", "children", "key", 10)
+
+    def fit(number):
+        rng = np.random.default_rng(0)
+        children = np.repeat(np.arange(number), rng.integers(5, 16, number))
+        for name, keys in (("parents", np.arange(number)), ("children", children)):
+            cells = {each: rng.choice(list("ABCDEFGH"), len(keys)) for each in declared[name]}
+            pd.DataFrame({"key": keys, **cells}).to_parquet(folder / f"{name}.parquet")
+        memory, cpu = PeakMemory(), Stopwatch(time.process_time)
+        files = {name: folder / f"{name}.parquet" for name in declared}
+        with quiet():
+            fitted = fit_tables(files, declared, link, 1.0, 1e-6)
+        cpu.lap("fit cpu")
+        found = {"children": len(children), "fit_MiB": memory.mebibytes()}
+        memory, number = PeakMemory(), len(fitted.sample()["children"])
+        cpu.lap("sample cpu")
+        return {**found, "sampled": number, "sample_MiB": memory.mebibytes(), **cpu.seconds}
+
+    fit(500)
+    return fit(parents)
 
 
 def _families(tables, tree, keys, have_them=True):
