@@ -54,7 +54,7 @@ class FittedTable(SampledTable):
         notes: What the command line keeps with it, such as where its ledger is. No cell decides it.
 
     >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean
+    >>> from sdv_privpgd import Boolean, fit_table
     >>> table = pd.DataFrame({"ill": [True, False] * 500})
     >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, method="mst")
     >>> fitted.num_rows, fitted.sample(3).shape
@@ -94,7 +94,7 @@ class FittedTable(SampledTable):
 
         >>> import pandas as pd
         >>> from tempfile import TemporaryDirectory
-        >>> from sdv_privpgd import Boolean
+        >>> from sdv_privpgd import Boolean, fit_table
         >>> table = pd.DataFrame({"ill": [True, False] * 500})
         >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, method="mst")
         >>> with TemporaryDirectory() as folder:
@@ -139,7 +139,7 @@ class FittedTable(SampledTable):
             authors: Who fills in the record.
 
         >>> import pandas as pd
-        >>> from sdv_privpgd import Boolean
+        >>> from sdv_privpgd import Boolean, fit_table
         >>> table = pd.DataFrame({"ill": [True, False] * 500})
         >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, method="mst")
         >>> entry = fitted.registry_entry(name="Illness in Northland", curators="Northland")

@@ -348,16 +348,19 @@ class SiblingSource:
         family = self._families.plans[self._table].family[rows]
         return np.bincount(family, weights=others, minlength=1).astype(np.int64)
 
-    def _pairs(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def _pairs(self) -> Iterator[np.ndarray]:
         """The rows of pairs, in both orders, some at a time: there are many more than rows."""
         rows, parent = self._rows
-        yield rows[:0], rows[:0]
-        for apart in range(1, self._siblings):
+        held = [none := np.zeros((2, 0), dtype=np.int64)]
+        for apart in range(1, self._siblings):  # those of one parent lie beside each other
             same = np.flatnonzero(parent[apart:] == parent[:-apart])
             for start in range(0, len(same), _BLOCK):
-                part = same[start : start + _BLOCK]
-                yield rows[part], rows[part + apart]
-                yield rows[part + apart], rows[part]
+                both = rows[same[start : start + _BLOCK] + np.array([[0], [apart]])]
+                held += [both, both[::-1]]
+                if sum(own.shape[1] for own in held) >= _BLOCK:
+                    yield np.concatenate(held, axis=1)
+                    held = [none]
+        yield np.concatenate(held, axis=1)
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         own, read = self._own.taken(self._columns), 0
