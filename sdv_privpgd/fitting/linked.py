@@ -145,7 +145,7 @@ class FittedTables(SavedModel):
             for start in range(0, max(num_rows, 1), _AT_ONCE):
                 made, _ = self.families(min(_AT_ONCE, num_rows - start), self._drawn[0])
                 parts.append(
-                    {name: own[self._own_columns(name, own)] for name, own in made.items()}
+                    {n: own[[c for c in self.columns[n] if c in own]] for n, own in made.items()}
                 )
                 self._drawn[0] += 1
         if len(parts) == 1:
@@ -239,10 +239,6 @@ class FittedTables(SavedModel):
     def privacy_report(self) -> str:
         """The text of ``report``: what was spent, on what and under which adjacency."""
         return str(self.report())
-
-    def _own_columns(self, name: str, rows: pd.DataFrame) -> list[str]:
-        """The columns of a table, without what links add."""
-        return [each for each in self.columns[name] if each in rows]
 
     def first_families(self) -> tuple[dict[str, pd.DataFrame], dict[str, np.ndarray]]:
         """The first rows of all tables, with what links add, and the number of each one's family.

@@ -238,7 +238,7 @@ class _Writer:
                 if not isinstance(getattr(kind, name, None), cached_property)
             }
         }
-        if not _is_frozen(kind):
+        if not (is_dataclass(kind) and kind.__dataclass_params__.frozen):  # pyright: ignore
             return node
         place = self._places.setdefault(json.dumps(node), len(self.parts))
         if place == len(self.parts):
@@ -381,7 +381,3 @@ def _class_of(name: str) -> Any:
     if name not in _HOMES:
         raise ValueError(f"it names {name!r}, which no file of a model has.")
     return getattr(import_module(f"sdv_privpgd.{_HOMES[name]}"), name)
-
-
-def _is_frozen(kind: type) -> bool:
-    return is_dataclass(kind) and kind.__dataclass_params__.frozen  # pyright: ignore

@@ -185,7 +185,8 @@ def expected_errors(
         # As many rows more are worth what a budget of as much more mu is.
         mu = [math.sqrt(budget / left.remaining) for budget in budgets.values()]
         times = (0.2, 0.5, 1.0, 2.0, 5.0)
-        numbers = [num_rows if part == 1 else _rounded(num_rows * part) for part in times]
+        others = [max(int(float(f"{num_rows * part:.2g}")), 1) for part in times]  # two digits
+        numbers = [num_rows if part == 1 else n for part, n in zip(times, others, strict=True)]
         over_rows = over_epsilon.moved(mu, {each: each / num_rows for each in numbers})
     return ExpectedErrors(
         num_rows=num_rows,
@@ -306,11 +307,6 @@ def _even(grouping: Grouping) -> Grouping:
     numbers = zip(grouping.attributes, grouping.domain.sizes, strict=True)
     groups = {name: equal_groups(np.ones(len(grouping[name])), each) for name, each in numbers}
     return Grouping.of(groups)
-
-
-def _rounded(number: float) -> int:
-    """A number of rows, rounded to two digits."""
-    return max(int(float(f"{number:.2g}")), 1)
 
 
 def usual_size(facts: ColumnFacts, num_bins: int) -> int:

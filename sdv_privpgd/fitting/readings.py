@@ -224,10 +224,6 @@ class _Rows:
         """The product times a number for each code of how many rows the family has."""
         return {**product, self.size: product.get(self.size, np.ones(len(numbers))) * numbers}
 
-    def sums(self, products: Sequence[Product]) -> tuple[np.ndarray, np.ndarray, str]:
-        """Sums over rows, the covariance of their noise, and what they rest on."""
-        return _sums(self.questions, products)
-
     def statistic(self, asked: Asked, what: str) -> tuple[Any, str]:
         """What is asked of rows, and what it rests on; enclosed where cells hide some of it."""
         rows, base = asked.rows, asked.base
@@ -249,7 +245,9 @@ class _Rows:
 
         middle, basis = of(values.means)
         units = [_weighed(rows, column, unit) for unit in np.eye(column.num_values)]
-        counts, covariance, _ = self.sums([self.times(each, self.numbers) for each in units])
+        counts, covariance, _ = _sums(
+            self.questions, [self.times(each, self.numbers) for each in units]
+        )
         errors = 2.0 * np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
         unknown = values.heavy(counts) | values.far_reaching(counts, errors)
         if basis == MODEL or not unknown.any():
@@ -269,13 +267,13 @@ class _Rows:
         value, square = above
         if what in ("count", "sum"):
             products = [self.times(value, once), self.times(square, twice), {}]
-            (total, squares, families), noise, basis = self.sums(products)
+            (total, squares, families), noise, basis = _sums(self.questions, products)
             low = 0.0 if what == "count" or limits[0] >= 0 else -np.inf
             spread = squares - total**2 / max(families, 1.0)
             return OfFamilies.of(Total(total, noise[0, 0], np.inf, low=low), spread), basis
         products = [self.times(each, once) for each in (value, below)]
         products += [self.times(each, twice) for each in (square, value, below)]
-        found, noise, basis = self.sums(products)
+        found, noise, basis = _sums(self.questions, products)
         low, high = limits
         ratio = Ratio(found[0], found[1], noise[:2, :2], low=low, high=high)
         return OfFamilies.of(ratio, [[found[2], found[3]], [found[3], found[4]]]), basis
@@ -296,7 +294,9 @@ class _Rows:
         """
         twice = 0.0 if pairs is None else 1.0
         each = self.numbers if is_most else 1 + twice * (self.numbers > 1)
-        found, noise, basis = self.sums([self.times(rows, w) for w in (each, self.numbers**2)])
+        found, noise, basis = _sums(
+            self.questions, [self.times(rows, w) for w in (each, self.numbers**2)]
+        )
         (number,), whole, of_root = _sums(root, [below])
         if MODEL in (basis, of_root):
             return None

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.domain import Clique, Domain
-from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.dtypes import holds_missing, is_whole
 from sdv_privpgd.columns.encoders import ColumnEncoder, encoder_for
@@ -160,7 +159,12 @@ class Sampler:
     ) -> None:
         self.attributes = schema.attributes
         nullable = {column.name: column for column in schema.columns if column.nullable}
-        without = {n: column for n, column in nullable.items() if not _misses(column, held)}
+        without = {  # whose values are not surely missing, as far as their dtype allows it
+            name: column
+            for name, column in nullable.items()
+            if not (column.dtype is None or holds_missing(column.dtype))
+            or not held[name][column.num_values]
+        }
         self.decoded = Decoder(
             {column.name: encoder_for(column) for column in schema.columns},
             nullable.keys() - without.keys(),
@@ -336,12 +340,6 @@ class Decoder:
             )
             for axis, (name, encoder) in enumerate(self.encoders.items())
         }
-
-
-def _misses(column: Column, held: Mapping[str, np.ndarray]) -> bool:
-    """Whether values of a nullable column are surely missing, and its dtype allows it."""
-    can_say = column.dtype is None or holds_missing(column.dtype)
-    return can_say and bool(held[column.name][column.num_values])
 
 
 @dataclass(frozen=True, kw_only=True)
