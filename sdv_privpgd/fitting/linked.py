@@ -26,12 +26,15 @@ import pandas as pd
 from sdv_privpgd.base.arguments import check_integer, check_positive
 from sdv_privpgd.base.domain import Clique, Grouping
 from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.declared import Key
 from sdv_privpgd.columns.links import Link, Tree, sibling, tree_of
 from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.visits import read_by, time_facts
 from sdv_privpgd.columns.vocabulary import MODELLED
+from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.discovery.plan import reserved_delta
 from sdv_privpgd.estimate.consistency import consistent_tables
@@ -56,7 +59,7 @@ from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery, Measure
 from sdv_privpgd.report.linked import linked_report, plans_report
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.warnings import in_one
-from sdv_privpgd.sampling.families import Siblings, children_of
+from sdv_privpgd.sampling.families import Siblings, children_of, in_order
 from sdv_privpgd.sampling.stream import MOVING
 
 _ROOT, _SIBLINGS = Fraction(2, 5), Fraction(1, 3)
@@ -242,10 +245,11 @@ class FittedTables(SavedModel):
             siblings,
             seed,
         )
-        if link.order is not None:  # a code and a place in its cell are in the order of values
-            axis = [each.name for each in sampler.attributes].index(link.order)
-            order = np.lexsort((positions[:, axis], codes[:, axis], whose))
-            codes, positions = codes[order], positions[order]
+        if link.order is not None:
+            above = self.tables[link.parent].fitted.schema.columns
+            start = next((each for each in above if each.name == link.start), None)
+            began = None if start is None else (start, parents[start.name])
+            codes, positions = in_order(sampler, link, codes, positions, whose, began)
         columns = {**fitted.keys.take(len(whose)), **sampler.decoded(codes, positions)}
         columns[link.key] = parents[str(link.parent_key)].take(whose).reset_index(drop=True)
         return pd.DataFrame(columns), family[whose]
@@ -297,7 +301,7 @@ class Asked:
                     )
             if link is not None:
                 declared.pop(link.key, None)
-                _require_order(link, declared)
+                _require_order(link, declared, columns[link.parent])
             own[table] = declared if key is None else {key: Key(), **declared}
         return cls(
             columns=own, tree=tree, epsilon=epsilon, delta=delta, told=told, constraints=constraints
@@ -323,13 +327,46 @@ class Asked:
         if parents is None:
             parents = {} if link is None else self.counted(link.parent)
         return asked(
-            {**self.columns[table], **tree.numbers(table), **tree.joined(table, parents)},
+            {
+                **self.columns[table],
+                **tree.numbers(table),
+                **tree.joined(table, parents),
+                **self._time(table),
+            },
             self.epsilon,
             self.delta,
             adjacency="add_remove",
             people=People(tree.root_key, self.most, weighed=True),
             constraints=self.constraints.get(table, ()),
             **self.told,
+        )
+
+    def _time(self, table: str) -> dict[str, Mapping]:
+        """What is declared of how long ago the row before was, of a table in order."""
+        link, clocks = self.tree.above(table), self.clocks(table)
+        if link is None or link.since is None or not clocks:
+            return {}
+        return {link.since: {"sdtype": "numerical", **words_of(time_facts(clocks[0]))}}
+
+    def clocks(self, table: str) -> tuple[Column, ...]:
+        """The column by which a table is in order, if it is, and the parent's where that begins."""
+        link = self.tree.above(table)
+        if link is None or link.order is None:
+            return ()
+        clock = column_of(link.order, self._alone(table).stated[link.order])
+        if link.start is None:
+            return (clock,)
+        return clock, read_by(clock, link.start, self._alone(link.parent).facts[link.start])
+
+    def _alone(self, table: str) -> Description:
+        """The description of a table's own columns."""
+        link, key = self.tree.above(table), self.tree.key_of(table)
+        kinds, others = require_sdtypes(self.columns[table], (*MODELLED, "id"))
+        keys = {name: {"sdtype": "id"} for name in (key, link and link.key) if name}
+        return Description.of(
+            {**kinds, **keys},
+            {name: facts for name, facts in others.items() if kinds[name]["sdtype"] != "id"},
+            keys=() if key is None else (key,),
         )
 
     def counted(self, table: str) -> dict[str, Mapping]:
@@ -435,20 +472,11 @@ class Asked:
                 f"The links are of the tables {sorted(self.tree.tables)!r}, got "
                 f"{sorted(map(str, tables))!r}."
             )
-        private, read, clocks = {}, {}, {}
-        for table in self.tree.tables:
-            link, key = self.tree.above(table), self.tree.key_of(table)
-            kinds, others = require_sdtypes(self.columns[table], (*MODELLED, "id"))
-            keys = {name: {"sdtype": "id"} for name in (key, link and link.key) if name}
-            described = Description.of(
-                {**kinds, **keys},
-                {name: facts for name, facts in others.items() if kinds[name]["sdtype"] != "id"},
-                keys=() if key is None else (key,),
-            )
-            private[table] = opened(tables[table], described, None)
-            read[table] = self.modelled(table)
-            if link is not None and link.order is not None:
-                clocks[table] = column_of(link.order, described.stated[link.order])
+        private = {
+            table: opened(tables[table], self._alone(table), None) for table in self.tree.tables
+        }
+        read = {table: self.modelled(table) for table in self.tree.tables}
+        clocks = {table: self.clocks(table) for table in self.tree.tables}
         return PrivateTable.together(private, self.tree, read, self.siblings, self.most, clocks)
 
     def let_pass(self, table: str, names: Collection[str]) -> tuple[str, ...]:
@@ -651,7 +679,7 @@ class RunningTables:
         as 1 / the number of such pairs in the family: a table of them has sensitivity 1 for it.
         """
         names, schema, release = (
-            self.told.modelled(table),
+            self.told.tree.paired(table, self.told.modelled(table)),
             fitted.fitted.schema,
             fitted.fitted.release,
         )
@@ -743,12 +771,19 @@ def planned_tables(told: Asked, num_rows: int) -> Report:
     return plans_report(plans, told.tree, told.ledger, shares, num_rows)
 
 
-def _require_order(link: Link, columns: Mapping[str, Mapping]) -> None:
+def _require_order(
+    link: Link, columns: Mapping[str, Mapping], parents: Mapping[str, Mapping]
+) -> None:
     """Raises ``ValueError`` unless a column by which rows are in order has a declared range."""
     if link.order is None:
         return
     facts = columns.get(link.order, {})
-    kind = getattr(facts, "sdtype", None) or facts.get("sdtype")
+    kind = _sdtype(facts)
+    if link.start is not None and _sdtype(parents.get(link.start, {})) != kind:
+        raise ValueError(
+            f"Link.start names {link.start!r}, which must be a column of {link.parent!r} with "
+            f"the sdtype of {link.order!r}, {kind!r}."
+        )
     if kind not in ("numerical", "datetime") or None in map(facts.get, ("range_min", "range_max")):
         raise ValueError(
             f"Link.order names {link.order!r}, which must be a column of numbers or dates of "
@@ -757,7 +792,8 @@ def _require_order(link: Link, columns: Mapping[str, Mapping]) -> None:
 
 
 def _is_key(facts: Any) -> bool:
-    return (
-        isinstance(facts, Mapping)
-        and (getattr(facts, "sdtype", None) or facts.get("sdtype")) == "id"
-    )
+    return isinstance(facts, Mapping) and _sdtype(facts) == "id"
+
+
+def _sdtype(facts: Mapping) -> Any:
+    return getattr(facts, "sdtype", None) or facts.get("sdtype")

@@ -7,7 +7,10 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.domain import Clique, FieldsAlone, Grouping
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.links import Link
+from sdv_privpgd.columns.visits import read_by, time_after
 from sdv_privpgd.sampling.sampler import Sampler
 from sdv_privpgd.synthesize.siblings import Places, exchanged
 
@@ -111,6 +114,46 @@ def children_of(
     pairs = {(at[a], at[b]): table for (a, b), table in known.items()}
     rows = rows[exchanged(places, targets, pairs, seed)]
     return codes[rows], positions[rows], whose
+
+
+def in_order(
+    sampler: Sampler,
+    link: Link,
+    codes: np.ndarray,
+    positions: np.ndarray,
+    whose: np.ndarray,
+    began: tuple[Column, pd.Series] | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The children of each parent in order, each so long after the one before as it says.
+
+    Those without a time are last. ``began`` is what is public of the parent's column at which the
+    order begins, and its cells; without it the first row is when it says.
+    """
+    axes = {each.name: axis for axis, each in enumerate(sampler.attributes)}
+    by, since = axes[str(link.order)], axes[str(link.since)]
+    clock, apart = sampler.attributes[by], sampler.attributes[since]
+    timeless = codes[:, by] == clock.num_values
+    place = _read(sampler, str(link.place), codes, positions)
+    order = np.lexsort((place, timeless, whose))
+    codes, positions, timeless = codes[order], positions[order], timeless[order]
+    first = np.r_[True, whose[1:] != whose[:-1]] if len(whose) else np.zeros(0, bool)
+    gaps = apart.at(np.minimum(codes[:, since], apart.num_values - 1), positions[:, since])
+    gaps[codes[:, since] == apart.num_values] = 0
+    begins = clock.at(np.minimum(codes[:, by], clock.num_values - 1), positions[:, by])
+    if began is None:
+        gaps[first] = 0
+    else:
+        column, cells = began
+        read, missing = encoder_for(read_by(clock, column.name, column)).read(cells)
+        gaps[first & missing[whose]] = 0
+        begins = np.where(missing[whose], begins, np.clip(read, *clock.cells.ends)[whose])
+    starts = np.flatnonzero(first)[np.cumsum(first) - 1]
+    so_far = np.cumsum(gaps)
+    since_first = so_far - so_far[starts] + gaps[starts]
+    times = time_after(clock, begins[starts], since_first)
+    codes[:, by], positions[:, by] = clock.locate(times)
+    codes[timeless, by] = clock.num_values
+    return codes, positions
 
 
 def _read(sampler: Sampler, name: str, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:
