@@ -197,10 +197,23 @@ class Tree(FieldsAlone):
         found = {each.number: each.max_children for each in self.below(table)}
         return {name: _counted(most) for name, most in found.items()}
 
+    def carried(
+        self, table: str, columns: Mapping[str, Mapping[str, Mapping]]
+    ) -> dict[str, Mapping]:
+        """What rows of a table hand down to those that lead to them, as it is declared.
+
+        It is what they have, their numbers of children, and what they were handed down themselves.
+        ``columns`` are those of each table.
+        """
+        link = self.above(table)
+        above = {} if link is None else self.carried(link.parent, columns)
+        handed = {} if link is None else {link.above(name): own for name, own in above.items()}
+        return {**columns[table], **self.numbers(table), **handed}
+
     def joined(self, table: str, parents: Mapping[str, Mapping]) -> dict[str, Mapping]:
         """What links add to a table's rows of their parent and their siblings.
 
-        ``parents`` is what is declared of the parent's columns, and of its numbers of children.
+        ``parents`` is what the parent's rows hand down.
         """
         link = self.above(table)
         if link is None:
@@ -226,7 +239,8 @@ class Tree(FieldsAlone):
                     f"max_children of its links: together they may have {most} at most."
                 )
             link = self.above(table)
-            own = {} if link is None else {link.above(name) for name in columns[link.parent]}
+            above = {} if link is None else self.carried(link.parent, columns)
+            own = set() if link is None else {link.above(name) for name in above}
             taken = [
                 name
                 for name in columns[table]

@@ -272,16 +272,16 @@ class FamilySource:
         link, parent = self._link, self.parent
         if link is None or parent is None:
             return {}
-        return {link.above(name): name for name in parent.owned}
+        return {link.above(name): name for name in parent.carried}
 
     @property
-    def owned(self) -> list[str]:
-        """The columns of the table, and the numbers of children."""
-        return [*self._inner.names, *self._counts]
+    def carried(self) -> list[str]:
+        """The columns of the table, the numbers of children, and what its parents have."""
+        return [*self._inner.names, *self._counts, *self._above]
 
     @property
     def names(self) -> Sequence[str]:
-        return [*self.owned, *self._above, *self._added]
+        return [*self.carried, *self._added]
 
     @property
     def dtypes(self) -> Mapping[str, Any]:
@@ -340,14 +340,19 @@ class FamilySource:
 
     def taken(self, names: Sequence[str]) -> dict[str, pd.Series]:
         """Columns of all rows of the table, those that stay and others: they hold the place."""
-        plan = self._families.plans[self._table]
+        plan, above = self._families.plans[self._table], self._above
         own = [name for name in dict.fromkeys(names) if name in self._inner.names]
         pieces: dict[str, list[pd.Series]] = {name: [] for name in own}
         for batch in self._inner.batches(own) if own else ():
             for name, held in pieces.items():
                 held.append(batch.columns[name])
         found = {name: whole(held, len(plan.parent)) for name, held in pieces.items()}
-        return found | {name: pd.Series(plan.numbers[name]) for name in names if name not in own}
+        handed = [name for name in names if name in above]
+        parents = {} if self.parent is None else self.parent.taken([above[n] for n in handed])
+        for name in handed:
+            own = parents[above[name]]
+            found[name] = taken(own, plan.parent) if len(own) else whole((), len(plan.parent))
+        return found | {name: pd.Series(plan.numbers[name]) for name in names if name not in found}
 
 
 class SiblingSource:
