@@ -62,7 +62,7 @@ from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery, Margina
 from sdv_privpgd.report.linked import linked_report, plans_report
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.warnings import in_one
-from sdv_privpgd.sampling.families import Siblings, children_of, in_order
+from sdv_privpgd.sampling.families import Siblings, children_of
 from sdv_privpgd.sampling.stream import MOVING
 
 _ROOT, _SIBLINGS = Fraction(2, 5), Fraction(1, 3)
@@ -254,6 +254,8 @@ class FittedTables(SavedModel):
         above, numbers = self.above(link, parents, family)
         used = np.minimum(numbers, 0 if siblings is None else siblings.most)
         pairs = np.bincount(family, weights=used * (used - 1), minlength=1)
+        theirs = self.tables[link.parent].fitted.schema.columns
+        start = next((each for each in theirs if each.name == link.start), None)
         known = {each.name for each in sampler.attributes}
         above = {name: own for name, own in above.items() if name in known}
         codes, positions, whose = children_of(
@@ -263,13 +265,9 @@ class FittedTables(SavedModel):
             numbers,
             1 / np.maximum(pairs, 1)[family],
             siblings,
+            None if start is None else (start, parents[start.name]),
             seed,
         )
-        if link.order is not None:
-            theirs = self.tables[link.parent].fitted.schema.columns
-            start = next((each for each in theirs if each.name == link.start), None)
-            began = None if start is None else (start, parents[start.name])
-            codes, positions = in_order(sampler, link, codes, positions, whose, began)
         columns = {**fitted.keys.take(len(whose)), **sampler.decoded(codes, positions)}
         columns |= {n: own.take(whose).reset_index(drop=True) for n, own in above.items()}
         columns[link.key] = parents[str(link.parent_key)].take(whose).reset_index(drop=True)

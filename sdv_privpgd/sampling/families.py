@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.domain import Clique, FieldsAlone, Grouping
+from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.links import Link
@@ -40,6 +41,7 @@ def children_of(
     numbers: np.ndarray,
     weights: np.ndarray,
     siblings: Siblings | None,
+    began: tuple[Column, pd.Series] | None,
     seed: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Children of parents: codes and positions of shape (child, attribute), and whose each one is.
@@ -55,6 +57,7 @@ def children_of(
         numbers: How many children each parent has.
         weights: What a pair of siblings counts as, by the parent.
         siblings: How siblings go together, if that was asked.
+        began: What is public of the parent's column at which an order begins, and its cells.
         seed: Of what is drawn.
     """
     generator = np.random.default_rng(seed)
@@ -94,6 +97,8 @@ def children_of(
             if names[axis] in siblings.grouping.attributes:
                 groups[:, place] = siblings.grouping[names[axis]][groups[:, place]]
     at = {names[axis]: place for place, axis in enumerate(own)}
+    clock = None if link.order is None else _Clock.of(sampler, link, began, len(numbers))
+    times = (np.zeros(0),) * 3 if clock is None else clock.ranked(codes[rows], positions[rows])
     places = Places(
         first=first,
         whose=whose,
@@ -104,6 +109,9 @@ def children_of(
         parents=asked.astype(np.int64),
         children=codes[rows][:, own].astype(np.int64),
         groups=groups,
+        times=times[0],
+        before=times[1],
+        starts=times[2],
     )
     sizes = [each.size for each in sampler.attributes]
     targets = {
@@ -113,47 +121,97 @@ def children_of(
     }
     pairs = {(at[a], at[b]): table for (a, b), table in known.items()}
     rows = rows[exchanged(places, targets, pairs, seed)]
-    return codes[rows], positions[rows], whose
+    if clock is None:
+        return codes[rows], positions[rows], whose
+    return *clock.in_order(codes[rows], positions[rows], whose), whose
 
 
-def in_order(
-    sampler: Sampler,
-    link: Link,
-    codes: np.ndarray,
-    positions: np.ndarray,
-    whose: np.ndarray,
-    began: tuple[Column, pd.Series] | None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The children of each parent in order, each so long after the one before as it says.
+@dataclass(frozen=True, kw_only=True)
+class _Clock:
+    """When children in order are, and how long after the one before.
 
-    Those without a time are last. ``began`` is what is public of the parent's column at which the
-    order begins, and its cells; without it the first row is when it says.
+    Attributes:
+        by: The column that says when, and its axis.
+        since: The column that says how long, and its axis.
+        starts: When each parent's order begins, in ticks; not a number where that is not known.
     """
-    axes = {each.name: axis for axis, each in enumerate(sampler.attributes)}
-    by, since = axes[str(link.order)], axes[str(link.since)]
-    clock, apart = sampler.attributes[by], sampler.attributes[since]
-    timeless = codes[:, by] == clock.num_values
-    place = _read(sampler, str(link.place), codes, positions)
-    order = np.lexsort((place, timeless, whose))
-    codes, positions, timeless = codes[order], positions[order], timeless[order]
-    first = np.r_[True, whose[1:] != whose[:-1]] if len(whose) else np.zeros(0, bool)
-    gaps = apart.at(np.minimum(codes[:, since], apart.num_values - 1), positions[:, since])
-    gaps[codes[:, since] == apart.num_values] = 0
-    begins = clock.at(np.minimum(codes[:, by], clock.num_values - 1), positions[:, by])
-    if began is None:
-        gaps[first] = 0
-    else:
-        column, cells = began
-        read, missing = encoder_for(read_by(clock, column.name, column)).read(cells)
-        gaps[first & missing[whose]] = 0
-        begins = np.where(missing[whose], begins, np.clip(read, *clock.cells.ends)[whose])
-    starts = np.flatnonzero(first)[np.cumsum(first) - 1]
-    so_far = np.cumsum(gaps)
-    since_first = so_far - so_far[starts] + gaps[starts]
-    times = time_after(clock, begins[starts], since_first)
-    codes[:, by], positions[:, by] = clock.locate(times)
-    codes[timeless, by] = clock.num_values
-    return codes, positions
+
+    by: tuple[Column, int]
+    since: tuple[Column, int]
+    starts: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        sampler: Sampler,
+        link: Link,
+        began: tuple[Column, pd.Series] | None,
+        num_parents: int,
+    ) -> "_Clock":
+        axes = {each.name: (each, axis) for axis, each in enumerate(sampler.attributes)}
+        by, starts = axes[str(link.order)], np.full(num_parents, np.nan)
+        if began is not None:
+            column, cells = began
+            read, missing = encoder_for(read_by(by[0], column.name, column)).read(cells)
+            starts = np.where(missing, np.nan, np.clip(read, *by[0].cells.ends))
+        return cls(by=by, since=axes[str(link.since)], starts=starts)
+
+    def ranked(
+        self, codes: np.ndarray, positions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where rows, those before them and starts are in the order of all times, from 0 to 1."""
+        (times, timeless), (gaps, first) = self._read(codes, positions)
+        order = np.sort(times[~timeless])
+        rank = lambda own, unknown: np.where(
+            unknown, np.nan, np.searchsorted(order, own) / max(len(order), 1)
+        )
+        before = time_after(self.by[0], times, -gaps)
+        unknown = np.isnan(self.starts)
+        return (
+            rank(times, timeless),
+            rank(before, timeless | first),
+            rank(np.where(unknown, 0, self.starts), unknown),
+        )
+
+    def in_order(
+        self, codes: np.ndarray, positions: np.ndarray, whose: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The children of each parent in order, those without a time last; none before the start.
+
+        A child is as long after the one before as it says, unless that is longer than the cell of
+        its time: then it is when it says.
+        """
+        clock, axis = self.by
+        (times, timeless), (gaps, alone) = self._read(codes, positions)
+        is_first = np.diff(whose, prepend=-1) != 0
+        place = np.arange(len(whose)) - np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
+        starts = self.starts[whose]
+        cells = np.where(timeless, 0, codes[:, axis])
+        low, high = (clock.at(cells, np.full(len(cells), at)) for at in (0.0, BELOW_ONE))
+        is_short = ~alone & ~timeless & (time_after(clock, low, gaps) <= high)
+        for number in range(int(place.max(initial=-1)) + 1):
+            here = np.flatnonzero((place == number) & is_short)
+            unknown = timeless[here - 1] if number else np.isnan(starts[here])
+            here = here[~unknown]
+            before = times[here - 1] if number else starts[here].astype(times.dtype)
+            times[here] = time_after(clock, before, gaps[here])
+        early = times < starts
+        times[early] = starts[early].astype(times.dtype)
+        placed, inside = clock.locate(times)
+        codes[~timeless, axis], positions[~timeless, axis] = placed[~timeless], inside[~timeless]
+        order = np.lexsort((positions[:, axis], codes[:, axis], whose))
+        return codes[order], positions[order]
+
+    def _read(
+        self, codes: np.ndarray, positions: np.ndarray
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """When rows are and how long after the one before, 0 if unknown; and which are unknown."""
+        found = []
+        for column, axis in (self.by, self.since):
+            unknown = codes[:, axis] == column.num_values
+            values = column.at(np.where(unknown, 0, codes[:, axis]), positions[:, axis])
+            found.append((np.where(unknown, 0, values), unknown))
+        return found
 
 
 def _read(sampler: Sampler, name: str, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:
