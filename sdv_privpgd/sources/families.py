@@ -81,7 +81,7 @@ class Families:
         rows, own = 0, [np.zeros(0, np.int64)]
         parents = [np.zeros(0, np.int64)]
         clock, *starts = self.clocks.get(table) or (None,)
-        times = [np.zeros((2, 0), np.int64)]
+        times: list[np.ndarray] = []
         names = [name for name in (key, None if link is None else link.key) if name is not None]
         names += [] if clock is None else [clock.name]
         for batch in self.sources[table].batches(list(dict.fromkeys(names))):
@@ -196,7 +196,7 @@ def _times(clock: Column, batch: Batch) -> np.ndarray:
 
 
 def _joined(times: Sequence[np.ndarray]) -> np.ndarray:
-    return np.concatenate(times, axis=1)
+    return np.concatenate([np.zeros((2, 0), np.int64), *times], axis=1)
 
 
 def _since(plan: _Plan, clock: Column, time: np.ndarray, began: np.ndarray | None) -> Any:
