@@ -266,6 +266,7 @@ class FittedTables(SavedModel):
             1 / np.maximum(pairs, 1)[family],
             siblings,
             None if start is None else (start, parents[start.name]),
+            self.tree.in_family(link.child),
             seed,
         )
         columns = {**fitted.keys.take(len(whose)), **sampler.decoded(codes, positions)}

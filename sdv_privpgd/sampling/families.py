@@ -42,6 +42,7 @@ def children_of(
     weights: np.ndarray,
     siblings: Siblings | None,
     began: tuple[Column, pd.Series] | None,
+    in_family: str | None,
     seed: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Children of parents: codes and positions of shape (child, attribute), and whose each one is.
@@ -58,6 +59,7 @@ def children_of(
         weights: What a pair of siblings counts as, by the parent.
         siblings: How siblings go together, if that was asked.
         began: What is public of the parent's column at which an order begins, and its cells.
+        in_family: The column of how many children their family has, if there is one.
         seed: Of what is drawn.
     """
     generator = np.random.default_rng(seed)
@@ -74,7 +76,10 @@ def children_of(
     if link.place is not None:
         fixed = fixed * _MANY + _rough(np.arange(len(whose)) - first[whose] + 1)
         said = said * _MANY + _rough(_read(sampler, link.place, codes, positions))
-    chosen = _as_many(fixed, said, generator)
+    counts = np.ones(len(codes))
+    if in_family is not None:  # the model's rows count the less the more of them a family has
+        counts = np.maximum(_read(sampler, in_family, codes, positions), 1).astype(np.float64)
+    chosen = _as_many(fixed, said, counts, generator)
     telling = [p for p in _by_strength(codes, axes, own) if p != count]
     # Both in one order of what parents have; of equal ones any.
     here = np.lexsort(
@@ -226,8 +231,10 @@ def _rough(numbers: np.ndarray) -> np.ndarray:
     return np.where(numbers < 5, numbers, larger).astype(np.int64)
 
 
-def _as_many(asked: np.ndarray, said: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Rows of a model, as many of each code as are asked for, by code, each about equally often.
+def _as_many(
+    asked: np.ndarray, said: np.ndarray, counts: np.ndarray, generator: np.random.Generator
+) -> np.ndarray:
+    """Rows of a model, as many of each code as are asked for, by code, each as often as it counts.
 
     Where the model has none of a code the nearest one is taken.
     """
@@ -235,9 +242,10 @@ def _as_many(asked: np.ndarray, said: np.ndarray, generator: np.random.Generator
     there = np.unique(said)
     for code, number in zip(*np.unique(asked, return_counts=True), strict=True):
         near = there[np.abs(there.astype(np.int64) - int(code)).argmin()]
-        rows = np.flatnonzero(said == near)
-        times = -(-number // len(rows))
-        found.append(np.concatenate([generator.permutation(rows) for _ in range(times)])[:number])
+        rows = generator.permutation(np.flatnonzero(said == near))
+        so_far = np.cumsum(counts[rows])
+        places = (np.arange(number) + generator.random()) * so_far[-1] / number
+        found.append(generator.permutation(rows[np.searchsorted(so_far, places, side="right")]))
     return np.concatenate(found)
 
 
