@@ -31,7 +31,6 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.declared import Key
-from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.links import Link, Tree, sibling, tree_of
 from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.schema import Schema
@@ -63,6 +62,7 @@ from sdv_privpgd.report.linked import linked_report, plans_report
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.warnings import in_one
 from sdv_privpgd.sampling.families import Siblings, children_of
+from sdv_privpgd.sampling.sampler import Sampler, encoded_rows, read_rows
 from sdv_privpgd.sampling.stream import MOVING
 
 _ROOT, _SIBLINGS = Fraction(2, 5), Fraction(1, 3)
@@ -254,8 +254,6 @@ class FittedTables(SavedModel):
         above, numbers = self.above(link, parents, family)
         used = np.minimum(numbers, 0 if siblings is None else siblings.most)
         pairs = np.bincount(family, weights=used * (used - 1), minlength=1)
-        theirs = self.tables[link.parent].fitted.schema.columns
-        start = next((each for each in theirs if each.name == link.start), None)
         known = {each.name for each in sampler.attributes}
         above = {name: own for name, own in above.items() if name in known}
         codes, positions, whose = children_of(
@@ -265,7 +263,7 @@ class FittedTables(SavedModel):
             numbers,
             1 / np.maximum(pairs, 1)[family],
             siblings,
-            None if start is None else (start, parents[start.name]),
+            self._starts(link, sampler, parents),
             self.tree.in_family(link.child),
             seed,
         )
@@ -273,6 +271,16 @@ class FittedTables(SavedModel):
         columns |= {n: own.take(whose).reset_index(drop=True) for n, own in above.items()}
         columns[link.key] = parents[str(link.parent_key)].take(whose).reset_index(drop=True)
         return pd.DataFrame(columns), family[whose]
+
+    def _starts(self, link: Link, sampler: Sampler, parents: pd.DataFrame) -> np.ndarray:
+        """When the order of each parent's children begins, not a number where it is not known."""
+        if link.start is None:
+            return np.full(len(parents), np.nan)
+        theirs = {each.name: each for each in self.tables[link.parent].fitted.schema.columns}
+        clock = next(each for each in sampler.attributes if each.name == link.order)
+        own = read_by(clock, link.start, theirs[link.start])
+        read, missing = read_rows(own, pd.Series(parents[link.start]))
+        return np.where(missing, np.nan, np.clip(read, *clock.cells.ends))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -647,7 +655,7 @@ class GivenTables:
     def __call__(self, schema: Schema) -> list[Measurement]:
         """The tables of all such columns and pairs of them in codes of a schema, in counts."""
         columns = [each for each in schema.attributes if each.name in self.cells]
-        codes = {each.name: encoder_for(each).encode(self.cells[each.name])[0] for each in columns}
+        codes = {each.name: encoded_rows(each, self.cells[each.name]) for each in columns}
         found = []
         for degree in (1, 2):
             for own in combinations(columns, degree):

@@ -110,7 +110,7 @@ class PrivPGD(EngineMethod):
             are. The default is the number of pairs of 50 attributes.
         pairs: Pairs that are measured over codes in any case, also where there are too many. A fit
             adds those that a constraint is about, and columns in order with their difference.
-        given: Attributes of which tables are known from elsewhere: nothing is asked of them alone.
+        known: Attributes of which tables are known from elsewhere: nothing is asked of them alone.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
@@ -129,7 +129,7 @@ class PrivPGD(EngineMethod):
     importance: Importance = field(default_factory=dict)
     most_pairs: int = MOST_PAIRS
     pairs: tuple[Clique, ...] = ()
-    given: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
 
     is_quick = True
     chooses = False
@@ -158,11 +158,11 @@ class PrivPGD(EngineMethod):
         return pairs if len(pairs) > self.most_pairs else ()
 
     def knowing(self, names: Collection[str]) -> "PrivPGD":
-        return replace(self, given=tuple(names))
+        return replace(self, known=tuple(names))
 
     def _asked(self, cliques: Sequence[Clique]) -> Sequence[Clique]:
         """The cliques of which something is not known from elsewhere."""
-        return [each for each in cliques if not set(each) <= set(self.given)]
+        return [each for each in cliques if not set(each) <= set(self.known)]
 
     def require_settings(self, domain: Domain) -> None:
         if self.pairs:

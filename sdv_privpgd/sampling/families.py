@@ -9,9 +9,8 @@ import pandas as pd
 from sdv_privpgd.base.domain import Clique, FieldsAlone, Grouping
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.links import Link
-from sdv_privpgd.columns.visits import read_by, time_after
+from sdv_privpgd.columns.visits import time_after
 from sdv_privpgd.sampling.sampler import Sampler
 from sdv_privpgd.synthesize.siblings import Places, exchanged
 
@@ -41,7 +40,7 @@ def children_of(
     numbers: np.ndarray,
     weights: np.ndarray,
     siblings: Siblings | None,
-    began: tuple[Column, pd.Series] | None,
+    starts: np.ndarray,
     in_family: str | None,
     seed: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -58,7 +57,7 @@ def children_of(
         numbers: How many children each parent has.
         weights: What a pair of siblings counts as, by the parent.
         siblings: How siblings go together, if that was asked.
-        began: What is public of the parent's column at which an order begins, and its cells.
+        starts: Where each parent's order begins, in ticks; not a number where that is not known.
         in_family: The column of how many children their family has, if there is one.
         seed: Of what is drawn.
     """
@@ -102,7 +101,7 @@ def children_of(
             if names[axis] in siblings.grouping.attributes:
                 groups[:, place] = siblings.grouping[names[axis]][groups[:, place]]
     at = {names[axis]: place for place, axis in enumerate(own)}
-    clock = None if link.order is None else _Clock.of(sampler, link, began, len(numbers))
+    clock = None if link.order is None else _Clock.of(sampler, link, starts)
     times = (np.zeros(0),) * 3 if clock is None else clock.ranked(codes[rows], positions[rows])
     places = Places(
         first=first,
@@ -146,20 +145,9 @@ class _Clock:
     starts: np.ndarray
 
     @classmethod
-    def of(
-        cls,
-        sampler: Sampler,
-        link: Link,
-        began: tuple[Column, pd.Series] | None,
-        num_parents: int,
-    ) -> "_Clock":
+    def of(cls, sampler: Sampler, link: Link, starts: np.ndarray) -> "_Clock":
         axes = {each.name: (each, axis) for axis, each in enumerate(sampler.attributes)}
-        by, starts = axes[str(link.order)], np.full(num_parents, np.nan)
-        if began is not None:
-            column, cells = began
-            read, missing = encoder_for(read_by(by[0], column.name, column)).read(cells)
-            starts = np.where(missing, np.nan, np.clip(read, *by[0].cells.ends))
-        return cls(by=by, since=axes[str(link.since)], starts=starts)
+        return cls(by=axes[str(link.order)], since=axes[str(link.since)], starts=starts)
 
     def ranked(
         self, codes: np.ndarray, positions: np.ndarray

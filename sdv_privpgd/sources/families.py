@@ -216,7 +216,8 @@ def _since(plan: _Plan, clock: Column, time: np.ndarray, began: np.ndarray | Non
     apart = np.maximum(time_between(clock, before[0], now[0]), 0)
     found, missing = np.zeros(len(plan.stays), apart.dtype), np.ones(len(plan.stays), bool)
     found[rows], missing[rows] = apart, (before[1] + now[1]) > 0
-    return pd.array(np.where(missing, None, found), dtype=_NULLABLE[found.dtype.kind])
+    cells = pd.Series(found, dtype=_NULLABLE[found.dtype.kind])
+    return cells.mask(missing).array
 
 
 _NULLABLE = {"i": "Int64", "f": "Float64"}
@@ -289,7 +290,7 @@ class FamilySource:
         above = {} if parent is None else parent.dtypes
         found = {name: above[own] for name, own in self._above.items()}
         counts = [*self._counts, *self._added, self.numbered.name]
-        whole = dict.fromkeys(counts, np.dtype("int64"))
+        whole: dict[str, Any] = dict.fromkeys(counts, np.dtype("int64"))
         if self._link is not None and self._link.since is not None:
             cells = self._families.clocks[self._table][0].cells
             whole[self._link.since] = _NULLABLE[np.asarray(cells.ends).dtype.kind]
