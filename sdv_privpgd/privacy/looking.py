@@ -1,6 +1,5 @@
 """What a first look adds up over private rows: codes of first grids, and values."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,13 +7,14 @@ import numpy as np
 
 from sdv_privpgd.columns.readings import Readable, Reading, attribute_of
 from sdv_privpgd.columns.scalars import key_counts, quiet
-from sdv_privpgd.privacy.value_counts import Kind, NumberCounts, by_kind
+from sdv_privpgd.privacy.value_counts import KindCounts, NumberCounts
+from sdv_privpgd.privacy.weighing import Weighing
 from sdv_privpgd.sources.source import Columns
 
 
 @dataclass
 class Seen:
-    """What was counted so far. Private.
+    """What was counted so far, in units of what rows count as. Private.
 
     Attributes:
         num_rows: The number of rows.
@@ -25,27 +25,21 @@ class Seen:
 
     num_rows: int
     tables: dict[str, np.ndarray]
-    values: dict[str, Counter[Kind]]
+    values: dict[str, KindCounts]
     numbers: dict[str, NumberCounts]
-
-    def times(self, weight: int) -> "Seen":
-        """The same, each row counted so many times."""
-        return Seen(
-            num_rows=self.num_rows * weight,
-            tables={name: table * weight for name, table in self.tables.items()},
-            values={
-                name: Counter({value: number * weight for value, number in found.items()})
-                for name, found in self.values.items()
-            },
-            numbers={name: found.times(weight) for name, found in self.numbers.items()},
-        )
 
 
 class Looking:
     """The tally of a first look: what its readings ask for. It holds public facts alone."""
 
-    def __init__(self, readings: Sequence[Reading | Readable]) -> None:
-        self.readings = tuple(readings)
+    def __init__(
+        self, readings: Sequence[Reading | Readable], weighing: Weighing | None = None
+    ) -> None:
+        """Takes what is to be read and, where rows are weighed, how."""
+        self.readings, self._weighing = tuple(readings), weighing
+        self.names = list(dict.fromkeys(each.name for each in readings))
+        if weighing is not None:
+            self.names = list(dict.fromkeys([*self.names, weighing.name]))
         self.sizes = {
             attribute_of(kind, each.name): size
             for each in self.readings
@@ -56,30 +50,34 @@ class Looking:
         return Seen(
             num_rows=0,
             tables={name: np.zeros(size, dtype=np.int64) for name, size in self.sizes.items()},
-            values={each.name: Counter() for each in self._asking("categories")},
+            values={each.name: KindCounts() for each in self._asking("categories")},
             numbers={each.name: NumberCounts() for each in self._asking("numbers")},
         )
 
     def add(self, total: Seen, item: Columns) -> None:
-        total.num_rows += len(next(iter(item.values()), ()))
+        parts = [(item, 1)] if self._weighing is None else self._weighing.parts_of(item)
+        for columns, worth in parts:
+            self._add(total, columns, worth)
+
+    def _add(self, total: Seen, item: Columns, worth: int) -> None:
+        total.num_rows += worth * len(next(iter(item.values()), ()))
         with quiet():
             for name, found in total.values.items():
-                found.update(by_kind(key_counts(item[name])))
+                found.add(key_counts(item[name]), worth)
             for each in self._asking("numbers"):
-                total.numbers[each.name].add(each.finite_numbers(item[each.name]))
+                total.numbers[each.name].add(each.finite_numbers(item[each.name]), worth)
             for each in self.readings:
                 for kind, codes in zip(each.sizes, each.codes(item[each.name]), strict=True):
                     table = total.tables[attribute_of(kind, each.name)]
-                    table += np.bincount(codes, minlength=len(table))
+                    table += worth * np.bincount(codes, minlength=len(table))
 
     def merge(self, total: Seen, other: Seen) -> None:
         total.num_rows += other.num_rows
         for name, table in other.tables.items():
             total.tables[name] += table
-        for name, found in other.values.items():
-            total.values[name].update(found)
-        for name, found in other.numbers.items():
-            total.numbers[name].merge(found)
+        for here, there in ((total.values, other.values), (total.numbers, other.numbers)):
+            for name, found in there.items():
+                here[name].merge(found)
 
     def _asking(self, kind: str) -> list[Reading]:
         return [each for each in self.readings if isinstance(each, Reading) and kind in each.asks]

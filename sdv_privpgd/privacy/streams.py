@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from sdv_privpgd.base.domain import Domain, code_type
-from sdv_privpgd.privacy.counting import CliqueCounts, RecordNumber, Tables
-from sdv_privpgd.privacy.dataset import BLOCK, Records
+from sdv_privpgd.privacy.counting import TableCounts, Tables
+from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.weighing import Encoding
-from sdv_privpgd.sources.source import Cluster, Columns, SourceError, Tally
+from sdv_privpgd.sources.source import Cluster, MappedTally, SourceError, Tally
 
 _IN_MEMORY = 1 << 25
 """Bytes of codes that stay in memory."""
@@ -27,7 +27,7 @@ class StoredRecords(Records):
     """
 
     def __init__(self, domain: Domain, parts: Iterable[np.ndarray]) -> None:
-        """Takes codes of the domain, of its ``code_type``, in parts of shape (attribute, record).
+        """Takes codes of the domain, of its ``code_type``, in blocks of shape (attribute, record).
 
         Raises ``SourceError`` if the folder for temporary files cannot hold them.
         """
@@ -37,8 +37,14 @@ class StoredRecords(Records):
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
         weakref.finalize(self, self._file.close)
         for part in parts:
-            for start in range(0, part.shape[1], BLOCK):
-                self._write(part[:, start : start + BLOCK])
+            try:
+                self._file.write(part.tobytes())
+            except OSError as error:
+                raise SourceError(
+                    "The folder for temporary files cannot hold the codes of the table "
+                    f"({error.strerror}): name another with the environment variable TMPDIR."
+                ) from None
+            self._sizes.append(part.shape[1])
 
     def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
         found, kind, width = tally.zero(), np.dtype(code_type(self.domain)), len(self.domain)
@@ -48,16 +54,6 @@ class StoredRecords(Records):
                 held = self._file.read(size * width * kind.itemsize)
                 tally.add(found, np.frombuffer(held, kind).reshape(width, size))
         return found
-
-    def _write(self, block: np.ndarray) -> None:
-        try:
-            self._file.write(block.tobytes())
-        except OSError as error:
-            raise SourceError(
-                "The folder for temporary files cannot hold the codes of the table "
-                f"({error.strerror}): name another one with the environment variable TMPDIR."
-            ) from None
-        self._sizes.append(block.shape[1])
 
 
 class MarginRecords(Records):
@@ -72,15 +68,13 @@ class MarginRecords(Records):
         """
         super().__init__(domain)
         self.units = units
-        self._tables = dict(zip(domain.attributes, tables, strict=True))
-        self._number = number
+        self._tables = {(name,): own for name, own in zip(domain.attributes, tables, strict=True)}
+        self._tables[()] = np.array([number], dtype=np.int64)
 
     def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
-        if isinstance(tally, RecordNumber):
-            return [np.array([self._number], dtype=np.int64)]
-        if not isinstance(tally, CliqueCounts) or not tally.are_single:
+        if not isinstance(tally, TableCounts) or not tally.are_single:
             raise ValueError("Of these records tables of one attribute alone were counted.")
-        return [self._tables[name].copy() for (name,) in tally.cliques]
+        return [self._tables[clique].copy() for clique in tally.cliques]
 
 
 class ClusterRecords(Records):
@@ -93,22 +87,4 @@ class ClusterRecords(Records):
         self._source, self._encoding = source, encoding
 
     def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
-        return self._source.total(self._encoding.read, _Encoded(self._encoding, tally))
-
-
-class _Encoded:
-    """A tally of codes as one of the columns that are encoded to them."""
-
-    def __init__(self, encoding: Encoding, tally: Tally[np.ndarray, Tables]) -> None:
-        self._encoding, self._tally = encoding, tally
-
-    def zero(self) -> Tables:
-        return self._tally.zero()
-
-    def add(self, total: Tables, item: Columns) -> None:
-        codes = self._encoding.codes(item)
-        for start in range(0, codes.shape[1], BLOCK):
-            self._tally.add(total, codes[:, start : start + BLOCK])
-
-    def merge(self, total: Tables, other: Tables) -> None:
-        self._tally.merge(total, other)
+        return self._source.total(self._encoding.read, MappedTally(tally, self._encoding.blocks))

@@ -17,15 +17,13 @@ from sdv_privpgd.columns.encoding import encode_table, parts_of_one
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.counting import (
     Bound,
-    CliqueCounts,
-    CutCounts,
-    RecordNumber,
+    TableCounts,
     Tables,
     Weights,
     units_of,
     weights_of,
 )
-from sdv_privpgd.privacy.dataset import Dataset, Records
+from sdv_privpgd.privacy.dataset import BLOCK, Dataset, Records
 from sdv_privpgd.sources.source import Columns, Numbered, Tally
 
 
@@ -67,6 +65,13 @@ class Weighing(NamedTuple):
         own = codes[-len(self.sizes) :]
         return (own[at // 8] >> at % 8 & 1 == 1 for at in range(len(self.worth)))
 
+    def parts_of(self, columns: Columns) -> Iterator[tuple[Columns, int]]:
+        """The rows of private columns that have each digit, and what it is worth."""
+        codes = self.of_cells(columns[self.name])
+        for worth, rows in zip(self.worth, self.rows_with(codes), strict=True):
+            if rows.any():
+                yield {name: cells[rows] for name, cells in columns.items()}, worth
+
 
 class Encoding:
     """Makes codes of columns: those of a schema, and last those that say what a row counts as."""
@@ -93,6 +98,11 @@ class Encoding:
         own = self._weighing.of_cells(columns[self._weighing.name])
         return np.vstack([codes, own.astype(codes.dtype)])
 
+    def blocks(self, columns: Columns) -> list[np.ndarray]:
+        """The same in blocks that fit the cache."""
+        codes = self.codes(columns)
+        return [codes[:, at : at + BLOCK] for at in range(0, codes.shape[1], BLOCK)]
+
 
 class ByDigit:
     """A tally for each digit of what rows count as, which are the last codes."""
@@ -114,16 +124,6 @@ class ByDigit:
             self._tally.merge(own, others)
 
 
-class ColumnsByDigit(ByDigit):
-    """The same over columns, one of which says what rows count as."""
-
-    def add(self, total: list[Any], item: Any) -> None:
-        codes = self._weighing.of_cells(item[self._weighing.name])
-        for own, rows in zip(total, self._weighing.rows_with(codes), strict=True):
-            if rows.any():
-                self._tally.add(own, {name: cells[rows] for name, cells in item.items()})
-
-
 class WeighedRecords(Records):
     """Records that count in units, each as its weight."""
 
@@ -140,8 +140,14 @@ class WeighedRecords(Records):
         parts: Any = self._inner.total(ByDigit(tally, self._weighing))
         # Who is asked decides, not the rows: sums of sigmoids or waves have up to 2^20 of their own
         # units a row, and those of 35 million people would wrap around in 64 bits.
-        are_counts = isinstance(tally, CliqueCounts | CutCounts | RecordNumber)
-        return weighed(parts, self._weighing.worth, "int64" if are_counts else "object")
+        kind = np.int64 if isinstance(tally, TableCounts) else object
+        return [
+            sum(
+                each.astype(kind) * worth
+                for each, worth in zip(own, self._weighing.worth, strict=True)
+            )
+            for own in zip(*parts, strict=True)
+        ]
 
 
 def weighing_of(bound: Bound, names: Sequence[str]) -> Weighing | None:
@@ -164,14 +170,3 @@ def records_of(schema: Schema, codes: np.ndarray, bound: Bound, rows: int = 1) -
     own = weighing.coded(np.full(len(codes), units)).T
     encoded = Dataset(Encoding(schema, weighing).domain, np.hstack([codes, own]))
     return WeighedRecords(encoded, domain, weighing)
-
-
-def weighed(parts: Sequence[Tables], weights: Sequence[int], kind: str) -> Tables:
-    """The sum of totals, each times its weight: of int64, or of Python's integers as objects."""
-    return [
-        np.sum(
-            [table.astype(kind) * weight for table, weight in zip(tables, weights, strict=True)],
-            axis=0,
-        )
-        for tables in zip(*parts, strict=True)
-    ]

@@ -1,6 +1,7 @@
 """A source whose cells are as their columns' public rules map them, whoever reads them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sdv_privpgd.columns.facts import ColumnFacts
@@ -10,6 +11,7 @@ from sdv_privpgd.sources.source import (
     Batch,
     Cluster,
     Columns,
+    MappedTally,
     Numbered,
     Orderable,
     Source,
@@ -71,22 +73,12 @@ class _RecodedCluster(_Recoded):
     """Rows that are recoded where they are, by a tally that does it before it adds them up."""
 
     def total(self, names: Sequence[str], tally: Tally[Columns, Total]) -> Total:
-        return self.inner.total(names, _RecodedTally(tally, self.rules))
+        return self.inner.total(names, MappedTally(tally, partial(_recoded, rules=self.rules)))
 
     def of_people(self, person: str, most: int, *, numbered: bool = False) -> Source:
         found = self.inner.of_people(person, most, numbered=numbered)
         return _RecodedCluster(found, self.rules)
 
 
-class _RecodedTally:
-    def __init__(self, inner: Tally[Columns, Any], rules: Mapping[str, Recoding]) -> None:
-        self.inner, self.rules = inner, rules
-
-    def zero(self) -> Any:
-        return self.inner.zero()
-
-    def add(self, total: Any, item: Columns) -> None:
-        self.inner.add(total, recoded(item, self.rules))
-
-    def merge(self, total: Any, other: Any) -> None:
-        self.inner.merge(total, other)
+def _recoded(columns: Columns, rules: Mapping[str, Recoding]) -> list[Columns]:
+    return [recoded(columns, rules)]

@@ -9,6 +9,7 @@ import pytest
 
 from sdv_privpgd.base.domain import Domain, code_type
 from sdv_privpgd.privacy import dataset as dataset_module
+from sdv_privpgd.privacy.counting import LookupSum
 from sdv_privpgd.privacy.dataset import Dataset
 
 
@@ -166,5 +167,5 @@ def test_lookup_sums_add_one_entry_an_attribute(dataset, codes):
     first, second = np.array([10, 20]), np.array([1, 2, 3, 4])
     values = np.arange(100) ** 2
     sums = first[codes[:, 0]] + second[codes[:, 2]]
-    assert dataset.lookup_sum(("a", "c"), [first, second], values) == values[sums].sum()
-    assert dataset.lookup_sum((), [], np.array([7])) == 7 * len(codes)
+    assert dataset.total(LookupSum((0, 2), [first, second], values)) == [values[sums].sum()]
+    assert dataset.total(LookupSum((), [], np.array([7]))) == [7 * len(codes)]
