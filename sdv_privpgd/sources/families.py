@@ -20,7 +20,6 @@ whatever is counted: rows of a table, or pairs of siblings. So a family counts a
 its absence.
 """
 
-import hashlib
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +35,8 @@ from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.links import Tree, sibling
 from sdv_privpgd.columns.scalars import quiet
-from sdv_privpgd.sources.people import people_in, rank_of
+from sdv_privpgd.sources.frames import joined
+from sdv_privpgd.sources.people import numbers_in, rank_of, starts_of, staying
 from sdv_privpgd.sources.source import Batch, Numbered, Source
 
 _BLOCK = 1 << 17
@@ -115,13 +115,8 @@ class Families:
     def _numbers(
         self, table: str, cells: pd.Series, keys: dict[Any, int], *, grows: bool = False
     ) -> np.ndarray:
-        """The number of each cell's key; -1 for a missing or unknown one."""
-        found, places = people_in(cells, self._are_whole(table))
-        if grows:
-            numbers = [-1 if each is None else keys.setdefault(each, len(keys)) for each in found]
-        else:
-            numbers = [-1 if each is None else keys.get(each, -1) for each in found]
-        return np.array([*numbers, -1], dtype=np.int64)[places]
+        """The number of each cell's key; -1 for an unknown one."""
+        return numbers_in(cells, self._are_whole(table), keys, grows=grows)
 
     def _are_whole(self, table: str) -> bool:
         """Whether a table's keys, and those that lead to it, are whole numbers by their dtypes."""
@@ -133,16 +128,10 @@ class Families:
         self, parent: np.ndarray, rank: np.ndarray, above: "_Plan", most: int, *, in_order: bool
     ) -> np.ndarray:
         """Which rows stay, by the rows that they lead to and their ranks among those; bool."""
-        numbers = np.bincount(parent[parent >= 0], minlength=len(above.parent))
-        starts = np.zeros(len(numbers), dtype=np.int64)
-        texts, many = list(above.keys), np.flatnonzero(numbers > most)
-        for row in many.tolist():
-            text = repr(texts[above.codes[row]]).encode()
-            digest = hashlib.blake2b(text, key=self.key, digest_size=16).digest()
-            places = int(numbers[row]) - (most - 1) * in_order
-            starts[row] = int.from_bytes(digest, "big") % places
-        held = np.append(np.maximum(numbers, 1), 1)[parent]
-        return (parent >= 0) & ((rank - np.append(starts, 0)[parent]) % held < most)
+        numbers = np.bincount(parent[parent >= 0], minlength=len(above.parent) + 1)
+        names = np.array([*above.keys, None], dtype=object)[np.append(above.codes, -1)]
+        starts = starts_of(names, numbers, most, self.key, in_order=in_order)
+        return staying(parent, rank, numbers, starts, most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +140,7 @@ class _Plan:
 
     Attributes:
         keys: A number for each key.
-        codes: The number of each row's own key; -1 for a missing one.
+        codes: The number of each row's own key.
         single: The row of each key that one row has, else -1; and last -1.
         parent: The row of the parent that each row leads to, or -1.
         family: The row of the root that each row that stays belongs to, or -1.
@@ -194,6 +183,7 @@ def _singles(codes: np.ndarray, keys: Mapping[Any, int]) -> np.ndarray:
     found = np.full(len(keys) + 1, -1, dtype=np.int64)
     found[codes[there]] = np.flatnonzero(there)
     found[:-1][times != 1] = -1
+    found[keys.get(None, -1)] = -1  # a missing one is nobody's
     return found
 
 
@@ -374,8 +364,6 @@ def whole(pieces: Sequence[pd.Series], number: int) -> pd.Series:
     """The pieces of a column in one, with so many cells, whatever a source says the second time."""
     if not pieces:
         return pd.Series([None] * number, dtype=object)
-    alike = all(each.dtype == pieces[0].dtype for each in pieces)
+    found = joined(pieces)
     with quiet():
-        joined = pd.concat([each if alike else each.astype(object) for each in pieces])
-        joined = joined.reset_index(drop=True)
-        return joined if len(joined) == number else joined.reindex(range(number))
+        return found if len(found) == number else found.reindex(range(number))

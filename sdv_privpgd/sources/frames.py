@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from sdv_privpgd.columns.recoding import Recoding, recoded
+from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.sources.source import Batch, Columns
 
 _BLOCK = 1 << 18
@@ -59,3 +60,12 @@ class FrameSource:
             part = slice(start, start + _BLOCK)
             rows = {name: self.columns[name].iloc[part] for name in names}
             yield Batch(min(start + _BLOCK, number) / number, rows)
+
+
+def joined(pieces: Sequence[pd.Series]) -> pd.Series:
+    """The pieces of a column, one after another; as objects if they differ in their dtypes."""
+    alike = all(each.dtype == pieces[0].dtype for each in pieces)
+    with quiet():
+        return pd.concat(
+            [each if alike else each.astype(object) for each in pieces], ignore_index=True
+        )

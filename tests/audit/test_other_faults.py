@@ -248,7 +248,7 @@ class TestRowsInOrder:
             there = np.flatnonzero(right.before >= 0)
             after[right.before[there]] = there
             table = np.r_[np.arange(1, len(owner)), -1]
-            return replace(right, before=after if whose == "person" else table)
+            return right._replace(before=after if whose == "person" else table)
 
         plant(visits, "_in_order", of_next)
         assert failed_of(alone_checks(*own)) == ["rows in order"]
