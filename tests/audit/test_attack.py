@@ -7,8 +7,7 @@ import pytest
 
 from sdv_privpgd import Categorical, People
 from sdv_privpgd.audit import audit_fit
-from sdv_privpgd.audit.attack import attacked
-from sdv_privpgd.audit.bounds import Attack
+from sdv_privpgd.audit.attack import Attack, attacked
 from sdv_privpgd.audit.noise import moments
 from sdv_privpgd.fitting.asking import asked
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from sdv_privpgd.audit.bounds import Attack
+from sdv_privpgd.audit.attack import Attack
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.dp_sgd import DPCTGAN, DPDiffusion, TrainingQuery, networks, training
 from sdv_privpgd.methods.dp_sgd.networks import Adversarial, Codes, Diffusion
