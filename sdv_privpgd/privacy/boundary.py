@@ -31,20 +31,22 @@ from sdv_privpgd.privacy.counting import Bound, Weights
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset, Records
 from sdv_privpgd.privacy.ledger import Books
-from sdv_privpgd.privacy.looking import Looking
 from sdv_privpgd.privacy.queries import Adjacency, Measurement
-from sdv_privpgd.privacy.streams import ClusterRecords, MarginRecords, StoredRecords
-from sdv_privpgd.privacy.value_counts import ValueCounts
-from sdv_privpgd.privacy.weighing import (
+from sdv_privpgd.privacy.streams import (
+    ClusterRecords,
     Encoding,
+    Looking,
+    MarginRecords,
+    StoredRecords,
     WeighedRecords,
     Weighing,
     records_of,
     weighing_of,
 )
+from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.sources.frames import FrameSource
-from sdv_privpgd.sources.mapped import as_read
 from sdv_privpgd.sources.opening import (
+    as_read,
     of_families,
     of_people,
     of_visits,

@@ -9,7 +9,7 @@ import sdv_tables
 from sdv_privpgd import Boolean, Categorical, MSTSynthesizer, Numerical, People
 from sdv_privpgd.audit import audit_fit, audit_measure
 from sdv_privpgd.columns.encoding import parts_of_one
-from sdv_privpgd.privacy import weighing
+from sdv_privpgd.privacy import streams
 from sdv_privpgd.privacy.counting import units_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.releases.measuring import Measuring
@@ -93,7 +93,7 @@ def test_a_person_counted_with_one_row_too_many(people, plant):
     ids=["a row too few", "a row too many"],
 )
 def test_weights_that_are_off_by_one_row(weights, found, plant):
-    plant(weighing, "weights_of", weights)
+    plant(streams, "weights_of", weights)
     assert {found, "people"} <= failed(**WEIGHED)
 
 
@@ -101,7 +101,7 @@ def test_weights_that_are_off_by_one_row(weights, found, plant):
     ("times", "found"), [(0.5, "people"), (1.5, "changes")], ids=["half of it", "half more"]
 )
 def test_rows_that_count_as_another_part_than_their_weights_say(times, found, plant):
-    plant(weighing, "parts_of_one", lambda *rest: times * parts_of_one(*rest))
+    plant(streams, "parts_of_one", lambda *rest: times * parts_of_one(*rest))
     assert {found, "people"} <= failed(**WEIGHTS)
 
 

@@ -28,8 +28,8 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.looking import Looking, Seen
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.streams import Looking, Seen
 from sdv_privpgd.sources.opening import of_people, open_source
 from sdv_privpgd.sources.source import Cluster, Source, SourceError
 
@@ -399,7 +399,7 @@ def test_rows_on_their_way_are_put_together_in_blocks(monkeypatch):
 def test_workers_need_numpy_pandas_and_pyarrow_alone():
     done = python_says(
         "-c",
-        "import sys, sdv_privpgd.privacy.streams, sdv_privpgd.privacy.looking\n"
+        "import sys, sdv_privpgd.privacy.streams, sdv_privpgd.privacy.streams\n"
         "import sdv_privpgd.sources.spark_tasks\n"
         "print({'torch', 'scipy', 'sdv', 'sklearn', 'numba', 'jaxtyping'} & set(sys.modules))",
     )

@@ -30,7 +30,7 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.privacy.weighing import WeighedRecords, Weighing
+from sdv_privpgd.privacy.streams import WeighedRecords, Weighing
 
 
 class Trees(Independent):

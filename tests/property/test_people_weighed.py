@@ -30,7 +30,7 @@ from sdv_privpgd.privacy.queries import (
     SigmoidSumQuery,
     answers,
 )
-from sdv_privpgd.privacy.weighing import WeighedRecords
+from sdv_privpgd.privacy.streams import WeighedRecords
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import PeopleSource
 

@@ -17,9 +17,14 @@ from sdv_privpgd.privacy.counting import (
     TableCounts,
     units_of,
 )
-from sdv_privpgd.privacy.looking import Looking
-from sdv_privpgd.privacy.streams import MarginRecords
-from sdv_privpgd.privacy.weighing import ByDigit, Encoding, Weighing, records_of
+from sdv_privpgd.privacy.streams import (
+    ByDigit,
+    Encoding,
+    Looking,
+    MarginRecords,
+    Weighing,
+    records_of,
+)
 from sdv_privpgd.sources.source import Numbered
 
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 3))

@@ -12,8 +12,7 @@ from canaries import TEXT, traces
 import sdv_privpgd
 from sdv_privpgd.sources import arrow, spark_tasks, texts
 from sdv_privpgd.sources.arrow import ArrowSource
-from sdv_privpgd.sources.csv import CsvSource
-from sdv_privpgd.sources.parsers import parsing
+from sdv_privpgd.sources.csv import CsvSource, parsing
 from sdv_privpgd.sources.source import SourceError
 from sdv_privpgd.sources.withheld import withheld
 
