@@ -33,12 +33,7 @@ from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.counting import Weights
 from sdv_privpgd.privacy.ledger import Charge
-from sdv_privpgd.privacy.queries import (
-    Adjacency,
-    CountQuery,
-    GroupedMarginalQuery,
-    MarginalQuery,
-)
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
 
 
 @dataclass(eq=False)

@@ -53,14 +53,7 @@ from sdv_privpgd.sources.opening import (
     open_source,
     require_column,
 )
-from sdv_privpgd.sources.source import (
-    Cluster,
-    Opaque,
-    Source,
-    SourceError,
-    in_batches,
-    total_of,
-)
+from sdv_privpgd.sources.source import Cluster, Opaque, Source, SourceError, in_batches, total_of
 from sdv_privpgd.sources.withheld import sealed
 
 

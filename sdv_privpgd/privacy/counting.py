@@ -168,25 +168,8 @@ class AllCodes(CodeTally):
         total += other
 
 
-class LookupSum(CodeTally):
-    """The sum over records of the value at the sum of their contributions."""
-
-    def __init__(
-        self, axes: Sequence[int], contributions: Sequence[np.ndarray], values: np.ndarray
-    ) -> None:
-        """Takes the axes that contribute, an int64 entry a code of each, and int64 values."""
-        self._parts = list(zip(axes, contributions, strict=True))
-        self._values = values
-
-    def zero(self) -> Tables:
-        return [np.zeros(1, dtype=np.int64)]
-
-    def add(self, total: Tables, item: np.ndarray) -> None:
-        total[0] += self._values[_summed(self._parts, item)].sum(dtype=np.int64)
-
-
-class FeatureSums(CodeTally):
-    """The sums over records of the waves at their phases, by label: (label, 2, feature)."""
+class LookupSums(CodeTally):
+    """Sums over records of values at sums of contributions, by label: (label, wave, feature)."""
 
     _AT_ONCE = 1 << 11
     """Records whose features are held at a time."""
@@ -194,39 +177,39 @@ class FeatureSums(CodeTally):
     def __init__(
         self,
         axes: Sequence[int],
-        phases: Sequence[np.ndarray],
-        waves: np.ndarray,
-        label: int | None,
-        num_labels: int,
+        contributions: Sequence[np.ndarray],
+        values: np.ndarray,
+        label: int | None = None,
+        num_labels: int = 1,
     ) -> None:
-        """Takes uint16 phases (code, feature) of each axis, integers (2, phase), and a label."""
-        self._parts = list(zip(axes, phases, strict=True))
-        self._waves, self._label, self._num_labels = waves, label, num_labels
-        self._num_features = phases[0].shape[1]
+        """Takes the axes that contribute, what each of their codes adds, values, and a label.
+
+        Contributions are integers (code, feature), whose sums wrap around as their type does, and
+        values integers (wave, sum). The label is an axis by whose codes sums are taken apart.
+        """
+        self._parts = list(zip(axes, contributions, strict=True))
+        self._values, self._label, self._num_labels = values, label, num_labels
 
     def zero(self) -> Tables:
-        return [np.zeros((self._num_labels, 2, self._num_features), dtype=np.int64)]
+        features = self._parts[0][1].shape[1] if self._parts else 1
+        return [np.zeros((self._num_labels, len(self._values), features), dtype=np.int64)]
 
     def add(self, total: Tables, item: np.ndarray) -> None:
         for start in range(0, item.shape[1], self._AT_ONCE):
             part = item[:, start : start + self._AT_ONCE]
-            held = np.zeros((part.shape[1], self._num_features), dtype=np.uint16)
-            for axis, phases in self._parts:
-                held += phases[part[axis]]  # modulo a turn
-            if self._label is None:
-                self._count(total[0][0], held)
-                continue
-            for code in range(self._num_labels):
-                self._count(total[0][code], held[part[self._label] == code])
-
-    def _count(self, total: np.ndarray, phases: np.ndarray) -> None:
-        for wave, values in enumerate(self._waves):
-            total[wave] += values[phases].sum(axis=0, dtype=np.int64)
+            held = _summed(self._parts, part)
+            for code, own in enumerate(total[0]):
+                places = held if self._label is None else held[part[self._label] == code]
+                for wave, values in zip(own, self._values, strict=True):
+                    wave += values[places].sum(axis=0, dtype=np.int64)
 
 
 def _summed(parts: Sequence[tuple[int, np.ndarray]], item: np.ndarray) -> np.ndarray:
-    """The int64 sum for each record of what its codes of some axes contribute."""
-    sums = np.zeros(item.shape[1], dtype=np.int64)
-    for axis, contribution in parts:
+    """The sum for each record of what its codes of some axes contribute."""
+    if not parts:
+        return np.zeros((item.shape[1], 1), dtype=np.int64)
+    (first, contribution), *others = parts
+    sums = contribution[item[first]]
+    for axis, contribution in others:
         sums += contribution[item[axis]]
     return sums

@@ -2,9 +2,9 @@
 
 import math
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -155,6 +155,31 @@ class Curator(Opaque):
         """All that was measured so far, in order. Public."""
         return self._measurements
 
+    def _charge(
+        self,
+        mechanism: str,
+        what: str,
+        num_queries: int,
+        num_values: int,
+        squares: Mapping[Adjacency, int],
+        mu_squared: Fraction,
+        delta: Fraction,
+        **noise: Any,
+    ) -> None:
+        """Charges first: if the budget is short this raises, and no row has been read."""
+        self._books.charge(
+            Charge(
+                mechanism=mechanism,
+                what=what,
+                num_queries=num_queries,
+                num_values=num_values,
+                sensitivity_squared=tuple(squares.items()),
+                mu_squared=mu_squared,
+                delta=delta,
+                **noise,
+            )
+        )
+
     def _released(self, measurement: Measurement) -> Measurement:
         """The same measurement, among those that were made: at once, whatever happens next."""
         with self._lock:
@@ -192,19 +217,11 @@ class Curator(Opaque):
         stddev = 0.0
         if squares[ledger.adjacency]:
             stddev = _usable_stddev(squares[ledger.adjacency], mu_squared, what)
-        # Charge first: if the budget is short this raises, and no row has been read.
-        self._books.charge(
-            Charge(
-                mechanism="Gaussian, rounded" if stddev else "exact (public)",
-                what=what,
-                num_queries=len(queries),
-                num_values=sum(math.prod(query.shape(self.domain)) for query in queries),
-                sensitivity_squared=tuple(squares.items()),
-                stddev=stddev,
-                mu_squared=mu_squared if stddev else Fraction(0),
-                delta=SAMPLING_DELTA if stddev else Fraction(0),
-            )
-        )
+        number = sum(math.prod(query.shape(self.domain)) for query in queries)
+        mechanism, own = "Gaussian, rounded", SAMPLING_DELTA
+        if not stddev:
+            mechanism, mu_squared, own = "exact (public)", Fraction(0), Fraction(0)
+        self._charge(mechanism, what, len(queries), number, squares, mu_squared, own, stddev=stddev)
         in_one = self._dataset.in_one_pass
         blocks = [queries] if in_one else _blocks(queries, self.domain)
         return [
@@ -252,20 +269,10 @@ class Curator(Opaque):
         whole = ledger.rows_counted * units
         shape = len(names), ledger.rows_per_person, ledger.adjacency, whole
         threshold = threshold_for(stddev, delta, *shape)
-        # Charge first: if the budget is short this raises, and no row has been read.
-        self._books.charge(
-            Charge(
-                mechanism="Gaussian, rounded, over a threshold",
-                what=what,
-                num_queries=len(names),
-                num_values=0,
-                sensitivity_squared=tuple(squares.items()),
-                stddev=stddev,
-                mu_squared=mu_squared,
-                delta=SAMPLING_DELTA + thresholded_delta(stddev, threshold, *shape),
-                threshold=threshold,
-            )
-        )
+        mechanism = "Gaussian, rounded, over a threshold"
+        own = SAMPLING_DELTA + thresholded_delta(stddev, threshold, *shape)
+        noise = {"stddev": stddev, "threshold": threshold}
+        self._charge(mechanism, what, len(names), 0, squares, mu_squared, own, **noise)
         found: dict[str, list[tuple[Value | None, int]]] = {}
         for name, query in zip(names, queries, strict=True):
             counted = query.answer(self._values)
@@ -352,19 +359,8 @@ class Curator(Opaque):
         squares = self.ledger.squares(of_row)
         sensitivity = math.isqrt(squares[self.ledger.adjacency])
         temperature = 2 * sensitivity / Fraction(range_epsilon_of(mu_squared))
-        self._books.charge(
-            Charge(
-                mechanism=mechanism,
-                what=what,
-                num_queries=num_scores,
-                num_values=1,
-                sensitivity_squared=tuple(squares.items()),
-                stddev=0.0,
-                mu_squared=mu_squared,
-                delta=SAMPLING_DELTA,
-                temperature=temperature,
-            )
-        )
+        own = {"temperature": temperature}
+        self._charge(mechanism, what, num_scores, 1, squares, mu_squared, SAMPLING_DELTA, **own)
         return temperature
 
     @sealed
@@ -401,23 +397,13 @@ class Curator(Opaque):
         most = {adjacency: math.isqrt(square) for adjacency, square in squares.items()}
         stddev = _usable_stddev(squares[ledger.adjacency], Fraction(mu_squared), what)
         mu = 1 / stddev
-        own = delta_of_one(mu, float(delta) * (1 - 2**-40), most[ledger.adjacency])
-        trainer.prepare(mu, own)
-        deltas = {each: Fraction(delta_of_rows(mu, own, rows)) for each, rows in most.items()}
-        # Charge first: if the budget is short this raises, and no row has been read.
-        self._books.charge(
-            Charge(
-                mechanism=TRAINED,
-                what=what,
-                num_queries=trainer.steps,
-                num_values=math.prod(query.shape(self.domain)),
-                sensitivity_squared=tuple(squares.items()),
-                stddev=stddev,
-                mu_squared=Fraction(mu_squared),
-                delta=deltas[ledger.adjacency],
-                deltas=tuple(deltas.items()),
-            )
-        )
+        of_one = delta_of_one(mu, float(delta) * (1 - 2**-40), most[ledger.adjacency])
+        trainer.prepare(mu, of_one)
+        deltas = {each: Fraction(delta_of_rows(mu, of_one, rows)) for each, rows in most.items()}
+        number, mu_squared = math.prod(query.shape(self.domain)), Fraction(mu_squared)
+        noise = {"stddev": stddev, "deltas": tuple(deltas.items())}
+        own = deltas[ledger.adjacency]
+        self._charge(TRAINED, what, trainer.steps, number, squares, mu_squared, own, **noise)
         codes = np.concatenate(self._dataset.total(AllCodes(len(self.domain))))
         try:
             # The steps that were charged are taken; the bar only looks on.

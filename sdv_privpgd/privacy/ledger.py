@@ -56,9 +56,9 @@ class Charge:
     num_queries: int
     num_values: int
     sensitivity_squared: tuple[tuple[Adjacency, int], ...]
-    stddev: float
     mu_squared: Fraction
     delta: Fraction
+    stddev: float = 0.0
     temperature: Fraction | None = None
     threshold: int | None = None
     deltas: tuple[tuple[Adjacency, Fraction], ...] = ()

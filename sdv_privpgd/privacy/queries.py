@@ -10,7 +10,7 @@ import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.base.half_spaces import Cut
-from sdv_privpgd.privacy.counting import LookupSum
+from sdv_privpgd.privacy.counting import LookupSums
 from sdv_privpgd.privacy.dataset import Dataset, Records
 from sdv_privpgd.privacy.value_counts import Counted, ValueCounts
 
@@ -339,17 +339,17 @@ class SigmoidSumQuery:
         # The parts' own ranges: high - low could cancel, and an index then leave the table.
         span = math.fsum(float(part.max() - part.min()) for part in exact)
         unit = max(span, 1e-12) / self._SCORES
-        contributions = [np.rint((part - part.min()) / unit).astype(np.int64) for part in exact]
+        steps = [np.rint((part - part.min()) / unit).astype(np.int64)[:, None] for part in exact]
         # Rounding moves a score by at most half a unit an attribute.
         scores = low + unit * np.arange(self._SCORES + len(exact) + 1)
         values = 0.5 * (1 + np.tanh(0.5 * self.slope * (scores - self.b)))
-        return contributions, np.rint(self.GRID * values).astype(np.int64)
+        return steps, np.rint(self.GRID * values).astype(np.int64)
 
     def answer(self, dataset: Records) -> np.ndarray:
         contributions, sigmoid = self._tables(dataset.domain)
         axes = dataset.domain.axes(name for name, _ in self.theta)
-        (found,) = dataset.total(LookupSum(axes, contributions, sigmoid))
-        return found
+        (found,) = dataset.total(LookupSums(axes, contributions, sigmoid[None]))
+        return found.ravel()
 
 
 def answers(queries: Sequence[Query], dataset: Records) -> list[np.ndarray]:

@@ -22,14 +22,7 @@ from sdv_privpgd.columns.encoding import encode_table, parts_of_one
 from sdv_privpgd.columns.readings import Readable, Reading, attribute_of
 from sdv_privpgd.columns.scalars import key_counts, quiet
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.privacy.counting import (
-    Bound,
-    TableCounts,
-    Tables,
-    Weights,
-    units_of,
-    weights_of,
-)
+from sdv_privpgd.privacy.counting import Bound, TableCounts, Tables, Weights, units_of, weights_of
 from sdv_privpgd.privacy.dataset import BLOCK, Dataset, Records
 from sdv_privpgd.privacy.value_counts import KindCounts, NumberCounts
 from sdv_privpgd.sources.source import Cluster, Columns, MappedTally, Numbered, SourceError, Tally

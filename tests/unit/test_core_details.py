@@ -276,7 +276,7 @@ class TestDatasets:
     def test_each_attribute_needs_its_contributions(self):
         dataset = Dataset(Domain(("a", "b"), (2, 2)), np.array([[0, 1]]))
         with pytest.raises(ValueError, match="zip"):
-            dataset.total(counting.LookupSum((0, 1), [np.array([1, 2])], np.arange(3)))
+            dataset.total(counting.LookupSums((0, 1), [np.array([[1], [2]])], np.arange(3)))
 
     def test_they_are_refused_to_pickle(self):
         said = r"^A Dataset is private and cannot be pickled or copied\.$"

@@ -12,8 +12,7 @@ from sdv_privpgd.columns.bins import Interval, SignedPowers, Ticks
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.counting import (
-    FeatureSums,
-    LookupSum,
+    LookupSums,
     TableCounts,
     units_of,
 )
@@ -35,6 +34,7 @@ GROUPS = Grouping.of(
 PLACES = np.array([5, -3, 0], dtype=np.int64)
 PHASES = [np.random.default_rng(at).integers(0, 2**16, (size, 3)) for at, size in enumerate((2, 3))]
 PHASES = [each.astype(np.uint16) for each in PHASES]
+LOOKED_UP = PLACES[:, None] + 3, np.arange(4)[:, None]
 WAVES = np.random.default_rng(9).integers(-(2**14), 2**14, (2, 2**16))
 NUMBERS = np.random.default_rng(1).integers(0, 3, CODES.shape[1])
 """How many rows of its person each is one of, less one."""
@@ -50,9 +50,9 @@ def tally_of(name):
         ),
         "groups": lambda: TableCounts(DOMAIN, [("c",), ("b", "c"), ("d", "b")], GROUPS),
         "number": lambda: TableCounts(DOMAIN, [()]),
-        "lookups": lambda: LookupSum((1, 2), (PLACES + 3, np.arange(4)), np.arange(12) ** 2),
-        "features": lambda: FeatureSums((0, 1), PHASES, WAVES, None, 1),
-        "features by label": lambda: FeatureSums((0, 1), PHASES, WAVES, 3, 3),
+        "lookups": lambda: LookupSums((1, 2), LOOKED_UP, np.arange(12)[None] ** 2),
+        "features": lambda: LookupSums((0, 1), PHASES, WAVES),
+        "features by label": lambda: LookupSums((0, 1), PHASES, WAVES, 3, 3),
         "cuts": lambda: TableCounts(DOMAIN, [("a", "c")], cuts=[(cut,)]),
     }
     return made[name]()
@@ -131,7 +131,7 @@ def test_sums_are_those_of_all_records():
     values = WAVES[:, (PHASES[0][a] + PHASES[1][b])]  # wave, record, feature
     (sums,) = of_all(tally_of("features"), [CODES])
     same([sums], [values.sum(axis=1)[None]])
-    (sums,) = of_all(FeatureSums((0,), PHASES[:1], WAVES, None, 1), [CODES])
+    (sums,) = of_all(LookupSums((0,), PHASES[:1], WAVES), [CODES])
     same([sums], [WAVES[:, PHASES[0][a]].sum(axis=1)[None]])
     (sums,) = of_all(tally_of("features by label"), [CODES])
     same([sums], [np.stack([values[:, d == code].sum(axis=1) for code in range(3)])])
