@@ -89,11 +89,8 @@ class CsvSource:
         self._how.check_dtypes(self.names)
         self._how.check_dates(facts)
         self._how.check_decimal(self._files[0].sep, self.names, facts)
-
-    @property
-    def dtypes(self) -> dict[str, Any]:
         plain, named = np.dtype(object), self._how.dtypes
-        return {name: public_dtype(named.get(name, plain), plain) for name in self.names}
+        self.dtypes = {name: public_dtype(named.get(name, plain), plain) for name in self.names}
 
     def num_rows(self) -> int:
         return self._number
@@ -438,26 +435,19 @@ class Retyped:
     """The rows of a source, with some columns in other dtypes."""
 
     def __init__(self, source: Source, dtypes: Mapping[str, Any]) -> None:
-        self._source, self._named = source, dtypes
-        self.names = list(source.names)
-
-    @property
-    def dtypes(self) -> dict[str, Any]:
-        own = self._source.dtypes
-        return {
-            name: public_dtype(self._named[name], own[name]) if name in self._named else own[name]
-            for name in own
-        }
+        self._source, self._named, self.names = source, dtypes, list(source.names)
+        self.dtypes = dict(source.dtypes)
+        for name in self.dtypes.keys() & dtypes.keys():
+            self.dtypes[name] = public_dtype(dtypes[name], self.dtypes[name])
 
     def num_rows(self) -> int:
         return self._source.num_rows()
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        chosen = {name: self._named[name] for name in names if name in self._named}
         for batch in self._source.batches(names):
             columns = dict(batch.columns)
-            for name, dtype in chosen.items():
-                columns[name] = converted(columns[name].rename(name), dtype)
+            for name in filter(self._named.__contains__, names):
+                columns[name] = converted(columns[name].rename(name), self._named[name])
             yield Batch(batch.done, columns)
 
 

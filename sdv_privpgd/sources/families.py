@@ -22,7 +22,7 @@ its absence.
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -100,16 +100,14 @@ class Families:
             above = known[link.parent]
             to = np.concatenate(parents)
             parent = above.single[to]  # -1 is the last entry
-            parent[parent >= 0] = np.where(
-                above.stays[parent[parent >= 0]], parent[parent >= 0], -1
-            )
-            rank = _ranked(parent, *np.concatenate(times, axis=1)) if clock else rank_of(parent)
+            parent[~np.append(above.stays, False)[parent]] = -1
+            rank = rank_of(parent, *(np.concatenate(times, axis=1) if clock else ()))
             stays = self._chosen(parent, rank, above, link.max_children, in_order=bool(clock))
             family = np.where(stays, np.append(above.family, -1)[parent], -1)
             single = _singles(codes, keys) if key is not None else np.zeros(0, np.int64)
         place = np.zeros(rows, dtype=np.int64)
         if link is not None:
-            place[stays] = 1 + _ranked(parent[stays], rank[stays])
+            place[stays] = 1 + rank_of(parent[stays], rank[stays])
         return _Plan(keys, codes, single, np.asarray(parent), family, stays, place)
 
     def _numbers(
@@ -156,24 +154,13 @@ class _Plan:
     family: np.ndarray
     stays: np.ndarray
     place: np.ndarray
-
-    @cached_property
-    def numbers(self) -> dict[str, np.ndarray]:
-        return {}
+    numbers: dict[str, np.ndarray] = field(default_factory=dict)
 
     @cached_property
     def in_family(self) -> np.ndarray:
         """How many rows the family of each row has."""
         held = np.bincount(self.family[self.stays], minlength=1)
         return np.where(self.stays, held[np.where(self.stays, self.family, 0)], 0)
-
-
-def _ranked(parent: np.ndarray, *keys: np.ndarray) -> np.ndarray:
-    """How many rows of the same parent come before each one, by the last key first, then source."""
-    order = np.lexsort((*keys, parent))
-    found = np.empty(len(parent), dtype=np.int64)
-    found[order] = rank_of(parent[order])
-    return found
 
 
 def _singles(codes: np.ndarray, keys: Mapping[Any, int]) -> np.ndarray:

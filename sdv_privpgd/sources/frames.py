@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
 
 import pandas as pd
 
@@ -31,6 +30,7 @@ class FrameSource:
         """
         self._held, self._rules = dict(columns), rules
         self.names = list(columns) if names is None else list(names)
+        self.dtypes = {name: column.dtype for name, column in columns.items()}
 
     @classmethod
     def of(cls, table: pd.DataFrame) -> "FrameSource":
@@ -46,10 +46,6 @@ class FrameSource:
     def columns(self) -> Columns:
         """The columns, as they are to be read. Private."""
         return recoded(self._held, self._rules)
-
-    @property
-    def dtypes(self) -> dict[str, Any]:
-        return {name: column.dtype for name, column in self._held.items()}
 
     def num_rows(self) -> int:
         return len(next(iter(self._held.values()), ()))

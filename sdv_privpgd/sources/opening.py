@@ -21,7 +21,6 @@ from sdv_privpgd.sources.source import (
     Cluster,
     Columns,
     MappedTally,
-    Numbered,
     Orderable,
     Source,
     SourceError,
@@ -194,22 +193,9 @@ class _Recoded:
 
     def __init__(self, inner: Any, rules: Mapping[str, Recoding]) -> None:
         self.inner, self.rules = inner, rules
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self.inner.names
-
-    @property
-    def dtypes(self) -> Mapping[str, Any]:
-        return self.inner.dtypes
-
-    @property
-    def people(self) -> tuple[str, int, bool] | None:
-        return getattr(self.inner, "people", None)
-
-    @property
-    def numbered(self) -> Numbered | None:
-        return getattr(self.inner, "numbered", None)
+        self.names, self.dtypes = inner.names, inner.dtypes
+        self.people = getattr(inner, "people", None)
+        self.numbered = getattr(inner, "numbered", None)
 
     def num_rows(self) -> int:
         return self.inner.num_rows()

@@ -9,7 +9,7 @@ import math
 import re
 import secrets
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -49,18 +49,11 @@ class PeopleSource:
         If rows are ``numbered``, one more column has how many rows of a row's person stay.
         """
         self.inner, self._person, self._most = inner, person, most
+        self.names, self.dtypes = inner.names, inner.dtypes
         self.people = person, most, numbered
         self.numbered = Numbered.among(inner.names, most) if numbered else None
         self._is_whole = is_whole(inner.dtypes.get(person))  # no cell can be a float then
         self._key = secrets.token_bytes(32)
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self.inner.names
-
-    @property
-    def dtypes(self) -> Mapping[str, Any]:
-        return self.inner.dtypes
 
     def num_rows(self) -> int:
         return int(np.minimum(self._known[1], self._most).sum())
@@ -99,8 +92,8 @@ class PeopleSource:
         numbers = self._known[1]
         stays = staying(whose, read[whose] + rank_of(whose), numbers, self._starts, self._most)
         # A table that grew while it was read could have more.
-        used = np.minimum(numbers, self._most)
-        stays &= kept[whose] + rank_of(whose, stays) < used[whose]
+        there = whose[stays]
+        stays[stays] = kept[there] + rank_of(there) < np.minimum(numbers, self._most)[there]
         np.add.at(read, whose, 1)
         np.add.at(kept, whose[stays], 1)
         return stays
@@ -195,13 +188,10 @@ def _numbered(number: Number, is_whole: bool = False) -> str:
     return str(int(number)) if is_whole else repr(real(number) + 0.0)
 
 
-def rank_of(places: np.ndarray, counted: np.ndarray | None = None) -> np.ndarray:
-    """How many rows before each one are of the same place, of those that are counted."""
-    order = np.argsort(places, kind="stable")
-    ones = np.ones(len(places), np.int64) if counted is None else counted[order].astype(np.int64)
-    before = np.cumsum(ones) - ones
-    firsts = np.flatnonzero(np.r_[True, np.diff(places[order]) != 0]) if len(places) else order
-    lengths = np.diff(np.r_[firsts, len(places)])
-    ranks = np.empty(len(places), np.int64)
-    ranks[order] = before - np.repeat(before[firsts], lengths)
+def rank_of(owner: np.ndarray, *keys: np.ndarray) -> np.ndarray:
+    """How many rows of the same owner come before each, by the last key first, then in order."""
+    order = np.lexsort((*keys, owner))  # it is stable
+    firsts = np.flatnonzero(np.r_[True, np.diff(owner[order]) != 0]) if len(owner) else order
+    ranks = np.empty(len(owner), np.int64)
+    ranks[order] = np.arange(len(owner)) - np.repeat(firsts, np.diff(np.r_[firsts, len(owner)]))
     return ranks

@@ -37,17 +37,10 @@ class VisitsSource:
     def __init__(self, inner: Source, visits: Visits, clock: Column) -> None:
         """Takes a source, the order of a person's rows, and what is public of its column."""
         self.inner, self._visits, self._clock = inner, visits, clock
+        self.names, self.dtypes = inner.names, inner.dtypes
         self.people = visits.person, visits.most, False
         self._is_whole = is_whole(inner.dtypes.get(visits.person))
         self._key = secrets.token_bytes(32)
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self.inner.names
-
-    @property
-    def dtypes(self) -> Mapping[str, Any]:
-        return self.inner.dtypes
 
     def num_rows(self) -> int:
         return int(np.count_nonzero(self._plan.stays))
@@ -55,7 +48,7 @@ class VisitsSource:
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         plan, person = self._plan, self._visits.person
         own = [name for name in names if name not in self._visits.added]
-        read, kept = 0, 0
+        read = 0
         for batch in self.inner.batches(list(dict.fromkeys([*own, person]))):
             whose = numbers_in(batch.columns[person], self._is_whole, plan.people, grows=False)
             part = slice(read, read + len(whose))
@@ -63,14 +56,12 @@ class VisitsSource:
             # A source that changed while it was read could have another person's row here.
             stays = np.zeros(len(whose), dtype=bool)
             stays[: len(planned)] = planned & (plan.whose[part] == whose[: len(planned)])
-            there = kept + np.cumsum(planned) - 1
-            added = there[stays[: len(planned)]]
+            rows, read = read + np.flatnonzero(stays), part.stop
             columns = {
-                name: batch.columns[name][stays] if name in own else plan.added[name].iloc[added]
+                name: batch.columns[name][stays] if name in own else plan.added[name].iloc[rows]
                 for name in names
             }
             yield Batch(batch.done, columns)
-            read, kept = part.stop, kept + int(np.count_nonzero(planned))
 
     @cached_property
     def _plan(self) -> "_Plan":
@@ -93,18 +84,18 @@ class VisitsSource:
         numbers = np.bincount(owner, minlength=len(people))
         starts = starts_of(list(people), numbers, visits.most, self._key, in_order=True)
         place = _in_order(owner, visits.most, starts, time, no_time)
-        stays, one = place.stays, place.before >= 0
+        one = place.before >= 0
         earlier = place.before[one & ~no_time]  # a row with a time has a row with one before it
         apart = time_between(self._clock, time[earlier], time[one & ~no_time])
         since = np.zeros(len(owner), dtype=apart.dtype)  # a row without a time follows at once
         since[one & ~no_time] = apart
         added = {
-            visits.since: _taken(pd.Series(since), np.where(one, np.arange(len(one)), -1)[stays]),
-            visits.number: pd.Series(place.number[stays]),
+            visits.since: _taken(pd.Series(since), np.where(one, np.arange(len(one)), -1)),
+            visits.number: pd.Series(place.number),
         }
         for name, pieces in before.items():
-            added[visits.before(name)] = _behind(pieces, place.before[stays])
-        return _Plan(people=people, whose=owner, stays=stays, added=added)
+            added[visits.before(name)] = _behind(pieces, place.before)
+        return _Plan(people=people, whose=owner, stays=place.stays, added=added)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +106,7 @@ class _Plan:
         people: A number for each person.
         whose: The person of each row.
         stays: Which rows stay, bool.
-        added: What is added to those that stay.
+        added: What is added to each.
     """
 
     people: dict[Any, int]
