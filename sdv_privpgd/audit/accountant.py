@@ -136,13 +136,7 @@ def steps_of(
 
 
 def accountant_check(events: Sequence[Event], books: str | None, settings: Settings) -> Check:
-    """Whether all questions of a recorded fit cost no more than its books say.
-
-    Args:
-        events: Of the fit.
-        books: What the fit says of its ledger, as JSON.
-        settings: Of the fit.
-    """
+    """Whether all questions of a recorded fit cost no more than its books say."""
     tolerance = 1.01  # the grids' own error, and the hundredth to which noise for samples is found
     name = "epsilon"
     if books is None:

@@ -30,13 +30,7 @@ _PEOPLE, _ROWS = 6, 4
 
 
 def alone_checks(tape: Tape, description: Description, settings: Settings) -> list[Check]:
-    """Whether cells are read alone, and rows in order are told of earlier rows alone.
-
-    Args:
-        tape: Of a recorded fit: what was read of its columns.
-        description: Of the columns, and of the order of a person's rows.
-        settings: Of the fit.
-    """
+    """Whether cells are read alone, and rows in order are told of earlier rows alone."""
     return [
         _ended("cells", lambda: _cells(tape, description)),
         _ended("rows in order", lambda: _rows(description, settings)),

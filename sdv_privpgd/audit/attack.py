@@ -12,7 +12,7 @@ over a few columns of the schema. Nothing is repeated and nothing frozen here.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -65,20 +65,11 @@ class Attack:
     claim: float
     without: np.ndarray
     within: np.ndarray
-    people: int
-    noise: np.ndarray
-    errors: np.ndarray
-    whole: bool
-    names: tuple[str, ...]
-
-    @classmethod
-    def of_scores(cls, without: np.ndarray, within: np.ndarray, claim: float) -> "Attack":
-        """One person's, with no noise kept."""
-        none = np.empty(0)
-        return cls(
-            claim=claim, without=without, within=within, people=1, noise=none, errors=none,
-            whole=True, names=(),
-        )  # fmt: skip
+    people: int = 1
+    noise: np.ndarray = field(default_factory=lambda: np.empty(0))
+    errors: np.ndarray = field(default_factory=lambda: np.empty(0))
+    whole: bool = True
+    names: tuple[str, ...] = ()
 
     @property
     def comparisons(self) -> int:
@@ -123,13 +114,7 @@ class Attack:
 
 
 def attack_checks(attack: Attack, ledger: PrivacyLedger, false_alarms: float) -> list[Check]:
-    """Whether the attacker gains more than the ledger says.
-
-    Args:
-        attack: The scores.
-        ledger: The empty ledger of a fit: it says what is claimed.
-        false_alarms: How likely each of the two checks may be to fail although all is right.
-    """
+    """Whether the attacker gains more than the ledger says."""
     level = 0.95  # confidence of the bounds that are shown
     delta = ledger.delta
     bounds: list[tuple[str, str, Callable[[float], float]]] = [

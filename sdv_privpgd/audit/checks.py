@@ -126,16 +126,7 @@ def audit_report(
     checks: Sequence[Check],
     runs: int,
 ) -> Report:
-    """The audit as a text, a page and a dictionary.
-
-    Args:
-        name: What was audited.
-        ledger: The empty ledger of a fit.
-        settings: Of the fit.
-        columns: What is known of each column.
-        checks: What was looked at.
-        runs: Of the attack in each world.
-    """
+    """The audit as a text, a page and a dictionary."""
     wrong = failed(checks)
     chance = sum(check.false_alarms for check in checks)
     facts = _facts(name, ledger, settings, columns, checks, runs)

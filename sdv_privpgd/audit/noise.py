@@ -313,24 +313,17 @@ class FreshProcesses:
     """Two new processes that draw noise while other things are looked at."""
 
     def __enter__(self) -> "FreshProcesses":
+        command, pipes = [sys.executable, "-c", _PROCESS], {"stderr": subprocess.DEVNULL}
         self._running = [
-            subprocess.Popen(
-                [sys.executable, "-c", _PROCESS],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-            )
-            for _ in range(2)
+            subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **pipes) for _ in range(2)
         ]
         return self
 
     def __exit__(self, *_: object) -> None:
         for process in self._running:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
+            process.kill()  # nothing happens if it has ended
+            process.wait()
+            process.stdout.close()  # pyright: ignore[reportOptionalMemberAccess]
 
     def draws(self) -> list[tuple[str, ...]]:
         """What each has drawn; empty where a process could not run."""

@@ -58,14 +58,7 @@ class MadeUp:
 def made_up(
     columns: Mapping[str, Mapping], num_rows: int, seed: int = 0, *, missing: float = 0.05
 ) -> MadeUp:
-    """A table of values that its columns expect, some missing, some that few rows have.
-
-    Args:
-        columns: Facts on each column in SDV's words.
-        num_rows: The number of rows.
-        seed: Of the rows.
-        missing: The share of cells that are missing.
-    """
+    """A table of values that its columns expect, some missing, some that few rows have."""
     rng = np.random.default_rng([seed, num_rows])
     cells = {name: _usual(facts, rng, num_rows, missing) for name, facts in columns.items()}
     return MadeUp("usual rows", _framed(cells, num_rows))
@@ -102,14 +95,7 @@ def others(usual: MadeUp, columns: Mapping[str, Mapping], rows: Sequence[int]):
 def neighbors(
     usual: MadeUp, columns: Mapping[str, Mapping], rows: int, *, removes: bool
 ) -> list[MadeUp]:
-    """Tables that differ from a usual one in the rows of one person, in many ways.
-
-    Args:
-        usual: The table; the person's rows are its first.
-        columns: Facts on each column in SDV's words.
-        rows: How many rows the person has.
-        removes: Whether rows may come and go; else other rows take their place.
-    """
+    """Tables that differ from a usual one in its first rows, which are a person's, in many ways."""
     frame = usual.frame
     rest = frame.iloc[rows:]
     people = {

@@ -34,14 +34,7 @@ _MISSING = (type(None), None)
 def threshold_checks(
     events: Sequence[Event], settings: Settings, runs: int, false_alarms: float
 ) -> list[Check]:
-    """Whether rare values stay hidden.
-
-    Args:
-        events: Of the recorded fit.
-        settings: Of the fit.
-        runs: How often a rare value may come out.
-        false_alarms: How likely each of the last two checks may be to fail although all is right.
-    """
+    """Whether rare values stay hidden."""
     events = [event for event in events if event.kind == "discover" and event.charges]
     if not events:
         why = "No column has values that nobody declared: none has to be found by a threshold."

@@ -69,7 +69,6 @@ class MarginalQuery:
         return "marginal of " + " x ".join(self.clique)
 
     def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
-        """1 when a record is added or removed; 2 when it moves from one cell to another."""
         return adjacency.cells
 
     def shape(self, domain: Domain) -> tuple[int, ...]:
@@ -90,7 +89,6 @@ class GroupedMarginalQuery:
         return "marginal of " + " x ".join(self.clique) + " in groups"
 
     def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
-        """1 when a record is added or removed; 2 when it moves from one cell to another."""
         return adjacency.cells
 
     def shape(self, domain: Domain) -> tuple[int, ...]:
@@ -119,7 +117,6 @@ class CutMarginalQuery:
         return "marginal of " + " x ".join((*self.clique, *said))
 
     def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
-        """1 when a record is added or removed; 2 when it moves from one cell to another."""
         return adjacency.cells
 
     def shape(self, domain: Domain) -> tuple[int, ...]:

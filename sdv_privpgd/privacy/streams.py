@@ -82,13 +82,10 @@ class Encoding:
         self._schema, self._weighing = schema, weighing
         self.domain, self.read = schema.domain(), list(schema.read)
         if weighing is not None:
-            names, sizes = self.domain.attributes, self.domain.sizes
-            for size in weighing.sizes:
-                last = "number"
-                while last in names:
-                    last += "'"
-                names, sizes = (*names, last), (*sizes, size)
-            self.domain = Domain(names, sizes)
+            names, sizes = self.domain.attributes, weighing.sizes
+            longest = max(map(len, names), default=0)  # no attribute has so long a name
+            own = ("#" * (longest + place) for place in range(1, len(sizes) + 1))
+            self.domain = Domain((*names, *own), (*self.domain.sizes, *sizes))
             self.read = list(dict.fromkeys([*self.read, weighing.name]))
 
     def codes(self, columns: Columns) -> np.ndarray:

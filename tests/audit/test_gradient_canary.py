@@ -129,7 +129,7 @@ def attack(make, adjacency, *, runs, rate=OFTEN, steps=STEPS):
     claim = math.sqrt(ledger.budget)
     # At half the claim, the threshold of the counted bound, the odds of both worlds are even.
     without, within = (each / claim + claim / 2 for each in scores)
-    return Attack.of_scores(without, within, claim)
+    return Attack(without=without, within=within, claim=claim)
 
 
 NETWORKS = {"worst": Worst, "diffusion": diffusion, "critic": critic}

@@ -246,7 +246,9 @@ class TestEncodings:
     def test_the_last_attribute_has_a_name_of_its_own_and_the_units_as_code(self):
         schema = Schema.from_sdv(dict(self.facts))
         encoding = Encoding(schema, Weighing("of the person", PEOPLE))
-        assert encoding.domain.attributes == ("number", "number'", "number''")
+        *names, last = encoding.domain.attributes
+        assert names == ["number", "number'"]
+        assert last not in names
         assert encoding.domain.sizes == (3, 3, 256)
         assert encoding.read == ["number", "number'", "of the person"]
         columns = {name: pd.Series([True, False, None], dtype=object) for name in self.facts}
