@@ -307,9 +307,10 @@ class Looking:
         total.num_rows += other.num_rows
         for name, table in other.tables.items():
             total.tables[name] += table
-        for here, there in ((total.values, other.values), (total.numbers, other.numbers)):
-            for name, found in there.items():
-                here[name].merge(found)
+        for name, found in other.values.items():
+            total.values[name].merge(found)
+        for name, found in other.numbers.items():
+            total.numbers[name].merge(found)
 
     def _asking(self, kind: str) -> list[Reading]:
         return [each for each in self.readings if isinstance(each, Reading) and kind in each.asks]

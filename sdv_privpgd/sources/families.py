@@ -127,7 +127,8 @@ class Families:
     ) -> np.ndarray:
         """Which rows stay, by the rows that they lead to and their ranks among those; bool."""
         numbers = np.bincount(parent[parent >= 0], minlength=len(above.parent) + 1)
-        names = np.array([*above.keys, None], dtype=object)[np.append(above.codes, -1)]
+        texts = [*above.keys, None]
+        names = [texts[code] for code in [*above.codes.tolist(), -1]]
         starts = starts_of(names, numbers, most, self.key, in_order=in_order)
         return staying(parent, rank, numbers, starts, most)
 

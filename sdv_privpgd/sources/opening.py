@@ -168,9 +168,9 @@ def _opener_of(table: Any) -> Callable[[Any], Source] | None:
 
         return SparkSource
     if library in ("pyarrow", "polars", "duckdb", "_duckdb", "ibis"):
-        from sdv_privpgd.sources import tables
+        from sdv_privpgd.sources.arrow import OPENERS
 
-        return tables.OPENERS.get(library)
+        return OPENERS.get(library)
     return None
 
 
