@@ -313,9 +313,9 @@ class FreshProcesses:
     """Two new processes that draw noise while other things are looked at."""
 
     def __enter__(self) -> "FreshProcesses":
-        command, pipes = [sys.executable, "-c", _PROCESS], {"stderr": subprocess.DEVNULL}
+        command, out, err = [sys.executable, "-c", _PROCESS], subprocess.PIPE, subprocess.DEVNULL
         self._running = [
-            subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **pipes) for _ in range(2)
+            subprocess.Popen(command, stdout=out, stderr=err, text=True) for _ in range(2)
         ]
         return self
 

@@ -305,7 +305,8 @@ def _right_numbers(made: MadeUp, settings: Settings, units: int) -> tuple[float,
     numbers = numbers_of_people(made, whose.column)
     if whose.weighed:
         return nearly * len(numbers), len(numbers)
-    return (int(numbers.clip(upper=whose.max_rows).sum()),) * 2
+    right = int(numbers.clip(upper=whose.max_rows).sum())
+    return right, right
 
 
 def _weight(cell: Any, weights: Weights) -> float:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sdv_privpgd.base.domain import Domain, code_type
+from sdv_privpgd.base.domain import Clique, Domain, code_type
 from sdv_privpgd.columns.encoding import encode_table, parts_of_one
 from sdv_privpgd.columns.readings import Readable, Reading, attribute_of
 from sdv_privpgd.columns.scalars import key_counts, quiet
@@ -138,12 +138,9 @@ class WeighedRecords(Records):
         parts: Any = self._inner.total(ByDigit(tally, self._weighing))
         # Who is asked decides, not the rows: sums of sigmoids or waves have up to 2^20 of their own
         # units a row, and those of 35 million people would wrap around in 64 bits.
-        kind = np.int64 if isinstance(tally, TableCounts) else object
+        kind, worth = np.int64 if isinstance(tally, TableCounts) else object, self._weighing.worth
         return [
-            sum(
-                each.astype(kind) * worth
-                for each, worth in zip(own, self._weighing.worth, strict=True)
-            )
+            np.asarray(sum(each.astype(kind) * n for each, n in zip(own, worth, strict=True)))
             for own in zip(*parts, strict=True)
         ]
 
@@ -222,8 +219,9 @@ class MarginRecords(Records):
         """
         super().__init__(domain)
         self.units = units
-        self._tables = {(name,): own for name, own in zip(domain.attributes, tables, strict=True)}
-        self._tables[()] = np.array([number], dtype=np.int64)
+        self._tables: dict[Clique, np.ndarray] = {(): np.array([number], dtype=np.int64)}
+        for name, own in zip(domain.attributes, tables, strict=True):
+            self._tables[(name,)] = own
 
     def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
         if not isinstance(tally, TableCounts) or not tally.are_single:
