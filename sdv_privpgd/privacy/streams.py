@@ -188,14 +188,7 @@ class StoredRecords(Records):
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
         weakref.finalize(self, self._file.close)
         for part in parts:
-            try:
-                self._file.write(part.tobytes())
-            except OSError as error:
-                raise SourceError(
-                    "The folder for temporary files cannot hold the codes of the table "
-                    f"({error.strerror}): name another with the environment variable TMPDIR."
-                ) from None
-            self._sizes.append(part.shape[1])
+            self._write(part)
 
     def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
         found, kind, width = tally.zero(), np.dtype(code_type(self.domain)), len(self.domain)
@@ -205,6 +198,16 @@ class StoredRecords(Records):
                 held = self._file.read(size * width * kind.itemsize)
                 tally.add(found, np.frombuffer(held, kind).reshape(width, size))
         return found
+
+    def _write(self, block: np.ndarray) -> None:
+        try:
+            self._file.write(block.tobytes())
+        except OSError as error:
+            raise SourceError(
+                "The folder for temporary files cannot hold the codes of the table "
+                f"({error.strerror}): name another one with the environment variable TMPDIR."
+            ) from None
+        self._sizes.append(block.shape[1])
 
 
 class MarginRecords(Records):
