@@ -48,28 +48,20 @@ _LINEAR = CountQuery, MarginalQuery, GroupedMarginalQuery
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Attack:
-    """The attacker's scores in both worlds, in standard deviations that the ledger promises.
+    """The attacker's scores in both worlds, in standard deviations that the ledger promises."""
 
-    Attributes:
-        claim: The mu of all answers that were measured, as the ledger has it.
-        without: Scores where the people are not there, or are their other selves: of all people in
-            the first run, then in the second, and so on.
-        within: The same where they are.
-        people: How many are attacked in each run.
-        noise: Draws, each in its own promised standard deviation.
-        whole: Whether all answers were whole numbers.
-        errors: For each draw the standard deviation that was promised.
-        names: The columns that were asked about.
-    """
-
-    claim: float
+    claim: float  # the mu of all answers that were measured, as the ledger has it
+    # Scores where the people are not there, or are their other selves: of all people in the first
+    # run, then in the second, and so on.
     without: np.ndarray
-    within: np.ndarray
-    people: int = 1
+    within: np.ndarray  # the same where they are
+    people: int = 1  # how many are attacked in each run
+    # Draws, each in its own promised standard deviation.
     noise: np.ndarray = field(default_factory=lambda: np.empty(0))
+    # For each draw the standard deviation that was promised.
     errors: np.ndarray = field(default_factory=lambda: np.empty(0))
-    whole: bool = True
-    names: tuple[str, ...] = ()
+    whole: bool = True  # whether all answers were whole numbers
+    names: tuple[str, ...] = ()  # the columns that were asked about
 
     @property
     def comparisons(self) -> int:

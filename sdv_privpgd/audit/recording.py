@@ -45,37 +45,24 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 @dataclass(eq=False)
 class Event:
-    """One call of a curator: what was asked, charged and given.
+    """One call of a curator: what was asked, charged and given."""
 
-    Attributes:
-        asked: The question, in a form that compares.
-        kind: ``measure``, ``discover``, ``select``, ``split`` or ``train``.
-        queries: Those that were measured or scored.
-        required: The squared sensitivity that the queries declare, for one person.
-        mu_squared: What it was to cost.
-        charges: What was charged for it.
-        exact: For each answer its true numbers by cell, or by value and type; for a choice its
-            scores; for a training nothing: ``training`` watches one.
-        given: For each answer the same of what was given out; for a choice the index.
-        stddevs: What the answers say of their noise.
-        units: Of a count of one. All numbers are in them.
-        steps: How many steps a training took.
-        noise: Of each of these steps, as the trainer says, in clips.
-        result: What was given out: of a measurement and a training each answer and its noise.
-    """
-
-    asked: tuple
-    kind: str
-    queries: Sequence[Any] = ()
-    required: int = 0
-    mu_squared: Fraction = Fraction(0)
-    charges: tuple[Charge, ...] = ()
+    asked: tuple  # the question, in a form that compares
+    kind: str  # ``measure``, ``discover``, ``select``, ``split`` or ``train``
+    queries: Sequence[Any] = ()  # those that were measured or scored
+    required: int = 0  # the squared sensitivity that the queries declare, for one person
+    mu_squared: Fraction = Fraction(0)  # what it was to cost
+    charges: tuple[Charge, ...] = ()  # what was charged for it
+    # For each answer its true numbers by cell, or by value and type; for a choice its scores; for a
+    # training nothing: ``training`` watches one.
     exact: list[dict] = field(default_factory=list)
+    # For each answer the same of what was given out; for a choice the index.
     given: list[dict] = field(default_factory=list)
-    stddevs: list[float] = field(default_factory=list)
-    units: int = 1
-    steps: int = 0
-    noise: float = 0.0
+    stddevs: list[float] = field(default_factory=list)  # what the answers say of their noise
+    units: int = 1  # of a count of one. All numbers are in them
+    steps: int = 0  # how many steps a training took
+    noise: float = 0.0  # of each of these steps, as the trainer says, in clips
+    # What was given out: of a measurement and a training each answer and its noise.
     result: Any = None
 
     def residuals(self) -> list[np.ndarray]:
@@ -90,19 +77,12 @@ class Event:
 
 @dataclass(eq=False)
 class Tape:
-    """All calls of the curators of one run, in order, and what it can be told to answer.
+    """All calls of the curators of one run, in order, and what it can be told to answer."""
 
-    Attributes:
-        events: What was asked and answered.
-        answers: The tape whose answers are given in place of the own ones.
-        schema: Of the codes that were asked about last.
-        readings: Of the first look.
-    """
-
-    events: list[Event] = field(default_factory=list)
-    answers: "Tape | None" = None
-    schema: Schema | None = None
-    readings: Sequence[Reading | Readable] = ()
+    events: list[Event] = field(default_factory=list)  # what was asked and answered
+    answers: "Tape | None" = None  # the tape whose answers are given in place of the own ones
+    schema: Schema | None = None  # of the codes that were asked about last
+    readings: Sequence[Reading | Readable] = ()  # of the first look
 
     def frozen(self, event: Event) -> Any:
         """What is to be given out: of the other tape if it was asked the same, else its own."""

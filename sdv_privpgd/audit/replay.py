@@ -38,23 +38,16 @@ from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQu
 
 @dataclass(eq=False)
 class Replay:
-    """A run on one table with the answers of the recorded one.
+    """A run on one table with the answers of the recorded one."""
 
-    Attributes:
-        table: The table.
-        tape: What was asked and would have been answered.
-        outcome: All that the fit let out; ``None`` where only the questions were asked.
-        is_neighbor: Whether the table differs from the recorded one in one person's rows.
-        error: What ended the run.
-        is_same: Whether the table is the recorded one.
-    """
-
-    table: MadeUp
-    tape: Tape
+    table: MadeUp  # the table
+    tape: Tape  # what was asked and would have been answered
+    # All that the fit let out; ``None`` where only the questions were asked.
     outcome: Outcome | None
+    # Whether the table differs from the recorded one in one person's rows.
     is_neighbor: bool = False
-    error: tuple | None = None
-    is_same: bool = False
+    error: tuple | None = None  # what ended the run
+    is_same: bool = False  # whether the table is the recorded one
 
     @property
     def has_known_people(self) -> bool:
@@ -69,18 +62,12 @@ class Replay:
 
 @dataclass(eq=False)
 class Recording:
-    """A recorded run and its repetitions.
+    """A recorded run and its repetitions."""
 
-    Attributes:
-        subject: What was audited.
-        tape: What was asked and answered.
-        outcome: All that the recorded fit let out.
-        replays: The repetitions; the first is on the same table.
-    """
-
-    subject: Subject
-    tape: Tape
-    outcome: Outcome
+    subject: Subject  # what was audited
+    tape: Tape  # what was asked and answered
+    outcome: Outcome  # all that the recorded fit let out
+    # The repetitions; the first is on the same table.
     replays: list[Replay] = field(default_factory=list)
 
     @cached_property

@@ -35,15 +35,11 @@ ROWS = 150
 
 @dataclass(eq=False)
 class Outcome:
-    """Everything that a fit to a made-up table lets out.
+    """Everything that a fit to a made-up table lets out."""
 
-    Attributes:
-        seen: By name what can be compared byte by byte.
-        error: What ended the fit, if something did.
-    """
-
+    # By name what can be compared byte by byte.
     seen: Mapping[str, Any] = field(default_factory=dict)
-    error: tuple[str, str, tuple[str, ...]] | None = None
+    error: tuple[str, str, tuple[str, ...]] | None = None  # what ended the fit, if something did
 
     def differences(self, other: "Outcome") -> list[str]:
         """The names of what is not the same to the byte."""

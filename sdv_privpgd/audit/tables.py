@@ -33,15 +33,10 @@ _FREQUENT = ("often", "usual", "known")
 
 @dataclass(frozen=True, eq=False)
 class MadeUp:
-    """A table of nobody's rows.
+    """A table of nobody's rows."""
 
-    Attributes:
-        name: What is special about it.
-        frame: Its rows.
-    """
-
-    name: str
-    frame: pd.DataFrame
+    name: str  # what is special about it
+    frame: pd.DataFrame  # its rows
 
     def holds(self, columns: Mapping[str, Any]) -> bool:
         """Whether these are columns of the table, and share its memory: no others can.

@@ -35,19 +35,12 @@ _LONG = 1e6
 
 @dataclass(frozen=True, eq=False)
 class _Watched:
-    """What was seen of a training.
+    """What was seen of a training."""
 
-    Attributes:
-        event: What was asked, charged and said.
-        books: The ledger afterwards, as JSON.
-        samples: How often each record was in each step's sample: (step, record).
-        sums: Each step's noisy sum in units of the clip: (step, weight).
-    """
-
-    event: Event
-    books: str
-    samples: np.ndarray
-    sums: np.ndarray
+    event: Event  # what was asked, charged and said
+    books: str  # the ledger afterwards, as JSON
+    samples: np.ndarray  # how often each record was in each step's sample: (step, record)
+    sums: np.ndarray  # each step's noisy sum in units of the clip: (step, weight)
 
 
 def training_checks(

@@ -247,19 +247,12 @@ class ClusterRecords(Records):
 
 @dataclass
 class Seen:
-    """What was counted so far, in units of what rows count as. Private.
+    """What was counted so far, in units of what rows count as. Private."""
 
-    Attributes:
-        num_rows: The number of rows.
-        tables: The int64 counts of the codes of each attribute.
-        values: The values of the columns of which all were asked for.
-        numbers: Those of the columns of which numbers were asked for.
-    """
-
-    num_rows: int
-    tables: dict[str, np.ndarray]
-    values: dict[str, KindCounts]
-    numbers: dict[str, NumberCounts]
+    num_rows: int  # the number of rows
+    tables: dict[str, np.ndarray]  # the int64 counts of the codes of each attribute
+    values: dict[str, KindCounts]  # the values of the columns of which all were asked for
+    numbers: dict[str, NumberCounts]  # those of the columns of which numbers were asked for
 
 
 class Looking:

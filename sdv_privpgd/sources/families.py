@@ -135,26 +135,17 @@ class Families:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What keys say of a table's rows.
+    """What keys say of a table's rows."""
 
-    Attributes:
-        keys: A number for each key.
-        codes: The number of each row's own key.
-        single: The row of each key that one row has, else -1; and last -1.
-        parent: The row of the parent that each row leads to, or -1.
-        family: The row of the root that each row that stays belongs to, or -1.
-        stays: Which rows are used, bool.
-        place: The place of each row that stays among those that lead to the same row, from 1 on.
-        numbers: How many children of each link a row has, by the name of the column.
-    """
-
-    keys: dict[Any, int]
-    codes: np.ndarray
-    single: np.ndarray
-    parent: np.ndarray
-    family: np.ndarray
-    stays: np.ndarray
+    keys: dict[Any, int]  # a number for each key
+    codes: np.ndarray  # the number of each row's own key
+    single: np.ndarray  # the row of each key that one row has, else -1; and last -1
+    parent: np.ndarray  # the row of the parent that each row leads to, or -1
+    family: np.ndarray  # the row of the root that each row that stays belongs to, or -1
+    stays: np.ndarray  # which rows are used, bool
+    # The place of each row that stays among those that lead to the same row, from 1 on.
     place: np.ndarray
+    # How many children of each link a row has, by the name of the column.
     numbers: dict[str, np.ndarray] = field(default_factory=dict)
 
     @cached_property

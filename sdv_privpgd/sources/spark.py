@@ -270,19 +270,12 @@ class Ready:
 
 @dataclass(frozen=True)
 class PartTotal:
-    """A task that makes the total of a part of the rows. A part without rows has none.
+    """A task that makes the total of a part of the rows. A part without rows has none."""
 
-    Attributes:
-        names: The columns that come, in order; one more has the number of the part.
-        tally: What is added up.
-        zone: The time zone in which instants are read, as pandas calls it.
-        version: The package's, on the driver.
-    """
-
-    names: tuple[str, ...]
-    tally: Tally[Columns, Any]
-    zone: str
-    version: str = _VERSION
+    names: tuple[str, ...]  # the columns that come, in order; one more has the number of the part
+    tally: Tally[Columns, Any]  # what is added up
+    zone: str  # the time zone in which instants are read, as pandas calls it
+    version: str = _VERSION  # the package's, on the driver
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yields one row, or none."""

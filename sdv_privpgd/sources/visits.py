@@ -100,19 +100,12 @@ class VisitsSource:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What a first reading says of all rows.
+    """What a first reading says of all rows."""
 
-    Attributes:
-        people: A number for each person.
-        whose: The person of each row.
-        stays: Which rows stay, bool.
-        added: What is added to each.
-    """
-
-    people: dict[Any, int]
-    whose: np.ndarray
-    stays: np.ndarray
-    added: Mapping[str, pd.Series]
+    people: dict[Any, int]  # a number for each person
+    whose: np.ndarray  # the person of each row
+    stays: np.ndarray  # which rows stay, bool
+    added: Mapping[str, pd.Series]  # what is added to each
 
 
 class _Places(NamedTuple):
