@@ -23,7 +23,6 @@ from scipy.stats import t as student
 
 from sdv_privpgd.audit.checks import Check
 from sdv_privpgd.audit.recording import Event, Tape, in_units, watched
-from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods import pipeline
@@ -168,7 +167,7 @@ def _epsilon(mu: float, delta: float) -> float:
     return epsilon_of(Fraction(mu) ** 2, delta)
 
 
-def attacked(settings: Settings, schema: Schema, runs: int, progress: Progress = silent) -> Attack:
+def attacked(settings: Settings, schema: Schema, runs: int) -> Attack:
     """Attacks a few people ``runs`` times in each of two worlds."""
     most_draws = 1 << 20  # draws of noise that are kept for the tests of its law
     ledger = settings.ledger()
@@ -186,7 +185,7 @@ def attacked(settings: Settings, schema: Schema, runs: int, progress: Progress =
     draws = np.zeros((2, keep, int(noisy.sum())))
     whole = True
     truths = [_exact(world, asked)[noisy] for world in worlds]
-    for run in progress(range(runs), "attack"):
+    for run in range(runs):
         for index, world in enumerate(worlds):
             answers = _noisy(world(), asked)
             whole &= answers.dtype.kind == "i"
@@ -208,7 +207,7 @@ def attacked(settings: Settings, schema: Schema, runs: int, progress: Progress =
     )
 
 
-def fewer_columns(schema: Schema, number: int = 2) -> Schema:
+def fewer_columns(schema: Schema, number: int) -> Schema:
     """So many columns, of the sizes that are quickest to attack."""
     usual_size = 12  # codes of a column that leave room for several people and are quick to count
     near = sorted(schema.columns, key=lambda column: abs(math.log(column.size / usual_size)))
