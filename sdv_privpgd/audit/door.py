@@ -132,6 +132,7 @@ def audited(
     name: str,
     runs: int,
     false_alarms: float = 1e-4,
+    seed: int = 0,
     more: Sequence[Check] = (),
     path: str | Path | None = None,
 ) -> Report:
@@ -142,6 +143,7 @@ def audited(
         name: What it is called on the page.
         runs: How often a few people are attacked in each of two worlds.
         false_alarms: How likely all statistical checks together are to fail although all is right.
+        seed: Of the made-up rows.
         more: Checks of a fitted object.
         path: Where to save the report as well, if anywhere.
     """
@@ -151,18 +153,18 @@ def audited(
     if not 0 < false_alarms < 1:
         raise ValueError(f"false_alarms must lie between 0 and 1, got {false_alarms!r}.")
     settings, description = subject.settings, subject.description
-    checks = [*_checks(subject, runs, false_alarms / chances), *more]
+    checks = [*_checks(subject, runs, false_alarms / chances, seed), *more]
     report = audit_report(name, settings.ledger(), settings, description.columns, checks, runs)
     if path is not None:
         report.save(path)
     return report
 
 
-def _checks(subject: Subject, runs: int, chance: float) -> list[Check]:
+def _checks(subject: Subject, runs: int, chance: float, seed: int) -> list[Check]:
     settings = subject.settings
     settings.method.small().prepare()
     with FreshProcesses() as processes:
-        recording = recorded(subject)
+        recording = recorded(subject, seed)
         events = recording.tape.events
         checks = [
             *replay_checks(recording),

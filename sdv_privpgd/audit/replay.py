@@ -76,7 +76,7 @@ class Recording:
         return self.subject.settings.adjacency
 
 
-def recorded(subject: Subject) -> Recording:
+def recorded(subject: Subject, seed: int = 0) -> Recording:
     """Records a fit to a made-up table and repeats it on others.
 
     Raises ``ValueError`` where the configuration cannot be fitted at all.
@@ -95,7 +95,7 @@ def recorded(subject: Subject) -> Recording:
         columns[weights.column] = {"sdtype": "numerical", **facts, "decimal_places": 6}
     removes = settings.adjacency is Adjacency.ADD_REMOVE
     number = (num_undeclared if description.undeclared else num_rows) + rows
-    base = lowest(made_up(columns, number), columns, rows)
+    base = lowest(made_up(columns, number, seed), columns, rows)
     base = of_people(base, settings)
     tape = Tape()
     outcome = subject.fit(base, lambda opened: AuditedTable(opened, base, tape))
