@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.dataset
 
 from sdv_privpgd.columns.dtypes import unread
 from sdv_privpgd.sources.source import Batch, Source, SourceError
@@ -168,6 +167,8 @@ def _of_pandas(schema: pa.Schema) -> list[dict]:
 
 def of_arrow(table: Any) -> Source:
     """The source of an Arrow table or data set."""
+    import pyarrow.dataset
+
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     if isinstance(table, pa.Table):
