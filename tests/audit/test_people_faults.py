@@ -147,8 +147,9 @@ def test_nothing_is_found_in_a_release_where_all_is_right(settings, plant):
 def test_a_release_that_says_how_many_rows_there_are(plant):
     real = Measuring.run
 
-    def run(self, progress):
-        return replace(real(self, progress), strategy=str(self.private._source.num_rows()))
+    def run(self, *given, **named):
+        released = real(self, *given, **named)
+        return replace(released, strategy=str(self.private._source.num_rows()))
 
     plant(Measuring, "run", run)
     assert measured(**PEOPLE) == {"file"}
