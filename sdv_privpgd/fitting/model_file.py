@@ -71,7 +71,7 @@ KEPT = {
     "methods.privsyn": "PrivSyn",
     "methods.rap_plus_plus": "RAPPlusPlus",
     "privacy.embedding": "EmbeddingQuery",
-    "privacy.half_spaces": "Cut Line",
+    "base.half_spaces": "Cut Line",
     "privacy.ledger": "Charge PrivacyLedger",
     "privacy.queries": (
         "Adjacency CountQuery CutMarginalQuery DependenceQuery GroupedMarginalQuery MarginalQuery "

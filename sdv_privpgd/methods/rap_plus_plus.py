@@ -11,6 +11,7 @@ import numpy as np
 
 from sdv_privpgd.base.arguments import check_fields, check_integer
 from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.estimate.noisy_tables import estimate_total
@@ -19,7 +20,6 @@ from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.methods.workload import Importance
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.privacy.queries import (
     CutMarginalQuery,
     MarginalQuery,

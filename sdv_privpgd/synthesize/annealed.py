@@ -167,7 +167,7 @@ class AnnealedProjection(Engine):
         seed: The seed of the start. No private noise depends on it.
         enable_gpu: Whether to use CUDA where there is a device.
 
-    >>> from sdv_privpgd.privacy.half_spaces import Cut, Line
+    >>> from sdv_privpgd.base.half_spaces import Cut, Line
     >>> from sdv_privpgd.privacy.queries import CutMarginalQuery
     >>> line = Line("age", tuple(range(100)))
     >>> noisy = Measurement(

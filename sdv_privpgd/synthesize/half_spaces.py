@@ -12,8 +12,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.estimate.noisy_tables import EXACT, noisy_tables
-from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.privacy.queries import CutMarginalQuery, Measurement
 
 

@@ -13,6 +13,7 @@ from small_engine import MaximumEntropy
 
 from sdv_privpgd import MSTSynthesizer, People
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.half_spaces import Line
 from sdv_privpgd.benchmark.preprocessing import cut_by_privtree
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.adaptive import Adaptive
@@ -27,10 +28,9 @@ from sdv_privpgd.methods.privsyn import PrivSyn
 from sdv_privpgd.methods.rap_plus_plus import RAPPlusPlus
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.half_spaces import Line
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.privacy.weighing import WeighedRecords, Weighing
+from sdv_privpgd.privacy.streams import WeighedRecords, Weighing
 
 
 class Trees(Independent):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from selecting import STRATEGIES
 
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.half_spaces import Line
 from sdv_privpgd.methods import Engine, pipeline
 from sdv_privpgd.methods.adaptive import Adaptive
 from sdv_privpgd.methods.aim import AIM
@@ -18,7 +19,6 @@ from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.methods.rap_plus_plus import RAPPlusPlus
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.half_spaces import Line
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
 
