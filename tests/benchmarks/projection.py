@@ -9,7 +9,7 @@ and for many new ones.
 
 import numpy as np
 import torch
-from references.primal_dual import PrimalDualProjection
+from references.primal_dual import PrimalDualProjection, project
 from references.wasserstein import sliced_w1
 
 from benchmarks.experiment import options
@@ -21,9 +21,9 @@ from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-from sdv_privpgd.synthesize.particles.directions import stratified_directions
-from sdv_privpgd.synthesize.particles.projection import SignedTable
-from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
+from sdv_privpgd.synthesize.particles.draws import stratified_directions
+from sdv_privpgd.synthesize.particles.projection import CompiledProjection
+from sdv_privpgd.synthesize.particles.published import SoftmaxProjection
 from sdv_privpgd.synthesize.particles.targets import goals_of
 
 _FRESH_SLICES = 1_000
@@ -31,10 +31,7 @@ _FRESH_SLICES = 1_000
 
 @options(rows=300_000, columns=11, cells=32, epsilon=2.5, repetitions=3, compared=3, steps=5_000)
 def rows(given):
-    # Here, because its compiler need not be installed where other benchmarks run.
-    from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
-
-    tables, projection = _targets(given), CompiledProjection()
+    tables, projection = _targets(given), CompiledProjection(max_steps=1_000)
     projection.project_all(tables[:1], _seeded(0))  # compiles
     seconds = []
     for _ in range(given.repetitions):
@@ -59,8 +56,8 @@ def _targets(given):
     ledger = PrivacyLedger.open(given.epsilon, 1e-5, Adjacency.REPLACE_ONE)
     curator = Curator(dataset, Books(ledger))
     measurements = AllKWay(degree=2).run(curator, ParticleGradientDescent())
-    goals = goals_of(curator.domain, measurements, "consistent", {}).each
-    return [SignedTable(goal.centers, goal.values) for goal in goals]
+    _, goals = goals_of(curator.domain, measurements, "consistent", {})
+    return list(goals.values())
 
 
 def _distances(table, seed, compiled, steps):
@@ -73,7 +70,7 @@ def _distances(table, seed, compiled, steps):
         for probabilities in (
             compiled.probabilities,
             reference.probabilities,
-            SoftmaxProjection()(*table, _seeded(seed)),
+            project(SoftmaxProjection(), *table, _seeded(seed)),
         )
     )
     return {

@@ -3,11 +3,10 @@
 import pytest
 import torch
 from generators import seeded
+from references.wasserstein import cell_centers
 
-from sdv_privpgd.synthesize.particles.directions import stratified_directions
-from sdv_privpgd.synthesize.particles.embedding import cell_centers
-from sdv_privpgd.synthesize.particles.kernels import KERNELS, choose_kernel
-from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
+from sdv_privpgd.synthesize.particles.draws import stratified_directions
+from sdv_privpgd.synthesize.particles.kernels import KERNELS, PackedTargets, Visit, choose_kernel
 
 BACK_ENDS = ("torch", "numba")
 

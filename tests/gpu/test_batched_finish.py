@@ -1,7 +1,5 @@
 """The batched finish: on the processor, and on a device where there is one (-m gpu)."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 import torch
@@ -11,7 +9,8 @@ from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.interactions import GroupedTarget
 from sdv_privpgd.synthesize.particles import batched_finish
 from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
-from sdv_privpgd.synthesize.particles.layouts import Levels, tables_of
+from sdv_privpgd.synthesize.particles.compiler import HAS_NUMBA
+from sdv_privpgd.synthesize.particles.finish import ExchangeFinish, Start
 
 DOMAIN = Domain(("a", "b", "c"), (3, 4, 5))
 GROUPING = Grouping(("a", "b", "c"), ((0, 1, 1), (0, 0, 1, 1), (1, 0, 0, 1, 2)))
@@ -73,23 +72,20 @@ def objective(codes, targets, domain=DOMAIN, grouped=None):
 
 def test_no_batch_raises_the_squares_and_the_lacks_stay_exact(device):
     targets = marginals(MIXED, noise=0.01)
-    every = [np.arange(size) for size in DOMAIN.sizes]
     grouped = grouped_of((("a", "b", "c"), ("a", "c")), noise=0.01)
-    levels = Levels.of(DOMAIN, every, grouped)
-    tables = tables_of(DOMAIN, targets, every, grouped)
-    codes = torch.from_numpy(levels.codes(independent(200).T).astype(np.int64)).to(device)
-    search = batched_finish._Search.of(codes, levels, tables, range(3))
+    start = Start.of(independent(200), DOMAIN, targets, grouped)
+    search = batched_finish._Search.of(start, torch.Generator(device).manual_seed(0))
+    levels, codes = start.levels, search.held
     weights = torch.cat(
-        [torch.full((own.values.size,), round(256 * own.weight)) for own in tables]
+        [torch.full((own.values.size,), round(256 * own.weight)) for own in start.tables]
     ).to(device)
-    generator = torch.Generator(device).manual_seed(0)
     squares = [int((weights * search.lacks.square()).sum())]
     for first, axis in [(0, 0), (0, 2), (110, 2), (110, 1)]:
         before = codes.clone()
         block = slice(first, min(first + 110, 200))
-        num_moved = search.move(axis, block, generator)
+        num_moved = search.move(axis, block)
         np.testing.assert_array_equal(codes.cpu(), levels.codes(codes[:3].cpu().numpy()))
-        recounted = torch.cat([batched_finish._lacks(table, codes, 3) for table in tables])
+        recounted = torch.cat([batched_finish._lacks(table, codes, 3) for table in start.tables])
         assert torch.equal(search.lacks, recounted)
         squares.append(int((weights * search.lacks.square()).sum()))
         assert squares[-1] < squares[-2]
@@ -128,12 +124,10 @@ def test_two_sweeps_reach_what_is_reached_one_by_one(device, monkeypatch):
     targets = marginals(domain.cliques(2), noise=0.01, domain=domain)
     codes = independent(600, domain)
     others = [one_by_one(codes, targets, domain, 2)]
-    if importlib.util.find_spec("numba") is not None:
-        from sdv_privpgd.synthesize.particles.finish import ExchangeFinish
-
+    if HAS_NUMBA:
         others.append(ExchangeFinish(sweeps=2)(codes, domain, targets, 0))
     # The noise of the tables contradicts itself: 752 of the 20,129 squares cannot be settled.
-    monkeypatch.setattr(batched_finish, "_BLOCKS", 6)
+    monkeypatch.setattr(batched_finish, "FEWEST_BLOCKS", 6)
     found = BatchedFinish(sweeps=2, device=str(device))(codes, domain, targets, 0)
     for other in others:
         reached = objective(other, targets, domain)
@@ -142,13 +136,11 @@ def test_two_sweeps_reach_what_is_reached_one_by_one(device, monkeypatch):
 
 
 def test_tables_over_groups_are_reached_like_those_over_codes(device, monkeypatch):
-    monkeypatch.setattr(batched_finish, "_BLOCKS", 3)
+    monkeypatch.setattr(batched_finish, "FEWEST_BLOCKS", 3)
     targets, codes = marginals(DOMAIN.cliques(1)), independent(400)
     grouped = grouped_of((("a", "b", "c"),))
     finishes = [BatchedFinish(sweeps=3, device=str(device))]
-    if importlib.util.find_spec("numba") is not None:
-        from sdv_privpgd.synthesize.particles.finish import ExchangeFinish
-
+    if HAS_NUMBA:
         finishes.append(ExchangeFinish(sweeps=3))
     before = objective(codes, targets, grouped=grouped)
     for finish in finishes:
@@ -157,7 +149,7 @@ def test_tables_over_groups_are_reached_like_those_over_codes(device, monkeypatc
 
 
 def test_what_may_not_move_stays_and_what_must_be_empty_is_emptied(device, monkeypatch):
-    monkeypatch.setattr(batched_finish, "_BLOCKS", 2)
+    monkeypatch.setattr(batched_finish, "FEWEST_BLOCKS", 2)
     targets = marginals((("a", "b"), ("b", "c")))
     for table in targets.values():  # code 1 of b is in no table
         table[{3: (slice(None), 1), 4: 1}[len(table)]] = 0
@@ -175,7 +167,7 @@ def test_what_may_not_move_stays_and_what_must_be_empty_is_emptied(device, monke
 
 
 def test_the_same_seed_gives_the_same_codes(device, monkeypatch):
-    monkeypatch.setattr(batched_finish, "_BLOCKS", 2)
+    monkeypatch.setattr(batched_finish, "FEWEST_BLOCKS", 2)
     targets, codes = marginals((("a", "c"),)), independent(300)
     finish = BatchedFinish(sweeps=1, device=str(device))
     first, again, other = (finish(codes, DOMAIN, targets, seed) for seed in (3, 3, 4))
@@ -184,7 +176,7 @@ def test_the_same_seed_gives_the_same_codes(device, monkeypatch):
 
 
 def test_nothing_to_do_changes_nothing(device, monkeypatch):
-    monkeypatch.setattr(batched_finish, "_BLOCKS", 1)
+    monkeypatch.setattr(batched_finish, "FEWEST_BLOCKS", 1)
     codes, pairs = independent(100), (("a", "b"),)
     perfect = {clique: counts(codes, clique) / len(codes) for clique in pairs}
     for sweeps, goals, fixed in (

@@ -5,13 +5,12 @@ import pytest
 import torch
 from devices import DEVICES, needs_numba, seeded, skip_without
 from references.primal_dual import PrimalDualProjection
-from references.wasserstein import sliced_w1
+from references.wasserstein import cell_centers, sliced_w1
 
 from sdv_privpgd.synthesize.particles import batched_projection
 from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
-from sdv_privpgd.synthesize.particles.directions import stratified_directions
-from sdv_privpgd.synthesize.particles.embedding import cell_centers
-from sdv_privpgd.synthesize.particles.projection import SignedTable, balanced
+from sdv_privpgd.synthesize.particles.draws import stratified_directions
+from sdv_privpgd.synthesize.particles.projection import CompiledProjection, SignedTable, balanced
 
 F64 = torch.float64
 ON_DEVICES = pytest.mark.parametrize("device", DEVICES)
@@ -33,7 +32,7 @@ def mixed_tables():
 def test_each_certificate_encloses_what_one_table_alone_reaches(device):
     skip_without(device)
     tables, one_by_one, drawn = mixed_tables(), seeded(), seeded()
-    found = BatchedProjection(device=device).solve_all(tables, seeded())
+    found = BatchedProjection(max_steps=1_000, device=device).solve_all(tables, seeded())
     solver = PrimalDualProjection(max_steps=2_000, tolerance=0.005, precision=1e-6)
     for table, (weights, distance, lower_bound) in zip(tables, found, strict=True):
         reference = solver.solve(*table, one_by_one)
@@ -54,12 +53,10 @@ def test_each_certificate_encloses_what_one_table_alone_reaches(device):
 @needs_numba
 @ON_DEVICES
 def test_it_agrees_with_the_compiled_projection(device):
-    from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
-
     skip_without(device)
     tables = mixed_tables()
-    compiled = CompiledProjection().solve_all(tables, seeded())
-    batched = BatchedProjection(device=device).solve_all(tables, seeded())
+    compiled = CompiledProjection(max_steps=1_000).solve_all(tables, seeded())
+    batched = BatchedProjection(max_steps=1_000, device=device).solve_all(tables, seeded())
     for ours, theirs in zip(batched, compiled, strict=True):
         # The same iterates up to the rounding of float32.
         assert ours.distance == pytest.approx(theirs.distance, rel=1e-3, abs=1e-9)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from benchmarks.simulated import simulated_table
 from devices import DEVICES, skip_without
-from references.wasserstein import sliced_w1
+from references.wasserstein import cell_centers, sliced_w1
 
 from sdv_privpgd.methods import ParticleGradientDescent
 from sdv_privpgd.privacy.curator import Curator
@@ -17,8 +17,7 @@ from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
 from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
-from sdv_privpgd.synthesize.particles.directions import stratified_directions
-from sdv_privpgd.synthesize.particles.embedding import cell_centers
+from sdv_privpgd.synthesize.particles.draws import stratified_directions
 
 
 def errors(model, domain, truth):

@@ -4,10 +4,10 @@ import torch
 from generators import seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from references.primal_dual import PrimalDualProjection
+from references.primal_dual import PrimalDualProjection, on_simplex, project
+from references.wasserstein import cell_centers
 
-from sdv_privpgd.synthesize.particles.embedding import cell_centers
-from sdv_privpgd.synthesize.particles.projection import balanced, simplex_projection
+from sdv_privpgd.synthesize.particles.projection import balanced
 
 F64 = torch.float64
 values_of = lambda size: st.lists(st.floats(-2, 2), min_size=size, max_size=size).map(
@@ -23,7 +23,7 @@ projection = PrimalDualProjection(num_slices=6, max_steps=50)
 @given(st.integers(1, 20).flatmap(values_of))
 @settings(deadline=None, max_examples=50)
 def test_the_simplex_projection_satisfies_its_optimality_conditions(values):
-    found = simplex_projection(values)
+    found = on_simplex(values)
     assert (found >= 0).all()
     assert abs(float(found.sum()) - 1) < 1e-12
     # One threshold for the support, and no value above it outside.
@@ -41,7 +41,7 @@ def test_a_projection_is_a_probability_measure_no_farther_than_its_start(table):
     assert (found.probabilities >= 0).all()
     assert abs(float(found.probabilities.sum()) - 1) < 1e-12
     start = PrimalDualProjection(num_slices=6, max_steps=0).solve(centers, values, seeded())
-    assert torch.equal(start.probabilities, simplex_projection(balanced(values)))
+    assert torch.equal(start.probabilities, on_simplex(balanced(values)))
     assert found.distance <= start.distance
     assert found.lower_bound <= found.distance + 1e-9
 
@@ -51,8 +51,10 @@ def test_a_projection_is_a_probability_measure_no_farther_than_its_start(table):
 def test_projecting_twice_changes_nothing(table):
     shape, values = table
     centers = cell_centers(shape)
-    once = projection(centers, values, seeded())
-    torch.testing.assert_close(projection(centers, once, seeded()), once, rtol=0, atol=1e-9)
+    once = project(projection, centers, values, seeded())
+    torch.testing.assert_close(
+        project(projection, centers, once, seeded()), once, rtol=0, atol=1e-9
+    )
 
 
 @given(tables, st.randoms(use_true_random=False))

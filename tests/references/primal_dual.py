@@ -10,14 +10,29 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.synthesize.particles.directions import stratified_directions
+from sdv_privpgd.synthesize.particles.batched_projection import simplex_projection
+from sdv_privpgd.synthesize.particles.draws import stratified_directions
 from sdv_privpgd.synthesize.particles.projection import (
     CHECK_EVERY,
     CertifiedProjection,
+    Projection,
     SignedTable,
     balanced,
-    simplex_projection,
 )
+
+
+def on_simplex(values: Float[Tensor, " cell"]) -> Float[Tensor, " cell"]:
+    return simplex_projection(values, torch.ones_like(values, dtype=torch.bool))
+
+
+def project(
+    projection: Projection,
+    centers: Float[Tensor, "cell dim"],
+    values: Float[Tensor, " cell"],
+    generator: torch.Generator,
+) -> Float[Tensor, " cell"]:
+    """The projection of one table."""
+    return projection.project_all([SignedTable(centers, values)], generator)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,20 +57,13 @@ class PrimalDualProjection:
     tolerance: float = 0.05
     precision: float = 1e-5
 
-    def __call__(
-        self,
-        centers: Float[Tensor, "cell dim"],
-        values: Float[Tensor, " cell"],
-        generator: torch.Generator,
-    ) -> Float[Tensor, " cell"]:
-        """Probabilities of the cells (see ``Projection``)."""
-        return self.solve(centers, values, generator).probabilities
-
     def project_all(
         self, tables: Sequence[SignedTable], generator: torch.Generator, progress: Progress = silent
     ) -> list[Float[Tensor, " cell"]]:
         """Probabilities of the cells of each table (see ``Projection``)."""
-        return [self(*table, generator) for table in progress(tables, "project")]
+        return [
+            self.solve(*table, generator).probabilities for table in progress(tables, "project")
+        ]
 
     def solve(
         self,
@@ -68,7 +76,7 @@ class PrimalDualProjection:
         num_slices = self.num_slices if dim > 1 else 1
         directions = stratified_directions(num_slices, dim, generator, dtype=torch.float64)
         signed = balanced(values.double())
-        start = simplex_projection(signed)
+        start = on_simplex(signed)
         slices = _Slices.of(centers.double(), directions)
         best = CertifiedProjection(start, slices.distance(start - signed), 0.0)
         norm = slices.norm(generator)
@@ -85,7 +93,7 @@ class PrimalDualProjection:
         pull = torch.zeros_like(w)
         for step in range(1, self.max_steps + 1):
             previous = w
-            w = simplex_projection(w - primal_step * pull)
+            w = on_simplex(w - primal_step * pull)
             y = (y + dual_step * fast.differences(2 * w - previous - v)).clamp(-1, 1)
             pull = fast.adjoint(y)
             if step % CHECK_EVERY == 0 or step == self.max_steps:

@@ -7,13 +7,26 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, no_type_check
 
-import numba
-from numba import config
-from numba.core.caching import IndexDataCacheFile
+import numpy as np
 
-_njit: Any = numba.njit  # its overloads know few of its options
+_njit: Any  # its overloads know few of its options
+try:
+    from numba import config
+    from numba import njit as _njit
+    from numba.core.caching import IndexDataCacheFile
+except ImportError:  # a bare machine with a device, whose work is done in torch
+    config, IndexDataCacheFile = None, object
+
+    def _njit(**_: Any) -> Callable[[Callable], Any]:
+        return lambda _: _needs_numba
+
+    def _needs_numba(*_: Any) -> None:
+        raise ModuleNotFoundError("This is compiled by numba, which is not installed.")
+
+
+HAS_NUMBA = config is not None
 
 
 def inner(**settings: Any) -> Callable[[Callable], Any]:
@@ -46,6 +59,15 @@ def njit() -> Callable[[Callable], Any]:
         return compiled
 
     return decorated
+
+
+@inner(inline="always")
+@no_type_check
+def mixed(word):
+    """64 random bits of a counter: SplitMix64's finalizer (Steele, Lea & Flood 2014)."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
 
 
 class _CheckedFile(IndexDataCacheFile):

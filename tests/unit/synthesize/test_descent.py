@@ -12,10 +12,10 @@ from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.particles import descent
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-from sdv_privpgd.synthesize.particles.optimizers import TransportStep
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 from sdv_privpgd.synthesize.particles.penalties import DifferentiablePenalty, ProtectedThreshold
-from sdv_privpgd.synthesize.particles.published.adam import AdamStep
+from sdv_privpgd.synthesize.particles.published import AdamStep
+from sdv_privpgd.synthesize.particles.steps import TransportStep
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
 QUICK = {"num_particles": 600, "epochs": 20, "finish": None, "enable_gpu": False}

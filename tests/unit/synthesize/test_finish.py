@@ -6,9 +6,8 @@ from answers import margin
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.interactions import GroupedTarget
-from sdv_privpgd.synthesize.particles import compiled_exchange, compiler
-from sdv_privpgd.synthesize.particles.compiled_exchange import Residuals
-from sdv_privpgd.synthesize.particles.finish import ExchangeFinish, nearest
+from sdv_privpgd.synthesize.particles import compiler, finish
+from sdv_privpgd.synthesize.particles.finish import ExchangeFinish, Residuals, Start, nearest
 
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
 
@@ -115,16 +114,13 @@ def test_no_sweep_raises_the_objective(num_particles):
 
 def test_the_books_agree_with_recounted_tables():
     targets = marginals(joint(), MIXED)
-    every = [np.arange(size) for size in DOMAIN.sizes]
-    codes = np.ascontiguousarray(independent(5_000).T, dtype=np.int32)
-    grouped = grouped_of(joint())
-    books = Residuals.of(codes, DOMAIN, targets, every, grouped)
+    grouped, rng = grouped_of(joint()), np.random.default_rng(0)
+    books = Residuals.of(Start.of(independent(5_000), DOMAIN, targets, grouped))
     moved = [
-        sum(number for _, number in books.sweep(np.array([2, 0, 3, 1]), key, 256))
-        for key in range(4)
+        sum(number for _, number in books.sweep(np.array([2, 0, 3, 1]), rng)) for _ in range(4)
     ]
     assert moved[0] > 1_000
-    recounted = Residuals.of(books.codes[:4], DOMAIN, targets, every, grouped)
+    recounted = Residuals.of(Start.of(books.codes[:4].T, DOMAIN, targets, grouped))
     np.testing.assert_array_equal(books.codes, recounted.codes)
     np.testing.assert_allclose(books.values, recounted.values, rtol=0, atol=0.01)
 
@@ -181,13 +177,13 @@ def test_nothing_to_do_changes_nothing():
     codes = independent(1_000)
     targets = marginals(joint(), DOMAIN.cliques(2))
     perfect = {clique: counts(codes, clique) / len(codes) for clique in DOMAIN.cliques(2)}
-    for finish, goals, fixed in (
+    for own, goals, fixed in (
         (ExchangeFinish(sweeps=0), targets, ()),
         (ExchangeFinish(), {}, ()),
         (ExchangeFinish(), targets, DOMAIN.attributes),
         (ExchangeFinish(), perfect, ()),
     ):
-        np.testing.assert_array_equal(finish(codes, DOMAIN, goals, 0, fixed=fixed), codes)
+        np.testing.assert_array_equal(own(codes, DOMAIN, goals, 0, fixed=fixed), codes)
 
 
 def test_the_same_seed_gives_the_same_codes_and_the_argument_is_left_alone():
@@ -202,7 +198,7 @@ def test_the_same_seed_gives_the_same_codes_and_the_argument_is_left_alone():
 def test_the_number_of_threads_does_not_matter(monkeypatch):
     targets, codes = marginals(joint(), MIXED), independent(20_000)
     found = [ExchangeFinish(sweeps=3)(codes, DOMAIN, targets, 0)]
-    monkeypatch.setattr(compiled_exchange, "_PARALLEL_FROM", 0)
+    monkeypatch.setattr(finish, "_PARALLEL_FROM", 0)
     for threads in (1, 2, 3):
         monkeypatch.setattr(compiler.config, "NUMBA_NUM_THREADS", threads)
         found.append(ExchangeFinish(sweeps=3)(codes, DOMAIN, targets, 0))
@@ -233,8 +229,7 @@ def test_scores_have_room_for_groups_of_codes_that_are_not_supported():
     domain = Domain(("a", "b"), (4, 2))
     groups = Grouping(("a", "b"), ((0, 1, 2, 3), (0, 1)))
     grouped = {groups: {("a", "b"): GroupedTarget(np.full((4, 2), 1 / 8), 1.0)}}
-    supports = [np.array([1, 2]), np.arange(2)]
-    codes = np.zeros((2, 5), dtype=np.int32)
-    residuals = Residuals.of(codes, domain, {("a",): np.full(4, 0.25)}, supports, grouped)
+    codes, targets = np.ones((5, 2), dtype=int), {("a",): np.array([0, 0.5, 0.5, 0])}
+    residuals = Residuals.of(Start.of(codes, domain, targets, grouped))
     assert residuals.maps.shape[2] == 2
     assert residuals.widest == 4

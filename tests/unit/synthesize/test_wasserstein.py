@@ -5,6 +5,7 @@ import pytest
 import torch
 from generators import seeded
 from references.wasserstein import (
+    cell_centers,
     displacement_to_targets,
     quantile_targets,
     sliced_w1,
@@ -13,14 +14,12 @@ from references.wasserstein import (
 )
 from scipy.stats import wasserstein_distance
 
-from sdv_privpgd.synthesize.particles.directions import stratified_directions
-from sdv_privpgd.synthesize.particles.embedding import (
-    cell_centers,
+from sdv_privpgd.synthesize.particles.draws import independent_directions, stratified_directions
+from sdv_privpgd.synthesize.particles.targets import (
     draw_codes,
     embed,
     nearest_codes,
 )
-from sdv_privpgd.synthesize.particles.published.directions import independent_directions
 
 F64 = torch.float64
 
