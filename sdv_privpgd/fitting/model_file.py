@@ -86,8 +86,8 @@ KEPT = {
     "sampling.stream": "KeyStream RowStream",
     "sampling.visits": "VisitSampler _Place",
     "synthesize.annealed": "AnnealedProjection MixedRows",
-    "synthesize.gem": "GenerativeNetwork",
     "synthesize.generator": "GeneratorNetwork",
+    "synthesize.genetic": "PrivateGSD",
     "synthesize.graphical": "GraphicalModel JunctionTree",
     "synthesize.gum": "GUM",
     "synthesize.particles.batched_finish": "BatchedFinish",
@@ -100,9 +100,7 @@ KEPT = {
     "synthesize.particles.published": "AdamStep SoftmaxProjection",
     "synthesize.particles.steps": "TransportStep",
     "synthesize.pgm": "PrivatePGM",
-    "synthesize.private_gsd": "PrivateGSD",
-    "synthesize.rap": "RelaxedProjection",
-    "synthesize.relaxed": "Mixture",
+    "synthesize.relaxed": "GenerativeNetwork Mixture RelaxedProjection",
 }
 """The classes that a file may name, by their modules in this package."""
 

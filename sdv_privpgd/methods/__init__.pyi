@@ -2,8 +2,8 @@
 
 from sdv_privpgd.synthesize.annealed import AnnealedProjection as AnnealedProjection
 from sdv_privpgd.synthesize.engine import Engine as Engine
-from sdv_privpgd.synthesize.gem import GenerativeNetwork as GenerativeNetwork
 from sdv_privpgd.synthesize.generator import GeneratorNetwork as GeneratorNetwork
+from sdv_privpgd.synthesize.genetic import PrivateGSD as PrivateGSD
 from sdv_privpgd.synthesize.gum import GUM as GUM
 from sdv_privpgd.synthesize.particles.descent import (
     ParticleGradientDescent as ParticleGradientDescent,
@@ -13,8 +13,8 @@ from sdv_privpgd.synthesize.particles.penalties import (
 )
 from sdv_privpgd.synthesize.particles.penalties import ProtectedThreshold as ProtectedThreshold
 from sdv_privpgd.synthesize.pgm import PrivatePGM as PrivatePGM
-from sdv_privpgd.synthesize.private_gsd import PrivateGSD as PrivateGSD
-from sdv_privpgd.synthesize.rap import RelaxedProjection as RelaxedProjection
+from sdv_privpgd.synthesize.relaxed import GenerativeNetwork as GenerativeNetwork
+from sdv_privpgd.synthesize.relaxed import RelaxedProjection as RelaxedProjection
 
 from .adaptive import Adaptive as Adaptive
 from .aim import AIM as AIM

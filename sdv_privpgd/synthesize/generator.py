@@ -29,6 +29,7 @@ from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
+from sdv_privpgd.synthesize.relaxed import Adam, device_of
 
 _AXES = "abcdefghijklmnopqrst"
 
@@ -211,7 +212,7 @@ class GeneratorNetwork(Engine):
         """
         del warm_start
         generator = torch.Generator().manual_seed(self.seed)
-        device = torch.device("cuda" if self.enable_gpu and torch.cuda.is_available() else "cpu")
+        device = device_of(enable_gpu=self.enable_gpu)
         total = estimate_total(domain, measurements).value
         tables = noisy_tables(domain, measurements)
         losses: list[TableLoss | EmbeddingLoss] = [
@@ -241,7 +242,7 @@ class GeneratorNetwork(Engine):
         progress: Progress,
     ) -> None:
         """Changes the network's weights, step by step."""
-        adam = _Adam(network.weights)
+        adam = Adam(network.weights)
         most = max((each.precision for each in losses), default=1.0)
         for step in progress(range(self.steps), "fit"):
             chances = network.chances(inputs)
@@ -249,25 +250,6 @@ class GeneratorNetwork(Engine):
             if parts:
                 rate = self.learning_rate * (1 + math.cos(math.pi * step / self.steps)) / 2
                 adam.step(torch.stack(parts).sum(), rate)
-
-
-class _Adam:
-    """Kingma & Ba 2015, Algorithm 1. That of torch imports its compiler first, for seconds."""
-
-    def __init__(self, weights: Sequence[Tensor]) -> None:
-        self._held = [(each, torch.zeros_like(each), torch.zeros_like(each)) for each in weights]
-        self._steps = 0
-
-    def step(self, loss: Float[Tensor, ""], rate: float) -> None:
-        """Moves all weights against the gradient of a loss, in place."""
-        self._steps += 1
-        scale = rate * math.sqrt(1 - 0.999**self._steps) / (1 - 0.9**self._steps)
-        gradients = torch.autograd.grad(loss, [weight for weight, _, _ in self._held])
-        with torch.no_grad():
-            for (weight, mean, square), gradient in zip(self._held, gradients, strict=True):
-                mean.lerp_(gradient, 0.1)
-                square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
-                weight.addcdiv_(mean, square.sqrt() + 1e-8, value=-scale)
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,16 @@ from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.base.progress import Shares, silent
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement, SigmoidSumQuery
-from sdv_privpgd.synthesize.generations import (
+from sdv_privpgd.synthesize.genetic import (
     Asked,
     PackedGoals,
+    PrivateGSD,
     change,
     evolve,
     evolve_by_recounts,
     replace,
 )
 from sdv_privpgd.synthesize.goals import Goals
-from sdv_privpgd.synthesize.private_gsd import PrivateGSD
 
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
 SIZES = np.array(DOMAIN.sizes)

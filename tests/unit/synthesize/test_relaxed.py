@@ -9,10 +9,16 @@ from sdv_privpgd import MatchError
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
-from sdv_privpgd.synthesize.gem import GenerativeNetwork, first_weights, logits_of
 from sdv_privpgd.synthesize.goals import Goals
-from sdv_privpgd.synthesize.rap import RelaxedProjection
-from sdv_privpgd.synthesize.relaxed import Mixture, RelaxedLoss, softmaxes
+from sdv_privpgd.synthesize.relaxed import (
+    GenerativeNetwork,
+    Mixture,
+    RelaxedLoss,
+    RelaxedProjection,
+    first_weights,
+    logits_of,
+    softmaxes,
+)
 
 CPU = torch.device("cpu")
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
