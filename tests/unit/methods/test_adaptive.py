@@ -21,11 +21,9 @@ from small_engine import MaximumEntropy
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import pipeline
-from sdv_privpgd.methods.adaptive import Adaptive
-from sdv_privpgd.methods.aim import AIM
+from sdv_privpgd.methods.adaptive import AIM, MWEM, Adaptive
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.mst import MST
-from sdv_privpgd.methods.mwem import MWEM
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 
