@@ -19,45 +19,19 @@ from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.noisy_tables import (
     EXACT,
-    NoisyTable,
     estimate_total,
     margin_estimates,
     noisy_tables,
 )
 from sdv_privpgd.estimate.support import supported_one_way
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
-from sdv_privpgd.privacy.queries import Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.goals import Goals
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
-from sdv_privpgd.synthesize.relaxed import Adam, device_of
-
-_AXES = "abcdefghijklmnopqrst"
+from sdv_privpgd.synthesize.relaxed import Adam, RelaxedLoss, device_of
 
 Chances = Sequence[Float[Tensor, "row _"]]
-
-
-@dataclass(frozen=True)
-class TableLoss:
-    """The squared distance of the rows' shares of cells from those of a noisy table."""
-
-    axes: tuple[int, ...]
-    target: Tensor
-    precision: float
-
-    @classmethod
-    def of(
-        cls, domain: Domain, clique: Clique, table: NoisyTable, total: float, device: torch.device
-    ) -> "TableLoss":
-        """The loss of a table of counts of about ``total`` records."""
-        target = torch.from_numpy(table.counts / total).float().to(device)
-        return cls(domain.axes(clique), target, total**2 / table.weighed_variance)
-
-    def __call__(self, chances: Chances) -> Float[Tensor, ""]:
-        letters = _AXES[: len(self.axes)]
-        terms = ",".join(f"z{letter}" for letter in letters)
-        own = [chances[axis] for axis in self.axes]
-        found = torch.einsum(f"{terms}->{letters}", *own) / len(own[0])
-        return (found - self.target).square().sum()
 
 
 @dataclass(frozen=True)
@@ -214,42 +188,34 @@ class GeneratorNetwork(Engine):
         generator = torch.Generator().manual_seed(self.seed)
         device = device_of(enable_gpu=self.enable_gpu)
         total = estimate_total(domain, measurements).value
-        tables = noisy_tables(domain, measurements)
-        losses: list[TableLoss | EmbeddingLoss] = [
-            TableLoss.of(domain, clique, table, total, device) for clique, table in tables.items()
-        ]
-        losses += [
+        embeddings = [
             EmbeddingLoss.of(domain, each, total, self.num_features, generator, device)
             for each in measurements
             if isinstance(each.query, EmbeddingQuery)
         ]
-        margins = margin_estimates(tables, 1)
+        known = [each for each in measurements if not isinstance(each.query, GroupedMarginalQuery)]
+        goals = Goals.of(domain, known)
+        margins = margin_estimates(noisy_tables(domain, measurements), 1)
         start = [
             supported_one_way(margins.get((name,)), size, total) / total
             for name, size in zip(domain.attributes, domain.sizes, strict=True)
         ]
         network = _Network.of(start, generator, device)
         inputs = torch.randn(self.num_inputs, _LATENT, generator=generator).to(device)
-        self._descend(network, inputs, losses, progress)
-        number = self.num_particles or default_number(total, len(losses))
-        return Particles(domain=domain, codes=_drawn(network.chances(inputs), number, generator))
-
-    def _descend(
-        self,
-        network: "_Network",
-        inputs: Float[Tensor, "row latent"],
-        losses: Sequence[TableLoss | EmbeddingLoss],
-        progress: Progress,
-    ) -> None:
-        """Changes the network's weights, step by step."""
         adam = Adam(network.weights)
-        most = max((each.precision for each in losses), default=1.0)
+        of_tables = RelaxedLoss(goals, device) if goals.tables else None
+        cells = sum(shares.size for shares in goals.shares)
+        weights = [*(cells * own for own in goals.weights), *(own.precision for own in embeddings)]
         for step in progress(range(self.steps), "fit"):
             chances = network.chances(inputs)
-            parts = [each.precision / most * each(chances) for each in losses]
-            if parts:
+            losses = [own.precision * own(chances) for own in embeddings]
+            if of_tables:
+                losses.append(cells * of_tables(torch.cat(chances, dim=1)))
+            if losses:
                 rate = self.learning_rate * (1 + math.cos(math.pi * step / self.steps)) / 2
-                adam.step(torch.stack(parts).sum(), rate)
+                adam.step(torch.stack(losses).sum() / max(weights), rate)
+        number = self.num_particles or default_number(total, len(weights))
+        return Particles(domain=domain, codes=_drawn(network.chances(inputs), number, generator))
 
 
 @dataclass(frozen=True)
@@ -263,10 +229,10 @@ class _Network:
     def of(
         cls, start: Sequence[np.ndarray], generator: torch.Generator, device: torch.device
     ) -> "_Network":
-        """A network with random weights, whose rows have about these shares of codes."""
-        # Share of a value that surely holds no rows when the fit starts: its logarithm must be
-        # finite.
-        least = 1e-5
+        """A network with random weights, whose rows have about these shares of codes.
+
+        They are 1e-5 larger, so that all logarithms are finite.
+        """
         sizes = tuple(len(shares) for shares in start)
         widths = (_LATENT, _HIDDEN, _HIDDEN, sum(sizes))
         weights: list[Tensor] = []
@@ -274,7 +240,7 @@ class _Network:
             scale = math.sqrt(2 / before) if layer < 2 else 0.5 / math.sqrt(before)
             bias = torch.zeros(after)
             if layer == 2:
-                bias = torch.from_numpy(np.log(np.concatenate(start) + least)).float()
+                bias = torch.from_numpy(np.log(np.concatenate(start) + 1e-5)).float()
             weights += [scale * torch.randn(before, after, generator=generator), bias]
         return cls([each.to(device).requires_grad_() for each in weights], sizes)
 

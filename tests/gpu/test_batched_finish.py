@@ -10,7 +10,7 @@ from sdv_privpgd.estimate.interactions import GroupedTarget
 from sdv_privpgd.synthesize.particles import batched_finish
 from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
 from sdv_privpgd.synthesize.particles.compiler import HAS_NUMBA
-from sdv_privpgd.synthesize.particles.finish import ExchangeFinish, Start
+from sdv_privpgd.synthesize.particles.finish import ExchangeFinish, Start, at_all_levels
 
 DOMAIN = Domain(("a", "b", "c"), (3, 4, 5))
 GROUPING = Grouping(("a", "b", "c"), ((0, 1, 1), (0, 0, 1, 1), (1, 0, 0, 1, 2)))
@@ -75,7 +75,7 @@ def test_no_batch_raises_the_squares_and_the_lacks_stay_exact(device):
     grouped = grouped_of((("a", "b", "c"), ("a", "c")), noise=0.01)
     start = Start.of(independent(200), DOMAIN, targets, grouped)
     search = batched_finish._Search.of(start, torch.Generator(device).manual_seed(0))
-    levels, codes = start.levels, search.held
+    codes = search.held
     weights = torch.cat(
         [torch.full((own.values.size,), round(256 * own.weight)) for own in start.tables]
     ).to(device)
@@ -84,8 +84,10 @@ def test_no_batch_raises_the_squares_and_the_lacks_stay_exact(device):
         before = codes.clone()
         block = slice(first, min(first + 110, 200))
         num_moved = search.move(axis, block)
-        np.testing.assert_array_equal(codes.cpu(), levels.codes(codes[:3].cpu().numpy()))
-        recounted = torch.cat([batched_finish._lacks(table, codes, 3) for table in start.tables])
+        np.testing.assert_array_equal(
+            codes.cpu(), at_all_levels(start.maps, codes[:3].cpu().numpy())
+        )
+        recounted = torch.cat([batched_finish._lacks(table, codes) for table in start.tables])
         assert torch.equal(search.lacks, recounted)
         squares.append(int((weights * search.lacks.square()).sum()))
         assert squares[-1] < squares[-2]

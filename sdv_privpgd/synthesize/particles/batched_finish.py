@@ -9,7 +9,7 @@ subset. The best subset moves, or none if all of them raise the squares.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,7 +21,6 @@ from torch import Tensor
 from sdv_privpgd.synthesize.particles.finish import (
     FEWEST_BLOCKS,
     Finish,
-    Levels,
     Start,
     Table,
     last_axis,
@@ -77,10 +76,8 @@ class _View(NamedTuple):
     cell_weights: Int[Tensor, " cell"]
 
     @classmethod
-    def of(
-        cls, axis: int, levels: Levels, tables: Sequence[Table], device: torch.device
-    ) -> "_View":
-        num_attributes, size = levels.widths.shape[1], int(levels.widths[0, axis])
+    def of(cls, axis: int, start: Start, device: torch.device) -> "_View":
+        tables, size = start.tables, int(start.widths[0, axis])
         terms = max(len(table.axes) for table in tables) - 1
         own = [number for number, table in enumerate(tables) if axis in table.axes]
         offsets = np.cumsum([0, *(table.values.size for table in tables)])
@@ -91,7 +88,7 @@ class _View(NamedTuple):
             cells = cells.transpose([*others, last])
             missing = [0] * (terms - len(others))
             places.append(offset + cells.ravel())
-            rows.append([*(table.rows(num_attributes)[place] for place in others), *missing])
+            rows.append([*(table.rows[place] for place in others), *missing])
             strides.append(
                 [*(math.prod(cells.shape[i + 1 :]) for i in range(len(others))), *missing]
             )
@@ -102,7 +99,7 @@ class _View(NamedTuple):
             return torch.as_tensor(np.array(values, dtype=np.int64), device=device)
 
         return cls(
-            maps=integers([levels.maps[tables[number].level, axis, :size] for number in own]),
+            maps=integers([start.maps[tables[number].level, axis, :size] for number in own]),
             places=integers(np.concatenate(places)),
             starts=integers(np.cumsum([0, *sizes[:-1]])),
             rows=integers(rows).reshape(len(own), terms),
@@ -114,7 +111,7 @@ class _View(NamedTuple):
 
 @dataclass(frozen=True)
 class _Search:
-    """The codes of all levels, row by row as in ``Levels``, and the lacks of all tables.
+    """The codes of all levels, row by row as in ``Start``, and the lacks of all tables.
 
     The lacks are integers in units of 1 / 256 of a particle. Both change in place.
     """
@@ -128,13 +125,13 @@ class _Search:
 
     @classmethod
     def of(cls, start: Start, generator: torch.Generator) -> "_Search":
-        device, levels, tables = generator.device, start.levels, start.tables
+        device = generator.device
         codes = torch.from_numpy(start.codes.astype(np.int64)).to(device)
         return cls(
             held=codes,
-            lacks=torch.cat([_lacks(table, codes, levels.widths.shape[1]) for table in tables]),
-            maps=torch.from_numpy(levels.maps.astype(np.int64)).to(device),
-            views={axis: _View.of(axis, levels, tables, device) for axis in start.movable},
+            lacks=torch.cat([_lacks(table, codes) for table in start.tables]),
+            maps=torch.from_numpy(start.maps.astype(np.int64)).to(device),
+            views={axis: _View.of(axis, start, device) for axis in start.movable},
             factors=torch.tensor([2.0, 1.0, 0.5, 0.25], device=device),
             generator=generator,
         )
@@ -231,12 +228,10 @@ def _moved(
     return cells.index_add_(0, there.flatten(), steps).index_add_(0, here.flatten(), -steps)
 
 
-def _lacks(
-    table: Table, codes: Int[Tensor, "row particle"], num_attributes: int
-) -> Int[Tensor, " cell"]:
+def _lacks(table: Table, codes: Int[Tensor, "row particle"]) -> Int[Tensor, " cell"]:
     """What a table lacks: target * particles - counts, in units."""
     cells = torch.zeros_like(codes[0])
-    for row, size in zip(table.rows(num_attributes), table.values.shape, strict=True):
+    for row, size in zip(table.rows, table.values.shape, strict=True):
         cells = cells * size + codes[row]
     goals = np.rint(table.values.ravel() * (codes.shape[1] * _UNIT)).astype(np.int64)
     counts = torch.bincount(cells, minlength=table.values.size)

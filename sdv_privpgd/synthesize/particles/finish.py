@@ -122,127 +122,34 @@ def emptied_targets(
     return emptied
 
 
-def supported_codes(
-    domain: Domain,
-    targets: Mapping[Clique, np.ndarray],
-    fixed: Collection[str],
-    else_held: Mapping[str, np.ndarray],
-) -> list[np.ndarray | None]:
-    """The codes that may be proposed for each attribute; None for an attribute that stays.
-
-    ``else_held`` has those of attributes that may be in no target over codes.
-    """
-    supports: list[np.ndarray | None] = []
-    for attribute, size in zip(domain.attributes, domain.sizes, strict=True):
-        supported = np.zeros(size, dtype=bool)
-        for clique, table in targets.items():
-            if attribute in clique:
-                others = tuple(axis for axis, name in enumerate(clique) if name != attribute)
-                supported |= table.sum(axis=others, where=table != STAYS_EMPTY) > 0
-        own = np.flatnonzero(supported) if supported.any() else else_held.get(attribute)
-        supports.append(None if attribute in fixed else own)
-    return supports
-
-
-def nearest(codes: np.ndarray, support: np.ndarray) -> np.ndarray:
-    """The index of the supported code nearest to each code; of two equally near, the lower."""
-    upper = np.searchsorted(support, codes).clip(0, len(support) - 1)
-    lower = (upper - 1).clip(0)
-    return np.where(np.abs(codes - support[lower]) <= np.abs(support[upper] - codes), lower, upper)
-
-
-def require_tables(
-    domain: Domain, targets: Mapping[Clique, np.ndarray], grouped: GroupedTargets
-) -> None:
-    """Raises ``ValueError`` for a target that does not have its clique's shape."""
-    for grouping in grouped:
-        grouping.require(domain)
-    shapes = [(domain, clique, table.shape) for clique, table in targets.items()]
-    for grouping, own in grouped.items():
-        shapes += [(grouping.domain, clique, target.values.shape) for clique, target in own.items()]
-    for over, clique, shape in shapes:
-        if shape != over.shape(clique):
-            raise ValueError(
-                f"The target of {clique!r} needs shape {over.shape(clique)!r}, got {shape!r}."
-            )
-
-
-class Levels(NamedTuple):
-    """Supported codes at several levels: level 0 has the codes, each further one a grouping.
-
-    ``maps`` of shape (level, attribute, code) translates a code of level 0 to each level, and
-    ``widths`` of shape (level, attribute) has the numbers of codes.
-    """
-
-    maps: np.ndarray
-    widths: np.ndarray
-
-    @classmethod
-    def of(
-        cls, domain: Domain, supports: Sequence[np.ndarray], grouped: GroupedTargets
-    ) -> "Levels":
-        """The levels of the supported codes of each attribute."""
-        sizes = np.array([len(support) for support in supports], dtype=np.int64)
-        shape = (1 + len(grouped), len(domain))
-        maps = np.zeros((*shape, int(sizes.max(initial=1))), dtype=np.int32)
-        widths = np.ones(shape, dtype=np.int64)
-        maps[0] = np.arange(maps.shape[2])
-        widths[0] = sizes
-        for level, grouping in enumerate(grouped, start=1):
-            for name, width in zip(grouping.attributes, grouping.domain.sizes, strict=True):
-                (axis,) = domain.axes((name,))
-                maps[level, axis, : sizes[axis]] = grouping[name][supports[axis]]
-                widths[level, axis] = width
-        return cls(maps, widths)
-
-    def codes(self, codes: np.ndarray) -> np.ndarray:
-        """The codes of all levels, int32 of shape (level * attribute, particle).
-
-        The argument has the codes of level 0, shape (attribute, particle).
-        """
-        rows = [own[codes[axis]] for level in self.maps for axis, own in enumerate(level)]
-        return np.stack(rows).astype(np.int32)
-
-
 class Table(NamedTuple):
-    """A target over the codes of one level, on axes of the domain."""
+    """A target over the codes of one level, on axes of the domain, which are rows of all codes."""
 
     level: int
     axes: tuple[int, ...]
+    rows: list[int]
     weight: float
     values: np.ndarray
 
-    def rows(self, num_attributes: int) -> list[int]:
-        """The rows of ``Levels.codes`` that hold the codes of the table's axes."""
-        return [self.level * num_attributes + axis for axis in self.axes]
-
-
-def _tables(
-    domain: Domain,
-    targets: Mapping[Clique, np.ndarray],
-    supports: Sequence[np.ndarray],
-    grouped: GroupedTargets,
-) -> list[Table]:
-    """The tables of all levels, by level. Tables over codes keep the supported codes only."""
-    tables = []
-    for clique, table in targets.items():
-        axes = domain.axes(clique)
-        values = np.asarray(table, dtype=np.float64)[np.ix_(*(supports[axis] for axis in axes))]
-        tables.append(Table(0, axes, 1.0, values))
-    for level, own in enumerate(grouped.values(), start=1):
-        tables += [
-            Table(level, domain.axes(clique), target.weight, target.values)
-            for clique, target in own.items()
-        ]
-    return tables
-
 
 class Start(NamedTuple):
-    """What a finish begins with: the supported codes, and the codes and tables of all levels."""
+    """What a finish begins with, at several levels of codes.
+
+    Level 0 has the supported codes, each further level a grouping of them.
+
+    Attributes:
+        supports: The codes of each attribute that particles may have.
+        movable: The attributes that may change.
+        maps: The code at each level of each code of level 0: (level, attribute, code), int32.
+        widths: Numbers of codes: (level, attribute).
+        tables: The targets, by level. Those over codes have the supported codes only.
+        codes: The particles' codes of all levels, int32: (level * attribute, particle).
+    """
 
     supports: list[np.ndarray]
     movable: list[int]
-    levels: Levels
+    maps: np.ndarray
+    widths: np.ndarray
     tables: list[Table]
     codes: np.ndarray
 
@@ -255,28 +162,71 @@ class Start(NamedTuple):
         grouped: GroupedTargets,
         fixed: Collection[str] = (),
     ) -> "Start":
-        require_tables(domain, targets, grouped)
-        in_groups = {name for own in grouped.values() for clique in own for name in clique}
-        held = {
-            name: np.unique(codes[:, axis])
-            for axis, name in enumerate(domain.attributes)
-            if name in in_groups
-        }
-        found = supported_codes(domain, targets, fixed, held)
-        supports = [
-            np.arange(size) if own is None else own
-            for own, size in zip(found, domain.sizes, strict=True)
-        ]
-        levels = Levels.of(domain, supports, grouped)
-        return cls(
-            supports,
-            [axis for axis, own in enumerate(found) if own is not None],
-            levels,
-            _tables(domain, targets, supports, grouped),
-            levels.codes(
-                np.stack([nearest(codes[:, axis], own) for axis, own in enumerate(supports)])
-            ),
-        )
+        """Raises ``ValueError`` for a target that does not have its clique's shape."""
+        for grouping in grouped:
+            grouping.require(domain)
+        every = [(0, domain, clique, 1.0, table) for clique, table in targets.items()]
+        for level, (grouping, own) in enumerate(grouped.items(), start=1):
+            every += [
+                (level, grouping.domain, q, each.weight, each.values) for q, each in own.items()
+            ]
+        for _, over, clique, _, values in every:
+            if values.shape != over.shape(clique):
+                raise ValueError(
+                    f"The target of {clique!r} needs shape {over.shape(clique)!r}, got "
+                    f"{values.shape!r}."
+                )
+        supports, movable = [], []
+        for axis, (name, size) in enumerate(zip(domain.attributes, domain.sizes, strict=True)):
+            held = _supported(name, size, targets)
+            if not len(held) and any(level and name in q for level, _, q, _, _ in every):
+                held = np.unique(codes[:, axis])
+            may_move = name not in fixed and len(held) > 0
+            supports.append(held if may_move else np.arange(size))
+            if may_move:
+                movable.append(axis)
+        sizes = [len(support) for support in supports]
+        maps = np.zeros((1 + len(grouped), len(domain), max([1, *sizes])), dtype=np.int32)
+        widths = np.ones(maps.shape[:2], dtype=np.int64)
+        maps[0], widths[0] = np.arange(maps.shape[2]), sizes
+        for level, grouping in enumerate(grouped, start=1):
+            for name, width in zip(grouping.attributes, grouping.domain.sizes, strict=True):
+                (axis,) = domain.axes((name,))
+                maps[level, axis, : sizes[axis]] = grouping[name][supports[axis]]
+                widths[level, axis] = width
+        tables = []
+        for level, _, clique, weight, values in every:
+            axes = domain.axes(clique)
+            if not level:
+                values = np.asarray(values, dtype=np.float64)
+                values = values[np.ix_(*(supports[axis] for axis in axes))]
+            rows = [level * len(domain) + axis for axis in axes]
+            tables.append(Table(level, axes, rows, weight, values))
+        compact = np.stack([nearest(codes[:, axis], own) for axis, own in enumerate(supports)])
+        return cls(supports, movable, maps, widths, tables, at_all_levels(maps, compact))
+
+
+def _supported(name: str, size: int, targets: Mapping[Clique, np.ndarray]) -> np.ndarray:
+    """The codes of an attribute that have a positive sum in some table."""
+    found = np.zeros(size, dtype=bool)
+    for clique, table in targets.items():
+        if name in clique:
+            others = tuple(axis for axis, own in enumerate(clique) if own != name)
+            found |= table.sum(axis=others, where=table != STAYS_EMPTY) > 0
+    return np.flatnonzero(found)
+
+
+def at_all_levels(maps: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """The codes of all levels, as in ``Start``, of those of level 0 (attribute, particle)."""
+    rows = [own[codes[axis]] for level in maps for axis, own in enumerate(level)]
+    return np.stack(rows).astype(np.int32)
+
+
+def nearest(codes: np.ndarray, support: np.ndarray) -> np.ndarray:
+    """The index of the supported code nearest to each code; of two equally near, the lower."""
+    upper = np.searchsorted(support, codes).clip(0, len(support) - 1)
+    lower = (upper - 1).clip(0)
+    return np.where(np.abs(codes - support[lower]) <= np.abs(support[upper] - codes), lower, upper)
 
 
 _LARGEST_BLOCK = 4096
@@ -296,7 +246,7 @@ each other after each block, so on a busy machine they are slower than one threa
 class Residuals(NamedTuple):
     """weight * (target * particles - counts) of all tables, once for each of their attributes.
 
-    ``codes``, ``maps`` and ``widths`` are those of ``Levels``.
+    ``codes``, ``maps`` and ``widths`` are those of ``Start``.
 
     View t is a table of one level that serves one attribute. The attribute is its last axis, so
     that its codes are neighbors in memory. They begin, for a particle, at offsets[t] + the sum of
@@ -324,9 +274,8 @@ class Residuals(NamedTuple):
     @classmethod
     def of(cls, start: Start) -> "Residuals":
         """The residuals of a start, whose codes change with them."""
-        codes, tables, (maps, widths) = start.codes, start.tables, start.levels
-        num_levels, num_axes = widths.shape
-        lacks = [table.weight * _lacks(table, codes, num_axes) for table in tables]
+        tables, (num_levels, num_axes) = start.tables, start.widths.shape
+        lacks = [table.weight * _lacks(table, start.codes) for table in tables]
         values, offsets, terms, strides, at = [], [], [], [], 0
         own_views: dict[int, list[int]] = {}
         views = [
@@ -341,7 +290,7 @@ class Residuals(NamedTuple):
             own = lacks[number].transpose(order)
             values.append(own.ravel())
             offsets.append(at)
-            terms.append([tables[number].rows(num_axes)[place] for place in order])
+            terms.append([tables[number].rows[place] for place in order])
             strides.append([math.prod(own.shape[place + 1 :]) for place in range(own.ndim)])
             at += own.size
         siblings = [
@@ -355,9 +304,9 @@ class Residuals(NamedTuple):
         levels = np.array([tables[number].level for _, number in views], dtype=np.int64)
         owners = np.array([axis * num_levels for axis, _ in views], dtype=np.int64) + levels
         return cls(
-            codes=codes,
-            maps=maps,
-            widths=widths,
+            codes=start.codes,
+            maps=start.maps,
+            widths=start.widths,
             values=np.concatenate([np.empty(0), *values]).astype(np.float32),
             first_view=np.searchsorted(owners, np.arange(num_axes * num_levels + 1)),
             offsets=np.array(offsets, dtype=np.uint64),
@@ -405,10 +354,10 @@ def last_axis(axes: Sequence[int], axis: int) -> list[int]:
     return sorted(range(len(axes)), key=lambda place: axes[place] == axis)
 
 
-def _lacks(table: Table, codes: np.ndarray, num_attributes: int) -> np.ndarray:
+def _lacks(table: Table, codes: np.ndarray) -> np.ndarray:
     """The residual of each cell of a table: target * particles - counts, float32."""
     shape = table.values.shape
-    cells = np.ravel_multi_index(tuple(codes[table.rows(num_attributes)]), shape)
+    cells = np.ravel_multi_index(tuple(codes[table.rows]), shape)
     counts = np.bincount(cells, minlength=table.values.size).reshape(shape)
     return (table.values * codes.shape[1] - counts).astype(np.float32)
 
