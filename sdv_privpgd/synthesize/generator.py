@@ -17,12 +17,7 @@ from torch import Tensor
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.estimate.noisy_tables import (
-    EXACT,
-    estimate_total,
-    margin_estimates,
-    noisy_tables,
-)
+from sdv_privpgd.estimate.noisy_tables import EXACT, estimate_total, margin_estimates, noisy_tables
 from sdv_privpgd.estimate.support import supported_one_way
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement

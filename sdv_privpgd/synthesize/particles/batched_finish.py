@@ -18,13 +18,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from sdv_privpgd.synthesize.particles.finish import (
-    FEWEST_BLOCKS,
-    Finish,
-    Start,
-    Table,
-    last_axis,
-)
+from sdv_privpgd.synthesize.particles.finish import FEWEST_BLOCKS, Finish, Start, Table, last_axis
 
 _MOST_SCORES = 2**23
 """Scores of a batch, by table, particle and code: 64 MB for each number that is held of them."""

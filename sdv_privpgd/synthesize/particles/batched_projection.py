@@ -39,10 +39,7 @@ class BatchedProjection(CertifiedSolver):
     device: str = "cpu"
 
     def solve_all(
-        self,
-        tables: Sequence[SignedTable],
-        generator: torch.Generator,
-        progress: Progress = silent,
+        self, tables: Sequence[SignedTable], generator: torch.Generator, progress: Progress = silent
     ) -> list[CertifiedProjection]:
         """The projections with their certificates, for the directions drawn."""
         directions = self.draw_directions(tables, generator)

@@ -15,11 +15,7 @@ from sdv_privpgd.synthesize.particles.kernels import Kernel, PackedTargets, Visi
 
 
 def stratified_directions(
-    num_slices: int,
-    dim: int,
-    generator: torch.Generator,
-    *,
-    dtype: torch.dtype = torch.float32,
+    num_slices: int, dim: int, generator: torch.Generator, *, dtype: torch.dtype = torch.float32
 ) -> Float[Tensor, "slice dim"]:
     """Unit vectors that cover all directions more evenly than independent draws.
 
@@ -53,11 +49,7 @@ def stratified_sets(
 
 
 def independent_directions(
-    num_slices: int,
-    dim: int,
-    generator: torch.Generator,
-    *,
-    dtype: torch.dtype = torch.float32,
+    num_slices: int, dim: int, generator: torch.Generator, *, dtype: torch.dtype = torch.float32
 ) -> Float[Tensor, "slice dim"]:
     """Independent uniform unit vectors, as in the paper's experiments (section 4.1)."""
     normal = torch.randn(num_slices, dim, generator=generator, dtype=torch.float64)

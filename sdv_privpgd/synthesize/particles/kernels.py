@@ -113,9 +113,7 @@ def displacement(
 
 
 def descend(
-    positions: Float[Tensor, "attribute particle"],
-    targets: PackedTargets,
-    visits: Iterable[Visit],
+    positions: Float[Tensor, "attribute particle"], targets: PackedTargets, visits: Iterable[Visit]
 ) -> Float[Tensor, "attribute particle"]:
     """The positions after all visits: each moves them by rate * displacement, into the cube."""
     positions, spans, visits = positions.clone(), _spans(targets), iter(visits)
@@ -193,8 +191,7 @@ def quantile_targets(
 
 
 def displacement_to_targets(
-    projected: Float[Tensor, "slice particle"],
-    targets: Float[Tensor, "slice particle"],
+    projected: Float[Tensor, "slice particle"], targets: Float[Tensor, "slice particle"]
 ) -> Float[Tensor, "slice particle"]:
     """The way of each particle to the target of its rank, slice by slice."""
     order = projected.argsort(dim=1, stable=True)

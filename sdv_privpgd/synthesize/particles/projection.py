@@ -35,10 +35,7 @@ class Projection(Protocol):
     """Solves argmin over probabilities w of SW1(w, values) (Donhauser et al. 2024, Eq. 5)."""
 
     def project_all(
-        self,
-        tables: Sequence[SignedTable],
-        generator: torch.Generator,
-        progress: Progress = silent,
+        self, tables: Sequence[SignedTable], generator: torch.Generator, progress: Progress = silent
     ) -> list[Float[Tensor, " cell"]]:
         """Probabilities of the cells of each table, float64, summing to 1.
 
@@ -105,18 +102,12 @@ class CertifiedSolver(ABC):
 
     @abstractmethod
     def solve_all(
-        self,
-        tables: Sequence[SignedTable],
-        generator: torch.Generator,
-        progress: Progress = silent,
+        self, tables: Sequence[SignedTable], generator: torch.Generator, progress: Progress = silent
     ) -> list[CertifiedProjection]:
         """The projections with their certificates, for the directions drawn."""
 
     def project_all(
-        self,
-        tables: Sequence[SignedTable],
-        generator: torch.Generator,
-        progress: Progress = silent,
+        self, tables: Sequence[SignedTable], generator: torch.Generator, progress: Progress = silent
     ) -> list[Float[Tensor, " cell"]]:
         """Probabilities of the cells of each table (see ``Projection``)."""
         return [found.probabilities for found in self.solve_all(tables, generator, progress)]
@@ -146,10 +137,7 @@ class CompiledProjection(CertifiedSolver):
     """
 
     def solve_all(
-        self,
-        tables: Sequence[SignedTable],
-        generator: torch.Generator,
-        progress: Progress = silent,
+        self, tables: Sequence[SignedTable], generator: torch.Generator, progress: Progress = silent
     ) -> list[CertifiedProjection]:
         """The projections with their certificates, for the directions drawn."""
         directions = self.draw_directions(tables, generator)

@@ -113,10 +113,7 @@ class SoftmaxProjection:
     decay_every: int = 100
 
     def project_all(
-        self,
-        tables: Sequence[SignedTable],
-        generator: torch.Generator,
-        progress: Progress = silent,
+        self, tables: Sequence[SignedTable], generator: torch.Generator, progress: Progress = silent
     ) -> list[Float[Tensor, " cell"]]:
         """Probabilities of the cells of each table (see ``Projection``)."""
         seeds = [int(torch.randint(2**63 - 1, (), generator=generator)) for _ in tables]

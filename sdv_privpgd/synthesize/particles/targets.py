@@ -25,9 +25,7 @@ from sdv_privpgd.synthesize.particles.projection import SignedTable
 
 
 def embed(
-    codes: Int[Tensor, "particle dim"],
-    sizes: Sequence[int],
-    dtype: torch.dtype = torch.float32,
+    codes: Int[Tensor, "particle dim"], sizes: Sequence[int], dtype: torch.dtype = torch.float32
 ) -> Float[Tensor, "particle dim"]:
     """Cell centers (2 c + 1) / (2 k) of codes c = 0, ..., k - 1 (Donhauser et al. 2024, Eq. 4)."""
     shape = torch.tensor(sizes, dtype=dtype, device=codes.device)
