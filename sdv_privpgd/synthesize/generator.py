@@ -20,7 +20,7 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.noisy_tables import EXACT, estimate_total, margin_estimates, noisy_tables
 from sdv_privpgd.estimate.support import supported_one_way
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.goals import Goals
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
@@ -188,8 +188,7 @@ class GeneratorNetwork(Engine):
             for each in measurements
             if isinstance(each.query, EmbeddingQuery)
         ]
-        known = [each for each in measurements if not isinstance(each.query, GroupedMarginalQuery)]
-        goals = Goals.of(domain, known)
+        goals = Goals.of(domain, measurements, with_groups=False)
         margins = margin_estimates(noisy_tables(domain, measurements), 1)
         start = [
             supported_one_way(margins.get((name,)), size, total) / total

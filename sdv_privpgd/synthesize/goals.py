@@ -55,9 +55,14 @@ class Goals:
 
     @classmethod
     def of(
-        cls, domain: Domain, measurements: Sequence[Measurement], possible: Possible | None = None
+        cls,
+        domain: Domain,
+        measurements: Sequence[Measurement],
+        possible: Possible | None = None,
+        *,
+        with_groups: bool = True,
     ) -> "Goals":
-        """The tables over codes and over groups that were measured.
+        """The tables over codes that were measured, and those over groups if these are of use.
 
         ``possible`` marks the cells of some cliques that can hold rows at all: the others are
         wanted empty.
@@ -67,7 +72,8 @@ class Goals:
         for clique, table in noisy_tables(domain, measurements).items():
             allowed = possible_cells(clique, table.counts.shape, possible or {})
             found.append((clique, None, NoisyTable(table.counts * allowed, table.variance)))
-        for grouping, tables in grouped_tables(domain, measurements).items():
+        grouped = grouped_tables(domain, measurements) if with_groups else {}
+        for grouping, tables in grouped.items():
             found += [(clique, grouping, table) for clique, table in tables.items()]
         views: dict[View, int] = {}
         places = [

@@ -6,7 +6,7 @@ places if that brings all tables nearer to their targets, in squares. Their pare
 children each, and the two have the same place among these.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple, no_type_check
 
 import numpy as np
@@ -93,24 +93,12 @@ def exchanged(
     ends, which = np.r_[starts[1:], number], np.cumsum(np.r_[0, changes])
     found = np.arange(number)
     whole = float((places.weights * places.pairs * (places.pairs - 1.0)).sum())
+    own = places._replace(children=places.children.copy(), groups=places.groups.copy())
+    scales = 1.0 / number**2, _OF_PAIRS / max(whole, 1e-9) ** 2
     _exchange(
-        found,
-        order,
-        starts[which],
-        ends[which],
-        places.whose,
-        places.first,
-        places.pairs,
-        places.weights,
-        places.parents,
-        places.children.copy(),
-        places.groups.copy(),
-        lacks,
-        1.0 / number**2,
-        _OF_PAIRS / max(whole, 1e-9) ** 2,
-        number * tries,
+        found, order, starts[which], ends[which], own, lacks, scales, number * tries,
         np.uint64(seed * 2 + 1),
-    )
+    )  # fmt: skip
     return found
 
 
@@ -119,12 +107,8 @@ def _lacks(
     targets: Mapping[tuple[int, int], np.ndarray],
     siblings: Mapping[tuple[int, int], np.ndarray],
 ) -> _Lacks:
-    number, num_parents, num_children = (
-        len(places.whose),
-        places.parents.shape[1],
-        places.children.shape[1],
-    )
-    offsets = np.full((num_parents, num_children), -1, dtype=np.int64)
+    number = len(places.whose)
+    offsets = np.full((places.parents.shape[1], places.children.shape[1]), -1, dtype=np.int64)
     values: list[np.ndarray] = [np.zeros(0)]
     start = 0
     widths = places.children.max(axis=0, initial=0) + 1
@@ -157,22 +141,17 @@ def _lacks(
 def _pairs(places: Places) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The places of each pair of siblings, once, and what it counts as."""
     rank = np.arange(len(places.whose)) - places.first[places.whose]
-    most = int(places.pairs.max(initial=0))
-    first: Sequence[np.ndarray] = [np.zeros(0, np.int64)]
-    second: Sequence[np.ndarray] = [np.zeros(0, np.int64)]
-    for apart in range(1, most):
-        here = np.flatnonzero(rank + apart < places.pairs[places.whose])
-        first, second = [*first, here], [*second, here + apart]
-    one = np.concatenate(first)
-    return one, np.concatenate(second), places.weights[places.whose[one]]
+    own = places.pairs[places.whose]
+    apart = range(1, int(places.pairs.max(initial=0)))
+    here = [np.zeros(0, np.int64), *(np.flatnonzero(rank + each < own) for each in apart)]
+    one = np.concatenate(here)
+    other = one + np.repeat([0, *apart], list(map(len, here)))
+    return one, other, places.weights[places.whose[one]]
 
 
 @njit()
 @no_type_check
-def _exchange(
-    found, order, starts, ends, whose, first, pairs, weights, parents, children, groups, lacks,
-    weight, pair_weight, tries, word,
-):  # fmt: skip
+def _exchange(found, order, starts, ends, places, lacks, scales, tries, word):
     """Tries exchanges of the children in two places, and keeps those that help."""
     number = len(order)
     for _ in range(tries):
@@ -184,25 +163,22 @@ def _exchange(
             low, high = max(low, at - _NEAR), min(high, at + _NEAR)
         there = low + np.int64(mixed(word) % np.uint64(high - low))
         x, y = order[at], order[there]
-        if whose[x] == whose[y]:
+        if places.whose[x] == places.whose[y]:
             continue
-        gain = _moved(x, y, whose, first, pairs, weights, parents, children, groups, lacks,
-                      weight, pair_weight)  # fmt: skip
-        if gain > 0:
+        if _moved(x, y, places, lacks, scales) > 0:
             found[x], found[y] = found[y], found[x]
         else:
-            _moved(x, y, whose, first, pairs, weights, parents, children, groups, lacks,
-                   weight, pair_weight)  # fmt: skip
+            _moved(x, y, places, lacks, scales)
 
 
 @inner()
 @no_type_check
-def _moved(x, y, whose, first, pairs, weights, parents, children, groups, lacks, weight,
-           pair_weight):  # fmt: skip
+def _moved(x, y, places, lacks, scales):
     """Exchanges two children, and returns by how much all squares fall."""
     gain = 0.0
     values, offsets, widths = lacks.values, lacks.offsets, lacks.widths
-    f, g = whose[x], whose[y]
+    parents, children, groups = places.parents, places.children, places.groups
+    f, g = places.whose[x], places.whose[y]
     for c in range(children.shape[1]):
         own, other = children[x, c], children[y, c]
         if own == other:
@@ -215,37 +191,34 @@ def _moved(x, y, whose, first, pairs, weights, parents, children, groups, lacks,
             for cell, change in (
                 (row + own, 1.0), (row + other, -1.0), (second + other, 1.0), (second + own, -1.0)
             ):  # fmt: skip
-                gain -= weight * change * (2 * values[cell] + change)
+                gain -= scales[0] * change * (2 * values[cell] + change)
                 values[cell] += change
-    gain += _paired(x, 1.0, f, first, pairs, weights, groups, lacks, pair_weight)
-    gain += _paired(y, 1.0, g, first, pairs, weights, groups, lacks, pair_weight)
+    gain += _paired(x, 1.0, f, places, lacks, scales[1])
+    gain += _paired(y, 1.0, g, places, lacks, scales[1])
     for c in range(children.shape[1]):
         children[x, c], children[y, c] = children[y, c], children[x, c]
         groups[x, c], groups[y, c] = groups[y, c], groups[x, c]
-    gain += _paired(x, -1.0, f, first, pairs, weights, groups, lacks, pair_weight)
-    gain += _paired(y, -1.0, g, first, pairs, weights, groups, lacks, pair_weight)
-    return gain
+    gain += _paired(x, -1.0, f, places, lacks, scales[1])
+    return gain + _paired(y, -1.0, g, places, lacks, scales[1])
 
 
 @inner()
 @no_type_check
-def _paired(x, sign, f, first, pairs, weights, groups, lacks, pair_weight):
+def _paired(x, sign, f, places, lacks, scale):
     """Takes a child's pairs out of the counts, or puts them in; by how much squares fall."""
-    gain, change = 0.0, sign * weights[f]
-    values, tables = lacks.pair_values, lacks.pair_tables
-    if x - first[f] >= pairs[f]:
+    first, groups, gain = places.first[f], places.groups, 0.0
+    values, tables, change = lacks.pair_values, lacks.pair_tables, sign * places.weights[f]
+    if x - first >= places.pairs[f]:
         return gain
-    for z in range(first[f], first[f] + pairs[f]):
+    for z in range(first, first + places.pairs[f]):
         if z == x:
             continue
         for t in range(len(tables)):
             a, b, start, width = tables[t]
-            cell = start + groups[x, a] * width + groups[z, b]
-            gain -= pair_weight * change * (2 * values[cell] + change)
-            values[cell] += change
-            cell = start + groups[z, a] * width + groups[x, b]
-            gain -= pair_weight * change * (2 * values[cell] + change)
-            values[cell] += change
+            for one, other in ((x, z), (z, x)):
+                cell = start + groups[one, a] * width + groups[other, b]
+                gain -= scale * change * (2 * values[cell] + change)
+                values[cell] += change
     return gain
 
 

@@ -107,7 +107,7 @@ def test_rows_are_codes_of_the_domain_and_the_same_for_a_seed(model):
     np.testing.assert_array_equal(rows, model.sample(5_000, 3))
     assert (rows != model.sample(5_000, 4)).any()
     assert model.sample(0, 3).shape == (0, 3)
-    with pytest.raises(ValueError, match="num_rows must be at least 0, got -1|negative"):
+    with pytest.raises(ValueError, match=r"num_rows must be at least 0, got -1|negative"):
         model.sample(-1, 0)
 
 

@@ -111,10 +111,7 @@ class ParticleGradientDescent(Engine):
         kernel: The code that computes the ways to the targets: "auto" takes the fastest for this
             machine; "torch" and "numba" name one.
 
-    >>> import numpy as np
-    >>> from sdv_privpgd.base.domain import Domain
-    >>> from sdv_privpgd.privacy.queries import Measurement
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
+    >>> from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
     >>> noisy = Measurement(
     ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=1.0
     ... )
@@ -122,8 +119,6 @@ class ParticleGradientDescent(Engine):
     >>> model = engine.fit(Domain(("a", "b"), (2, 2)), [noisy])
     >>> model.marginal(("a", "b")).round(1).tolist()
     [[0.4, 0.0], [0.0, 0.6]]
-    >>> model.sample(5, seed=0).shape
-    (5, 2)
     """
 
     num_particles: int | None = None
@@ -268,15 +263,14 @@ class ParticleGradientDescent(Engine):
             number = default_number(agreed.total, larger or len(goals))
         start = prior if warm_start is None else warm_start
         positions = self._start(domain, number, agreed.one_way, start, generator)
-        if not goals:
-            return Particles(domain=domain, codes=_codes(positions, domain), prior=use)
-        # Lines 3 to 7: the descent.
-        positions, curve = self._descend(
-            positions, packed(domain, goals, weights), losses, kernel, generator, progress
-        )
+        curve: dict[int, float] = {}
+        if goals:  # Lines 3 to 7: the descent.
+            positions, curve = self._descend(
+                positions, packed(domain, goals, weights), losses, kernel, generator, progress
+            )
         # Line 8: finalization.
-        codes = _codes(positions, domain)
-        if finish is not None:
+        codes = nearest_codes(positions.T, domain.sizes).cpu().numpy()
+        if goals and finish is not None:
             full = probabilities(domain, goals, weights)
             grouped = grouped_targets(agreed, full) if self.targets != "raw" else {}
             codes = finish(
@@ -380,10 +374,6 @@ class ParticleGradientDescent(Engine):
             positions = advance(positions, num_steps)
             curve[epoch] = mean_loss(positions, targets, kernel, views)
         return positions, curve
-
-
-def _codes(positions: Float[Tensor, "attribute particle"], domain: Domain) -> np.ndarray:
-    return nearest_codes(positions.T, domain.sizes).cpu().numpy()
 
 
 def must_compile(*, enable_gpu: bool) -> bool:
