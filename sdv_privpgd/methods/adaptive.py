@@ -233,7 +233,6 @@ class Adaptive(_ByRounds):
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
-    >>> from sdv_privpgd.methods import PrivatePGM
     >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
     >>> fitted = fit_table(table, columns, epsilon=1.0, method=Adaptive(engine="pgm"))
@@ -296,7 +295,6 @@ class MWEM(_ByRounds):
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
-    >>> from sdv_privpgd.methods import PrivatePGM
     >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
     >>> fitted = fit_table(table, columns, epsilon=1.0, method=MWEM())
@@ -358,7 +356,6 @@ class AIM(EngineMethod):
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
-    >>> from sdv_privpgd.methods import PrivatePGM
     >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
     >>> method = AIM(max_megabytes=8)

@@ -64,7 +64,6 @@ class PrivMRF(EngineMethod):
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
-    >>> from sdv_privpgd.methods import PrivatePGM
     >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
     >>> fitted = fit_table(table, columns, epsilon=1.0, method=PrivMRF())

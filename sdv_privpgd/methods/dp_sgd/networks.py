@@ -60,15 +60,12 @@ class Codes:
 
     @classmethod
     def of(cls, domain: Domain, measurements: Sequence[Measurement]) -> "Codes":
-        """By the noisy tables among the answers."""
-        # Share of a value that surely holds no rows when training starts: its logarithm must be
-        # finite.
-        least = 1e-5
+        """By the noisy tables among the answers; all shares are positive, for their logarithms."""
         total = estimate_total(domain, measurements).value
         margins = margin_estimates(noisy_tables(domain, measurements), 1)
         found: list[np.ndarray] = []
         for name, size in zip(domain.attributes, domain.sizes, strict=True):
-            shares = supported_one_way(margins.get((name,)), size, total) / total + least
+            shares = supported_one_way(margins.get((name,)), size, total) / total + 1e-5
             found.append(shares / shares.sum())
         return cls(list(domain.sizes), torch.from_numpy(np.concatenate(found)))
 

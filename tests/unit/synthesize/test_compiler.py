@@ -180,11 +180,7 @@ def runs(folder):
 
 def test_no_shape_of_table_compiles_anything_again(runs):
     (few, many), _ = runs
-    assert {
-        "projection.improve",
-        "finish.propose",
-        "published._descend",
-    } < set(many)
+    assert {"projection.improve", "finish.propose", "published._descend"} < set(many)
     assert many == few
     modules = ("projection.", "finish.", "published.")
     for name, (num_signatures, _, _) in many.items():

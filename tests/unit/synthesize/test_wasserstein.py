@@ -15,11 +15,7 @@ from references.wasserstein import (
 from scipy.stats import wasserstein_distance
 
 from sdv_privpgd.synthesize.particles.draws import independent_directions, stratified_directions
-from sdv_privpgd.synthesize.particles.targets import (
-    draw_codes,
-    embed,
-    nearest_codes,
-)
+from sdv_privpgd.synthesize.particles.targets import draw_codes, embed, nearest_codes
 
 F64 = torch.float64
 
