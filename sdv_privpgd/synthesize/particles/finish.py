@@ -232,9 +232,6 @@ def nearest(codes: np.ndarray, support: np.ndarray) -> np.ndarray:
 _LARGEST_BLOCK = 4096
 """Particles that score their codes at once. In large blocks, waking the threads pays."""
 
-_STRETCHES = 50
-"""Parts of a sweep. Progress is told after each; a part is at least a block."""
-
 _ROW = 8
 """The cost of finding a particle's row of a view, in residuals read."""
 
@@ -335,18 +332,14 @@ class Residuals(NamedTuple):
         read = float((self.widths.T.ravel()[owners] + _ROW).sum())
         num_parts = num_threads() if number * read >= _PARALLEL_FROM else 1
         scores = np.zeros((num_parts, 2, self.widest), dtype=np.float32)
-        stretch = block * -(-number // (block * _STRETCHES))
         with Threads() as threads:
-            for start in range(0, number, stretch):
-                stop = min(number, start + stretch)
-                moved = 0
-                for first in range(start, stop, block):
-                    last = min(stop, first + block)
-                    for axis in order:
-                        own = first, last, axis
-                        threads.run(propose, num_parts, *own, word, scores, proposals, self)
-                        moved += take_proposals(*own, proposals, self)
-                yield stop / number, int(moved)
+            for first in range(0, number, block):
+                last, moved = min(first + block, number), 0
+                for axis in order:
+                    own = first, last, axis
+                    threads.run(propose, num_parts, *own, word, scores, proposals, self)
+                    moved += take_proposals(*own, proposals, self)
+                yield last / number, int(moved)
 
 
 def last_axis(axes: Sequence[int], axis: int) -> list[int]:

@@ -14,6 +14,7 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.synthesize.particles.binned import DIGITS, sort_places
 from sdv_privpgd.synthesize.particles.compiler import HAS_NUMBA, njit
 from sdv_privpgd.synthesize.particles.draws import independent_directions
+from sdv_privpgd.synthesize.particles.kernels import SEGMENT_STEPS
 from sdv_privpgd.synthesize.particles.projection import SignedTable, balanced, solved_in_threads
 from sdv_privpgd.synthesize.particles.steps import Move, Pull
 
@@ -89,10 +90,6 @@ def _adam(columns, gradient, moving, mean, square, change, scales, adam):
             change[row, i] = step if moving[row, i] else np.float32(0)
 
 
-_STEPS_AT_ONCE = 50
-"""Steps whose directions are drawn together."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class SoftmaxProjection:
     """Solves the projection as published, by Adam on the logits with new directions at each step.
@@ -126,8 +123,8 @@ class SoftmaxProjection:
         logits = (0.99 * positive + 0.01 / len(signed)).log().numpy()
         moments = np.zeros((2, len(logits)))
         centers = np.ascontiguousarray(table.centers.double().cpu().numpy().T)
-        for first in range(0, self.max_steps, _STEPS_AT_ONCE):
-            steps = np.arange(first, min(first + _STEPS_AT_ONCE, self.max_steps))
+        for first in range(0, self.max_steps, SEGMENT_STEPS):
+            steps = np.arange(first, min(first + SEGMENT_STEPS, self.max_steps))
             drawn = independent_directions(
                 len(steps) * self.num_slices, len(centers), generator, dtype=torch.float64
             )

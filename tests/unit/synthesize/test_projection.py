@@ -9,6 +9,7 @@ from references.wasserstein import cell_centers, sliced_w1
 from scipy.optimize import linprog
 
 from sdv_privpgd.synthesize.particles.draws import independent_directions, stratified_directions
+from sdv_privpgd.synthesize.particles.kernels import SEGMENT_STEPS
 from sdv_privpgd.synthesize.particles.projection import CompiledProjection, SignedTable, balanced
 from sdv_privpgd.synthesize.particles.published import SoftmaxProjection
 
@@ -152,7 +153,7 @@ def published_in_torch(projection, centers, values, generator):
     optimizer = torch.optim.Adam([logits], lr=projection.learning_rate)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, projection.decay_every, projection.decay)
     while (left := projection.max_steps - schedule.last_epoch) > 0:
-        num_steps, dim = min(left, 50), centers.shape[1]
+        num_steps, dim = min(left, SEGMENT_STEPS), centers.shape[1]
         drawn = independent_directions(
             num_steps * projection.num_slices, dim, own, dtype=torch.float64
         )
