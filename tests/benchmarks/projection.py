@@ -2,15 +2,14 @@
 
 The targets are the noisy tables of all pairs, made to agree with each other but not denoised. Those
 of a default fit have less negative mass and take less time. On ``--compared`` of the tables the
-sliced W1 to the signed measure is compared with that of 5,000 steps of ``PrimalDualProjection`` and
-of the published ``SoftmaxProjection``, for the directions that the first two solve for (``own``)
-and for many new ones.
+sliced W1 to the signed measure is compared with that of 5,000 steps and of the published
+``SoftmaxProjection``, for the directions that the first two solve for (``own``) and for many new
+ones.
 """
 
 import numpy as np
 import torch
-from references.primal_dual import PrimalDualProjection, project
-from references.wasserstein import sliced_w1
+from references.wasserstein import project, sliced_w1
 
 from benchmarks.experiment import options
 from benchmarks.simulated import simulated_table
@@ -62,8 +61,8 @@ def _targets(given):
 
 def _distances(table, seed, compiled, steps):
     """SW1 of the three solvers' results, and the compiled one's over the others'."""
-    exact = PrimalDualProjection(max_steps=steps, tolerance=0.0, precision=0.0)
-    reference = exact.solve(*table, _seeded(seed))  # draws the same directions
+    exact = CompiledProjection(max_steps=steps, tolerance=0.0, precision=0.0)
+    (reference,) = exact.solve_all([table], _seeded(seed))  # draws the same directions
     directions = stratified_directions(_FRESH_SLICES, 2, _seeded(seed + 1), dtype=torch.float64)
     ours, exactly, published = (
         float(sliced_w1(table.centers, probabilities, table.values, directions))
