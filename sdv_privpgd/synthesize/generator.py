@@ -17,12 +17,11 @@ from torch import Tensor
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.estimate.noisy_tables import EXACT, estimate_total, margin_estimates, noisy_tables
-from sdv_privpgd.estimate.support import supported_one_way
+from sdv_privpgd.estimate.noisy_tables import EXACT, estimate_total
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
-from sdv_privpgd.synthesize.goals import Goals
+from sdv_privpgd.synthesize.goals import Goals, first_shares
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 from sdv_privpgd.synthesize.relaxed import Adam, RelaxedLoss, device_of
 
@@ -189,12 +188,7 @@ class GeneratorNetwork(Engine):
             if isinstance(each.query, EmbeddingQuery)
         ]
         goals = Goals.of(domain, measurements, with_groups=False)
-        margins = margin_estimates(noisy_tables(domain, measurements), 1)
-        start = [
-            supported_one_way(margins.get((name,)), size, total) / total
-            for name, size in zip(domain.attributes, domain.sizes, strict=True)
-        ]
-        network = _Network.of(start, generator, device)
+        network = _Network.of(first_shares(domain, measurements), generator, device)
         inputs = torch.randn(self.num_inputs, _LATENT, generator=generator).to(device)
         adam = Adam(network.weights)
         of_tables = RelaxedLoss(goals, device) if goals.tables else None
@@ -223,10 +217,7 @@ class _Network:
     def of(
         cls, start: Sequence[np.ndarray], generator: torch.Generator, device: torch.device
     ) -> "_Network":
-        """A network with random weights, whose rows have about these shares of codes.
-
-        They are 1e-5 larger, so that all logarithms are finite.
-        """
+        """A network with random weights, whose rows have about these shares of codes."""
         sizes = tuple(len(shares) for shares in start)
         widths = (_LATENT, _HIDDEN, _HIDDEN, sum(sizes))
         weights: list[Tensor] = []
@@ -234,7 +225,7 @@ class _Network:
             scale = math.sqrt(2 / before) if layer < 2 else 0.5 / math.sqrt(before)
             bias = torch.zeros(after)
             if layer == 2:
-                bias = torch.from_numpy(np.log(np.concatenate(start) + 1e-5)).float()
+                bias = torch.from_numpy(np.log(np.concatenate(start))).float()
             weights += [scale * torch.randn(before, after, generator=generator), bias]
         return cls([each.to(device).requires_grad_() for each in weights], sizes)
 

@@ -12,8 +12,10 @@ from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     estimate_total,
     grouped_tables,
+    margin_estimates,
     noisy_tables,
 )
+from sdv_privpgd.estimate.support import supported_one_way
 from sdv_privpgd.privacy.queries import Measurement
 
 
@@ -94,6 +96,20 @@ def _view(domain: Domain, name: str, grouping: Grouping | None) -> View:
     (axis,) = domain.axes((name,))
     groups = range(domain.sizes[axis]) if grouping is None else grouping[name].tolist()
     return View(axis, tuple(groups))
+
+
+def first_shares(domain: Domain, measurements: Sequence[Measurement]) -> list[np.ndarray]:
+    """The shares of each attribute's codes by its noisy tables, where a fit may start.
+
+    A code that surely holds no rows gets about 1e-5: all logarithms are finite.
+    """
+    total = estimate_total(domain, measurements).value
+    margins = margin_estimates(noisy_tables(domain, measurements), 1)
+    found = []
+    for name, size in zip(domain.attributes, domain.sizes, strict=True):
+        shares = supported_one_way(margins.get((name,)), size, total) / total + 1e-5
+        found.append(shares / shares.sum())
+    return found
 
 
 def too_many_components(domain: Domain, components: int) -> str | None:
