@@ -266,7 +266,7 @@ def test_the_number_of_threads_does_not_matter(monkeypatch):
     found = [ExchangeFinish(sweeps=3)(codes, DOMAIN, targets, 0)]
     monkeypatch.setattr(module, "_PARALLEL_FROM", 0)
     for threads in (1, 2, 3):
-        monkeypatch.setattr(compiler.config, "NUMBA_NUM_THREADS", threads)
+        monkeypatch.setattr(compiler.numba.config, "NUMBA_NUM_THREADS", threads)
         found.append(ExchangeFinish(sweeps=3)(codes, DOMAIN, targets, 0))
     for other in found:
         np.testing.assert_array_equal(other, found[0])

@@ -201,7 +201,7 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(monkeypatch):
     start, targets = torch.rand(4, 9000, generator=seeded()), random_targets()
     found = []
     for num_threads in (1, 2, 3):
-        monkeypatch.setattr(compiler.config, "NUMBA_NUM_THREADS", num_threads)
+        monkeypatch.setattr(compiler.numba.config, "NUMBA_NUM_THREADS", num_threads)
         total, losses = binned.displacement(
             start, targets, torch.tensor([2, 1]), random_directions([2, 1], 2)
         )
