@@ -47,7 +47,7 @@ class PrivMRF(EngineMethod):
     - The graph's model has 80 MiB at most; theirs may have 400, 80 for a clique, on a GPU. What is
       fitted are the measured tables alone, mostly a much smaller model. There are no hierarchies
       of values.
-    - The graph is searched as ``select.dependence_graph`` says, and what their code draws at random
+    - The graph is searched as ``dependence_graph`` says, and what their code draws at random
       to fill up the first tables is taken by its score.
 
     When to use it: with Private-PGM, where few attributes depend on each other, and tables of three

@@ -56,11 +56,12 @@ class Finish(ABC):
         that has some.
         """
         start = Start.of(codes, domain, targets, grouped or {}, fixed)
+        shares = Shares(progress, "finish")
         if not start.movable or not len(codes):
+            shares.reach(1.0)
             return codes.copy()
         rng = np.random.default_rng(seed)
         search = self.search(start, rng)
-        shares = Shares(progress, "finish")
         for sweep in range(self.sweeps):
             order, moved = rng.permutation(start.movable), 0
             for share, number in search.sweep(order, rng):
