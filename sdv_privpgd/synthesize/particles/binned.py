@@ -238,7 +238,7 @@ def sort_cells(
                 projected[j] /= level
 
 
-@inner()
+@inner(inline="always")
 @no_type_check
 def sort_places(places, keys, spare, order, starts):
     """Sorts cells by their places into an order, in linear time: a radix sort.
