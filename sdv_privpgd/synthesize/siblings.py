@@ -22,6 +22,12 @@ _OF_PAIRS = 3.0
 of siblings in the survey at epsilon 1 are 0.074, 0.070, and those of others are the same."""
 
 
+_IN_TIME = 0.1
+"""What the distance in time of a child from the one before it counts beside square errors. With 0,
+0.01, 0.1 and 1 the error of the time between purchases (``tests/benchmarks linked``, ``cdnow`` at
+epsilon 1) is 0.105, 0.050, 0.037 and 0.029, if children are when they say."""
+
+
 class Places(NamedTuple):
     """Where children are, and what is counted of them.
 
@@ -35,6 +41,9 @@ class Places(NamedTuple):
         parents: What parents have: codes (parent, attribute).
         children: What children have: codes (place, attribute).
         groups: The groups of children's codes by which siblings are counted: (place, attribute).
+        times: Of children in order, where in the order of all times each one is, from 0 to 1.
+        before: Where it says that the one before it is; not a number where it says nothing.
+        starts: Where each parent's start is; not a number where that is not known.
     """
 
     first: np.ndarray
@@ -46,6 +55,9 @@ class Places(NamedTuple):
     parents: np.ndarray
     children: np.ndarray
     groups: np.ndarray
+    times: np.ndarray
+    before: np.ndarray
+    starts: np.ndarray
 
 
 class _Lacks(NamedTuple):
@@ -93,8 +105,9 @@ def exchanged(
     ends, which = np.r_[starts[1:], number], np.cumsum(np.r_[0, changes])
     found = np.arange(number)
     whole = float((places.weights * places.pairs * (places.pairs - 1.0)).sum())
-    own = places._replace(children=places.children.copy(), groups=places.groups.copy())
-    scales = 1.0 / number**2, _OF_PAIRS / max(whole, 1e-9) ** 2
+    moving = "children", "groups", "times", "before"
+    own = places._replace(**{name: getattr(places, name).copy() for name in moving})
+    scales = 1.0 / number**2, _OF_PAIRS / max(whole, 1e-9) ** 2, _IN_TIME / number
     _exchange(
         found, order, starts[which], ends[which], own, lacks, scales, number * tries,
         np.uint64(seed * 2 + 1),
@@ -199,7 +212,28 @@ def _moved(x, y, places, lacks, scales):
         children[x, c], children[y, c] = children[y, c], children[x, c]
         groups[x, c], groups[y, c] = groups[y, c], groups[x, c]
     gain += _paired(x, -1.0, f, places, lacks, scales[1])
-    return gain + _paired(y, -1.0, g, places, lacks, scales[1])
+    gain += _paired(y, -1.0, g, places, lacks, scales[1])
+    times, before = places.times, places.before
+    if len(times):
+        gain += scales[2] * (_apart(x, places) + _apart(y, places))
+        times[x], times[y] = times[y], times[x]
+        before[x], before[y] = before[y], before[x]
+        gain -= scales[2] * (_apart(x, places) + _apart(y, places))
+    return gain
+
+
+@inner()
+@no_type_check
+def _apart(x, places):
+    """How far a child is from the one before it and from the one after it, as they say."""
+    f, times, before = places.whose[x], places.times, places.before
+    earlier = places.starts[f] if x == places.first[f] else times[x - 1]
+    apart = abs(earlier - before[x])
+    found = apart if apart == apart else 0.0
+    if x + 1 < places.first[f + 1]:
+        apart = abs(times[x] - before[x + 1])
+        found += apart if apart == apart else 0.0
+    return found
 
 
 @inner()
