@@ -29,10 +29,10 @@ ENGINES = {
     "particles": "particles.descent:ParticleGradientDescent",
     "pgm": "pgm:PrivatePGM",
     "gum": "gum:GUM",
-    "rap": "rap:RelaxedProjection",
+    "rap": "relaxed:RelaxedProjection",
     "rap++": "annealed:AnnealedProjection",
-    "gem": "gem:GenerativeNetwork",
-    "private_gsd": "private_gsd:PrivateGSD",
+    "gem": "relaxed:GenerativeNetwork",
+    "private_gsd": "genetic:PrivateGSD",
     "generator": "generator:GeneratorNetwork",
 }
 """The engines by name. They are imported when they are used: most of them need torch."""

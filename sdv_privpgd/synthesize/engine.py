@@ -40,6 +40,23 @@ class Model(Protocol):
         ...
 
 
+def dealt(block: int, num_rows: int, rng: np.random.Generator) -> np.ndarray:
+    """Which of a model's equally likely parts each of so many rows is of.
+
+    Parts are dealt like decks of cards: each is used once before any is used again. So samples have
+    less variance than independent draws.
+    """
+    require_number(num_rows)
+    decks = [rng.permutation(block) for _ in range(-(-num_rows // block))]
+    return np.concatenate([np.empty(0, dtype=np.int64), *decks])[:num_rows]
+
+
+def require_number(num_rows: int) -> None:
+    """Raises ``ValueError`` for a negative number of rows."""
+    if num_rows < 0:
+        raise ValueError(f"num_rows must be at least 0, got {num_rows!r}.")
+
+
 Own = TypeVar("Own", bound="Engine")
 
 

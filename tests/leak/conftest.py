@@ -10,13 +10,13 @@ from interference import KNOWN, StoppedClock, observe
 
 from sdv_privpgd.methods.dp_sgd import training
 from sdv_privpgd.privacy import curator
-from sdv_privpgd.synthesize.particles import warmup
+from sdv_privpgd.synthesize.particles import descent
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _compiled():
     """Compiles once: the first fit of a machine has messages of the compiler's in its log."""
-    warmup.compile_all()
+    descent.compile_all()
 
 
 def held(size, label, draw):

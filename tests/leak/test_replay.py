@@ -16,12 +16,10 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.half_spaces import Line
 from sdv_privpgd.benchmark.preprocessing import cut_by_privtree
 from sdv_privpgd.methods import pipeline
-from sdv_privpgd.methods.adaptive import Adaptive
-from sdv_privpgd.methods.aim import AIM
+from sdv_privpgd.methods.adaptive import AIM, MWEM, Adaptive
 from sdv_privpgd.methods.dp_merf import DPMERF
 from sdv_privpgd.methods.fixed import AllKWay, Independent
 from sdv_privpgd.methods.mst import MST
-from sdv_privpgd.methods.mwem import MWEM
 from sdv_privpgd.methods.privmrf import PrivMRF
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.methods.privsyn import PrivSyn
