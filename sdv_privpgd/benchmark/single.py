@@ -26,9 +26,8 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.pipeline import Release, run
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.metrics import l1_by_pair
-from sdv_privpgd.metrics.learning import downstream_error
-from sdv_privpgd.metrics.overview import scores
-from sdv_privpgd.metrics.rows import average
+from sdv_privpgd.metrics.learning import downstream_error, scores
+from sdv_privpgd.metrics.pairs import average
 from sdv_privpgd.metrics.usefulness import usefulness
 from sdv_privpgd.metrics.values import Described, as_codes, common_cells, outside
 from sdv_privpgd.privacy.boundary import PrivateTable

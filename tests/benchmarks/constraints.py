@@ -24,8 +24,7 @@ from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.ordered import differences_of
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.limits import Constraints
-from sdv_privpgd.metrics.pairs import l1_by_pair
-from sdv_privpgd.metrics.rows import average
+from sdv_privpgd.metrics.pairs import average, l1_by_pair
 from sdv_privpgd.plugin.constrained import translated, valid_rows
 
 _NAMES = (

@@ -13,7 +13,7 @@ from sdmetrics.single_table import SingleTableMetric
 from sdv_privpgd import metrics
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.schema import PublicDomainError
-from sdv_privpgd.metrics.rows import average
+from sdv_privpgd.metrics.pairs import average
 
 CLASSES = {name: getattr(metrics, name) for name in metrics.__all__ if name[0].isupper()}
 ORDERS = {

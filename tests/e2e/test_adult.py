@@ -12,8 +12,7 @@ from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.metrics.pairs import l1_by_pair
-from sdv_privpgd.metrics.rows import average
+from sdv_privpgd.metrics.pairs import average, l1_by_pair
 from sdv_privpgd.privacy.dataset import Dataset
 
 

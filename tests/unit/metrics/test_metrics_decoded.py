@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd.metrics import fidelity_by_pair, range_errors
-from sdv_privpgd.metrics.rows import average
+from sdv_privpgd.metrics.pairs import average
 
 NUMERIC = ["x", "z"]
 

@@ -6,7 +6,7 @@ from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegress
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.metrics import downstream_error, f1_by_model, learning
-from sdv_privpgd.metrics.rows import average, columns
+from sdv_privpgd.metrics.pairs import average, columns
 
 DOMAIN = Domain(("a", "b", "y"), (6, 4, 3))
 
