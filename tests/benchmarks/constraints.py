@@ -17,8 +17,7 @@ import sdv  # noqa: F401 - first: it loads the classes
 
 import sdv_privpgd
 from benchmarks.experiment import metadata_of, options
-from sdv_privpgd.benchmark.declarations import TABLES
-from sdv_privpgd.benchmark.tables import columns_of
+from sdv_privpgd.benchmark.tables import TABLES, columns_of
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.ordered import differences_of

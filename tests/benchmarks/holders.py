@@ -30,8 +30,7 @@ import pandas as pd
 from benchmarks.experiment import means, options, particles, quiet
 from benchmarks.forecast import declared_table
 from sdv_privpgd import combine, fit_table
-from sdv_privpgd.benchmark.declarations import TABLES
-from sdv_privpgd.benchmark.tables import SPLIT_SEED, columns_of
+from sdv_privpgd.benchmark.tables import SPLIT_SEED, TABLES, columns_of
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
 from sdv_privpgd.methods import PrivPGD

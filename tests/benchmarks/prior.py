@@ -15,9 +15,8 @@ import numpy as np
 
 from benchmarks.experiment import means, options, quiet
 from sdv_privpgd import Prior, fit_table
-from sdv_privpgd.benchmark.declarations import TABLES
 from sdv_privpgd.benchmark.fits import Stopwatch
-from sdv_privpgd.benchmark.tables import columns_of, rows_and_facts
+from sdv_privpgd.benchmark.tables import TABLES, columns_of, rows_and_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics.usefulness import usefulness
 from sdv_privpgd.metrics.values import Described

@@ -6,8 +6,8 @@ import pytest
 from benchmarks.experiment import metadata_of, parts_of
 
 from sdv_privpgd import PrivPGDSynthesizer
-from sdv_privpgd.benchmark.declarations import TABLES
 from sdv_privpgd.benchmark.fits import fit_dataset
+from sdv_privpgd.benchmark.tables import TABLES
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD

@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd.benchmark.compare import Run, append, canonical, held, read
-from sdv_privpgd.benchmark.figures import CUT, draw_ratios, log_ratios
 from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.benchmark.methods import METHODS, Compared, published_epsilon
-from sdv_privpgd.benchmark.show import labeled, said, summarize
+from sdv_privpgd.benchmark.show import CUT, draw_ratios, labeled, log_ratios, said, summarize
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.accounting import mu_squared_of
 
