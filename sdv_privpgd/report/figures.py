@@ -108,7 +108,7 @@ class Bars:
         _paths(axes, points, _OTHER, width=5 if len(codes) < 40 else 3.5)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Heat:
     """A table as colors from 0 to ``largest``, the first row at the top.
 
@@ -220,9 +220,9 @@ def pair_matrix(domain: Domain, values: Mapping[Clique, float]) -> np.ndarray:
 
 def pair_heat(domain: Domain, values: Mapping[Clique, float], largest: float) -> Heat:
     """The pairs' values, which are distances, as colors."""
-    names, matrix = Names.plain(domain.attributes), pair_matrix(domain, values)
-    known = {"titles": ("column", "column"), "rows": names, "columns": names, "values": matrix}
-    return Heat(**known, largest=largest, unit="distance")
+    names = Names.plain(domain.attributes)
+    matrix = pair_matrix(domain, values)
+    return Heat(("column", "column"), names, names, matrix, largest, unit="distance")
 
 
 def _svg(size: tuple[int, int], label: str, draw: "Callable[[Figure], None]") -> str:

@@ -1,14 +1,14 @@
-"""The entry of a fit in the public registry of differentially private deployments. Public.
+"""What others ask for in writing: a methods text, and the public registry's entry. Public.
 
-The fields are those of ``deployments-registry-data`` (OpenDP and NIST), as they were in July 2026,
-at tier 3. What a fit knows is filled in, exactly; all else is a blank that is named.
+The entry's fields are those of ``deployments-registry-data`` (OpenDP and NIST), as they were in
+July 2026, at tier 3. What a fit knows is filled in, exactly; all else is a blank that is named.
 """
 
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
@@ -17,10 +17,21 @@ from typing import Any
 from scipy.special import ndtr
 
 from sdv_privpgd.base.trees import write_tree
-from sdv_privpgd.base.words import listed
+from sdv_privpgd.base.words import in_rows, listed, share
+from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.report.assumed import About, assumed_facts, column_words
+from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
+from sdv_privpgd.report.about import (
+    CONFIDENT,
+    About,
+    assumed_facts,
+    column_words,
+    on_visits,
+    prior_facts,
+)
+from sdv_privpgd.report.page import Items, Section, Text, number_of
 from sdv_privpgd.report.privacy import (
     ledger_table,
     neighbors_in_words,
@@ -29,7 +40,177 @@ from sdv_privpgd.report.privacy import (
     other_adjacency,
     what_counts,
 )
-from sdv_privpgd.report.release import fitted_by, methods_of
+from sdv_privpgd.synthesize.engine import Engine
+
+_GAUSSIAN = (
+    "Dong, J., Roth, A. & Su, W. J. (2022). Gaussian differential privacy. Journal of the Royal "
+    "Statistical Society B 84(1), 3–37."
+)
+_DEFINITION = (
+    "Dwork, C., McSherry, F., Nissim, K. & Smith, A. (2006). Calibrating noise to sensitivity in "
+    "private data analysis. Theory of Cryptography, 265–284."
+)
+
+
+_INTERVALS = (
+    "Where counts, shares and means have intervals, these were not computed from the synthetic "
+    "rows, as if they were real. They come from all noisy counts by generalized least squares; the "
+    "variance of the noise is known. Intervals for the table account for the noise, those for the "
+    "population for sampling as well."
+)
+
+
+@dataclass(frozen=True)
+class Methods:
+    """A text for a methods section. Public.
+
+    Attributes:
+        paragraphs: The text, which names references by number.
+        references: The works, in the order of their numbers.
+    """
+
+    paragraphs: Sequence[str]
+    references: Sequence[str]
+
+    def __str__(self) -> str:
+        return "\n\n".join([*self.paragraphs, "\n".join(self.references)])
+
+
+def methods_of(about: About, release: Release | None, ledger: PrivacyLedger) -> Methods:
+    """The text of what was done; where no column was modelled, of what was promised alone."""
+    references: list[str] = []
+
+    def cited(work: str) -> str:
+        if work not in references:
+            references.append(work)
+        return f"[{references.index(work) + 1}]"
+
+    paragraphs = []
+    if release is not None:
+        done = _made(about, release, ledger), _asked(about, release, cited), fitted_by(about, cited)
+        paragraphs.append(" ".join(done))
+    paragraphs.append(f"{_promise(ledger, cited)}{_spent_on(ledger)}")
+    if release is not None and any(
+        isinstance(each.query, MarginalQuery) for each in release.measurements
+    ):
+        paragraphs.append(_INTERVALS)
+    works = [f"[{place}] {work}" for place, work in enumerate(references, start=1)]
+    return Methods(paragraphs, works)
+
+
+def methods_section(about: About, release: Release, ledger: PrivacyLedger) -> Section:
+    """The text, and the references that it names by number."""
+    methods = methods_of(about, release, ledger)
+    return Section(
+        "For a methods section",
+        [
+            Text("The facts of this fit, in sentences to be pasted and shortened.", quiet=True),
+            *map(Text, methods.paragraphs),
+            Items(methods.references),
+        ],
+        folded=True,
+    )
+
+
+def _made(about: About, release: Release, ledger: PrivacyLedger) -> str:
+    total = estimate_total(release.domain, release.measurements)
+    rows = in_rows(total.value)
+    if ledger.adjacency is Adjacency.ADD_REMOVE:
+        rows = (
+            f"about {total.value:,.0f} rows (a noisy count; ± {CONFIDENT * total.stddev:,.0f} with "
+            "95 % confidence)"
+        )
+    return (
+        f"We used synthetic rows that were generated with sdv-privpgd {version('sdv-privpgd')} on "
+        f"{about.date} from a confidential table of {rows} and "
+        f"{number_of(len(about.columns), 'column')}."
+    )
+
+
+def _asked(about: About, release: Release, cited: Callable[[str], str]) -> str:
+    """What was asked, by the method."""
+    method = about.method
+    assert isinstance(method, Method)
+    counted = method.counted(release.measurements)
+    if method.citation:
+        counted += f" {cited(method.citation)}"
+    said = [
+        f"From the table we measured {counted}, and added Gaussian noise, rounded to whole "
+        f"numbers, to every answer {cited(_GAUSSIAN)}."
+    ]
+    if about.visits is not None:
+        said.append(on_visits(about.visits)[0])
+    if changed := changed_settings(method):
+        said.append(f"Settings other than the program's defaults were {changed}.")
+    found = [name for name, facts in about.discovered.items() if facts]
+    if found:
+        said.append(
+            f"What was not declared of the values of {number_of(len(found), 'column')} "
+            f"({listed(found)}) was found by noisy answers under the same budget."
+        )
+    said.append("All other facts on columns (types, declared ranges and categories) were public.")
+    if about.prior:
+        said.append(f"What nobody declared of them is that of {'; '.join(about.prior)}.")
+        if prior_facts(about, release).get("is_used"):
+            said.append("These rows, weighted to fit the noisy counts, were the prior of the fit.")
+    return " ".join(said)
+
+
+def changed_settings(method: Engine) -> str:
+    """The settings of a method that are not its defaults, as Python writes them."""
+    engine = getattr(method, "made", None)
+    known = {
+        each.name: (each.default, getattr(method, each.name))
+        for each in (fields(method) if is_dataclass(method) else ())
+        if each.default is not MISSING and each.name != "engine" and each.compare
+    }
+    said = [f"{name} = {value!r}" for name, (usual, value) in known.items() if value != usual]
+    return ", ".join(filter(None, [*said, "" if engine is None else changed_settings(engine)]))
+
+
+def fitted_by(about: About, cited: Callable[[str], str]) -> str:
+    """What made rows of the answers, by the engine, and what they were made to meet."""
+    engine = getattr(about.method, "made", about.method)
+    said = f"{engine.title} {cited(engine.citation)}." if engine.citation else f"{engine.title}."
+    if about.constraints:
+        said += (
+            f" The rows were made to meet declared constraints ({listed(about.constraints)}), "
+            "which were not learned from the table."
+        )
+    return said
+
+
+def _spent_on(ledger: PrivacyLedger) -> str:
+    """The questions that cost most, and what a row counts as, if it is not one."""
+    parts: dict[str, Fraction] = {}
+    for charge in ledger.charges:
+        what = charge.what.split(":")[0]
+        parts[what] = parts.get(what, Fraction(0)) + charge.mu_squared
+    total = sum(parts.values())
+    most = sorted(parts, key=lambda what: -parts[what])[:3]
+    shares = [f"{what} ({share(float(parts[what] / total))})" for what in most if parts[what]]
+    said = (
+        f" Of the privacy loss, measured by μ², most went to: {', '.join(shares)}."
+        if shares
+        else ""
+    )
+    return f"{said} {' '.join(what_counts(ledger).split())}".rstrip()
+
+
+def _promise(ledger: PrivacyLedger, cited: Callable[[str], str]) -> str:
+    unit = ledger.unit
+    differ = {
+        Adjacency.REPLACE_ONE: f"{unit} replaced by any others; the number of rows is public",
+        Adjacency.ADD_REMOVE: f"{unit} added or removed; the number of rows is private",
+    }[ledger.adjacency]
+    return (
+        f"All that was released of the table satisfies (ε, δ)-differential privacy "
+        f"{cited(_DEFINITION)} with ε = {ledger.spent():.4g} and δ = {ledger.delta:g}, where two "
+        f"tables are neighbors if one is the other with {differ}. It was accounted for exactly, as "
+        f"{math.sqrt(ledger.mu_squared):.4g}-Gaussian differential privacy {cited(_GAUSSIAN)} over "
+        f"{len(ledger.charges):,} sets of questions."
+    )
+
 
 _PARTLY = {
     "preprocessing_and_hyperparameter_tuning": (

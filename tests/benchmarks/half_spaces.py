@@ -14,11 +14,6 @@ their queries are those of the test rows instead, which is what chance does to e
 """
 
 import numpy as np
-from sdv_privpgd.metrics.conditional import (
-    categorical_marginal_errors,
-    linear_threshold_errors,
-    mixed_marginal_errors,
-)
 
 from benchmarks.experiment import options, quiet
 from benchmarks.learning import of_arms
@@ -28,6 +23,11 @@ from sdv_privpgd.benchmark.tables import columns_of
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics.pairs import columns, embedded
+from sdv_privpgd.metrics.queries import (
+    categorical_marginal_errors,
+    linear_threshold_errors,
+    mixed_marginal_errors,
+)
 from sdv_privpgd.metrics.usefulness import learning_scores
 
 _ARMS = {

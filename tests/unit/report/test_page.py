@@ -20,7 +20,7 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
-from sdv_privpgd.report.assumed import facts_in_words
+from sdv_privpgd.report.about import facts_in_words
 from sdv_privpgd.report.figures import pair_matrix
 from sdv_privpgd.report.fit import pair_fits
 from sdv_privpgd.report.page import Items, Text

@@ -33,9 +33,9 @@ from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
-from sdv_privpgd.report import release as release_module
-from sdv_privpgd.report.fit import column_estimates, fit_sections
-from sdv_privpgd.report.release import hidden_values, release_page
+from sdv_privpgd.report import fit as fit_module
+from sdv_privpgd.report.fit import column_estimates, fit_sections, hidden_values
+from sdv_privpgd.report.release import release_page
 from sdv_privpgd.synthesize.particles.particles import Particles
 
 
@@ -149,13 +149,13 @@ def test_files_are_the_same_each_time_and_large_ones_are_left_out(release, monke
     cells = sum(
         each.answer.size for each in release.measurements if isinstance(each.query, MarginalQuery)
     )
-    monkeypatch.setattr(release_module, "_MOST_CELLS", cells)
+    monkeypatch.setattr(fit_module, "_MOST_CELLS", cells)
     html = html_of(release)
     packed = gzip.decompress(files_of(html)["noisy_tables.csv.gz"]).decode()
     assert "measured" in packed
     assert "consistent" not in packed
     assert "Left out are the consistent tables of pairs, which are too large" in html
-    monkeypatch.setattr(release_module, "_MOST_CELLS", cells - 1)
+    monkeypatch.setattr(fit_module, "_MOST_CELLS", cells - 1)
     html = html_of(release)
     assert list(files_of(html)) == ["columns.csv"]
     assert "the measured and consistent tables of pairs" in html

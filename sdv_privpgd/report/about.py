@@ -1,17 +1,22 @@
-"""The head of the public page: what was fitted, and which facts were taken to be public."""
+"""What a fit is of, what was taken to be public, and what its rows say of themselves. Public."""
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
+from sdv_privpgd.base.damage import DamagedFileError, undamaged
 from sdv_privpgd.base.words import listed, number
 from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.pipeline import Release
-from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency, Measurement
 from sdv_privpgd.report.page import Details, Facts, Items, Part, Section, Text, long_table
 from sdv_privpgd.synthesize.engine import Engine
 
@@ -148,6 +153,31 @@ def assumed_facts(adjacency: Adjacency, prior: Sequence[str] = ()) -> list[str]:
     return facts
 
 
+def on_visits(visits: Visits) -> list[str]:
+    """Sentences on rows in order: how persons are made, and what is not to be read from them."""
+    told = [f"what it had in {list(visits.previous)!r}"] if visits.previous else []
+    said = " and ".join([f"how long ago it was ({visits.since!r})", *told])
+    return [
+        f"The rows of a person are in order by {visits.by!r}. At most {visits.most} rows of a "
+        "person were used, which follow each other, from one on that is drawn by chance.",
+        f"Each row is told of the row before it {said}, and how many rows of its person were used. "
+        "These columns were counted as others were, and are not in the synthetic rows.",
+        f"Synthetic persons have rows in order. {visits.person!r} is made up, and tells them "
+        "apart; who is called what means nothing.",
+        "A row depends on the row just before it, and on no earlier one: what takes three rows to "
+        "be seen, such as a third visit that is due to the first, is not in the synthetic rows.",
+        f"Persons with more than {visits.most} rows look shorter: their other rows were left out, "
+        "and the first of those that were used counts as their first. So numbers of rows beyond "
+        f"{visits.most}, whole histories and the time that they take cannot be read from these "
+        "rows.",
+        "The time between rows is counted in cells that grow with it: short times are told "
+        "apart, and long ones are coarse; within a cell all times are as likely. A row "
+        "whose time is missing comes last, with no time between.",
+        f"Other columns than {[visits.by, *visits.previous, *visits.context_columns]!r} know "
+        "nothing of the row before, and may jump from row to row.",
+    ]
+
+
 def facts_in_words(facts: Mapping[str, Any]) -> str:
     """SDV's facts on a column's values, in a few words."""
     parts = []
@@ -207,3 +237,99 @@ def _end(value: Any) -> str:
 def _settings(about: About) -> str:
     lines = [f"{name} = {value!r}" for name, value in about.settings.items()]
     return "\n".join([*lines, f"method: {about.method!r}"])
+
+
+KEY = b"sdv-privpgd"
+"""Of the facts in the metadata of a Parquet file, as JSON."""
+
+
+def card_facts(release: str, date: str, promise: Mapping[str, Any]) -> dict[str, Any]:
+    """What rows of a release say of themselves.
+
+    Args:
+        release: What tells it from all others, by ``release_id``.
+        date: Of the fit.
+        promise: What is promised to whom.
+    """
+    return {
+        "synthetic": True,
+        "generator": "sdv-privpgd",
+        "version": version("sdv-privpgd"),
+        "release": release,
+        "date": date,
+        **promise,
+    }
+
+
+def promise_of(ledger: PrivacyLedger) -> dict[str, Any]:
+    """What a ledger promises, in a few facts."""
+    return {
+        "epsilon": ledger.spent(),
+        "delta": ledger.delta,
+        "adjacency": ledger.adjacency.value,
+        "unit": ledger.unit if ledger.says_whose else f"{ledger.unit}, not one person",
+    }
+
+
+def release_id(measurements: Sequence[Measurement], first_rows: Callable[[], str]) -> str:
+    """Digits that no other release has: a digest of its noisy answers, or else of its rows.
+
+    Args:
+        measurements: What was kept of the answers.
+        first_rows: The first rows, as text, for models whose answers were not kept.
+    """
+    noisy = [each.answer for each in measurements if each.stddev]
+    found = hashlib.sha256(b"" if noisy else first_rows().encode())
+    for answer in noisy:
+        found.update(answer.astype("<f8").tobytes())
+    return found.hexdigest()[:32]
+
+
+def card_path(path: Path) -> Path:
+    """The place of the card of a file of rows."""
+    return path.with_name(f"{path.name}.about.json")
+
+
+def write_card(path: Path, rows: Path, facts: Mapping[str, Any]) -> None:
+    """Writes the card of a file of rows, with the digest of the file."""
+    facts = {**facts, "sha256": digest_of_file(rows)}
+    path.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_card(path: Path) -> dict[str, Any]:
+    """The facts of a card. Raises ``DamagedFileError`` for a file that is none."""
+    with undamaged(path, "card of rows"):
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(facts, dict) or not isinstance(facts.get("release"), str):
+            raise ValueError("it names no release.")
+    return facts
+
+
+def is_card(path: Path) -> bool:
+    """Whether a file is a card."""
+    try:
+        return bool(read_card(path))
+    except DamagedFileError:
+        return False
+
+
+def digest_of_file(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(2**20):
+            found.update(block)
+    return found.hexdigest()
+
+
+def in_words(facts: Mapping[str, Any]) -> str:
+    """A card in a sentence."""
+    promised = (
+        f"epsilon {facts['epsilon']:.4g} at delta {facts['delta']:g} for {facts['unit']}"
+        if "epsilon" in facts
+        else f"made of tables of {facts.get('publisher', 'others')}"
+    )
+    return (
+        f"Synthetic rows of release {facts['release']}, by {facts['generator']} "
+        f"{facts['version']}, fitted on {facts['date']}: {promised}."
+    )
