@@ -121,7 +121,11 @@ def read(path: Path) -> "pd.DataFrame":
 
 def held(path: Path, *, failed: bool = True) -> set[Run]:
     """The runs that a file holds, with or without those that failed."""
-    return {_run(row) for row in _rows(path) if failed or row["error"] is None}
+    return {
+        Run(**{key: row[key] for key in RUN})
+        for row in _rows(path)
+        if failed or row["error"] is None
+    }
 
 
 def append(path: Path, run: Run, facts: Mapping, scores: Mapping[str, float]) -> None:
@@ -133,12 +137,14 @@ def append(path: Path, run: Run, facts: Mapping, scores: Mapping[str, float]) ->
     import pyarrow as pa
     from pyarrow import parquet
 
-    versions = {"python": platform.python_version(), **_versions()}
+    installed = {found.metadata["Name"]: found.version for found in distributions()}
+    own = {name: installed[name] for name in _PACKAGES if name in installed}
+    versions = {"python": platform.python_version(), **own}
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     common = {**asdict(run), **facts, "versions": json.dumps(versions), "finished": now}
     metrics: Sequence[dict] = [{"metric": name, "value": value} for name, value in scores.items()]
     added = [{**common, **metric} for metric in metrics or [{}]]
-    kept = [row for row in _rows(path) if _run(row) != run]
+    kept = [row for row in _rows(path) if Run(**{key: row[key] for key in RUN}) != run]
     schema = pa.schema([(name, getattr(pa, kind)()) for name, kind in _COLUMNS.items()])
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -146,21 +152,11 @@ def append(path: Path, run: Run, facts: Mapping, scores: Mapping[str, float]) ->
     os.replace(draft, path)
 
 
-def _run(row: Mapping) -> Run:
-    return Run(**{key: row[key] for key in RUN})
-
-
 def _rows(path: Path) -> list[dict]:
     """A file's rows as plain values, ``None`` where there is none."""
     from pyarrow import parquet
 
     return parquet.read_table(path).to_pylist() if path.exists() else []
-
-
-def _versions() -> dict[str, str]:
-    """The versions of the packages that are installed."""
-    installed = {found.metadata["Name"]: found.version for found in distributions()}
-    return {name: installed[name] for name in _PACKAGES if name in installed}
 
 
 REAL = "Real"
@@ -388,23 +384,19 @@ def _score(arguments: argparse.Namespace) -> None:
     rows = read_rows(arguments.rows, table.schema)
     synthetic = table.encode(rows)
     watch.lap("encode")
+    known = {"seed": arguments.seed, "all_metrics": arguments.all_metrics}
     found = scores_of(
-        table,
-        train if arguments.split == "train" else test,
-        synthetic,
-        test,
-        seed=arguments.seed,
-        all_metrics=arguments.all_metrics,
+        table, train if arguments.split == "train" else test, synthetic, test, **known
     )
     found |= decoded_scores(table, real[arguments.split], real["test"], rows, seed=arguments.seed)
     watch.lap("score")
-    settings = {"delta": arguments.delta, "cells": arguments.cells, "split": arguments.split}
+    told = ("delta", "cells", "split", "all_metrics")
     each = Run(
         method=arguments.method,
         table=table.name,
         epsilon=arguments.epsilon,
         seed=arguments.seed,
-        settings=canonical(settings | {"all_metrics": arguments.all_metrics}),
+        settings=canonical({key: getattr(arguments, key) for key in told}),
     )
     facts = {
         "delta": arguments.delta,

@@ -76,12 +76,7 @@ RARE = Fraction(2, 1000)
 
 @dataclass(frozen=True, kw_only=True)
 class Preprocessing:
-    """One of ``PREPROCESSINGS``.
-
-    Attributes:
-        name: Its name.
-        share: Part of the budget, for all columns that it looks into together.
-    """
+    """One of ``PREPROCESSINGS``, with a share of the budget for all columns that it looks into."""
 
     name: str
     share: Fraction = SHARE
@@ -106,13 +101,8 @@ class Preprocessing:
     def schema(self, table: Table, rows: "pd.DataFrame", books: Books, method: Method) -> Schema:
         """The columns with the codes that it gives them.
 
-        Privacy: ``share`` of the budget at most, charged by the curator.
-
-        Args:
-            table: The table that is compared, with its declared columns.
-            rows: Its private rows.
-            books: Of the fit.
-            method: What will be asked of the codes, which decides how many can be paid for.
+        Privacy: ``share`` of the budget at most, charged by the curator. What ``method`` will ask
+        of the codes decides how many of them can be paid for.
         """
         columns = {column.name: column for column in table.schema.columns}
         trees = self._trees(columns) if self.numbers == "privtree" else {}
@@ -175,12 +165,9 @@ def cut_by_privtree(
     decay is by a part's own depth, and each attribute has an equal share of the budget. Values are
     drawn evenly from a code.
 
-    Privacy: ``mu_squared`` in all, charged by the curator.
-
-    Args:
-        curator: Of a table whose attributes have a code for each cell of a grid, in order.
-        num_cells: For each attribute to cut how many of its first codes are cells; missing is not.
-        mu_squared: For all attributes together.
+    Privacy: ``mu_squared`` in all, charged by the curator, of a table whose attributes have a code
+    for each cell of a grid, in order. ``num_cells`` says how many of an attribute's first codes
+    are cells; missing is not.
     """
     found = {}
     for name, number in num_cells.items():
@@ -202,12 +189,9 @@ def merge_rare(
     counted, where that paper's code counts those that occur, which tells which ones do not.
     Values are drawn evenly from the merged code.
 
-    Privacy: ``mu_squared`` in all, charged by the curator; nothing if no attribute has many.
-
-    Args:
-        curator: Of a table whose attributes have a code for each category.
-        num_categories: For each attribute to look at how many of its first codes are categories.
-        mu_squared: For all attributes together.
+    Privacy: ``mu_squared`` in all, charged by the curator, of a table whose attributes have a code
+    for each category; nothing if no attribute has many. ``num_categories`` says how many of an
+    attribute's first codes are categories.
     """
     names = [name for name, number in num_categories.items() if number >= MANY]
     queries = [MarginalQuery((name,)) for name in names]
@@ -349,13 +333,7 @@ class Compared:
         return published_epsilon(epsilon, delta) if is_noisier else epsilon
 
     def made(self, seed: int, nominal: tuple[str, ...] = (), label: str | None = None) -> Method:
-        """Returns the method.
-
-        Args:
-            seed: Of the engine.
-            nominal: The attributes whose codes have no order.
-            label: The class, of a method that was published for tables with one.
-        """
+        """The method. One that was published for tables with a class is told it, as ``label``."""
         name, engine = self._parts
         if not engine:
             return method_of(name, seed=seed)

@@ -427,15 +427,9 @@ def draw_parts(
 ) -> bool:
     """Draws exchanged parts (the benchmark paper's Figures 3 and 4): a row of panels for a metric.
 
-    Each panel has a bar for each part of a kind. Returns whether there was anything to draw.
-
-    Args:
-        means: For each kind the parts' means, parts by metrics; ``attrs["others"]`` is over how
-            many combinations of the other parts.
-        real: Of each metric the value of real rows, which becomes a line.
-        labels: The metrics to draw, and what their rows are called.
-        title: Of the figure.
-        path: Of the PNG file.
+    Each panel has a bar for each part of a kind, whose ``means`` are parts by metrics, and a line
+    at the value of ``real`` rows. ``labels`` are the metrics to draw, and what their rows are
+    called. Returns whether there was anything to draw.
     """
     drawn = [metric for metric in labels if any(metric in found for found in means.values())]
     if not drawn:

@@ -128,56 +128,19 @@ def _workers(
 
 def _acs_income(file: str) -> Declaration:
     # Codes are stored as floats and cut like other numbers: so did the paper.
-    return Declaration(
-        file=file,
-        label="PINCP",
-        facts=_ranges(_ACS_RANGES) | {"PINCP": {"sdtype": "boolean", "range_is_nullable": False}},
-    )
+    facts: dict[str, dict] = {
+        name: {"sdtype": "numerical", "range_min": low, "range_max": high}
+        for name, (low, high) in _ACS_RANGES.items()
+    }
+    facts["PINCP"] = {"sdtype": "boolean"}
+    known = {name: {**each, "range_is_nullable": False} for name, each in facts.items()}
+    return Declaration(file=file, label="PINCP", facts=known)
 
 
 _SCHOOL = [
     "Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "HS-grad",
     "Some-college", "Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Doctorate",
 ]  # fmt: skip
-_COUNTRIES = [
-    "Cambodia", "Canada", "China", "Columbia", "Cuba", "Dominican-Republic", "Ecuador",
-    "El-Salvador", "England", "France", "Germany", "Greece", "Guatemala", "Haiti",
-    "Holand-Netherlands", "Honduras", "Hong", "Hungary", "India", "Iran", "Ireland", "Italy",
-    "Jamaica", "Japan", "Laos", "Mexico", "Nicaragua", "Outlying-US(Guam-USVI-etc)", "Peru",
-    "Philippines", "Poland", "Portugal", "Puerto-Rico", "Scotland", "South", "Taiwan", "Thailand",
-    "Trinadad&Tobago", "United-States", "Vietnam", "Yugoslavia",
-]  # fmt: skip
-_ADULT_CATEGORIES = {  # from the table's codebook (UCI "adult.names"); "?" there means missing
-    "workclass": [
-        "Private", "Self-emp-not-inc", "Self-emp-inc", "Federal-gov", "Local-gov", "State-gov",
-        "Without-pay", "Never-worked",
-    ],
-    "education": _SCHOOL,
-    "marital-status": [
-        "Married-civ-spouse", "Divorced", "Never-married", "Separated", "Widowed",
-        "Married-spouse-absent", "Married-AF-spouse",
-    ],
-    "occupation": [
-        "Tech-support", "Craft-repair", "Other-service", "Sales", "Exec-managerial",
-        "Prof-specialty", "Handlers-cleaners", "Machine-op-inspct", "Adm-clerical",
-        "Farming-fishing", "Transport-moving", "Priv-house-serv", "Protective-serv",
-        "Armed-Forces",
-    ],
-    "relationship": [
-        "Wife", "Own-child", "Husband", "Not-in-family", "Other-relative", "Unmarried",
-    ],
-    "race": ["White", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other", "Black"],
-    "sex": ["Female", "Male"],
-    "native-country": _COUNTRIES,
-    "income": ["<=50K", ">50K"],
-}  # fmt: skip
-_ADULT_RANGES = {
-    "age": (17, 90),
-    "education-num": (1, 16),
-    "capital-gain": (0, 99_999),
-    "capital-loss": (0, 5_000),
-    "hours-per-week": (1, 99),
-}
 _ACS_RANGES = {  # from the codebook "2018 ACS PUMS data dictionary"
     "AGEP": (17, 99),  # the task leaves out people under 17
     "COW": (1, 9),
@@ -190,15 +153,6 @@ _ACS_RANGES = {  # from the codebook "2018 ACS PUMS data dictionary"
     "SEX": (1, 2),
     "RAC1P": (1, 9),
 }
-
-
-def _ranges(ranges: Mapping[str, tuple[int, int]], **facts: int) -> dict[str, dict]:
-    """Numbers in these ranges, none of them missing."""
-    return {
-        name: {"sdtype": "numerical", "range_min": low, "range_max": high, **facts}
-        | {"range_is_nullable": False}
-        for name, (low, high) in ranges.items()
-    }
 
 
 TABLES: dict[str, Declaration] = {
@@ -217,12 +171,8 @@ TABLES: dict[str, Declaration] = {
         file="adult",
         label="income",
         dropped=("fnlwgt",),
-        facts={
-            name: {"sdtype": "ordinal" if name == "education" else "categorical"}
-            | {"range_values": values}
-            for name, values in _ADULT_CATEGORIES.items()
-        }
-        | _ranges(_ADULT_RANGES, decimal_places=0),
+        orders={"education": _SCHOOL},
+        prepare=lambda frame: frame.replace({"?": None}),
     ),
     "bank": Declaration(
         file="bank_marketing_full",
@@ -469,11 +419,11 @@ def _facts(frame: "pd.DataFrame", column: str, declared: Declaration, described:
         return {**facts, "decimal_places": 0} if whole else facts
     if sdtype == "boolean":
         return {"sdtype": sdtype, "range_is_nullable": False}
-    if column in declared.orders:
-        values, sdtype = list(declared.orders[column]), "ordinal"
-    else:
-        values, sdtype = sorted(_texts(frame[column]).unique(), key=_rank), "categorical"
-    return {"sdtype": sdtype, "range_values": values, "range_is_nullable": False}
+    sdtype, order = "ordinal", declared.orders.get(column)
+    if order is None:
+        sdtype, order = "categorical", sorted(_texts(frame[column].dropna()).unique(), key=_rank)
+    nullable = bool(frame[column].isna().any())
+    return {"sdtype": sdtype, "range_values": list(order), "range_is_nullable": nullable}
 
 
 def _texts(series: Any) -> "pd.Series":

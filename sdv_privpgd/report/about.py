@@ -123,6 +123,8 @@ def _rows(release: Release | None, adjacency: Adjacency) -> str:
 def assumed_section(about: About, adjacency: Adjacency) -> Section:
     """The facts that were taken to be public, so that no noise protects them."""
     rows = [column_words(name, about) for name in about.columns]
+    settings = [f"{name} = {value!r}" for name, value in about.settings.items()]
+    settings.append(f"method: {about.method!r}")
     shown: list[Part] = [
         Text("Nothing protects these facts. Were one of them secret, the promise would not hold."),
         Items(assumed_facts(adjacency, about.prior)),
@@ -132,7 +134,7 @@ def assumed_section(about: About, adjacency: Adjacency) -> Section:
             rows,
             texts=4,
         ),
-        Details("The settings, as the program has them", _settings(about)),
+        Details("The settings, as the program has them", "\n".join(settings)),
     ]
     return Section("What was taken to be public", shown, folded=True)
 
@@ -217,15 +219,10 @@ def column_words(name: str, about: About) -> tuple[str, str, str, str]:
     found = {key: fact for key, fact in found.items() if declared.get(key) is None}
     return (
         name,
-        _kind(name, about.columns[name], about.keys),
+        about.columns[name].get("sdtype", "unknown") + ", key" * (name in about.keys),
         facts_in_words(declared or about.columns[name]),
         facts_in_words(found) if found else "–",
     )
-
-
-def _kind(name: str, known: Mapping, keys: Sequence[str]) -> str:
-    sdtype = str(known.get("sdtype", "unknown"))
-    return f"{sdtype}, key" if name in keys else sdtype
 
 
 def _end(value: Any) -> str:
@@ -234,23 +231,12 @@ def _end(value: Any) -> str:
     return number(value) if isinstance(value, int | float) else str(value)
 
 
-def _settings(about: About) -> str:
-    lines = [f"{name} = {value!r}" for name, value in about.settings.items()]
-    return "\n".join([*lines, f"method: {about.method!r}"])
-
-
 KEY = b"sdv-privpgd"
 """Of the facts in the metadata of a Parquet file, as JSON."""
 
 
 def card_facts(release: str, date: str, promise: Mapping[str, Any]) -> dict[str, Any]:
-    """What rows of a release say of themselves.
-
-    Args:
-        release: What tells it from all others, by ``release_id``.
-        date: Of the fit.
-        promise: What is promised to whom.
-    """
+    """What rows of a release, fitted on a date, say of themselves; ``release`` is its id."""
     return {
         "synthetic": True,
         "generator": "sdv-privpgd",
@@ -274,9 +260,7 @@ def promise_of(ledger: PrivacyLedger) -> dict[str, Any]:
 def release_id(measurements: Sequence[Measurement], first_rows: Callable[[], str]) -> str:
     """Digits that no other release has: a digest of its noisy answers, or else of its rows.
 
-    Args:
-        measurements: What was kept of the answers.
-        first_rows: The first rows, as text, for models whose answers were not kept.
+    ``first_rows`` gives the first rows, as text, of models whose answers were not kept.
     """
     noisy = [each.answer for each in measurements if each.stddev]
     found = hashlib.sha256(b"" if noisy else first_rows().encode())

@@ -71,16 +71,8 @@ def useful_scores(
 ) -> Useful:
     """The scores of ``metrics.usefulness`` for the synthetic rows and for fresh real ones.
 
-    Args:
-        columns: How the columns are read.
-        real: The real rows.
-        synthetic: The synthetic rows.
-        label: A column that models learn to predict, if any.
-        held_out: Real rows to compare with. Without them, a random fifth of ``real`` is taken, and
-            the fresh real rows are the others.
-
-    Raises:
-        ValueError: If the label is no column.
+    Both are compared with the rows that were held out. Without them, a random fifth of ``real`` is
+    taken, and the fresh real rows are the others. Raises ``ValueError`` if the label is no column.
     """
     names = [column.name for column in columns]
     if label is not None and label not in names:

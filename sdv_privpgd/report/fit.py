@@ -276,22 +276,13 @@ def _maps(fit: PairFit, names: Mapping[str, Names]) -> list[Figure]:
 
 @dataclass(frozen=True, kw_only=True)
 class HiddenValue:
-    """A value that noise hides, or that the synthetic rows have far too rarely. Public.
-
-    Attributes:
-        column: Its column.
-        label: The value, or the values that share a code.
-        synthetic: Rows that have it among as many synthetic rows as there are rows.
-        estimate: The unbiased estimate of how many rows have it.
-        low: The least of the interval that holds that number in 95 of 100 cases.
-        high: The most.
-    """
+    """A value that noise hides, or that the synthetic rows have far too rarely. Public."""
 
     column: str
     label: str
-    synthetic: float
-    estimate: float
-    low: float
+    synthetic: float  # rows that have it among as many synthetic rows as there are rows
+    estimate: float  # of how many rows have it, unbiased
+    low: float  # of the interval that holds that number in 95 of 100 cases
     high: float
 
     @property
@@ -303,10 +294,7 @@ class HiddenValue:
 def hidden_values(
     release: Release, schema: Schema, estimates: Mapping[str, ColumnEstimate]
 ) -> list[HiddenValue]:
-    """The values of all categories that may have no rows, or that the synthetic rows have lost.
-
-    Lost ones are first, then those that most rows may have.
-    """
+    """Those of all categories, lost ones first, then those that most rows may have."""
     total = estimate_total(release.domain, release.measurements).value
     limits = {"num_rows": total, "low": 0.0, "high": max(total, 0.0)}
     found = []

@@ -36,12 +36,8 @@ def officer_report(
 ) -> Report:
     """The page, the same as text, and its facts.
 
-    Args:
-        release: The fit's own answers; ``None`` where no column was modelled.
-        ledger: All that was spent on these people, with earlier releases.
-        about: What was fitted.
-        own: The release's digits, by ``release_id``.
-        notes: What is worth a look, a sentence each.
+    ``release`` is None where no column was modelled. The ledger is of all that was spent on these
+    people, with earlier releases; ``own`` are the release's digits, by ``release_id``.
     """
     gains, program = attackers_gains(ledger), f"sdv-privpgd {version('sdv-privpgd')}"
     made = f"Release {own} (a hash of its noisy answers), by {program} on {about.date}."
@@ -95,18 +91,12 @@ def attackers_gains(ledger: PrivacyLedger) -> list[tuple[str, float, float]]:
         Adjacency.REPLACE_ONE: f"which of two equally likely sets of data is that of {who}",
         Adjacency.ADD_REMOVE: f"whether {who} is in the table, which is as likely as not",
     }[ledger.adjacency]
+    single = f"singling out: a description that fits 1 of 1,000 by chance fits {who}"
+    value = f"inferring: a value of {who}, of which ten are equally likely"
     return [
-        (
-            f"singling out: a description that fits 1 of 1,000 by chance fits {who}",
-            0.001,
-            min(most_caught(0.001, mu) + own, 1.0),
-        ),
+        (single, 0.001, min(most_caught(0.001, mu) + own, 1.0)),
         (f"linking: {one_of_two}", 0.5, min(float(ndtr(mu / 2)) + own / 2, 1.0)),
-        (
-            f"inferring: a value of {who}, of which ten are equally likely",
-            0.1,
-            min(most_caught(0.1, mu) + own, 1.0),
-        ),
+        (value, 0.1, min(most_caught(0.1, mu) + own, 1.0)),
     ]
 
 

@@ -83,12 +83,9 @@ def of_rows(noise: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """The errors over epsilon, or over the number of rows. Public.
+    """The errors at some epsilons, or numbers of rows, as in ``Errors``. Public.
 
-    Attributes:
-        at: The epsilons or numbers of rows.
-        columns: The errors of each column there, as in ``Errors``.
-        pair: The mean over pairs there; empty where none is asked.
+    ``pair``, the mean over pairs, is empty where none is asked.
     """
 
     at: Sequence[float]
@@ -165,23 +162,17 @@ class ExpectedErrors:
     def to_dict(self) -> dict[str, Any]:
         """All numbers, by name. Parts of the rows, not percent."""
         here, noise = self.here, self.here.pair
+        within = list(of_rows(noise)) if noise and not self.are_chosen else None
         return {
             "columns": {
                 name: {"values": here.sizes[name], "share_within": error}
                 for name, error in here.columns.items()
             },
-            "pairs": []
-            if self.are_chosen
-            else [
+            "pairs": [
                 {"columns": list(pair), "displaced_by_noise": error}
-                for pair, error in here.pairs.items()
+                for pair, error in ({} if self.are_chosen else here.pairs).items()
             ],
-            "pairs_mean": {
-                "displaced_by_noise": noise,
-                "rows_usually_within": list(of_rows(noise))
-                if noise and not self.are_chosen
-                else None,
-            },
+            "pairs_mean": {"displaced_by_noise": noise, "rows_usually_within": within},
             "over_epsilon": _curve(self.over_epsilon, "epsilon"),
             "over_rows": _curve(self.over_rows, "num_rows"),
             "too_fine": {"columns": self.too_fine, "most_values": here.most_values},
@@ -335,14 +326,7 @@ def plan_report(
     expected: ExpectedErrors | None,
     notes: Sequence[str] = (),
 ) -> Report:
-    """What a fit would ask and how large its errors would be. Public: no table was read.
-
-    Args:
-        ledger: Of the questions.
-        num_rows: The number of rows that was assumed.
-        expected: What is to be expected; ``None`` where nothing is asked.
-        notes: What is worth a look before a fit, a sentence each.
-    """
+    """What a fit would ask and how large its errors would be, if anything is asked. Public."""
     asked = (
         f"Epsilon {ledger.epsilon:g}, delta {ledger.delta:g}, {in_words(ledger.adjacency)}, for "
         f"{ledger.unit}"

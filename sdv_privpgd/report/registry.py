@@ -7,6 +7,7 @@ July 2026, at tier 3. What a fit knows is filled in, exactly; all else is a blan
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from fractions import Fraction
@@ -33,6 +34,7 @@ from sdv_privpgd.report.about import (
 )
 from sdv_privpgd.report.page import Items, Section, Text, number_of
 from sdv_privpgd.report.privacy import (
+    in_words,
     ledger_table,
     neighbors_in_words,
     not_covered,
@@ -62,12 +64,7 @@ _INTERVALS = (
 
 @dataclass(frozen=True)
 class Methods:
-    """A text for a methods section. Public.
-
-    Attributes:
-        paragraphs: The text, which names references by number.
-        references: The works, in the order of their numbers.
-    """
+    """A text for a methods section, whose paragraphs name references by number. Public."""
 
     paragraphs: Sequence[str]
     references: Sequence[str]
@@ -142,8 +139,7 @@ def _asked(about: About, release: Release, cited: Callable[[str], str]) -> str:
         said.append(on_visits(about.visits)[0])
     if changed := changed_settings(method):
         said.append(f"Settings other than the program's defaults were {changed}.")
-    found = [name for name, facts in about.discovered.items() if facts]
-    if found:
+    if found := [name for name, facts in about.discovered.items() if facts]:
         said.append(
             f"What was not declared of the values of {number_of(len(found), 'column')} "
             f"({listed(found)}) was found by noisy answers under the same budget."
@@ -182,19 +178,13 @@ def fitted_by(about: About, cited: Callable[[str], str]) -> str:
 
 def _spent_on(ledger: PrivacyLedger) -> str:
     """The questions that cost most, and what a row counts as, if it is not one."""
-    parts: dict[str, Fraction] = {}
+    parts: Counter = Counter()
     for charge in ledger.charges:
-        what = charge.what.split(":")[0]
-        parts[what] = parts.get(what, Fraction(0)) + charge.mu_squared
-    total = sum(parts.values())
-    most = sorted(parts, key=lambda what: -parts[what])[:3]
-    shares = [f"{what} ({share(float(parts[what] / total))})" for what in most if parts[what]]
-    said = (
-        f" Of the privacy loss, measured by μ², most went to: {', '.join(shares)}."
-        if shares
-        else ""
-    )
-    return f"{said} {' '.join(what_counts(ledger).split())}".rstrip()
+        parts[charge.what.split(":")[0]] += charge.mu_squared
+    most = [(what, float(part / parts.total())) for what, part in parts.most_common(3) if part]
+    shares = ", ".join(f"{what} ({share(part)})" for what, part in most)
+    said = f" Of the privacy loss, measured by μ², most went to: {shares}." if shares else ""
+    return f"{said} {what_counts(ledger)}".rstrip()
 
 
 def _promise(ledger: PrivacyLedger, cited: Callable[[str], str]) -> str:
@@ -268,11 +258,8 @@ def registry_entry(
 ) -> RegistryEntry:
     """Returns the record of a fit. Empty texts are blanks.
 
-    Args:
-        release: The fit's own answers; ``None`` where no column was modelled.
-        ledger: All that was spent, with earlier releases.
-        about: What was fitted.
-        said: What ``FittedTable.registry_entry`` takes, by name.
+    ``release`` is None where no column was modelled, ``ledger`` of all that was spent, with earlier
+    releases, and ``said`` what ``FittedTable.registry_entry`` takes, by name.
     """
     methods = methods_of(about, release, ledger)
     facts = {
@@ -331,13 +318,11 @@ def _leaves(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, st
 
 
 def _data_domain(about: About) -> str:
-    columns = [column_words(name, about) for name in about.columns]
-    words = [
-        f"{name!r} ({kind}; declared: {declared}"
-        + f"; found with noise: {found}" * (found != "–")
-        + ")"
-        for name, kind, declared, found in columns
-    ]
+    words = []
+    for name in about.columns:
+        _, kind, declared, found = column_words(name, about)
+        looked = "" if found == "–" else f"; found with noise: {found}"
+        words.append(f"{name!r} ({kind}; declared: {declared}{looked})")
     return f"All tables of {len(words):,} columns: {', '.join(words)}."
 
 
@@ -356,10 +341,12 @@ def _privacy_loss(ledger: PrivacyLedger) -> dict[str, Any]:
     exact = " given the answers without noise" if ledger.exact_releases else ""
     several = "" if ledger.says_whose else f" For more rows of a person: {of_several_rows(ledger)}."
     apart = (
-        f" People are told apart by the column {ledger.people!r}; all rows without a value there "
-        "count as one person's, and a person's further rows were not read."
-        if ledger.people is not None
-        else ""
+        ""
+        if ledger.people is None
+        else (
+            f" People are told apart by the column {ledger.people!r}; all rows without a value "
+            "there count as one person's, and a person's further rows were not read."
+        )
     )
     return {
         "privacy_unit": ledger.unit if ledger.says_whose else f"{ledger.unit}, not one person",
@@ -375,7 +362,7 @@ def _privacy_loss(ledger: PrivacyLedger) -> dict[str, Any]:
             f"The release is {mu:.6g}-Gaussian differentially private (mu), from which epsilon at "
             f"this delta is computed exactly; rho is mu² / 2{but}. Asked for was epsilon "
             f"{ledger.epsilon:g} at delta {ledger.delta:g}. If tables are neighbors by "
-            f"{other.value.replace('_', '-')} instead, epsilon is "
+            f"{in_words(other)} instead, epsilon is "
             f"{ledger.spent(adjacency=other):.6g}{exact}. The best attacker who decides between "
             f"two neighbors has an advantage of at most "
             f"{math.ceil(1_000 * (advantage + float(own))) / 1_000:.3f}."
@@ -385,15 +372,18 @@ def _privacy_loss(ledger: PrivacyLedger) -> dict[str, Any]:
 
 def _deployment_model(release: Release | None, ledger: PrivacyLedger) -> dict[str, str]:
     own = ledger if release is None else release.ledger
-    begun = len(ledger.charges) - len(own.charges)
-    several = (
-        "The ledger holds earlier releases of the same people's rows: epsilon, delta and rho are "
-        f"of all together. This release alone has epsilon {own.spent():.6g} at delta {own.delta:g}."
-    )
-    one = (
+    kind, details = (
+        "One release",
         "All that the ledger holds was spent on this release. More may be asked of the same table "
-        "later: it would be added to the same ledger."
+        "later: it would be added to the same ledger.",
     )
+    if len(ledger.charges) > len(own.charges):
+        kind, details = (
+            "Many releases",
+            "The ledger holds earlier releases of the same people's rows: epsilon, delta and rho "
+            f"are of all together. This release alone has epsilon {own.spent():.6g} at delta "
+            f"{own.delta:g}.",
+        )
     return {
         "model_name": "Central",
         "model_name_details": (
@@ -401,8 +391,8 @@ def _deployment_model(release: Release | None, ledger: PrivacyLedger) -> dict[st
             "left the fit."
         ),
         "actors": "",
-        "release_type": "Many releases" if begun else "One release",
-        "release_type_details": several if begun else one,
+        "release_type": kind,
+        "release_type_details": details,
         "data_source_type": "",
         "data_source_type_details": "",
         "access_type": "Non-interactive",
@@ -423,10 +413,11 @@ def _post_processing(about: About) -> str:
 
 
 def _composition(ledger: PrivacyLedger) -> str:
-    entries = [
-        f"{what} ({mechanism}{_noise(scale)}, {shared})"
-        for what, mechanism, _, _, _, scale, _, shared in ledger_table(ledger).rows
-    ]
+    entries = []
+    for what, mechanism, _, _, _, scale, _, shared in ledger_table(ledger).rows:
+        kind = "range " if scale.startswith("eps") else "noise sd " if scale[0].isdigit() else ""
+        noise = "" if scale == "none" else f", {kind}{scale}"
+        entries.append(f"{what} ({mechanism}{noise}, {shared})")
     return (
         "Gaussian differential privacy: mu² adds up over questions, also where later ones depend "
         "on earlier answers, in exact fractions; deltas add up. The questions with their mechanism "
@@ -434,21 +425,13 @@ def _composition(ledger: PrivacyLedger) -> str:
     )
 
 
-def _noise(scale: str) -> str:
-    """The noise of a question, as the ledger's table has it, in words."""
-    if scale == "none":
-        return ""
-    return f", {'range ' * scale.startswith('eps')}{'noise sd ' * scale[0].isdigit()}{scale}"
-
-
 def _preprocessing(about: About) -> str:
-    found = [name for name, facts in about.discovered.items() if facts]
-    looked = (
-        f"What was not declared of {listed(found)} was found with noise, charged to the same "
-        "ledger."
-        if found
-        else "All values of columns were declared, and none was looked for."
-    )
+    looked = "All values of columns were declared, and none was looked for."
+    if found := [name for name, facts in about.discovered.items() if facts]:
+        looked = (
+            f"What was not declared of {listed(found)} was found with noise, charged to the same "
+            "ledger."
+        )
     return (
         f"{looked} Values outside the declared or found domain were clipped or counted as missing, "
         "cell by cell. The method and its settings were fixed before the fit; where the method "

@@ -52,16 +52,9 @@ SOME, MANY, MOST, NEARLY_ALL = 0.01, 0.1, 0.5, 0.9
 Adult (15 declared columns, epsilon 1) noise moves a tenth of the rows in a column's counts at 3,000
 rows; at 8,000 the pairs of columns are as far from the true ones as if columns were independent."""
 
-ALMOST_ALL = 0.95
-"""The share of values at one end of a range that stops a fit. A wrong unit or year moves all of
-them there; what is left is for a few codes and zeros."""
-
 SEVERAL = 5
 """Fewer values are few: one of them may well be the only one, or an end of a range. And clipped
 values are so many times as dense as those beside them; with the right range few columns are."""
-
-NATURAL_ENDS = (-1, 0, 1)
-"""Ends that hold many rows in many good tables: nothing, the first of a count, a code."""
 
 FAR, NARROW = 0.8, 0.1
 """A code lies so many times the width of all other values away from them, as -99 from ages of 0 to
@@ -69,13 +62,6 @@ FAR, NARROW = 0.8, 0.1
 
 CROWDED = 0.25
 """The share of rows in one wide cell that is worth a word. A cell of 32 has a thirtieth."""
-
-FAINT = 0.07
-"""The noise in a correlation that is worth a word: where it is .12, correlations of .5 among 40
-columns of 20,000 rows came out as .1 to .2."""
-
-WRITTEN_DATES = 19_000_101, 20_991_231
-"""The dates of two centuries as numbers. Hardly any other column lies between them alone."""
 
 LARGE_DELTA = 1e-2
 """The delta that promises nothing whatever the table: fewer than 100 rows show nothing anyway."""
@@ -102,8 +88,7 @@ class Rule(NamedTuple):
     """A kind of warning, on columns or on a whole fit.
 
     It is given where the value that its measure finds exceeds the threshold. In its text the list
-    of what was found takes the place of ``{}``. A fit stops where a rule that ``stops`` applies to
-    the first answers about a column whose values are declared.
+    of what was found takes the place of ``{}``.
     """
 
     rank: Rank
@@ -215,7 +200,8 @@ class ColumnShares:
             widths = np.bincount(merging.codes, weights=widths)
         words = words_of(self.declared)
         for key, code, beside in (("range_min", 0, 1), ("range_max", last, last - 1)):
-            if words.get(key) is not None and words[key] not in NATURAL_ENDS:
+            # Nothing, the first of a count and a code hold many rows in many good tables.
+            if words.get(key) is not None and words[key] not in (-1, 0, 1):
                 is_single = isinstance(cells, Ticks) and last >= SEVERAL - 1 and widths[code] == 1
                 wider = widths[code] / widths[beside]
                 expected = wider * (max(float(self.shares[beside]), 0.0) + self.error)
@@ -243,14 +229,10 @@ def _missing(seen: ColumnShares) -> Finding | None:
     return seen.surely(float(seen.shares[-1]), remedy=remedy)
 
 
-def _missing_unsaid(seen: ColumnShares) -> Finding | None:
-    """As ``_missing``, where nobody said that values may be missing."""
-    return None if getattr(seen.declared, "nullable", None) else _missing(seen)
-
-
 def _unparsed(seen: ColumnShares) -> Finding | None:
-    """As ``_missing_unsaid``, where what is missing may be a value that was not parsed."""
-    return _missing_unsaid(seen) if _on_parsing(seen) else None
+    """As ``_missing``, where nobody said that values may be missing, and some may be unread."""
+    is_said = getattr(seen.declared, "nullable", None)
+    return _missing(seen) if _on_parsing(seen) and not is_said else None
 
 
 def _on_parsing(seen: ColumnShares) -> str:
@@ -294,9 +276,10 @@ def on_reading(declared: ColumnFacts) -> str:
 
 
 def _other(seen: ColumnShares) -> Finding | None:
-    if not (isinstance(seen.column.cells, Categories) and seen.column.cells.has_other):
+    cells, place = seen.column.cells, seen.size - 1
+    if not (isinstance(cells, Categories) and cells.has_other):
         return None
-    return seen.surely(float(seen.shares[seen.size - 1]), repr(seen.column.cells.values[-1]))
+    return seen.surely(float(seen.shares[place]), repr(cells.values[-1]))
 
 
 def _other_unsaid(seen: ColumnShares) -> Finding | None:
@@ -319,12 +302,14 @@ def _at_one_end(seen: ColumnShares) -> Finding | None:
 
 def _clipped(seen: ColumnShares) -> Finding | None:
     """The share of rows that pile up at an end of a declared range."""
-    found = (
-        seen.surely(float(seen.shares[end.code]), end.words)
-        for end in seen.ends()
-        if seen.shares[end.code] - seen.error > SEVERAL * end.expected
+    return max(
+        (
+            seen.surely(float(seen.shares[end.code]), end.words)
+            for end in seen.ends()
+            if seen.shares[end.code] - seen.error > SEVERAL * end.expected
+        ),
+        default=None,
     )
-    return max(found, default=None)
 
 
 def _one_value(seen: ColumnShares) -> Finding | None:
@@ -409,7 +394,8 @@ def _dates_as_numbers(seen: ColumnShares) -> Finding | None:
     if column.sdtype != "numerical" or column.decimal_places != 0 or column.increment is not None:
         return None
     values, shares = code_values(column), np.maximum(seen.shares[: seen.size], 0.0)
-    are_dates = (values.lows >= WRITTEN_DATES[0]) & (values.highs <= WRITTEN_DATES[1])
+    # Hardly any other column lies between the dates of two centuries alone.
+    are_dates = (values.lows >= 1900_01_01) & (values.highs <= 2099_12_31)
     return Finding(float(shares[are_dates].sum() / max(float(shares.sum()), seen.error, SOME)))
 
 
@@ -491,7 +477,7 @@ def _correlations(facts: PublicFacts) -> Finding | None:
         if variance > 0:
             squares[name] = float(np.square(codes).sum()) / variance
     found = [
-        math.sqrt(table.variance * squares[clique[0]] * squares[clique[1]]) / facts.total.value
+        math.sqrt(table.variance * math.prod(map(squares.get, clique))) / facts.total.value
         for clique, table in facts.noisy.items()
         if len(clique) == 2 and squares.keys() >= set(clique)
     ]
@@ -541,7 +527,8 @@ COLUMN_RULES = (
     Rule(Rank.LOST, _other, NEARLY_ALL,
          "Nearly all values are not among those that are declared or were found: {}. Check the "
          f"codebook against how they are written (capitals, spaces, numbers or text). {OF_MANY}"),
-    Rule(Rank.LOST, _at_one_end, ALMOST_ALL,
+    # A wrong unit or year moves all values there; what is left is for a few codes and zeros.
+    Rule(Rank.LOST, _at_one_end, 0.95,
          "Nearly all rows lie at one end of the declared range, as those beyond it are moved "
          "there: {}. Check the unit, or the year of dates, or declare a wider range."),
     Rule(Rank.DOUBTFUL, _of_discovery, 0, ""),
@@ -581,7 +568,8 @@ FIT_RULES = (
     Rule(Rank.NOISE, _few_rows, MANY,
          "The rows are few for this epsilon and these columns: {}. Choose fewer columns or cells, "
          "or a larger epsilon."),
-    Rule(Rank.NOISE, _correlations, FAINT,
+    # Where it is .12, correlations of .5 among 40 columns of 20,000 rows came out as .1 to .2.
+    Rule(Rank.NOISE, _correlations, 0.07,
          "Noise moves a correlation of two columns by {} in one standard deviation: weaker "
          "relations come out weaker still, or not at all. Choose fewer columns, or a larger "
          "epsilon."),
@@ -666,11 +654,11 @@ def on_delta(delta: float, num_rows: float | None = None) -> list[str]:
     """Returns a sentence on a delta that promises nothing for so many rows, or for any. Public."""
     if delta < LARGE_DELTA if num_rows is None else delta * num_rows < 1:
         return []
-    table = "a table of any size" if num_rows is None else f"a table of {num_rows:,.0f} rows"
+    table = "any size" if num_rows is None else f"{num_rows:,.0f} rows"
     return [
-        f"delta={delta:g} promises next to nothing in {table}: handing out the rows of each person "
-        f"as they are with a chance of {delta:.2g} would be within it. Choose one far below "
-        "1 / (number of rows); 1e-5 is usual."
+        f"delta={delta:g} promises next to nothing in a table of {table}: handing out the rows of "
+        f"each person as they are with a chance of {delta:.2g} would be within it. Choose one far "
+        "below 1 / (number of rows); 1e-5 is usual."
     ]
 
 
