@@ -107,7 +107,12 @@ def settings_of_parts() -> "pd.DataFrame":
         "synthesize": {name: engine_of(name) for name in ENGINES},
     }
     found = [
-        {"kind": kind, "part": name, "setting": each.name, "value": _in_short(part, each.name)}
+        {
+            "kind": kind,
+            "part": name,
+            "setting": each.name,
+            "value": f"{getattr(part, each.name)!r:.60}",
+        }
         for kind, named in parts.items()
         for name, part in named.items()
         if is_dataclass(part)
@@ -115,11 +120,6 @@ def settings_of_parts() -> "pd.DataFrame":
         if each.init and (each.default is not MISSING or each.default_factory is not MISSING)
     ]
     return pd.DataFrame(found)
-
-
-def _in_short(part: Any, name: str) -> str:
-    text = repr(getattr(part, name))
-    return text if len(text) < 60 else f"{text[:57]}..."
 
 
 def write_exchange(rows: "pd.DataFrame", folder: Path) -> list[Path]:

@@ -86,18 +86,10 @@ def learning_scores(
 
     For categories: ``auroc`` (of two classes; the mean over pairs of classes for more), ``f1``
     (macro, over the classes of the test rows) and ``accuracy``; for numbers ``r2``. Rows without a
-    label are left out.
-
-    Args:
-        columns: How the columns are read. Features are numbers in their order; a category is its
-            place among the values of both tables.
-        train: The rows to learn from.
-        test: The rows to predict.
-        label: The name of the column to predict.
-        models: scikit-learn's estimators by the beginning of their scores' names. By default
-            histogram gradient boosting, and a linear model (logistic or ridge regression) whose
-            scores are called ``linear_...``.
-        seed: Of the models.
+    label are left out. Features are numbers in their order; a category is its place among the
+    values of both tables. ``models`` are scikit-learn's estimators by the beginning of their
+    scores' names: by default histogram gradient boosting, and a linear model (logistic or ridge
+    regression) whose scores are called ``linear_...``.
     """
     (target,) = (column for column in columns if column.name == label)
     features = [column for column in columns if column.name != label]
@@ -233,10 +225,9 @@ def _of_classes(model: Any, rows, known, test_rows, truth) -> dict[str, float]:
         for place, value in enumerate(classes):
             if value in model.classes_:
                 chances[:, place] = given[:, np.searchsorted(model.classes_, value)]
+    known: Any = {"average": "macro", "labels": classes, "zero_division": 0}
     found = {
-        "f1": float(
-            f1_score(truth, guesses, average="macro", labels=classes, zero_division=0)  # pyright: ignore
-        ),
+        "f1": float(f1_score(truth, guesses, **known)),
         "accuracy": float(accuracy_score(truth, guesses)),
     }
     if len(classes) == 2:
@@ -262,27 +253,19 @@ def _features(
     """Both tables as numbers, NaN where nothing could be read, shape (row, column)."""
     import pandas as pd
 
-    parts: list[tuple[np.ndarray, np.ndarray]] = []
+    cut, end = (len(next(iter(table.values()))) for table in (first, second))
+    found = np.empty((cut + end, len(columns)))
     with quiet():
-        for column in columns:
+        for axis, column in enumerate(columns):
             pair = first[column.name], second[column.name]
             if column.is_numeric:
                 read = [read_numbers(column, each) for each in pair]
                 both = [np.where(state == READ, values, np.nan) for values, state in read]
-            else:
-                keys, codes = read_categories(
-                    column, pd.concat([each.astype(object) for each in pair])
-                )
-                rank = {value: place for place, value in enumerate(column.order)}
-                order = sorted(keys, key=lambda key: (rank.get(key, len(rank)), str(key)))
-                place_of = {key: float(place) for place, key in enumerate(order)}
-                values = np.array([*(place_of[key] for key in keys), np.nan])[codes]
-                both = [values[: len(pair[0])], values[len(pair[0]) :]]
-            parts.append((both[0].astype(np.float64), both[1].astype(np.float64)))
-    ours, theirs = (
-        np.stack([each[table] for each in parts], axis=1)
-        if parts
-        else np.empty((len(next(iter(given.values()))), 0))
-        for table, given in enumerate((first, second))
-    )
-    return ours, theirs
+                found[:, axis] = np.concatenate(both)
+                continue
+            keys, codes = read_categories(column, pd.concat([each.astype(object) for each in pair]))
+            rank = {value: place for place, value in enumerate(column.order)}
+            order = sorted(keys, key=lambda key: (rank.get(key, len(rank)), str(key)))
+            place_of = {key: float(place) for place, key in enumerate(order)}
+            found[:, axis] = np.array([*(place_of[key] for key in keys), np.nan])[codes]
+    return found[:cut], found[cut:]

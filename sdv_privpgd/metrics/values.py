@@ -294,24 +294,17 @@ def _of_categories(column: Described, real: pd.Series, synthetic: pd.Series) -> 
 class Outside:
     """The shares of a column's real rows whose values its domain does not hold.
 
-    Attributes:
-        below: Numbers or dates below the range, which become its first.
-        above: Numbers or dates above the range, which become its last.
-        undeclared: Categories that are not declared.
-        unreadable: Values that are no number, or no date in the column's format.
-        missing: Missing values where nothing may be missing.
-        finer: Numbers and dates in the range that are rounded, because they have more decimal
-            places or a finer unit. They are inside the domain, so ``share`` does not count them.
-        fate: What undeclared, unreadable and missing values become.
+    ``finer`` numbers and dates are in the range but rounded, because they have more decimal places
+    or a finer unit. They are inside the domain, so ``share`` does not count them.
     """
 
-    below: float = 0.0
+    below: float = 0.0  # the range: they become its first value
     above: float = 0.0
     undeclared: float = 0.0
-    unreadable: float = 0.0
-    missing: float = 0.0
+    unreadable: float = 0.0  # no number, or no date in the column's format
+    missing: float = 0.0  # where nothing may be missing
     finer: float = 0.0
-    fate: str = "missing"
+    fate: str = "missing"  # what undeclared, unreadable and missing values become
 
     @property
     def share(self) -> float:

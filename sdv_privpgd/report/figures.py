@@ -86,9 +86,9 @@ class Bars:
         codes = np.arange(len(self.synthetic))
         bars = np.zeros(len(codes)) if self.margins is None else self.margins
         other = self.synthetic[:0] if self.other is None else np.clip(self.other, -1.0, 1.0)
-        ends = [self.synthetic, (other - bars, other + bars)] if len(other) else [self.synthetic]
-        drawn = np.concatenate([np.ravel(each) for each in ends]) if len(codes) else np.zeros(1)
-        low, high = max(min(0.0, float(drawn.min())), -1.0), min(1.05 * float(drawn.max()), 1.0)
+        ends = (other - bars, other + bars) if len(other) else ()
+        drawn = np.concatenate((np.zeros(1), self.synthetic, *ends))
+        low, high = max(float(drawn.min()), -1.0), min(1.05 * float(drawn.max()), 1.0)
         axes = _axes(figure, (self.title, "share of rows"), _ticks(self.names, 7), left=58)
         axes.set(xlim=(-0.5, max(len(codes), 1) - 0.5), ylim=(low, high or 1.0))
         found = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high or 1.0)

@@ -341,13 +341,10 @@ def _privacy_loss(ledger: PrivacyLedger) -> dict[str, Any]:
     exact = " given the answers without noise" if ledger.exact_releases else ""
     several = "" if ledger.says_whose else f" For more rows of a person: {of_several_rows(ledger)}."
     apart = (
-        ""
-        if ledger.people is None
-        else (
-            f" People are told apart by the column {ledger.people!r}; all rows without a value "
-            "there count as one person's, and a person's further rows were not read."
-        )
+        f" People are told apart by the column {ledger.people!r}; all rows without a value there "
+        "count as one person's, and a person's further rows were not read."
     )
+    apart = "" if ledger.people is None else apart
     return {
         "privacy_unit": ledger.unit if ledger.says_whose else f"{ledger.unit}, not one person",
         "privacy_unit_details": " ".join(

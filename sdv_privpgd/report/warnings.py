@@ -96,6 +96,11 @@ class Rule(NamedTuple):
     threshold: float
     text: str
 
+    def finding(self, seen: Any) -> Finding | None:
+        """What its measure finds, if that is enough."""
+        found = self.measure(seen)
+        return found if found is not None and found.value > self.threshold else None
+
 
 class Answers(NamedTuple):
     """Noisy answers of which no model is made yet. Public."""
@@ -172,7 +177,6 @@ class ColumnShares:
 
     @property
     def size(self) -> int:
-        """The number of codes but for missing."""
         return self.column.num_values
 
     @property
@@ -245,7 +249,7 @@ def _on_parsing(seen: ColumnShares) -> str:
     has_words = isinstance(cells, Categories) and column.sdtype != "boolean"
     if seen.has_other or (is_typed and not has_words and column.dtype.kind != "f"):
         return ""
-    if has_words and isinstance(cells, Categories) and not getattr(seen.declared, "values", None):
+    if has_words and not getattr(seen.declared, "values", None):
         has_dates = any(isinstance(value, datetime.date) for value in cells.values)
         mend = "give them the sdtype datetime" if has_dates else "declare their range_values"
         return f"Or they are values that too few rows share to be found: {mend}."
@@ -276,10 +280,9 @@ def on_reading(declared: ColumnFacts) -> str:
 
 
 def _other(seen: ColumnShares) -> Finding | None:
-    cells, place = seen.column.cells, seen.size - 1
-    if not (isinstance(cells, Categories) and cells.has_other):
+    if not seen.has_other:
         return None
-    return seen.surely(float(seen.shares[place]), repr(cells.values[-1]))
+    return seen.surely(float(seen.shares[seen.size - 1]), repr(seen.column.cells.values[-1]))
 
 
 def _other_unsaid(seen: ColumnShares) -> Finding | None:
@@ -323,8 +326,7 @@ def _one_value(seen: ColumnShares) -> Finding | None:
 
 def _found_constant(seen: ColumnShares) -> Finding | None:
     """Whether no range was declared, and one was found that holds one value."""
-    declared = seen.declared
-    is_found = isinstance(declared, NumberFacts | DateFacts) and declared.lacks_domain
+    is_found = isinstance(seen.declared, NumberFacts | DateFacts) and seen.declared.lacks_domain
     if seen.size > 1 or not is_found:
         return None
     rows = rows_unseen(seen.facts.ledger)
@@ -587,21 +589,13 @@ FIT_RULES = (
 
 
 def warnings_of(facts: PublicFacts, *, but: Collection[Rank] = ()) -> tuple[str, ...]:
-    """Returns the warnings about a fit, by rank behind a summary. Public.
-
-    Args:
-        facts: The public facts of the fit.
-        but: Ranks that are left out.
-    """
+    """Returns the warnings about a fit, by rank behind a summary, but for some ranks. Public."""
     if facts.release is None:
         return tuple(facts.settings)
     found = findings(facts.columns, COLUMN_RULES)
     ranks, number = [rule.rank for rule, _ in found], len(facts.columns)
     lost, doubtful = ranks.count(Rank.LOST), ranks.count(Rank.DOUBTFUL)
-    for rule in FIT_RULES:
-        finding = rule.measure(facts)
-        if finding is not None and finding.value > rule.threshold:
-            found.append((rule, finding))
+    found += [(rule, finding) for rule in FIT_RULES if (finding := rule.finding(facts))]
     said = {rank: sentences([each for each in found if each[0].rank is rank]) for rank in Rank}
     said[Rank.SETTINGS] = [*facts.settings, *on_delta(facts.ledger.delta, facts.total.value)]
     summary = (
@@ -627,8 +621,7 @@ def findings(
     found, left = [], dict(columns)
     for rule in rules:
         for name, seen in list(left.items()):
-            finding = rule.measure(seen)
-            if finding is not None and finding.value > rule.threshold:
+            if finding := rule.finding(seen):
                 words = f" ({finding.words})" if finding.words else ""
                 found.append((rule, finding._replace(words=f"{name!r}{words}")))
                 del left[name]

@@ -171,7 +171,7 @@ def _case(name, folder):
     adult = read("adult").drop(columns="fnlwgt")
     if name == "FixedCombinations: education":
         adult["education-num"] = adult["education-num"].astype(str)
-        schools = TABLES["adult"].facts["education"]["range_values"]
+        schools = TABLES["adult"].orders["education"]
         pairs = [(school, str(number)) for number, school in enumerate(schools, start=1)]
         names = ["education", "education-num"]
         return adult, _ADULT, sdv_privpgd.FixedCombinations(names, pairs)

@@ -125,7 +125,7 @@ def split(frame, number, by, seed):
     """Parts of one size: of rows in random order, or of rows sorted by a column."""
     order = np.random.default_rng(seed).permutation(len(frame))
     if by is not None:
-        schools = TABLES["adult"].facts["education"]["range_values"] if by == "education" else ()
+        schools = TABLES["adult"].orders["education"] if by == "education" else ()
         ranks = {name: rank for rank, name in enumerate(schools)}
         keys = [ranks.get(value, value) for value in frame[by].iloc[order]]
         order = order[np.argsort(np.array(keys), kind="stable")]
