@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SYNTHETIC, _OTHER, _INK, _LINE = "#2f6fb3", "#d07a1f", "#5d646d", "#d9dde2"
+_NAMED = {_SYNTHETIC: "synthetic", _OTHER: "other", _INK: "quiet", _LINE: "line"}
+"""What a page's style calls the colors, which it has others for in the dark."""
+
 _LONGEST_TICK, _LONGEST_TITLE = 14, 36
 _FONT, _LETTER = 11, 6.6
 """The size of letters in pixels, and how wide one of them is."""
@@ -138,7 +141,7 @@ class Heat:
         most = 30 if self.rows is self.columns else 10
         x, y = _ticks(self.columns, most), _ticks(self.rows, most)
         left = 32 + _LETTER * max(map(len, y.values()), default=0)
-        axes = _axes(figure, self.titles[::-1], x, left=left, right=72, above=22)
+        axes = _axes(figure, self.titles[::-1], x, left=left, right=72, above=28)
         width, height = figure.get_size_inches() * figure.dpi
         place = axes.get_position()
         size = min(_FONT, 0.85 * height * place.height / max(len(y), 1))
@@ -270,10 +273,16 @@ def _slim(text: str, label: str) -> str:
             if name in ("d", "style"):
                 # Two decimal places are less than any screen shows, and a page has its own letters.
                 shorter = re.sub(r"(\.\d\d)\d+", r"\1", found.replace("\n", ""))
-                each.set(name, shorter.replace(" font-family: 'DejaVu Sans';", ""))
+                shorter = shorter.replace(" font-family: 'DejaVu Sans';", "")
+                each.set(name, re.sub("#[0-9a-f]{6}", _in_style, shorter))
     known = {"role": "img", "aria-label": label, "class": "picture"}
     root.attrib = {"viewBox": root.attrib["viewBox"], **known}
     return ElementTree.tostring(root, encoding="unicode")
+
+
+def _in_style(color: re.Match) -> str:
+    named = _NAMED.get(color[0])
+    return color[0] if named is None else f"var(--{named}, {color[0]})"
 
 
 def _axes(

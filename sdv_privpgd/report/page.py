@@ -388,12 +388,12 @@ def _text(part: Part) -> str:
 
 
 def aligned(table: Table) -> str:
-    """A table in lines of text: texts are broken, and numbers stand below each other."""
+    """A table in lines of text: texts are broken first, and numbers stand below each other."""
     rows, count = [table.header, *table.rows], table.texts
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    room = WIDTH - sum(widths[count:]) - 2 * (len(widths) - 1)
-    while sum(widths[:count]) > max(room, 8 * count):
-        widths[widths.index(max(widths[:count]))] -= 1
+    while sum(widths) + 2 * len(widths) > WIDTH + 2 and max(widths) > 8:
+        widest = max(widths[:count])
+        widths[widths.index(widest if widest > 20 else max(widths))] -= 1
     lines = []
     for row in rows:
         cells = [wrap(cell, width) for cell, width in zip(row, widths, strict=True)]

@@ -197,15 +197,18 @@ def privacy_report(ledger: PrivacyLedger, *, notes: Sequence[str] = ()) -> str:
         f"Under {in_words(other)} the same release is ({ledger.spent(adjacency=other):.6g}, "
         f"{ledger.delta:g})-differentially private{exact if ledger.exact_releases else ''}."
     )
+    covered = [
+        *neighbors_in_words(ledger).splitlines(),
+        "It covers every attribute, sample, file, message and log record of the synthesizer.",
+        what_counts(ledger),
+    ]
     paragraphs = [
         fill(whose_row(ledger), WIDTH),
         f"Privacy report (sdv-privpgd {version('sdv-privpgd')})",
         f"Guarantee   ({ledger.spent():.6g}, {ledger.delta:g})-differential privacy, "
         f"{in_words(own)}, for {ledger.unit}\n"
         f"Asked for   epsilon {ledger.epsilon:g}, delta {ledger.delta:g}",
-        neighbors_in_words(ledger)
-        + "\nIt covers every attribute, sample, file, message and log record of the synthesizer.\n"
-        + fill(what_counts(ledger), WIDTH),
+        "\n".join(fill(said, WIDTH) for said in covered),
         events(ledger),
         f"Spent       {_share(ledger.mu_squared, ledger)} of mu² = {float(ledger.budget):.6g}\n"
         + fill(under, WIDTH),
