@@ -27,6 +27,8 @@ PAIRS = {
     "NE<-NJ": ("acs_income_ne_2018", "acs_income_nj_2018"),
     "GA<-IL": ("acs_income_ga_2018", "acs_income_il_2018"),
     "NJ<-NY": ("acs_income_nj_2018", "acs_income_ny_2018"),
+    "TX<-others": ("acs_workers", "State", "Texas/TX"),
+    "US<-abroad": ("adult", "native-country", "United-States"),
     "women<-men": ("adult", "sex", "Female"),
     "single<-rest": ("bank", "marital", "single"),
     "HM<-MC": ("diabetes", "payer_code", "HM"),

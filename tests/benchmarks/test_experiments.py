@@ -30,7 +30,7 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "holders --refine": (FEW, 2),
     "intervals": (["--tables", "diabetes", "--epsilons", "9", "--fits", "3", "--questions", "12"],
                   1),
-    "linked": (["--tables", "survey", "--epsilons", "9", "--seeds", "1"], 3),
+    "linked": (["--tables", "survey", "--epsilons", "9", "--seeds", "1", "--families", "60"], 4),
     "learning": ([*FEW, "--arms", "target", "Real", "DP-EBM"], 3),
     "people": ([*FEW, "--bounds", "2", "--columns", "2"], 4),
     "prior": (["--pairs", "women<-men", "--rows", "100", "--epsilons", "9"], 5),
