@@ -267,7 +267,7 @@ class Table:
     def decode(self, codes: np.ndarray, seed: int) -> "pd.DataFrame":
         """Decodes rows of codes. Where all numbers of a column are whole, they are rounded."""
         rows, numbers = decoded(self.coded, codes, seed), self.frame.select_dtypes("number")
-        whole = [name for name in numbers if (numbers[name].dropna() % 1 == 0).all()]
+        whole = [name for name in numbers if np.all(numbers[name].dropna() % 1 == 0)]
         return rows.assign(**{name: rows[name].round() for name in whole})
 
     def split(self) -> "tuple[pd.DataFrame, pd.DataFrame]":

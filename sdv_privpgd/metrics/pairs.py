@@ -146,7 +146,7 @@ def comparable(
     import pandas as pd
 
     both = pd.concat([table[list(real.columns)].astype(object) for table in (real, synthetic)])
-    found = {
+    found: Any = {
         name: column.to_numpy(dtype=np.float64, na_value=np.nan)
         if name in numeric
         else pd.factorize(column)[0] + 1.0  # missing, -1, becomes 0

@@ -194,7 +194,7 @@ def _candidates(domain: Domain, generator: np.random.Generator) -> Iterator[Inte
 def _attributes(names: Sequence[str], generator: np.random.Generator) -> tuple[str, ...]:
     """Three distinct names, or all of fewer."""
     axes = generator.choice(len(names), size=min(3, len(names)), replace=False)
-    return tuple(names[axis] for axis in axes)
+    return tuple(names[int(axis)] for axis in axes)
 
 
 def _relative_errors(

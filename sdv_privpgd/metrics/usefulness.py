@@ -225,9 +225,9 @@ def _of_classes(model: Any, rows, known, test_rows, truth) -> dict[str, float]:
         for place, value in enumerate(classes):
             if value in model.classes_:
                 chances[:, place] = given[:, np.searchsorted(model.classes_, value)]
-    known: Any = {"average": "macro", "labels": classes, "zero_division": 0}
+    macro: Any = {"average": "macro", "labels": classes, "zero_division": 0}
     found = {
-        "f1": float(f1_score(truth, guesses, **known)),
+        "f1": float(f1_score(truth, guesses, **macro)),
         "accuracy": float(accuracy_score(truth, guesses)),
     }
     if len(classes) == 2:

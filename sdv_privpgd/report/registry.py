@@ -178,7 +178,7 @@ def fitted_by(about: About, cited: Callable[[str], str]) -> str:
 
 def _spent_on(ledger: PrivacyLedger) -> str:
     """The questions that cost most, and what a row counts as, if it is not one."""
-    parts: Counter = Counter()
+    parts: Any = Counter()
     for charge in ledger.charges:
         parts[charge.what.split(":")[0]] += charge.mu_squared
     most = [(what, float(part / parts.total())) for what, part in parts.most_common(3) if part]

@@ -249,7 +249,7 @@ def _on_parsing(seen: ColumnShares) -> str:
     has_words = isinstance(cells, Categories) and column.sdtype != "boolean"
     if seen.has_other or (is_typed and not has_words and column.dtype.kind != "f"):
         return ""
-    if has_words and not getattr(seen.declared, "values", None):
+    if has_words and isinstance(cells, Categories) and not getattr(seen.declared, "values", None):
         has_dates = any(isinstance(value, datetime.date) for value in cells.values)
         mend = "give them the sdtype datetime" if has_dates else "declare their range_values"
         return f"Or they are values that too few rows share to be found: {mend}."
@@ -280,9 +280,10 @@ def on_reading(declared: ColumnFacts) -> str:
 
 
 def _other(seen: ColumnShares) -> Finding | None:
-    if not seen.has_other:
+    cells = seen.column.cells
+    if not (isinstance(cells, Categories) and cells.has_other):
         return None
-    return seen.surely(float(seen.shares[seen.size - 1]), repr(seen.column.cells.values[-1]))
+    return seen.surely(float(seen.shares[seen.size - 1]), repr(cells.values[-1]))
 
 
 def _other_unsaid(seen: ColumnShares) -> Finding | None:
@@ -479,7 +480,7 @@ def _correlations(facts: PublicFacts) -> Finding | None:
         if variance > 0:
             squares[name] = float(np.square(codes).sum()) / variance
     found = [
-        math.sqrt(table.variance * math.prod(map(squares.get, clique))) / facts.total.value
+        math.sqrt(table.variance * math.prod(squares[name] for name in clique)) / facts.total.value
         for clique, table in facts.noisy.items()
         if len(clique) == 2 and squares.keys() >= set(clique)
     ]
