@@ -180,7 +180,10 @@ class Curves:
 
     @property
     def numbers(self) -> Numbers:
-        rows = [(name, *map(_part, errors)) for name, errors in self.lines.items()]
+        rows = [
+            (name, *(_part(error) if error <= 1 else "over 100" for error in errors))
+            for name, errors in self.lines.items()
+        ]
         return (self.title, *(f"{point:,.12g}" for point in self.at)), rows
 
     def svg(self, label: str) -> str:
