@@ -260,21 +260,13 @@ it holds fast while it exchanges strategies, with the best of them."""
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """One of ``METHODS``, or an arm of the exchange, with its settings.
-
-    Attributes:
-        name: Its name.
-        share: Part of the budget for an arm's preprocessing, if that asks.
-        num_particles: The number of particles; ``None`` takes the configuration's own number.
-        published_epochs: The epochs of the published configuration; ``None`` takes 1,000.
-        max_megabytes: The largest size of AIM's model, and of any in an arm; the paper has 80.
-    """
+    """One of ``METHODS``, or an arm of the exchange, with its settings."""
 
     name: str
-    share: Fraction = SHARE
-    num_particles: int | None = None
-    published_epochs: int | None = None
-    max_megabytes: float = 80.0
+    share: Fraction = SHARE  # of the budget, for an arm's preprocessing, if that asks
+    num_particles: int | None = None  # in place of the configuration's own number
+    published_epochs: int | None = None  # in place of 1,000
+    max_megabytes: float = 80.0  # of AIM's model, and of any in an arm; the paper has 80
 
     def __post_init__(self) -> None:
         if is_arm(self.name):

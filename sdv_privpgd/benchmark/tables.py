@@ -37,21 +37,15 @@ SPLIT_SEED, TEST_SHARE = 42, 0.2
 class Declaration:
     """The declarations of a table besides those of its JSON file.
 
-    Attributes:
-        file: The name of its files, or a pattern.
-        label: The column to predict. Rows where it is missing are left out.
-        dropped: Columns that are left out, such as keys, weights and constants.
-        whole: Columns of integers that are stored as floats.
-        orders: Ordinal columns and their categories.
-        facts: Facts on columns in SDV's words. Facts with an sdtype replace all others.
-        prepare: The function that first turns the rows into those of a published task.
+    ``facts`` are in SDV's words; those with an sdtype replace all others. ``prepare`` first turns
+    the rows into those of a published task. Rows where the label is missing are left out.
     """
 
-    file: str
-    label: str
-    dropped: Sequence[str] = ()
-    whole: Sequence[str] = ()
-    orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    file: str  # the name of its files, or a pattern
+    label: str  # the column to predict
+    dropped: Sequence[str] = ()  # such as keys, weights and constants
+    whole: Sequence[str] = ()  # integers that are stored as floats
+    orders: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of ordinal columns
     facts: Mapping[str, Mapping] = field(default_factory=dict)
     prepare: "Callable[[pd.DataFrame], pd.DataFrame]" = lambda frame: frame
 

@@ -129,22 +129,16 @@ MISSING, UNREADABLE = "(missing)", "(unreadable)"
 class CommonCells:
     """A column of both tables in cells that are made of the values of both.
 
-    Attributes:
-        column: The description of the column.
-        ends: The smallest and the largest value of each of the first cells: numbers, nanoseconds
-            of dates, or a category twice.
-        others: The names of the cells after those.
-        real: The cell of each real row.
-        synthetic: The cell of each synthetic row.
-        numbers: The finite numbers of both tables; ``None`` for categories.
+    ``ends`` are the smallest and the largest value of each of the first cells: numbers, nanoseconds
+    of dates, or a category twice. ``others`` are the names of the cells after those.
     """
 
     column: Described
     ends: Sequence[tuple[Any, Any]]
     others: Sequence[str]
-    real: np.ndarray
+    real: np.ndarray  # the cell of each real row
     synthetic: np.ndarray
-    numbers: tuple[np.ndarray, np.ndarray] | None = None
+    numbers: tuple[np.ndarray, np.ndarray] | None = None  # finite ones of both tables
 
     def __len__(self) -> int:
         return len(self.ends) + len(self.others)

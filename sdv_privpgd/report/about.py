@@ -26,33 +26,19 @@ CONFIDENT = 1.96
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """A description of a fit. Public.
-
-    Attributes:
-        table: The table's name.
-        date: The date of the fit.
-        method: What chose the questions and made rows of the answers; an engine made rows alone.
-        columns: SDV's facts on each column, in order.
-        keys: The names of its keys.
-        declared: What is declared of the modelled ones.
-        discovered: What was found of them privately.
-        settings: The other settings of the fit, by name.
-        visits: The order of a person's rows, if they are in order.
-        prior: Whose public rows the fit leaned on, a sentence each.
-        constraints: What rows are declared to meet, in words.
-    """
+    """A description of a fit. Public."""
 
     table: str
     date: str
-    method: Engine
-    columns: Mapping[str, Mapping]
+    method: Engine  # which chose the questions, too, if it is more than an engine
+    columns: Mapping[str, Mapping]  # SDV's facts on each, in order
     keys: Sequence[str]
     declared: Mapping[str, ColumnFacts]
-    discovered: Mapping[str, ColumnFacts]
-    settings: Mapping[str, Any]
-    visits: Visits | None = None
-    prior: Sequence[str] = ()
-    constraints: Sequence[str] = ()
+    discovered: Mapping[str, ColumnFacts]  # what was found privately
+    settings: Mapping[str, Any]  # the others
+    visits: Visits | None = None  # the order of a person's rows, if they are in order
+    prior: Sequence[str] = ()  # whose public rows the fit leaned on, a sentence each
+    constraints: Sequence[str] = ()  # in words
 
 
 def subject(about: About, release: Release | None, adjacency: Adjacency) -> Facts:

@@ -130,22 +130,14 @@ class Curve:
 class ExpectedErrors:
     """What is to be expected of a fit. Public.
 
-    Attributes:
-        num_rows: The assumed number of rows.
-        epsilon: That of the fit.
-        are_chosen: Whether noisy answers choose the pairs that are asked for.
-        listed: Columns whose number of values is declared, so that it can be changed.
-        assumed: Columns whose number of values had to be assumed.
-        here: The errors at this epsilon and number of rows.
-        over_epsilon: The errors at other epsilons; ``None`` where the method takes too long.
-        over_rows: The errors at other numbers of rows.
+    Curves, over other epsilons and numbers of rows, are None where the method takes too long.
     """
 
-    num_rows: int
+    num_rows: int  # as assumed
     epsilon: float
-    are_chosen: bool
-    listed: Sequence[str]
-    assumed: Sequence[str]
+    are_chosen: bool  # by noisy answers: the pairs that are asked for
+    listed: Sequence[str]  # columns whose number of values is declared, so that it can be changed
+    assumed: Sequence[str]  # those whose number of values had to be assumed
     here: Errors
     over_epsilon: Curve | None
     over_rows: Curve | None

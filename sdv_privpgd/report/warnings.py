@@ -111,37 +111,26 @@ class Answers(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PublicFacts:
-    """The public facts of a fit that measures may see.
-
-    Attributes:
-        schema: The modelled columns.
-        release: The release of the fit, if any column was modelled, or answers alone.
-        ledger: The ledger of this fit.
-        declared: What was declared of each column.
-        doubts: What discovery has to say of a column, as a sentence.
-        counted: The columns of which it was counted how many rows lie beyond their range.
-        added: Columns that an order of rows adds, of which there is nothing to mend.
-        settings: Sentences that follow from declarations and settings alone.
-    """
+    """The public facts of a fit that measures may see; no release where no column was modelled."""
 
     schema: Schema
     release: Release | Answers | None
-    ledger: PrivacyLedger
+    ledger: PrivacyLedger  # of this fit
     declared: Mapping[str, ColumnFacts]
-    doubts: Mapping[str, str] = field(default_factory=dict)
-    counted: Collection[str] = ()
-    added: Collection[str] = ()
-    settings: Sequence[str] = ()
+    doubts: Mapping[str, str] = field(default_factory=dict)  # what discovery says of a column
+    counted: Collection[str] = ()  # columns beyond whose range it was counted how many rows lie
+    added: Collection[str] = ()  # columns of an order of rows, of which there is nothing to mend
+    settings: Sequence[str] = ()  # sentences that follow from declarations and settings alone
 
     @cached_property
     def noisy(self) -> dict[Clique, NoisyTable]:
-        """The measured tables over codes, those of a clique averaged. There must be a release."""
+        """The measured tables over codes, those of a clique averaged."""
         assert self.release is not None
         return noisy_tables(self.release.domain, self.release.measurements)
 
     @cached_property
     def total(self) -> Total:
-        """The number of rows. There must be a release."""
+        """The number of rows."""
         assert self.release is not None
         return estimate_total(self.release.domain, self.release.measurements)
 
@@ -306,14 +295,12 @@ def _at_one_end(seen: ColumnShares) -> Finding | None:
 
 def _clipped(seen: ColumnShares) -> Finding | None:
     """The share of rows that pile up at an end of a declared range."""
-    return max(
-        (
-            seen.surely(float(seen.shares[end.code]), end.words)
-            for end in seen.ends()
-            if seen.shares[end.code] - seen.error > SEVERAL * end.expected
-        ),
-        default=None,
-    )
+    found = [
+        seen.surely(float(seen.shares[end.code]), end.words)
+        for end in seen.ends()
+        if seen.shares[end.code] - seen.error > SEVERAL * end.expected
+    ]
+    return max(found, default=None)
 
 
 def _one_value(seen: ColumnShares) -> Finding | None:
@@ -455,7 +442,7 @@ def _few_rows(facts: PublicFacts) -> Finding | None:
     errors = [(seen.shares.size * seen.error, seen.error) for seen in facts.columns.values()]
     if not errors:
         return None
-    moved, hidden = (fmean(each) for each in zip(*errors, strict=True))
+    moved, hidden = map(fmean, zip(*errors, strict=True))
     rows, moved = facts.total.value, moved / SURE / math.sqrt(2 * math.pi)
     return Finding(
         moved,
@@ -473,12 +460,11 @@ def _correlations(facts: PublicFacts) -> Finding | None:
     """
     squares = {}  # the sum over the codes of the squares of standard units
     for name, seen in facts.columns.items():
-        shares = np.maximum(seen.shares[: seen.size], 0.0)
+        shares, codes = np.maximum(seen.shares[: seen.size], 0.0), np.arange(seen.size)
         shares /= max(float(shares.sum()), 1e-9)
-        codes = np.arange(len(shares)) - shares @ np.arange(len(shares))
-        variance = float(shares @ np.square(codes))
-        if variance > 0:
-            squares[name] = float(np.square(codes).sum()) / variance
+        codes = np.square(codes - shares @ codes)
+        if shares @ codes > 0:
+            squares[name] = float(codes.sum() / (shares @ codes))
     found = [
         math.sqrt(table.variance * math.prod(squares[name] for name in clique)) / facts.total.value
         for clique, table in facts.noisy.items()
@@ -500,12 +486,12 @@ def _coarse_pairs(facts: PublicFacts) -> Finding | None:
 
 def _hidden(facts: PublicFacts) -> Finding | None:
     """The part of the rows that a discovery of ranges cannot have seen."""
-    ranged = {
-        repr(name): seen.declared.lacks_domain
+    ranged = [
+        repr(name)
         for name, seen in facts.columns.items()
-        if isinstance(seen.declared, NumberFacts | DateFacts)
-    }
-    rows, names = rows_unseen(facts.ledger), listed([name for name in ranged if ranged[name]])
+        if isinstance(seen.declared, NumberFacts | DateFacts) and seen.declared.lacks_domain
+    ]
+    rows, names = rows_unseen(facts.ledger), listed(ranged)
     part = rows / facts.total.value if names else 0.0
     words = f"about {_rounded_up(rows):,} rows ({share(part)}) have when the ranges of {names}"
     return Finding(part, words)
@@ -611,8 +597,8 @@ def usable(notes: Sequence[str], number: int) -> tuple[str, Sequence[str]]:
     """Returns how many of the modelled columns are usable, as a sentence, and the other notes."""
     if notes and re.match(r"\d+ of \d+ columns? usable, ", notes[0]):
         return notes[0], notes[1:]
-    all_of_them = "The only column is usable." if number == 1 else f"All {number} columns usable."
-    return all_of_them if number else "No column was modelled.", notes
+    said = {0: "No column was modelled.", 1: "The only column is usable."}
+    return said.get(number, f"All {number} columns usable."), notes
 
 
 def findings(
