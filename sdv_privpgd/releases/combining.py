@@ -34,7 +34,7 @@ from sdv_privpgd.releases.measured import Holder, Measured
 from sdv_privpgd.releases.modelling import ModelledTables, modelled
 from sdv_privpgd.releases.pages import holders_report, holders_text
 from sdv_privpgd.releases.release_file import order_facts
-from sdv_privpgd.report.card import promise_of
+from sdv_privpgd.report.about import promise_of
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.synthesize.engine import Engine
 

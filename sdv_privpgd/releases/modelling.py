@@ -16,7 +16,7 @@ from sdv_privpgd.methods.method import engine_of, require_model
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
-from sdv_privpgd.report.assumed import About
+from sdv_privpgd.report.about import About
 from sdv_privpgd.synthesize.engine import Engine
 
 

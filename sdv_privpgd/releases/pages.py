@@ -15,7 +15,7 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger, epsilon_in_all
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.releases.measured import Holder
 from sdv_privpgd.releases.tidy_tables import TidyTable
-from sdv_privpgd.report.assumed import (
+from sdv_privpgd.report.about import (
     CONFIDENT,
     About,
     assumed_section,
