@@ -106,7 +106,7 @@ class Criterion:
         return Interval(-math.inf, self.below) if value <= self.below else None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Verdict:
     """Whether a criterion is met. Public.
 
@@ -143,8 +143,8 @@ class Acceptance:
         verdicts: In the order of the criteria.
         level: Each is right with this confidence. All at once they are not.
 
-    >>> one = Verdict(question="Share where ill is True", bound="both above 0.2", verdict="met",
-    ...               rows=0.31, table=Interval(0.28, 0.33))
+    >>> one = Verdict("Share where ill is True", "both above 0.2", "met", 0.31,
+    ...               Interval(0.28, 0.33))
     >>> print(Acceptance((one,), 0.95))
     1 of 1 criteria are met, each told at 95 % from noisy answers alone.
     MET: Share where ill is True, both above 0.2: rows 0.31, table 0.28 to 0.33.
@@ -160,12 +160,9 @@ class Acceptance:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a criterion."""
-        named = [
-            (each.question, each.bound, each.verdict, each.rows, *each.table)
-            for each in self.verdicts
-        ]
         columns = ["question", "criterion", "verdict", "rows", "table_low", "table_high"]
-        return pd.DataFrame(named, columns=pd.Index(columns))
+        found = [(e.question, e.bound, e.verdict, e.rows, *e.table) for e in self.verdicts]
+        return pd.DataFrame(found, columns=pd.Index(columns))
 
     def __str__(self) -> str:
         number = sum(each.verdict == MET for each in self.verdicts)
@@ -194,16 +191,8 @@ def accepted(
     for each in criteria:
         ask = _coefficient if each.what == "coefficient" else _answer
         question, value, table, notes = ask(questions, columns, rows, each, level)
-        found.append(
-            Verdict(
-                question=question,
-                bound=each.bound,
-                verdict=_verdict(value, each.allowed(value), table),
-                rows=value,
-                table=table,
-                notes=tuple(notes),
-            )
-        )
+        verdict = _verdict(value, each.allowed(value), table)
+        found.append(Verdict(question, each.bound, verdict, value, table, tuple(notes)))
     return Acceptance(tuple(found), level)
 
 

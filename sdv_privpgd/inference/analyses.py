@@ -12,13 +12,10 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.acceptance import Acceptance, Criterion, accepted
 from sdv_privpgd.inference.answers import Answer, TableAnswer
-from sdv_privpgd.inference.asking import Unseen
-from sdv_privpgd.inference.bootstrap import bootstrap, with_bootstrap
-from sdv_privpgd.inference.imputation import imputations
-from sdv_privpgd.inference.questions import Questions
+from sdv_privpgd.inference.bootstrap import Bootstrap, bootstrap, imputations, with_bootstrap
+from sdv_privpgd.inference.questions import Questions, Unseen
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.inference.regression import Regression, regression
-from sdv_privpgd.inference.replicates import Bootstrap
 from sdv_privpgd.inference.tables import noisy_tables
 from sdv_privpgd.methods.pipeline import Release
 

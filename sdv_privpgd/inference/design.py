@@ -10,9 +10,14 @@ import numpy as np
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import code_labels
-from sdv_privpgd.inference.conditions import column_named, not_missing, part_of
-from sdv_privpgd.inference.linear import LinearEstimate, Product
-from sdv_privpgd.inference.values import as_users, code_values
+from sdv_privpgd.inference.conditions import (
+    as_users,
+    code_values,
+    column_named,
+    not_missing,
+    part_of,
+)
+from sdv_privpgd.inference.linear import LinearEstimate, Product, times
 from sdv_privpgd.synthesize.engine import Model
 
 KINDS = ("linear", "logistic")
@@ -259,14 +264,6 @@ def _notes(involved: Mapping[str, Column], event: Any) -> list[str]:
     return notes
 
 
-def times(one: Product, other: Product) -> Product:
-    """The product of two products."""
-    found = dict(one)
-    for name, values in other.items():
-        found[name] = found[name] * values if name in found else values
-    return found
-
-
 @dataclass(frozen=True, eq=False)
 class Scaled:
     """A design whose numbers have about mean 0 and variance 1, so that missing ones count as mean.
@@ -392,13 +389,3 @@ def distinct_rows(
     others[:, axes] = codes[:, axes]
     distinct, counts = np.unique(others, axis=0, return_counts=True)
     return distinct, counts / counts.sum()
-
-
-def values_in(rows: np.ndarray, model: Model, products: Sequence[Product]) -> np.ndarray:
-    """The products of each row, shape (row, product)."""
-    places = dict(zip(model.domain.attributes, range(len(model.domain)), strict=True))
-    found = np.ones((len(rows), len(products)))
-    for column, product in zip(found.T, products, strict=True):
-        for name, values in product.items():
-            column *= values[rows[:, places[name]]]
-    return found

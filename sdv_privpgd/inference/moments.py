@@ -23,8 +23,8 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack
 from scipy.special import chdtrc  # pyright: ignore[reportMissingTypeStubs]
 
-from sdv_privpgd.inference.design import FEWEST_ROWS, Design, times, values_in
-from sdv_privpgd.inference.linear import LinearEstimate, Product
+from sdv_privpgd.inference.design import FEWEST_ROWS, Design
+from sdv_privpgd.inference.linear import LinearEstimate, Product, times, values_in
 from sdv_privpgd.synthesize.engine import Model
 
 RIDGE = 1e-3
@@ -115,7 +115,7 @@ def moments(
     change[np.arange(number), np.arange(number)] = is_known
     own = left = np.zeros((0, number))
     if len(rows):
-        f, own = values_in(rows, model, features), values_in(rows, model, targets)
+        f, own = values_in(rows, model.domain, features), values_in(rows, model.domain, targets)
         means, aims = f.mean(axis=0), own.mean(axis=0)
         f, own = (f - means) / np.sqrt(len(rows)), (own - aims) / np.sqrt(len(rows))
         square = f.T @ f + RIDGE * found.covariance[number:-1, number:-1] / all_rows

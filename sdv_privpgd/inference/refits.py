@@ -18,7 +18,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -149,12 +149,6 @@ class _Tables:
         return self._columns[key]
 
 
-class MakesRows(Protocol):
-    """What makes a sampler of a model, and can travel to other processes."""
-
-    def __call__(self, model: Model, seed: int) -> RowMaker: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Refit:
     """One fit to simulated answers. Public.
@@ -177,12 +171,12 @@ class Refits:
     Attributes:
         release: The noisy answers and their model.
         engine: What fitted the model.
-        sampler_of: Makes rows of a model as the fitted object would.
+        sampler_of: Makes rows of a model, by a seed, as the fitted object would.
     """
 
     release: Release
     engine: Engine
-    sampler_of: MakesRows
+    sampler_of: Callable[[Model, int], RowMaker]
 
     def __post_init__(self) -> None:
         kinds = MarginalQuery | GroupedMarginalQuery
@@ -241,18 +235,6 @@ def numbers_of(num_repetitions: int) -> Sequence[int]:
 STAGE = "repeat the fit"
 
 
-@dataclass(frozen=True)
-class _Task:
-    """What is done for each number."""
-
-    refits: Refits
-    evaluate: Callable[[Refit], Any]
-    seed: int
-
-    def __call__(self, number: int) -> Any:
-        return self.evaluate(self.refits.refit(number, self.seed))
-
-
 def repeated(
     refits: Refits,
     evaluate: Callable[[Refit], Any],
@@ -276,7 +258,10 @@ def repeated(
         num_processes: How many processes may be used; ``None`` for as many as there are cores.
         progress: Told of the steps.
     """
-    task = _Task(refits, evaluate, seed)
+
+    def task(number: int) -> Any:
+        return evaluate(refits.refit(number, seed))
+
     found = [task(number) for number in numbers[:1]]
     begun = time.perf_counter()
     found += [task(number) for number in numbers[1:2]]
@@ -300,7 +285,9 @@ def _num_processes(wanted: int | None, number: int, seconds: float) -> int:
     return max(min(cores or 1 if wanted is None else wanted, number), 1)
 
 
-def _in_processes(task: _Task, numbers: Sequence[int], processes: int) -> Iterator[Any]:
+def _in_processes(
+    task: Callable[[int], Any], numbers: Sequence[int], processes: int
+) -> Iterator[Any]:
     """The results in order, as they come. Each process computes on one core.
 
     What cannot be sent to other processes is computed here.
@@ -315,7 +302,7 @@ def _in_processes(task: _Task, numbers: Sequence[int], processes: int) -> Iterat
         yield from map(task, numbers[told:])
 
 
-def _alone(task: _Task, number: int) -> Any:
+def _alone(task: Callable[[int], Any], number: int) -> Any:
     """A task in a process of its own, which shares the cores with others."""
     import torch
 

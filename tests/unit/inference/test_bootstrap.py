@@ -10,8 +10,7 @@ import toy
 from sdv_privpgd import rubin
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.inference import Bootstrap
-from sdv_privpgd.inference.bootstrap import bootstrap
-from sdv_privpgd.inference.imputation import imputations
+from sdv_privpgd.inference.bootstrap import bootstrap, imputations
 from sdv_privpgd.inference.refits import (
     STAGE,
     Population,

@@ -11,9 +11,8 @@ from small_engine import Joint
 
 from sdv_privpgd import Numerical, fit_table
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.inference.conditions import part_of
+from sdv_privpgd.inference.conditions import code_values, part_of
 from sdv_privpgd.inference.questions import Questions
-from sdv_privpgd.inference.values import code_values
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.dataset import Dataset

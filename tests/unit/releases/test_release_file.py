@@ -14,7 +14,7 @@ from sdv_privpgd.base.archive import sealed
 from sdv_privpgd.base.damage import digest_of
 from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.privacy.queries import DependenceQuery
-from sdv_privpgd.releases.agreement import require_agreement
+from sdv_privpgd.releases.release_file import require_agreement
 
 COLUMNS = {
     "ward": Categorical(["A", "B", "C"]),
