@@ -172,18 +172,13 @@ class Acceptance:
         )
         return "\n".join([head, *map(str, self.verdicts)])
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
 
 def accepted(
     questions: Questions, rows: pd.DataFrame, criteria: Sequence[Criterion], level: float
 ) -> Acceptance:
-    """The verdicts, as ``FittedTable.accept`` describes them.
-
-    Raises:
-        ValueError: For what is no criterion, and for questions that cannot be asked.
-    """
+    """The verdicts, as ``FittedTable.accept`` describes them."""
     if isinstance(criteria, Criterion) or not all(isinstance(e, Criterion) for e in criteria):
         raise ValueError("accept takes a list of Criterion, as of sdv_privpgd.inference.")
     columns = {column.name: column for column in questions.schema.columns}

@@ -47,15 +47,8 @@ def simulated_answers(
 ) -> tuple[Measurement, ...]:
     """What the same questions, with the same noise, would have found in rows of a model. Public.
 
-    Args:
-        measurements: The questions: their answers are not looked at. What is not a table, an
-            embedding or the number of rows is left out.
-        domain: Of the codes.
-        codes: Of the model's rows, shape (row, attribute).
-        rng: Of the simulated noise.
-
-    Raises:
-        ValueError: For weights that private gradients have trained.
+    What is not a table, an embedding or the number of rows is left out. Raises ``ValueError`` for
+    weights that private gradients have trained.
     """
     tables = _Tables(domain, codes)
     found = []
@@ -151,27 +144,20 @@ class _Tables:
 
 @dataclass(frozen=True, kw_only=True)
 class Refit:
-    """One fit to simulated answers. Public.
-
-    Attributes:
-        codes: Of the simulated rows that were asked, shape (row, attribute).
-        model: What was fitted to the answers.
-        seed: Of rows of the model.
-    """
+    """One fit to simulated answers: rows that were asked, and the model of the answers. Public."""
 
     codes: np.ndarray
     model: Model
     seed: int
+    """Of rows of the model."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Refits:
     """A release that can be simulated. Public: it holds what a release holds, and no table.
 
-    Attributes:
-        release: The noisy answers and their model.
-        engine: What fitted the model.
-        sampler_of: Makes rows of a model, by a seed, as the fitted object would.
+    ``engine`` has fitted the model, and ``sampler_of`` makes rows of one, by a seed, as the fitted
+    object would.
     """
 
     release: Release
@@ -249,14 +235,6 @@ def repeated(
     The first two are computed here. The second tells how long the others will take, the first one
     may have had to compile. Short work stays in this process; so does a function that cannot be
     sent to others.
-
-    Args:
-        refits: The release.
-        evaluate: What to compute of each.
-        numbers: The numbers of the refits.
-        seed: Of the simulated rows and noise.
-        num_processes: How many processes may be used; ``None`` for as many as there are cores.
-        progress: Told of the steps.
     """
 
     def task(number: int) -> Any:

@@ -299,9 +299,7 @@ def logistic(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Moments]:
     """Coefficients, their covariance by sampling and by noise, and the moments.
 
-    Raises:
-        Alike: For a category that follows from other terms, or decides the outcome.
-        ValueError: For too many features.
+    Raises ``Alike`` for a category that follows from other terms, or decides the outcome.
     """
     features = _features(design)
     if len(features) > MOST_FEATURES:

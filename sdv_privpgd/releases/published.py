@@ -57,20 +57,9 @@ class PublishedTables(ModelledTables):
     publisher: str
     tables: tuple[PublishedTable, ...]
 
-    def report(self, path: str | Path | None = None) -> Report:
-        """Which tables the rows were made of, and how well they fit them.
-
-        Args:
-            path: Where to save it as well: the page, or the text (``.txt``) or the numbers
-                (``.json``). Nothing is written without one.
-        """
-        about = self.about(f"tables of {self.publisher}")
-        report = published_report(
-            self.fitted, self.publisher, self.tables, about, notes=self.warnings
-        )
-        if path is not None:
-            report.save(path)
-        return report
+    def _report(self) -> Report:
+        about, notes = self.about(f"tables of {self.publisher}"), self.warnings
+        return published_report(self.fitted, self.publisher, self.tables, about, notes=notes)
 
     def _promise(self) -> dict[str, Any]:
         return {"publisher": self.publisher}

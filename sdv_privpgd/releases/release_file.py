@@ -77,17 +77,8 @@ def query_facts(query: Query) -> dict[str, Any]:
     if isinstance(query, DependenceQuery):
         return {"asks": DEPENDENCE, "columns": list(query.clique)}
     if isinstance(query, GroupedMarginalQuery):
-        groups = {name: query.grouping[name].tolist() for name in query.clique}
-        others = {
-            name: query.grouping[name].tolist()
-            for name in query.grouping.attributes
-            if name not in groups
-        }
-        return {
-            "asks": GROUPED,
-            "columns": list(query.clique),
-            "groups": {name: (groups | others)[name] for name in query.grouping.attributes},
-        }
+        groups = {name: query.grouping[name].tolist() for name in query.grouping.attributes}
+        return {"asks": GROUPED, "columns": list(query.clique), "groups": groups}
     raise ValueError(f"A release file cannot hold an answer on {query.describe()}.")
 
 
@@ -151,15 +142,10 @@ _FACTS = "release.json"
 
 @dataclass(frozen=True, kw_only=True)
 class ReadRelease:
-    """What a file holds.
-
-    Attributes:
-        facts: Holder, columns, num_bins, strategy, date, program and visits, by name.
-        ledger: What the answers cost.
-        answers: The noisy answers.
-    """
+    """What a file holds."""
 
     facts: Mapping[str, Any]
+    """Holder, columns, num_bins, strategy, date, program and visits, by name."""
     ledger: PrivacyLedger
     answers: tuple[Measurement, ...]
 
@@ -167,11 +153,7 @@ class ReadRelease:
 def write_release(
     path: Path, facts: Mapping[str, Any], ledger: PrivacyLedger, answers: Sequence[Measurement]
 ) -> Path:
-    """Writes a release, and returns where it lies. The same release gives the same bytes.
-
-    Raises:
-        ValueError: Unless the path ends in ``.zip``.
-    """
+    """Writes a release, and returns where it lies. The same release gives the same bytes."""
     if path.suffix.lower() != ".zip":
         raise ValueError(f"A release is kept in a file that ends in .zip, got {str(path)!r}.")
     names = [f"answers/{place:05}.npy" for place in range(len(answers))]
@@ -194,15 +176,10 @@ def write_release(
 def read_release(
     path: Path, schema_of: Callable[[Mapping[str, Mapping], int | None, Visits | None], Schema]
 ) -> ReadRelease:
-    """The release in a file.
+    """The release in a file; ``schema_of`` takes its columns, num_bins and order of rows.
 
-    Args:
-        path: Of the file.
-        schema_of: Makes the schema of declared columns, a number of cells, and an order of rows.
-
-    Raises:
-        DamagedFileError: For a file that cannot be read or is no release, or whose answers are not
-            those of its ledger.
+    Raises ``DamagedFileError`` for a file that cannot be read or is no release, or whose answers
+    are not those of its ledger.
     """
     return read_archive(path, "release file", lambda members: _read(members, schema_of))
 
