@@ -29,6 +29,7 @@ from sdv_privpgd.inference.intervals import (
     Statistic,
     Total,
     deviations,
+    middle_of,
 )
 from sdv_privpgd.inference.linear import LinearEstimate, Product, times, values_in
 from sdv_privpgd.methods.pipeline import Release
@@ -297,9 +298,10 @@ class Combined:
     @property
     def value(self) -> float:
         """The estimate."""
+        one, other = (middle_of(each).value for each in (self.first, self.second))
         if self.how == DIFFERENCE:
-            return self.first.value - self.second.value
-        return self.first.value / self.second.value if self.second.value > 0 else math.nan
+            return one - other
+        return one / other if other > 0 else math.nan
 
     def interval(self, kind: str, level: float) -> Interval:
         """The interval of one of ``KINDS``."""

@@ -23,17 +23,12 @@ _Ends: TypeAlias = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Part:
-    """The rows that meet a condition on one column.
+    """The rows that meet a condition on one column: the share of each code's rows, float64.
 
-    Attributes:
-        column: The column.
-        weights: The share of each code's rows that meets it, float64, as sampled rows are spread.
-        least: The least share of them that may meet it, however rows are spread in cells.
-        most: The largest.
-        words: The condition in words.
+    ``weights`` are with rows spread as sampled ones are, ``least`` and ``most`` hold however rows
+    are spread in cells.
     """
 
-    column: Column
     weights: np.ndarray
     least: np.ndarray
     most: np.ndarray
@@ -48,11 +43,7 @@ class Part:
 def parts_of(
     columns: Mapping[str, Column], conditions: Mapping[str, Any] | None
 ) -> dict[str, Part]:
-    """The parts of conditions by column.
-
-    Raises:
-        ValueError: For a column that has no codes, and for what no row of the domain can meet.
-    """
+    """The parts of conditions by column."""
     if conditions is None:
         return {}
     if not isinstance(conditions, Mapping):
@@ -75,12 +66,7 @@ def column_named(columns: Mapping[str, Column], name: Any) -> Column:
 
 
 def part_of(column: Column, wish: Any) -> Part:
-    """The part of the rows that a condition asks for: a value, several, a range, or missing.
-
-    Raises:
-        ValueError: For a value or a range outside the domain, and for missing where nothing may be
-            missing.
-    """
+    """The part of the rows that a condition asks for: a value, several, a range, or missing."""
     if isinstance(wish, Between):
         asked = span(column, wish)
         weights, ends = shares(column, asked), _ends(column, column.cells.shares(*asked))
@@ -93,8 +79,7 @@ def part_of(column: Column, wish: Any) -> Part:
                 f"{wish!r}."
             )
         weights, ends = _of_values(column, wishes)
-        named = [_written(each) for each in wishes]
-        words = f"{column.name} is {' or '.join(named)}"
+        words = f"{column.name} is {' or '.join(map(_written, wishes))}"
     else:
         weights, ends = _of_values(column, [wish])
         words = f"{column.name} is {_written(wish)}"
@@ -102,7 +87,7 @@ def part_of(column: Column, wish: Any) -> Part:
     least, most = ends
     if not most.any():
         raise ValueError(f"No row of the domain meets {words!r}.")
-    return Part(column, weights, least, most, words)
+    return Part(weights, least, most, words)
 
 
 def meeting(column: Column, cells: pd.Series, wish: Any) -> np.ndarray:

@@ -25,7 +25,15 @@ from sdv_privpgd.inference.conditions import (
     parts_of,
     value_at,
 )
-from sdv_privpgd.inference.intervals import Enclosed, Open, Quantile, Ratio, Scaled, Total
+from sdv_privpgd.inference.intervals import (
+    Enclosed,
+    Open,
+    Quantile,
+    Ratio,
+    Scaled,
+    Total,
+    middle_of,
+)
 from sdv_privpgd.inference.linear import LinearEstimate, Product
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.synthesize.engine import Model
@@ -119,11 +127,7 @@ def asked_of(
     q: float | None = None,
     clipped: bool = False,
 ) -> Asked:
-    """Checks a question about columns, given by name.
-
-    Raises:
-        ValueError: For what cannot be asked; the message says what can.
-    """
+    """Checks a question. Raises ``ValueError`` for what cannot be asked, and says what can."""
     if what not in _ARGUMENTS:
         known = ", ".join(map(repr, _ARGUMENTS))
         raise ValueError(f"what must be one of {known}, got {what!r}.")
@@ -281,12 +285,7 @@ class Questions:
         q: float | None = None,
         clipped: bool = False,
     ) -> Answer | TableAnswer:
-        """Answers a question, as ``FittedTable.answer`` describes it.
-
-        Raises:
-            ValueError: For a question that is none, more than three columns, unknown columns, and
-                values outside the domain.
-        """
+        """Answers a question, as ``FittedTable.answer`` describes it."""
         columns = {column.name: column for column in self.schema.attributes}
         asked = asked_of(columns, what, of=of, where=where, among=among, q=q, clipped=clipped)
         if what == "table":
@@ -295,18 +294,19 @@ class Questions:
             return self._quantile(asked)
         statistic, basis, notes = (self._of_values if asked.columns else self._of_rows)(asked)
         is_known, ends = basis == TABLES, self._open(asked)
-        told = statistic
+        told, middle, units = statistic, middle_of(statistic), 1.0
         if what in ("count", "sum") and self._units is not None:
-            told = Scaled(statistic, self._units)
+            units = self._units
+            told = Scaled(statistic, units)
         if any(ends):
             told = Open(told, *ends)
         return Answer(
             question=asked.question,
-            estimate=float(told.value),
-            stddev=told.stddev if is_known else None,
+            estimate=float(middle.value) * units,
+            stddev=middle.stddev * units if is_known else None,
             basis=basis,
             statistic=told if is_known else None,
-            origin=Origin(self, ends, self._form(asked, statistic)),
+            origin=Origin(self, ends, self._form(asked, middle)),
             notes=(
                 *asked.notes,
                 *notes,
@@ -334,9 +334,8 @@ class Questions:
         """The number of rows that were drawn: with weights their sum is drawn as well."""
         return rows if self._units is None else np.inf
 
-    def _form(self, asked: Asked, statistic: Any) -> tuple[tuple[float, Product], ...]:
+    def _form(self, asked: Asked, middle: Any) -> tuple[tuple[float, Product], ...]:
         """The error of an answer as a sum of errors of sums over rows, to first order."""
-        middle = statistic.middle if isinstance(statistic, Enclosed) else statistic
         rows, base = asked.rows, asked.base
         if asked.columns:
             (column,) = asked.columns

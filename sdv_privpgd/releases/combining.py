@@ -43,18 +43,13 @@ Key = tuple[Clique, Grouping | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Pooled:
-    """Sums over holders. Public.
-
-    Attributes:
-        measurements: The number of rows, and the tables that all holders have measured. Answers are
-            float64.
-        within: Tables that only some have measured and that lie within others: they were used.
-        left_out: Tables that only some have measured and that could not be used.
-    """
+    """Sums over holders, float64: their number of rows, and the tables that all have measured."""
 
     measurements: tuple[Measurement, ...]
     within: tuple[Clique, ...]
+    """Tables that only some have measured and that lie within others: they were used."""
     left_out: tuple[Clique, ...]
+    """Tables that only some have measured and that could not be used."""
 
 
 def pooled(domain: Domain, of_holders: Sequence[Sequence[Measurement]]) -> Pooled:
