@@ -101,7 +101,7 @@ def holders_text(holders: Sequence[Holder], *, notes: Sequence[str] = ()) -> str
         paragraphs.append(
             f"{holder.name}: {_rows(holder)} rows, measured on {holder.date}\n"
             f"({ledger.spent():.6g}, {ledger.delta:g})-differential privacy, "
-            f"{ledger.adjacency.value.replace('_', '-')}, for {holder.unit}"
+            f"{ledger.adjacency.value.replace('_', '-')}, for {ledger.unit}"
         )
     if holders:
         paragraphs.append(
@@ -186,7 +186,7 @@ def _promised(holders: Sequence[Holder]) -> Section:
     rows = [
         (
             holder.name,
-            holder.unit,
+            holder.ledger.unit,
             _rows(holder),
             f"{holder.ledger.spent():.4g}",
             f"{holder.ledger.delta:g}",

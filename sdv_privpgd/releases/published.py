@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, silent
@@ -137,9 +138,9 @@ def from_tables(
     """
     if not isinstance(publisher, str) or not publisher.strip():
         raise ValueError(f"publisher must name who has published the tables, got {publisher!r}.")
-    is_one = isinstance(tables, str | Path) or hasattr(tables, "columns")
+    is_one = isinstance(tables, str | Path | pd.DataFrame)
     how = HowPublished(suppressed_below=suppressed_below, rounded_to=rounded_to, total=total)
-    found = tidy_tables([tables] if is_one else list(tables), how)  # pyright: ignore
+    found = tidy_tables([tables] if is_one else tables, how)  # pyright: ignore
     if not found:
         raise ValueError("There are no tables: the rows are empty, or none of them is 'measured'.")
     words = without_missing(plain_words(columns), found)
