@@ -3,7 +3,9 @@
 Errors are those of repetitions of the fit (``refits``), in numbers and in a sentence.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -13,10 +15,10 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.inference.answers import TABLES, Answer, on_people
+from sdv_privpgd.inference.answers import TABLES, Answer, TableAnswer, on_people
 from sdv_privpgd.inference.intervals import KINDS, Interval, Open, deviations
 from sdv_privpgd.inference.questions import Questions
-from sdv_privpgd.inference.refits import Population, Refit, Refits, Rows, numbers_of, repeated
+from sdv_privpgd.inference.refits import Population, Refit, Refits, Rows, kept, numbers_of, repeated
 from sdv_privpgd.synthesize.engine import Model
 
 METHODS = ("normal", "pivot")
@@ -266,40 +268,68 @@ def _mean(values: Sequence[Any]) -> Any:
     return _shaped(np.mean([_flat(each, first) for each in values], axis=0), first)
 
 
+AUTOMATIC = 25
+"""Repetitions for an answer of the model for which nobody has said how many."""
+
+WIDER = 1.5
+"""So much wider than repetitions say are intervals of the model's answers. The truth is farther
+from a model that noise has shrunken than the model from its repetitions: at 1 intervals of means
+and shares in subgroups of two columns held in 87 of 100 cases, at 1.5 in 97 (``tests/benchmarks
+subgroups``)."""
+
+
 @dataclass(frozen=True)
 class OfModel:
-    """The intervals of a model's answer: errors of repetitions from both truths."""
+    """The intervals of a model's answer, by errors of repetitions from both truths, by kind.
 
-    found: Mapping[str, Replicates]
+    Their bias counts as error. The ends are cut at the least and the most that is possible.
+    """
+
+    estimate: float
+    errors: Mapping[str, np.ndarray]
+    low: float = -math.inf
+    high: float = math.inf
 
     def interval(self, kind: str, level: float) -> Interval:
         """The interval of one of ``KINDS`` at a level such as 0.95."""
         deviations(kind, level)
-        low, high = self.found[kind].ends(level, "normal")
-        return Interval(float(low[0]), float(high[0]))
+        errors = self.errors[kind][np.isfinite(self.errors[kind])]
+        if len(errors) < 2:
+            return Interval(self.low, self.high)
+        half = WIDER * stdtrit(len(errors) - 1, (1 + level) / 2) * np.sqrt(np.mean(errors**2))
+        ends = self.estimate - half, self.estimate + half
+        return Interval(*(float(min(max(end, self.low), self.high)) for end in ends))
 
 
 def with_bootstrap(
-    answer: Answer,
+    answer: Answer | TableAnswer,
     questions: Questions,
-    refits: Refits,
-    num_repetitions: int,
+    refits: Callable[[], Refits],
+    num_repetitions: int | None,
     what: str,
     how: Mapping[str, Any],
     *,
-    progress: Progress = silent,
-) -> Answer:
+    shown: Callable[[], AbstractContextManager[Progress]] = lambda: nullcontext(silent),
+) -> Answer | TableAnswer:
     """The answer with intervals by repetitions of the fit, if it is the model's.
 
-    What the tables determine stays as it is: its interval is exact, and needs no model.
+    What the tables determine stays as it is: its interval is exact, and needs no model. If nobody
+    has said how many repetitions, there are ``AUTOMATIC`` for a number where they take a moment;
+    all answers of the fit share them.
 
     Raises:
-        ValueError: For an answer that is no number.
+        ValueError: For an answer that is no number, if repetitions were asked for.
     """
-    numbers = numbers_of(num_repetitions)
-    if answer.basis == TABLES:
+    is_automatic = num_repetitions is None
+    if num_repetitions:
+        numbers_of(num_repetitions)
+        if isinstance(answer, TableAnswer):
+            raise ValueError("bootstrap= is for numbers: ask for the counts of a table one by one.")
+    if num_repetitions == 0 or isinstance(answer, TableAnswer) or answer.basis == TABLES:
         return answer
     if isinstance(answer.estimate, bool) or not isinstance(answer.estimate, int | float):
+        if is_automatic:
+            return answer
         raise ValueError(
             f"bootstrap= knows the error of numbers, and this answer is {answer.estimate!r}."
         )
@@ -308,26 +338,40 @@ def with_bootstrap(
         return replace(questions, model=model).answer(what, **how).estimate  # pyright: ignore
 
     def evaluate(refit: Refit) -> tuple[float, float]:
-        return of(refit.model), of(Rows(domain=refits.release.domain, codes=refit.codes))
+        return of(refit.model), of(Rows(domain=questions.release.domain, codes=refit.codes))
 
-    found = repeated(refits, evaluate, numbers, progress=progress)
+    if num_repetitions is not None:
+        with shown() as progress:
+            found = repeated(refits(), evaluate, range(num_repetitions), progress=progress)
+    elif what == "quantile" or not math.isfinite(answer.estimate):
+        return answer
+    else:
+        again = _quickly(refits, shown)
+        if again is None:
+            return answer
+        found = [evaluate(refit) for refit in again]
     values, of_rows = np.array(found, dtype=np.float64).T
-    estimate = np.array([answer.estimate], dtype=np.float64)
-    truths = {"population": estimate, "table": of_rows}
-    own = OfModel(
-        {
-            kind: Replicates(estimate=estimate, errors=(values - truth)[:, None])
-            for kind, truth in truths.items()
-        }
-    )
+    errors = {"population": values - answer.estimate, "table": values - of_rows}
+    possible = {"share": (0.0, 1.0), "count": (0.0, math.inf)}.get(what, (-math.inf, math.inf))
     notes = (
-        f"The measured tables do not determine this answer: its intervals are from "
-        f"{len(numbers)} repetitions of the fit.",
+        f"The measured tables do not determine this answer: its intervals are from {len(found)} "
+        "repetitions of the fit.",
         MODEL_BASED,
     )
-    ends = answer.origin.ends
+    own, ends = OfModel(answer.estimate, errors, *possible), answer.origin.ends
     statistic = Open(own, *ends) if any(ends) else own
     return replace(answer, statistic=statistic, notes=(*answer.notes, *notes))
+
+
+def _quickly(
+    refits: Callable[[], Refits], shown: Callable[[], AbstractContextManager[Progress]]
+) -> list[Refit] | None:
+    """The repetitions that nobody has asked for, if there are any and they take a moment."""
+    try:
+        own = refits()
+    except ValueError:  # it cannot be repeated
+        return None
+    return kept(own, AUTOMATIC, shown) if own.are_quick else None
 
 
 def imputations(
