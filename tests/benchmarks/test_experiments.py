@@ -15,7 +15,6 @@ FEW = ["--num-particles", "100", "--seeds", "1"]
 RUNS = {  # options that make it small, and how many lines it has at least
     "accepting": (["--fits", "2", "--epsilons", "9", "--rows", "400", "--population", "2000"], 19),
     "acs": (["--num-particles", "100"], 1),
-    "subgroups": (["--fits", "1", "--epsilons", "9", "--rows", "400", "--population", "2000"], 6),
     "answering": (["--fits", "2", "--epsilons", "9", "--rows", "400", "--population", "2000"], 14),
     "budget": (["--tables", "diabetes", "--epsilons", "1", "--fits", "2"], 1),
     "columns": (["--columns", "4", "--rows", "2000"], 1),
@@ -45,6 +44,7 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "scale --from-files .": (["--rows", "2000", "--sources", "parquet", "tuples"], 2),
     "sequences": ([*FEW, "--bounds", "2", "--epsilon", "9"], 3),
     "shapes": (["--shapes", "age", "--fits", "1", "--rows", "300", "--epsilon", "1"], 2),
+    "subgroups": (["--fits", "1", "--epsilons", "9", "--rows", "400", "--population", "2000"], 6),
 }  # fmt: skip
 
 
