@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,13 +12,12 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.encoders import encoder_for
-from sdv_privpgd.sampling.conditions import Between, shares, span
+from sdv_privpgd.sampling.conditions import Between, span
 
 _NEARLY = 1e-6
 """Shares of codes this near to 0 or to 1 are that: cells that never occur count a little."""
 
-_Ends: TypeAlias = tuple[np.ndarray, np.ndarray]
-"""The least and the largest shares of codes."""
+_SEVERAL = (list, tuple, set, frozenset)
 
 
 @dataclass(frozen=True)
@@ -68,26 +67,28 @@ def column_named(columns: Mapping[str, Column], name: Any) -> Column:
 def part_of(column: Column, wish: Any) -> Part:
     """The part of the rows that a condition asks for: a value, several, a range, or missing."""
     if isinstance(wish, Between):
-        asked = span(column, wish)
-        weights, ends = shares(column, asked), _ends(column, column.cells.shares(*asked))
+        cells, is_missing = column.cells.shares(*span(column, wish)), False
         words = _between_words(column.name, wish)
-    elif isinstance(wish, list | tuple | set | frozenset):
-        wishes = list(dict.fromkeys(wish))
+    else:
+        wishes = [*dict.fromkeys(wish)] if isinstance(wish, _SEVERAL) else [wish]
         if any(isinstance(each, Between) for each in wishes) or not wishes:
             raise ValueError(
                 f"A list for {column.name!r} must hold values, at least one and no ranges, got "
                 f"{wish!r}."
             )
-        weights, ends = _of_values(column, wishes)
+        cells, is_missing = _of_values(column, wishes)
         words = f"{column.name} is {' or '.join(map(_written, wishes))}"
-    else:
-        weights, ends = _of_values(column, [wish])
-        words = f"{column.name} is {_written(wish)}"
-    weights = np.where(weights > 1 - _NEARLY, 1.0, np.where(weights < _NEARLY, 0.0, weights))
-    least, most = ends
-    if not most.any():
+    codes = np.arange(len(cells)) if column.merging is None else np.asarray(column.merging.codes)
+    least, most = np.ones(column.num_values), np.zeros(column.num_values)
+    np.minimum.at(least, codes, 1.0 * (cells > 1 - _NEARLY))
+    np.maximum.at(most, codes, 1.0 * (cells > 0))
+    whole = cells if column.merging is None else column.merging.covered(cells)
+    whole = np.where(whole > 1 - _NEARLY, 1.0, np.where(whole < _NEARLY, 0.0, whole))
+    missing = np.full(int(column.nullable), 1.0 * is_missing)
+    part = Part(*(np.append(each, missing) for each in (whole, least, most)), words)
+    if not part.most.any():
         raise ValueError(f"No row of the domain meets {words!r}.")
-    return Part(weights, least, most, words)
+    return part
 
 
 def meeting(column: Column, cells: pd.Series, wish: Any) -> np.ndarray:
@@ -97,7 +98,7 @@ def meeting(column: Column, cells: pd.Series, wish: Any) -> np.ndarray:
         low, high = span(column, wish)
         return (values >= low) & (values <= high) & ~missing
     found = np.zeros(len(cells), dtype=bool)
-    for value in wish if isinstance(wish, list | tuple | set | frozenset) else [wish]:
+    for value in wish if isinstance(wish, _SEVERAL) else [wish]:
         is_it = missing if _is_missing(value) else (values == _tick_of_value(column, value))
         found |= is_it & (missing == _is_missing(value))
     return found
@@ -129,8 +130,8 @@ def not_missing(column: Column) -> np.ndarray:
     return np.append(np.ones(column.num_values), np.zeros(int(column.nullable)))
 
 
-def _of_values(column: Column, values: Sequence[Any]) -> tuple[np.ndarray, _Ends]:
-    """The share of each code that has one of some values, and the least and the most of it."""
+def _of_values(column: Column, values: Sequence[Any]) -> tuple[np.ndarray, bool]:
+    """The share of each cell that has one of some values, and whether missing is one of them."""
     cells, is_missing = np.zeros(len(column.cells)), False
     for value in values:
         if _is_missing(value):
@@ -142,24 +143,7 @@ def _of_values(column: Column, values: Sequence[Any]) -> tuple[np.ndarray, _Ends
         else:
             found = _tick_of_value(column, value)
             cells = np.minimum(cells + column.cells.shares(found, found), 1.0)
-    whole = cells if column.merging is None else column.merging.covered(cells)
-    missing = np.full(int(column.nullable), 1.0 * is_missing)
-    least, most = _ends(column, cells)
-    known = slice(0, column.num_values)
-    return np.append(whole, missing), (
-        np.append(least[known], missing),
-        np.append(most[known], missing),
-    )
-
-
-def _ends(column: Column, cells: np.ndarray) -> _Ends:
-    """The least and the most that rows of each code can have of shares of the cells."""
-    codes = np.arange(len(cells)) if column.merging is None else np.asarray(column.merging.codes)
-    least, most = np.ones(column.num_values), np.zeros(column.num_values)
-    np.minimum.at(least, codes, 1.0 * (cells > 1 - _NEARLY))
-    np.maximum.at(most, codes, 1.0 * (cells > 0))
-    missing = np.zeros(int(column.nullable))
-    return np.append(least, missing), np.append(most, missing)
+    return cells, is_missing
 
 
 def _tick_of_value(column: Column, value: Any) -> Any:
@@ -250,7 +234,7 @@ class CodeValues:
         than a part ``least`` of the mean distance if they lay at its end.
         """
         shares, middle, around = self._spread(counts)
-        more = shares + errors / max(float(np.maximum(counts, 0.0).sum()), 1e-9)
+        more = shares + errors / _number(counts)
         farthest = np.maximum(self.highs - middle, middle - self.lows).astype(np.float64)
         reach = np.maximum(self.highs - self.means, self.means - self.lows).astype(np.float64)
         return (farthest > FAR * around) & (more * reach > least * around)
@@ -261,12 +245,12 @@ class CodeValues:
         They do without ``errors``, too. Of few codes they have four times as many as each code on
         average.
         """
-        shares = (counts - errors) / max(float(np.maximum(counts, 0.0).sum()), 1e-9)
+        shares = (counts - errors) / _number(counts)
         return (self.highs > self.lows) & (shares > max(least, 4 / len(shares)))
 
     def _spread(self, counts: np.ndarray) -> tuple[np.ndarray, float, float]:
         """The share of each code, the median, and the mean distance of rows from it."""
-        shares = np.maximum(counts, 0.0) / max(float(np.maximum(counts, 0.0).sum()), 1e-9)
+        shares = np.maximum(counts, 0.0) / _number(counts)
         middle = float(self.means[min(int((np.cumsum(shares) < 0.5).sum()), len(shares) - 1)])
         return shares, middle, float((shares * np.abs(self.means - middle)).sum())
 
@@ -276,18 +260,24 @@ class CodeValues:
         return bool(np.array_equal(self.lows, self.highs))
 
 
+def _number(counts: np.ndarray) -> float:
+    """The number of rows; no count of which is taken to be below 0."""
+    return max(float(np.maximum(counts, 0.0).sum()), 1e-9)
+
+
 def code_values(column: Column) -> CodeValues:
     """The values of a column's codes; ticks for dates, indices for ordered categories."""
     cells = column.cells
     if isinstance(cells, Categories):
         lows = highs = means = np.arange(len(cells))
+        spreads = np.zeros(len(cells))
     elif isinstance(cells, Ticks):
         lows, highs = cells.starts, cells.starts + cells.widths - 1
         means = cells.starts + (cells.widths - 1) / 2
+        spreads = np.sqrt((np.square(np.asarray(cells.widths, dtype=np.float64)) - 1) / 12)
     else:
         lows, highs = cells.edges[: len(cells)], cells.edges[-len(cells) :]
-        means = (lows + highs) / 2
-    spreads = _spreads(column)
+        means, spreads = (lows + highs) / 2, (highs - lows) / math.sqrt(12)
     if column.merging is not None:
         # A cell's own share of a code is what a range that covers this cell alone covers of it.
         whole = column.merging.covered(np.ones(len(means)))
@@ -307,16 +297,6 @@ def code_values(column: Column) -> CodeValues:
         )
     means, spreads = (np.asarray(each, np.float64) for each in (means, spreads))
     return CodeValues(lows, highs, means, spreads, is_shaped=column.merging is not None)
-
-
-def _spreads(column: Column) -> np.ndarray:
-    """The standard deviation of values that are spread evenly in each cell."""
-    cells = column.cells
-    if isinstance(cells, Categories):
-        return np.zeros(len(cells))
-    if isinstance(cells, Ticks):
-        return np.sqrt((np.square(np.asarray(cells.widths, dtype=np.float64)) - 1) / 12)
-    return (cells.edges[-len(cells) :] - cells.edges[: len(cells)]) / math.sqrt(12)
 
 
 def as_users(column: Column, value: Any) -> Any:
