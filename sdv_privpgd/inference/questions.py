@@ -347,6 +347,16 @@ class Questions:
             return ()
         return ((1 / middle.below, rows), (-middle.value / middle.below, base))
 
+    def noise_in(self, answer: Answer) -> float:
+        """The standard deviation of the noise in what the tables know of an answer."""
+        form = answer.origin.form
+        if not form:
+            return 0.0
+        weights = np.array([weight for weight, _ in form])
+        covariance = self.linear.answers([product for _, product in form]).covariance
+        units = self._units or 1.0 if answer.unit != "share" and len(form) == 1 else 1.0
+        return units * float(np.sqrt(max(weights @ covariance @ weights, 0.0)))
+
     def _open(self, asked: Asked) -> tuple[bool, bool]:
         """Whether rows beyond a range that was found may move the answer, below and above."""
         (column,) = asked.columns or (None,)

@@ -7,18 +7,19 @@ move a third. All questions name three columns, and those that tables determine 
 
 ``of_table`` and ``of_people`` are the parts of 95 % intervals that hold the table's and the
 population's truth, ``+-`` the larger of their standard errors over fits, ``width`` the median width
-over the truth. ``unwidened`` are the intervals of the repetitions as they are, and ``naive`` that
+over the truth. ``unwidened`` are the intervals of the repetitions as they are, and ``naive`` those
 of an analyst who takes the synthetic rows for real ones: both must fail. Not private.
 """
 
 from collections import defaultdict
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.experiment import options, quiet
 from sdv_privpgd import Between, Boolean, Categorical, Numerical, fit_table
-from sdv_privpgd.inference.bootstrap import WIDER
+from sdv_privpgd.inference import bootstrap as rules
 
 _LEVEL, _DEVIATIONS = 0.95, 1.96
 _COLUMNS = {
@@ -107,10 +108,11 @@ def _asked(table, people, epsilon):
         of_table, of_people = (_values(each, what, how).mean() for each in (table, people))
         ends = [answer.interval(kind, _LEVEL) for kind in ("table", "population")]
         low, high = ends[0]
-        middle, half = answer.estimate, (high - low) / 2 / WIDER
+        with mock.patch.multiple(rules, WIDER=1.0, SHRUNKEN=0.0):
+            ends.append(answer.interval("table", _LEVEL))
         own = _values(synthetic, what, how)
         error = _DEVIATIONS * own.std() / np.sqrt(max(len(own), 1))
-        ends += [(middle - half, middle + half), (own.mean() - error, own.mean() + error)]
+        ends.append((own.mean() - error, own.mean() + error))
         truths = (of_table, of_people, of_table, of_table)
         hits = [low <= true <= high for (low, high), true in zip(ends, truths, strict=True)]
         yield name, [*hits, (high - low) / abs(of_table)]
