@@ -275,8 +275,8 @@ WIDER, SHRUNKEN = 1.2, 0.2
 """How far a model's answer may be from the truth: so many errors of repetitions, and such a part of
 the noise that an unbiased estimate from the tables would have, which measures what noise may have
 shrunken of the model. With 1 and 0 intervals of means and shares in subgroups of two columns held
-in 68, 87 and 93 of 100 cases at epsilon 0.2, 1 and 5, with these in 97, 96 and 97 (``tests/benchmarks
-subgroups``)."""
+in 68, 87 and 93 of 100 cases at epsilon 0.2, 1 and 5, with these in 97, 96 and 97
+(``tests/benchmarks subgroups``)."""
 
 
 @dataclass(frozen=True)
