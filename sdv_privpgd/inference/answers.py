@@ -466,8 +466,8 @@ def _ratio(
         first, second = one.interval(kind, level), other.interval(kind, level)
         low = max(first.low, 0.0) / second.high if second.high > 0 else 0.0
         return low, max(first.high, 0.0) / second.low if second.low > 0 else math.inf
-    logs = ([_log(end) for end in _uncut(each, kind, level)] for each in (one, other))
-    low, high = _apart(*logs, correlation)
+    first, second = ([_log(end) for end in _uncut(each, kind, level)] for each in (one, other))
+    low, high = _apart(first, second, correlation)
     return math.exp(low), math.exp(high) if math.isfinite(high) else math.inf
 
 

@@ -85,10 +85,10 @@ def part_of(column: Column, wish: Any) -> Part:
     whole = cells if column.merging is None else column.merging.covered(cells)
     whole = np.where(whole > 1 - _NEARLY, 1.0, np.where(whole < _NEARLY, 0.0, whole))
     missing = np.full(int(column.nullable), 1.0 * is_missing)
-    part = Part(*(np.append(each, missing) for each in (whole, least, most)), words)
-    if not part.most.any():
+    whole, least, most = (np.append(each, missing) for each in (whole, least, most))
+    if not most.any():
         raise ValueError(f"No row of the domain meets {words!r}.")
-    return part
+    return Part(whole, least, most, words)
 
 
 def meeting(column: Column, cells: pd.Series, wish: Any) -> np.ndarray:

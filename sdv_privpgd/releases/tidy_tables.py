@@ -88,7 +88,9 @@ class ColumnLabels:
     def _known(self) -> Mapping[Any, Codes]:
         """Single codes, then groups of neighboring ones, and of these with missing."""
         values, splits = self.texts[: self.column.num_values], not self._is_category
-        found = {_plain(text, splits=splits): (code,) for code, text in enumerate(self.texts)}
+        found: dict[Any, Codes] = {
+            _plain(text, splits=splits): (code,) for code, text in enumerate(self.texts)
+        }
         for first in range(len(values)):
             for last in range(first, len(values)):
                 key, codes = self._run(values, first, last), tuple(range(first, last + 1))
