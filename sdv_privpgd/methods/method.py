@@ -252,6 +252,11 @@ class EngineMethod(Method):
         """Whether its engine can lean on public rows."""
         return self.made.takes_prior
 
+    @property
+    def repeats(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether its engine repeats a fit in a moment."""
+        return self.made.repeats
+
     def small(self: OwnEngine) -> OwnEngine:
         return replace(self, engine=self.made.small())
 

@@ -36,7 +36,7 @@ from sdv_privpgd.estimate.noisy_tables import (
     margin_estimates,
     noisy_tables,
 )
-from sdv_privpgd.inference.values import HEAVIEST, code_values
+from sdv_privpgd.inference.conditions import HEAVIEST, code_values
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement

@@ -72,6 +72,7 @@ class Engine(ABC):
         takes: The kinds of answers that it fits.
         takes_groups: Whether answers about groups of codes are of use to it.
         takes_prior: Whether it can lean on public rows.
+        repeats: Whether a fit that starts from a model of such answers takes a moment.
         quick: Settings with which a fit takes a moment, for an audit.
 
     >>> from sdv_privpgd.methods import ParticleGradientDescent, PrivatePGM
@@ -84,6 +85,7 @@ class Engine(ABC):
     takes: ClassVar[tuple[str, ...]] = (TABLES,)
     takes_groups: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = False
+    repeats: ClassVar[bool] = False
     quick: ClassVar[Mapping[str, Any]] = {}
 
     @abstractmethod

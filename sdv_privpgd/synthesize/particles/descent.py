@@ -150,6 +150,7 @@ class ParticleGradientDescent(Engine):
         "leveraging optimal transport and particle gradient descent. arXiv:2401.17823."
     )
     takes_prior = True
+    repeats = True
     quick = {"num_particles": 300, "epochs": 2}  # noqa: RUF012
 
     def __post_init__(self) -> None:
