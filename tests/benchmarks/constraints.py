@@ -26,7 +26,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.limits import Constraints
 from sdv_privpgd.metrics.pairs import l1_by_pair
 from sdv_privpgd.metrics.rows import average
-from sdv_privpgd.plugin.constrained import translated, valid_rows
+from sdv_privpgd.plugin.arguments import translated, valid_rows
 
 _NAMES = (
     "Inequality: bedrooms, rooms", "Inequality: z, x", "Range: three dates",

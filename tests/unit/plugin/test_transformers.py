@@ -8,7 +8,7 @@ import pytest
 from encoding import EACH, decoded
 from rdt import HyperTransformer
 
-from sdv_privpgd.plugin.transformers import transformer_for
+from sdv_privpgd.plugin.generators import transformer_for
 
 pytestmark = pytest.mark.filterwarnings("error")
 
