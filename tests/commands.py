@@ -5,7 +5,7 @@ import os
 
 import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
 
-from sdv_privpgd.cli.program import main
+from sdv_privpgd.cli.start import main
 
 SECRET = "CANARYTEXT"
 METADATA = {

@@ -11,14 +11,17 @@ from fractions import Fraction
 from pathlib import Path
 
 from sdv_privpgd.base.damage import DamagedFileError, undamaged
-from sdv_privpgd.cli.interrupts import undisturbed
-from sdv_privpgd.cli.models import Model
 from sdv_privpgd.cli.saying import CommandError, in_options, reason, say
+from sdv_privpgd.cli.start import undisturbed
 from sdv_privpgd.cli.writing import Outputs
+from sdv_privpgd.fitting.door import FittedTable, UnfinishedTable
 from sdv_privpgd.privacy import ledger_file
 from sdv_privpgd.privacy.accounting import check_epsilon, epsilon_of
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import PLANNED, read_ledger
+
+Model = FittedTable | UnfinishedTable
+"""What a fit has paid for, finished or not."""
 
 
 class Journal:

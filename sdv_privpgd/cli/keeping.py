@@ -1,4 +1,4 @@
-"""Keeps what was paid for: the books, the noisy answers and the model, however a command ends."""
+"""Models: they are loaded, and what was paid for is kept, however a command ends."""
 
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -7,16 +7,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from sdv_privpgd.base.damage import DamagedFileError
 from sdv_privpgd.base.progress import shown
-from sdv_privpgd.cli.interrupts import undisturbed
-from sdv_privpgd.cli.journal import Journal, after, closed, said_only, spent_now
-from sdv_privpgd.cli.models import Model
-from sdv_privpgd.cli.saying import PROGRAM, in_options, own_errors, say
+from sdv_privpgd.cli.journal import Journal, Model, after, closed, said_only, spent_now
+from sdv_privpgd.cli.saying import PROGRAM, CommandError, in_options, own_errors, say
+from sdv_privpgd.cli.start import undisturbed
 from sdv_privpgd.cli.writing import Output, Outputs
 from sdv_privpgd.fitting.account import LOST
 from sdv_privpgd.fitting.door import FittedTable, RunningFit, UnfinishedTable
 from sdv_privpgd.fitting.model_file import NotKeptError
+from sdv_privpgd.fitting.sampled import SavedModel
 from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.sources.dialect import Facts
 
 
 @dataclass(kw_only=True)
@@ -226,3 +228,61 @@ def rescued(save: Callable[[Path], object], out: Path, ending: str) -> Path | No
                     path.unlink(missing_ok=True)
             return path
     return None
+
+
+# Models that are there
+
+
+def paid_for(path: Path) -> Model:
+    """Loads what a fit has paid for. Raises ``CommandError`` for any other file."""
+    require_file(path)
+    try:
+        model = SavedModel.load(path)
+    except DamagedFileError as error:
+        raise CommandError(str(error)) from None
+    if isinstance(model, FittedTable | UnfinishedTable):
+        return model
+    raise CommandError(f"{path} holds a {type(model).__name__}, and no fitted table.")
+
+
+def fitted(path: Path, model: Model | None = None) -> FittedTable:
+    """The fitted table in a file, that before its refinement if this was interrupted."""
+    found = paid_for(path) if model is None else model
+    table = found.last if isinstance(found, UnfinishedTable) else found
+    if table is None:
+        raise CommandError(
+            f"{path} holds a fit that was interrupted after it had paid: {PROGRAM} finish makes a "
+            "model of it."
+        )
+    return table
+
+
+def unfinished(path: Path) -> UnfinishedTable:
+    """Loads a fit that can be finished."""
+    found = paid_for(path)
+    if isinstance(found, UnfinishedTable):
+        return found
+    raise CommandError(f"{path} is finished: {PROGRAM} sample writes rows of it.")
+
+
+def finished(path: Path) -> FittedTable:
+    """Loads a fitted table of which all is finished, refinements too."""
+    found = paid_for(path)
+    if isinstance(found, FittedTable):
+        return found
+    raise CommandError(
+        f"{path} holds a fit that was interrupted after it had paid: {PROGRAM} finish makes a "
+        "model of it, which can be refined."
+    )
+
+
+def facts_of(model: Model) -> Facts:
+    """The public facts on each column of the model's table."""
+    own = model.fitted if isinstance(model, FittedTable) else model.kept
+    return {**model.notes.get("columns", {}), **own.description.words}
+
+
+def require_file(path: Path) -> None:
+    """Raises ``CommandError`` if there is no file of a model."""
+    if not path.is_file():
+        raise CommandError(f"There is no file {path}.")

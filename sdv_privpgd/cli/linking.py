@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.base.words import listed
-from sdv_privpgd.cli.dialect import reading
-from sdv_privpgd.cli.documents import read_json
-from sdv_privpgd.cli.files import check_report
 from sdv_privpgd.cli.journal import Journal, after, spent
-from sdv_privpgd.cli.questions import Declared, detected
-from sdv_privpgd.cli.reading import open_table, tables_in
+from sdv_privpgd.cli.questions import Declared, detected, read_json
+from sdv_privpgd.cli.reading import open_table, reading, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, report_in_options, say
-from sdv_privpgd.cli.writing import Outputs, write_rows
+from sdv_privpgd.cli.writing import Outputs, check_report, write_rows
 from sdv_privpgd.columns.declared import Key
 from sdv_privpgd.columns.links import Link
 from sdv_privpgd.columns.vocabulary import MODELLED, facts_in

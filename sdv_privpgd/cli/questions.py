@@ -1,28 +1,24 @@
-"""What the options ask of a table: its declared columns, and the settings of a fit. Public."""
+"""What the options ask of a table: declared columns, documents on them, and settings. Public."""
 
+import json
+import re
 from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sdv_privpgd._lazy import need
+from sdv_privpgd._lazy import is_there, need
+from sdv_privpgd.base.damage import DamagedFileError, undamaged
 from sdv_privpgd.base.words import listed
-from sdv_privpgd.cli.dialect import reading
-from sdv_privpgd.cli.documents import (
-    declared_type,
-    has_format,
-    read_constraints,
-    read_facts,
-    read_metadata,
-)
-from sdv_privpgd.cli.files import kind_read
-from sdv_privpgd.cli.reading import known_types_in, read_table, types_in
-from sdv_privpgd.cli.saying import CommandError, in_options, say
+from sdv_privpgd.cli.reading import kind_read, known_types_in, read_table, reading, types_in
+from sdv_privpgd.cli.saying import CommandError, in_options, reason, say
 from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.naming import is_id, on_names
 from sdv_privpgd.columns.vocabulary import KEYS, modelled
+from sdv_privpgd.constraints import kinds
 from sdv_privpgd.drafting.checking import refused
 from sdv_privpgd.drafting.template import table_of
 from sdv_privpgd.drafting.types import sdtype_of
@@ -30,8 +26,33 @@ from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.checks import check_match, on_undeclared
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import IDENTIFYING
-from sdv_privpgd.fitting.settings import People, Settings, with_bins, with_sequence
+from sdv_privpgd.fitting.settings import People, Settings, usual_delta, with_bins, with_sequence
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.report.warnings import on_delta
 from sdv_privpgd.sources.dialect import Facts
+
+_TABLE = "table"
+
+_CONSTRAINTS = ("Inequality", "Range", "FixedIncrements", "OneHotEncoding", "FixedCombinations")
+
+_OF_SDV = ("table_name", "learning_strategy")
+"""Parameters in SDV's files that say nothing about rows."""
+
+_TYPE_OF_KEY = {
+    "datetime_format": "datetime",
+    "range_min": "numerical",
+    "range_max": "numerical",
+    "decimal_places": "numerical",
+    "increment": "numerical",
+    "range_values": "categorical",
+    "other_value": "categorical",
+    "groups": "categorical",
+    "prefix": "categorical",
+}
+"""What each fact says a column holds, the ends of ranges if they are numbers."""
+
+_ISO = re.compile(r"\d{4}-\d\d?(-|$)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -413,3 +434,151 @@ def people_of(arguments: Namespace, table: Mapping[str, Any]) -> People:
         return with_sequence(said, table)
     except ValueError as error:
         raise CommandError(in_options(error)) from None
+
+
+def planned_ledger(arguments: Namespace) -> PrivacyLedger:
+    """The empty ledger of the fit. A delta that is too large for any table is said at once."""
+    try:
+        delta = arguments.delta
+        ledger = PrivacyLedger.open(
+            arguments.epsilon,
+            usual_delta(arguments.adjacency) if delta is None else delta,
+            Adjacency.parse(arguments.adjacency),
+            arguments.rows_per_person,
+            people=arguments.person_column,
+            weighed=arguments.weigh_people,
+            rows_are_people=arguments.rows_are_people,
+            weights=people_of(arguments, {}).weights,
+        )
+    except ValueError as error:
+        raise CommandError(in_options(error)) from None
+    for sentence in on_delta(ledger.delta):
+        say(in_options(sentence))
+    return ledger
+
+
+# Documents
+
+
+def read_metadata(path: Path) -> dict[str, Any]:
+    """SDV's metadata of one table as a dictionary. SDV checks it where it is installed."""
+    from sdv_privpgd.drafting.template import table_of
+
+    facts = read_json(path)
+    if isinstance(facts, dict) and "tables" not in facts:
+        facts = {"tables": {_TABLE: facts}}
+    _require_sdtypes(path, facts)
+    if is_there("sdv"):
+        from sdv.metadata import Metadata
+
+        try:
+            facts = Metadata.load_from_dict(facts).to_dict()
+        except Exception as error:  # noqa: BLE001 - public as well, whatever SDV raises
+            text = " ".join(str(error).split())
+            raise CommandError(f"{path} is not SDV's metadata: {text}") from None
+    try:
+        table_of(facts)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise CommandError(f"{path} is not SDV's metadata: {error}") from None
+    return facts
+
+
+def _require_sdtypes(path: Path, facts: Any) -> None:
+    """Raises ``CommandError`` for columns whose sdtype a draft has left to be filled in."""
+    tables = facts.get("tables") if isinstance(facts, dict) else None
+    for table in tables.values() if isinstance(tables, dict) else []:
+        columns = table.get("columns") if isinstance(table, dict) else None
+        blank = [
+            name
+            for name, known in (columns.items() if isinstance(columns, dict) else [])
+            if isinstance(known, dict) and known.get("sdtype", "") is None
+        ]
+        if blank:
+            raise CommandError(
+                f"{path}: fill in the sdtype of {blank!r}: numerical, categorical, ordinal, "
+                "boolean, datetime or, where a column is not to be modelled, id."
+            )
+
+
+def metadata_of(sdtypes: Mapping[str, str | None]) -> dict[str, Any]:
+    """SDV's metadata of a table with columns of these sdtypes."""
+    columns = {name: {"sdtype": sdtype} for name, sdtype in sdtypes.items()}
+    return {"tables": {_TABLE: {"columns": columns}}, "METADATA_SPEC_VERSION": "V1"}
+
+
+def read_facts(path: Path | None) -> dict[str, dict]:
+    """Reads the public domain, a mapping from columns to facts, from JSON or YAML."""
+    from sdv_privpgd import read_domain
+
+    if path is None:
+        return {}
+    try:
+        return read_domain(path)
+    except OSError as error:
+        raise CommandError(f"Cannot read {path}: {reason(error)}.") from None
+    except (ValueError, ImportError) as error:  # public: it is documentation
+        raise CommandError(str(error)) from None
+
+
+def read_constraints(path: Path | None) -> list[kinds.Constraint]:
+    """Reads constraints in SDV's form: a list of ``{"class_name": ..., "parameters": {...}}``."""
+    listed = [] if path is None else read_json(path)
+    if not isinstance(listed, list):
+        raise CommandError(f"--constraints {path} must hold a list of constraints.")
+    return [
+        _constraint(each, f"--constraints {path}, number {n}") for n, each in enumerate(listed, 1)
+    ]
+
+
+def _constraint(written: Any, where: str) -> kinds.Constraint:
+    if not isinstance(written, Mapping) or set(written) != {"class_name", "parameters"}:
+        raise CommandError(f'{where} must be {{"class_name": ..., "parameters": {{...}}}}.')
+    name, parameters = written["class_name"], written["parameters"]
+    if name not in _CONSTRAINTS:
+        raise CommandError(f"{where}: class_name must be one of {', '.join(_CONSTRAINTS)}.")
+    if not isinstance(parameters, Mapping):
+        raise CommandError(f"{where}: parameters must be a mapping of names to values.")
+    try:
+        return getattr(kinds, name)(**{k: v for k, v in parameters.items() if k not in _OF_SDV})
+    except (TypeError, ValueError) as error:
+        raise CommandError(f"{where}: {name}: {' '.join(str(error).split())}") from None
+
+
+def declared_type(facts: Any) -> str | None:
+    """The type that facts on a column say it has; ``None`` if they say none, or several."""
+    if not isinstance(facts, Mapping):
+        return None
+    if facts.get("sdtype") is not None:
+        return facts["sdtype"]
+    said = {
+        kind
+        for key, kind in _TYPE_OF_KEY.items()
+        for fact in [facts.get(key)]
+        if fact is not None and (kind != "numerical" or _is_number(fact))
+    }
+    if any(_is_date(facts.get(key)) for key in ("range_min", "range_max")):
+        said.add("datetime")
+    return said.pop() if len(said) == 1 else None
+
+
+def _is_number(fact: Any) -> bool:
+    return isinstance(fact, int | float) and not isinstance(fact, bool)
+
+
+def _is_date(fact: Any) -> bool:
+    """Whether an end of a range is a date of YAML, or text that begins as one in ISO 8601."""
+    return isinstance(fact, date) or (isinstance(fact, str) and bool(_ISO.match(fact)))
+
+
+def has_format(facts: Any) -> bool:
+    """Whether facts on a column declare how its dates are written."""
+    return isinstance(facts, Mapping) and isinstance(facts.get("datetime_format"), str)
+
+
+def read_json(path: Path) -> Any:
+    """Reads a document in JSON."""
+    try:
+        with undamaged(path, "JSON"):  # public: it is documentation
+            return json.loads(path.read_text(encoding="utf-8-sig"))
+    except DamagedFileError as error:
+        raise CommandError(str(error)) from None

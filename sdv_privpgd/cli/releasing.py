@@ -5,21 +5,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdv_privpgd.cli.dialect import reading
-from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.journal import Journal, after, spent
 from sdv_privpgd.cli.keeping import rescued
-from sdv_privpgd.cli.questions import declared, people_of, unweighted
-from sdv_privpgd.cli.reading import open_table, tables_in
-from sdv_privpgd.cli.saying import CommandError, in_options, reason, report_in_options, say
-from sdv_privpgd.cli.synthesizing import (
-    check_rows,
+from sdv_privpgd.cli.questions import declared, people_of, planned_ledger, unweighted
+from sdv_privpgd.cli.reading import kind_written, open_table, reading, tables_in
+from sdv_privpgd.cli.saying import (
+    CommandError,
+    in_options,
     own_errors,
-    planned_ledger,
-    rows_files,
-    write_out,
+    reason,
+    report_in_options,
+    say,
 )
-from sdv_privpgd.cli.writing import Outputs
+from sdv_privpgd.cli.writing import Outputs, check_rows, rows_files, write_out
 from sdv_privpgd.fitting.settings import People
 
 if TYPE_CHECKING:

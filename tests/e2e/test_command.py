@@ -134,7 +134,7 @@ _PLACES = {
     "before a row is asked about": "sdv_privpgd.fitting.fit.ask_first",
     "in the engine": "sdv_privpgd.synthesize.pgm.PrivatePGM.fit",
     "writing the model": "sdv_privpgd.fitting.sampled.SavedModel.save",
-    "writing rows": "sdv_privpgd.cli.synthesizing.write_as_asked",
+    "writing rows": "sdv_privpgd.cli.writing.write_rows",
     "writing the page": "sdv_privpgd.fitting.door.FittedTable.report",
 }
 
@@ -274,7 +274,7 @@ def test_types_that_sdv_cannot_detect_are_asked_for(tmp_path, capsys):
 
 @pytest.mark.parametrize("names", [("table.parquet", "out.csv"), ("table.csv", "out.parquet")])
 def test_parquet_without_pyarrow_is_told_before_a_row_is_read(names, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("sdv_privpgd.cli.files.find_spec", lambda name: None)
+    monkeypatch.setattr("sdv_privpgd.cli.reading.find_spec", lambda name: None)
     table, out = (tmp_path / name for name in names)
     table.touch()
     assert run("synthesize", table, "--epsilon", 1, "--out", out) == 1

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from commands import run
 
-from sdv_privpgd.cli import models
-from sdv_privpgd.cli.dialect import Typed
+from sdv_privpgd.cli import keeping
+from sdv_privpgd.cli.reading import Typed
 
 NUMBER = 800
 QUICK = ("--epsilon", 20, "--method", "independent", "--quiet", "--force", "--header")
@@ -59,7 +59,9 @@ def test_what_is_told_beats_what_is_detected_and_comes_back_as_it_was(table, tmp
     assert run("synthesize", table, *QUICK, *ALL, "--out", out, "--model", model) == 0
     real, rows = pd.read_csv(table), pd.read_csv(out)
     assert list(rows) == list(real)
-    kinds = {name: facts["sdtype"] for name, facts in models.facts_of(models.fitted(model)).items()}
+    kinds = {
+        name: facts["sdtype"] for name, facts in keeping.facts_of(keeping.fitted(model)).items()
+    }
     assert kinds["city"] == kinds["country_code"] == "categorical"
     assert kinds["latitude"] == kinds["rate"] == kinds["price"] == "numerical"
     assert rows["city"].isin(["Bonn", "Ulm"]).mean() > 0.95  # noise leaves a few others at times

@@ -136,7 +136,7 @@ def test_what_is_left_is_spent_with_the_table(csv, tmp_path, monkeypatch, capsys
 def test_a_real_interrupt_ends_in_a_model_that_can_be_finished(csv, tmp_path):
     code = (
         "import sys, time, sdv, sdv_privpgd.synthesize.pgm as pgm\n"
-        "from sdv_privpgd.cli.program import main\n"
+        "from sdv_privpgd.cli.start import main\n"
         "def wait(*args, **kwargs):\n"
         "    print('paid', flush=True)\n"
         "    time.sleep(600)\n"

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from commands import DOMAIN, declared, fails_at, new_files, run
 
-from sdv_privpgd.cli import journal, models, writing
+from sdv_privpgd.cli import journal, keeping, writing
 from sdv_privpgd.privacy.ledger_file import read_ledger
 
 _FIT = "sdv_privpgd.synthesize.pgm.PrivatePGM.fit"
@@ -72,7 +72,7 @@ class TestTheRest:
         assert run("finish", stopped, "--table", csv, *out) == 0
         assert "What is spent is added to ledger.json, the ledger of" in capsys.readouterr().err
         assert entered(ledger) == pytest.approx(1, abs=0.01)
-        books = models.fitted(stopped)
+        books = keeping.fitted(stopped)
         assert books.notes["ledger_file"] == ("ledger.json", len(books.ledger.charges))
 
     def test_is_not_spent_where_the_ledger_has_gone(self, stopped, csv, ledger, capsys):
@@ -155,7 +155,7 @@ class TestRefining:
         assert run("refine", alone, csv, *asked) == 0
         assert "is added to" not in capsys.readouterr().err
         assert entered(ledger) == pytest.approx(1)
-        assert "ledger_file" not in models.fitted(alone).notes
+        assert "ledger_file" not in keeping.fitted(alone).notes
 
 
 class TestWhatThisRunHasSpent:
@@ -249,7 +249,7 @@ class TestTwoRuns:
         again = ("refine", alone, csv, "--epsilon", 1, "--quiet", "--out")
         first("the model", lambda: run(*again, tmp_path / "other.csv"))
         assert run(*again, tmp_path / "finer.csv") == 0
-        assert models.fitted(alone).ledger.spent() == pytest.approx(3, abs=0.01)
+        assert keeping.fitted(alone).ledger.spent() == pytest.approx(3, abs=0.01)
 
     @pytest.mark.parametrize("spelling", ["same", "relative", "symlink", "dangling"])
     def test_a_file_that_is_locked_is_so_under_any_name(
@@ -289,10 +289,10 @@ class TestWrittenAhead:
             found.append(read_ledger(ledger.read_text()))
             return real(*args)
 
-        from sdv_privpgd.cli import finishing, reading, releasing, synthesizing
+        from sdv_privpgd.cli import reading, releasing, synthesizing
 
         real = reading.open_table
-        for module in (finishing, releasing, synthesizing):
+        for module in (releasing, synthesizing):
             monkeypatch.setattr(module, "open_table", opened)
         return found
 
@@ -335,7 +335,7 @@ class TestWrittenAhead:
     def test_a_run_that_is_killed_stands_there(self, csv, ledger, tmp_path, capsys):
         code = (
             "import sys, time, sdv, sdv_privpgd.synthesize.pgm as pgm\n"
-            "from sdv_privpgd.cli.program import main\n"
+            "from sdv_privpgd.cli.start import main\n"
             "def wait(*args, **kwargs):\n"
             "    print('paid', flush=True)\n"
             "    time.sleep(600)\n"
@@ -420,7 +420,7 @@ class TestNoRowsWithoutBooks:
             assert run("sample", model, "--again", *out) == 1
             assert "without --again it is entered there" in capsys.readouterr().err
             assert run("sample", model, *out) == 0
-        books = models.fitted(model).ledger
+        books = keeping.fitted(model).ledger
         assert entered(ledger) == pytest.approx(1)
         assert read_ledger(ledger.read_text()).charges == books.charges
         before = ledger.read_bytes()
@@ -440,7 +440,7 @@ class TestNoRowsWithoutBooks:
             assert run("finish", stopped, *out) == 1
         assert not (tmp_path / "out.csv").exists()
         assert run("sample", stopped, *out) == 0
-        assert read_ledger(ledger.read_text()).charges == models.fitted(stopped).ledger.charges
+        assert read_ledger(ledger.read_text()).charges == keeping.fitted(stopped).ledger.charges
 
     def test_nor_a_release(self, csv, ledger, tmp_path, monkeypatch, capsys):
         full_at_the_end(monkeypatch)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from commands import run
 
-from sdv_privpgd.cli.models import fitted
+from sdv_privpgd.cli.keeping import fitted
 
 
 def facts(csv):

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from commands import declared, run
 
-from sdv_privpgd.cli import models
-from sdv_privpgd.cli.program import main
+from sdv_privpgd.cli import keeping
+from sdv_privpgd.cli.start import main
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ class TestWords:
         for number, bins in ((None, ()), (3, ("--num-bins", 3, "--force"))):
             seeded = (*bins, "--method", "mst+particles", "--seed", 5, "--model", model, "--quiet")
             assert declared(csv, *seeded) == 0
-            method = models.fitted(model).settings.method
+            method = keeping.fitted(model).settings.method
             assert (method.num_bins, method.engine.seed) == (number, 5)
         ages = ("--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "domain.json")
         asked = ("--epsilon", 1, "--rows", 99, *ages, "--method", "independent")

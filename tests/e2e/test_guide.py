@@ -11,7 +11,7 @@ import pytest
 
 import sdv_privpgd
 from sdv_privpgd.cli.arguments import parser
-from sdv_privpgd.cli.program import main
+from sdv_privpgd.cli.start import main
 
 ROOT = Path(__file__).parents[2]
 README, *GUIDE = PAGES = [ROOT / "README.md", *sorted((ROOT / "tutorials/guide").glob("*.md"))]

@@ -409,7 +409,7 @@ def test_pipes_and_missing_readers_are_refused(tmp_path, monkeypatch):
         tables_in([tmp_path / "pipe.csv"])
     with pytest.raises(CommandError, match="must be a file"):
         tables_in([type(tmp_path)("-")])
-    monkeypatch.setattr("sdv_privpgd.cli.files.find_spec", lambda name: None)
+    monkeypatch.setattr("sdv_privpgd.cli.reading.find_spec", lambda name: None)
     with pytest.raises(CommandError, match="pip install openpyxl"):
         tables_in([tmp_path / "table.xlsx"])
 
