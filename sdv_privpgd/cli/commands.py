@@ -27,9 +27,10 @@ from sdv_privpgd.cli.reading import (
     tables_in,
     told,
 )
-from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, report_in_options, say
+from sdv_privpgd.cli.saying import CommandError, own_errors, report_in_options, say
 from sdv_privpgd.cli.writing import Output, Outputs, check_report, rows_files, sampled, write_out
-from sdv_privpgd.drafting.files import FILES, SHEETS
+from sdv_privpgd.drafting.files import FILES, SHEETS, write_domain
+from sdv_privpgd.drafting.template import draft_domain as drafted
 from sdv_privpgd.drafting.types import sdtype_of
 from sdv_privpgd.fitting.door import FittedTable, UnfinishedTable
 from sdv_privpgd.privacy.ledger_file import read_ledger
@@ -42,7 +43,7 @@ _NOT_PRIVATE = "NOT PRIVATE: {} compares with the real table. Do not pass it on.
 
 def describe(arguments: Namespace) -> None:
     """Prints what a model is and what it has spent, and writes its page if asked to."""
-    for path in filter(None, (arguments.report, arguments.officer)):
+    for path in (arguments.report, arguments.officer):
         check_report(path)
     if arguments.ledger is not None and arguments.officer is None:
         raise CommandError("--ledger is for --officer, whose page counts all runs together.")
@@ -128,27 +129,19 @@ def evaluate(arguments: Namespace) -> None:
     inputs = [arguments.model, *(path for each in tables for path in each)]
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         out = outputs.open("--out", arguments.out)
+        kept, facts = model.notes.get("dialect", {}), facts_of(model)
         table, *held_out = (
-            read_table(
-                each,
-                reading(arguments, each[0], model.notes.get("dialect", {})),
-                facts_of(model),
-            )
-            for each in tables
+            read_table(each, reading(arguments, each[0], kept), facts) for each in tables
         )
         real = {"held_out": held_out[0] if held_out else None, "label": arguments.label}
-        try:
+        with own_errors(ImportError, ValueError):  # ours, about names, dtypes and packages
             outputs.write(out, lambda part: model.evaluate(table, path=part, **real))
-        except (ImportError, ValueError) as error:  # ours, about names, dtypes and packages
-            raise CommandError(in_options(error)) from None
     if not arguments.quiet:  # the page itself says it in any case
         say(_NOT_PRIVATE.format(arguments.out))
 
 
 def draft_domain(arguments: Namespace) -> None:
     """Writes a public domain to fill in, and metadata if asked to. It reads no value."""
-    import sdv_privpgd
-
     if bool(arguments.table) == (arguments.metadata is not None):
         raise CommandError("A draft is made of a table's names and types, or of --metadata.")
     if arguments.out.suffix.lower() not in FILES:
@@ -167,7 +160,7 @@ def draft_domain(arguments: Namespace) -> None:
             source = read_metadata(arguments.metadata)
             unknown = []
         try:
-            domain = sdv_privpgd.draft_domain(source)
+            domain = drafted(source)
             kinds = {name: own["sdtype"] for name, own in typed.items()}
             metadata = source if arguments.metadata else metadata_of({**_sdtypes(source), **kinds})
         except ValueError as error:  # of a dtype that has no sdtype
@@ -176,7 +169,8 @@ def draft_domain(arguments: Namespace) -> None:
             domain[name] |= {key: fact for key, fact in own.items() if key != "sdtype"}
             if own["sdtype"] == "id":
                 del domain[name]
-        outputs.write(out, lambda part: _written(domain, part))
+        with own_errors(ImportError):
+            outputs.write(out, partial(write_domain, domain))
         text = json.dumps(metadata, indent=2) + "\n"
         outputs.write(metadata_out, lambda part: part.write_text(text, encoding="utf-8"))
     blank = "blank" if arguments.out.suffix.lower() in SHEETS else "null"
@@ -201,15 +195,6 @@ def _stand_in(sdtype: str) -> Any:
     return None if sdtype == "id" else pd.api.types.pandas_dtype(dtypes.get(sdtype, "category"))
 
 
-def _written(domain: dict, part: Path) -> None:
-    import sdv_privpgd
-
-    try:
-        sdv_privpgd.write_domain(domain, part)
-    except ImportError as error:
-        raise CommandError(str(error)) from None
-
-
 def _conditions(
     arguments: Namespace, model: FittedTable, dialect: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -219,8 +204,7 @@ def _conditions(
     signs = texts.Signs(of_text.get("decimal", "."), of_text.get("thousands"))
     own = model.fitted.description
     facts = {name: {**known, **own.in_words.get(name, {})} for name, known in own.words.items()}
-    unknown = [name for name, _ in asked if name not in facts]
-    if unknown:
+    if unknown := [name for name, _ in asked if name not in facts]:
         raise CommandError(
             f"--condition names {unknown!r}; the columns of the model are {list(facts)!r}."
         )
@@ -245,8 +229,7 @@ def _value(name: str, text: str, facts: Mapping, signs: texts.Signs) -> Any:
     given = pd.Series([text], dtype=object)
     if not texts.is_number(facts):
         return texts.meanings(given, facts, signs).iloc[0]
-    number = texts.numbers(given, signs).iloc[0]
-    if number is None:
+    if (number := texts.numbers(given, signs).iloc[0]) is None:
         raise CommandError(
             f"--condition {name}={text}: the column holds numbers, and {signs.decimal!r} stands "
             "before their decimals; --decimal names another sign."
@@ -263,8 +246,9 @@ def registry(arguments: Namespace) -> None:
     if out is not None and out.suffix.lower() not in TREES:
         raise CommandError(f"--out {out} must end in one of {', '.join(TREES)}.")
     model = of_all_runs(model, arguments.ledger)
-    names = ("name", "curators", "region", "use", "authors")
-    entry = model.registry_entry(**{name: getattr(arguments, name) for name in names})
+    said = {name: getattr(arguments, name) for name in ("name", "region", "use")}
+    said |= {"curators": arguments.curator, "authors": arguments.author}
+    entry = model.registry_entry(**said)
     inputs = [arguments.model, arguments.ledger]
     with own_errors(ImportError), Outputs(inputs=inputs, force=arguments.force) as outputs:
         outputs.write(outputs.open("--out", out), entry.save)
@@ -300,8 +284,7 @@ def identify(arguments: Namespace) -> None:
         release, said = _release_of(rows, cards)
     ids = {str(path): fitted(path).about_rows()["release"] for path in models}
     print(said)
-    own = [path for path, known in ids.items() if known == release]
-    if own:
+    if own := [path for path, known in ids.items() if known == release]:
         print(f"The release is that of {', '.join(own)}.")
     elif ids:
         raise CommandError(f"It is the release of none of {', '.join(ids)}.")

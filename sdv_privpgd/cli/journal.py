@@ -3,12 +3,14 @@
 import math
 import os
 import time
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from sdv_privpgd.base.damage import DamagedFileError, undamaged
 from sdv_privpgd.cli.saying import CommandError, in_options, reason, say
@@ -54,29 +56,15 @@ class Journal:
             self.earlier = self._read(self._found)
 
     @contextmanager
-    def ahead(
-        self,
-        planned: PrivacyLedger | None,
-        most: float | None = None,
-        what: str = "--epsilon",
-        *,
-        before: PrivacyLedger | None = None,
-    ) -> Iterator[None]:
+    def ahead(self, planned: PrivacyLedger | None, *about: Any, **more: Any) -> Iterator[None]:
         """Has what is planned in the file while a table is read, and then what was spent.
 
-        Args:
-            planned: The empty ledger of what may be spent; ``None`` if nothing is.
-            most: The largest epsilon, with all before.
-            what: The name of what is planned, for a message.
-            before: What was spent before, if there is no file yet.
-
-        Raises:
-            CommandError: If more would be spent, or the file cannot be written. Of the latter, at
-                the end, other errors are not hidden: it is said.
+        ``planned`` is ``None`` if nothing is; ``plan`` has the arguments and their errors. If the
+        file cannot be written at the end, that hides no other error: it is said.
         """
         try:
             if planned is not None:
-                self.plan(planned, most, what, before=before)
+                self.plan(planned, *about, **more)
             yield
             with undisturbed():
                 self.settle()
@@ -89,14 +77,21 @@ class Journal:
     def plan(
         self,
         planned: PrivacyLedger,
-        most: float | None,
+        most: float | None = None,
         what: str = "--epsilon",
         *,
         before: PrivacyLedger | None = None,
     ) -> None:
         """Checks what may be spent, and writes it down. A later plan takes an earlier one's place.
 
-        Arguments and errors are those of ``ahead``.
+        Args:
+            planned: The empty ledger of what may be spent.
+            most: The largest epsilon, with all before.
+            what: The name of what is planned, for a message.
+            before: What was spent before, if there is no file yet.
+
+        Raises:
+            CommandError: If more would be spent, or the file cannot be written.
         """
         before = self.earlier if before is None or self.earlier is not None else closed(before)
         check_spending(before, planned, most, what)
@@ -131,6 +126,13 @@ class Journal:
             self.failure = failure
             raise
         self.planned = None
+
+    def follow(self, running: Any, arguments: Namespace) -> None:
+        """Has the file say at the end what this has spent, and the command if it is interrupted."""
+        self.together = lambda: (
+            after(self.earlier, running.ledger) if running.ledger.charges else None
+        )
+        arguments.say_spent = lambda: say(spent(running.ledger))
 
     def catch_up(self, model: Model, place: Path) -> None:
         """Counts in what a kept model has spent and the file lacks.
@@ -273,9 +275,7 @@ def check_spending(
     together = planned if earlier is None else after(closed(earlier), planned)
     if most is None or together.epsilon <= _checked(most):
         return
-    before = ""
-    if earlier is not None:
-        before = f" after {earlier.spent():.6g} before"
+    before = "" if earlier is None else f" after {earlier.spent():.6g} before"
     raise CommandError(
         f"{what} {planned.epsilon:.6g}{before} would come to epsilon {together.epsilon:.6g} at "
         f"delta {together.delta:g}, more than --max-epsilon {most:g}. Nothing was read."

@@ -10,7 +10,7 @@ from typing import Any
 from sdv_privpgd.base.damage import DamagedFileError
 from sdv_privpgd.base.progress import shown
 from sdv_privpgd.cli.journal import Journal, Model, after, closed, said_only, spent_now
-from sdv_privpgd.cli.saying import PROGRAM, CommandError, in_options, own_errors, say
+from sdv_privpgd.cli.saying import PROGRAM, CommandError, own_errors, say, say_each
 from sdv_privpgd.cli.start import undisturbed
 from sdv_privpgd.cli.writing import Output, Outputs
 from sdv_privpgd.fitting.account import LOST
@@ -85,9 +85,8 @@ class Purchase:
         self._running = running
         with own_errors(), shown("Fitting", not is_quiet) as progress:
             self._fitted = running.run(progress, stops=stops)
-        for sentence in self._fitted.warnings if is_quiet else ():
-            if sentence not in said:
-                say(in_options(sentence))
+        if is_quiet:
+            say_each(self._fitted.warnings, but=said)
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -217,20 +216,22 @@ def rescued(save: Callable[[Path], object], out: Path, ending: str) -> Path | No
                 continue
             except OSError:
                 break
-            is_whole = False
             try:
                 save(path)
-                is_whole = True
-            except (OSError, NotKeptError):
-                break
-            finally:
-                if not is_whole:
-                    path.unlink(missing_ok=True)
+            except BaseException as error:
+                path.unlink(missing_ok=True)
+                if isinstance(error, OSError | NotKeptError):
+                    break
+                raise
             return path
     return None
 
 
 # Models that are there
+
+_STOPPED = (
+    f"holds a fit that was interrupted after it had paid: {PROGRAM} finish makes a model of it"
+)
 
 
 def paid_for(path: Path) -> Model:
@@ -250,30 +251,22 @@ def fitted(path: Path, model: Model | None = None) -> FittedTable:
     found = paid_for(path) if model is None else model
     table = found.last if isinstance(found, UnfinishedTable) else found
     if table is None:
-        raise CommandError(
-            f"{path} holds a fit that was interrupted after it had paid: {PROGRAM} finish makes a "
-            "model of it."
-        )
+        raise CommandError(f"{path} {_STOPPED}.")
     return table
 
 
 def unfinished(path: Path) -> UnfinishedTable:
     """Loads a fit that can be finished."""
-    found = paid_for(path)
-    if isinstance(found, UnfinishedTable):
+    if isinstance(found := paid_for(path), UnfinishedTable):
         return found
     raise CommandError(f"{path} is finished: {PROGRAM} sample writes rows of it.")
 
 
 def finished(path: Path) -> FittedTable:
     """Loads a fitted table of which all is finished, refinements too."""
-    found = paid_for(path)
-    if isinstance(found, FittedTable):
+    if isinstance(found := paid_for(path), FittedTable):
         return found
-    raise CommandError(
-        f"{path} holds a fit that was interrupted after it had paid: {PROGRAM} finish makes a "
-        "model of it, which can be refined."
-    )
+    raise CommandError(f"{path} {_STOPPED}, which can be refined.")
 
 
 def facts_of(model: Model) -> Facts:

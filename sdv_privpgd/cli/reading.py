@@ -4,7 +4,7 @@ Privacy: messages may name columns and say whether a file can be parsed, and no 
 """
 
 from argparse import Namespace
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from glob import has_magic
 from importlib.util import find_spec
@@ -213,13 +213,12 @@ def read_table(paths: Path | Sequence[Path], how: Reading, facts: Facts | None) 
     """
     paths = [paths] if isinstance(paths, Path) else list(paths)
     how.check_dates(facts or {})
-    readers: dict[str, Callable[..., pd.DataFrame]] = {
-        "parquet": _read_parquet,
-        "excel": _read_workbook,
-        "text": _read_text,
-    }
-    table = readers[_form(paths, how)](paths, how, facts)
+    readers = {"parquet": _read_parquet, "excel": _read_workbook, "text": _read_text}
+    table: pd.DataFrame = readers[_form(paths, how)](paths, how, facts)
     how.check_dtypes(list(table.columns))
+    for name, dtype in how.dtypes.items():
+        if name in table:
+            table[name] = texts.convert(cast(pd.Series, table[name]), dtype)
     return table
 
 
@@ -231,8 +230,7 @@ def types_in(paths: Sequence[Path], how: Reading, typed: Collection[str] = ()) -
     the dtypes.
     """
     types = {str(name): dtype for name, dtype in known_types_in(paths, how).items()}
-    unknown = [name for name, dtype in types.items() if dtype is None and name not in typed]
-    if unknown:
+    if unknown := [name for name, own in types.items() if own is None and name not in typed]:
         raise CommandError(
             f"{paths[0]} names columns and says nothing of their types, and what cells look like "
             f"is no public fact. Say the types of {unknown!r} with --dtype COLUMN=TYPE, or give "
@@ -253,20 +251,20 @@ def known_types_in(paths: Sequence[Path], how: Reading) -> dict[str, Any]:
 
 def _form(paths: Sequence[Path], how: Reading) -> str:
     form = kind_read(paths[0]).form
-    if form == "parquet" and (how.names is not None or how.header is not None):
-        raise CommandError(
-            "A Parquet file names its columns: leave out --names, --header and --no-header."
+    if form != "parquet":
+        return form
+    if how.names is not None or how.header is not None:
+        what = "names its columns: leave out --names, --header and --no-header."
+    elif how.na:
+        what = (
+            "has missing cells of its own: --na is for text, and missing_codes in --domain are for "
+            "any table."
         )
-    if form == "parquet" and how.na:
-        raise CommandError(
-            "A Parquet file has missing cells of its own: --na is for text, and missing_codes in "
-            "--domain are for any table."
-        )
-    if form == "parquet" and (how.skip_rows or how.skip_footer):
-        raise CommandError(
-            "A Parquet file has no lines around its rows: leave out --skip-rows and --skip-footer."
-        )
-    return form
+    elif how.skip_rows or how.skip_footer:
+        what = "has no lines around its rows: leave out --skip-rows and --skip-footer."
+    else:
+        return form
+    raise CommandError(f"A Parquet file {what}")
 
 
 def _first_names(paths: Sequence[Path], how: Reading) -> list[str]:
@@ -281,13 +279,12 @@ def _first_names(paths: Sequence[Path], how: Reading) -> list[str]:
 
 def _read_text(paths: Sequence[Path], how: Reading, facts: Facts | None) -> pd.DataFrame:
     if facts is None:
-        return _converted(_inferred(paths, how), how)
+        return _inferred(paths, how)
     source = CsvSource(paths, facts, how)
     batches = [batch.columns for batch in source.batches(source.names)]
-    table = pd.DataFrame(
+    return pd.DataFrame(
         {name: _together([batch[name] for batch in batches]) for name in source.names}
     )
-    return _converted(table, how)
 
 
 def _together(parts: Sequence[pd.Series]) -> pd.Series:
@@ -371,7 +368,7 @@ def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> 
         absent = [*absent, *(number for word in how.na if (number := _number(word)) is not None)]
         table[name] = table[name].mask(table[name].isin(absent))
     if facts is None:
-        return _converted(table.infer_objects(), how)
+        return table.infer_objects()
     for name in names:
         column, known = cast(pd.Series, table[name]), facts.get(name, {})
         if how.is_number(name, facts):
@@ -380,7 +377,7 @@ def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> 
             table[name] = texts.texts(column)
         else:
             table[name] = texts.meanings(texts.texts(column), known, how.signs)
-    return _converted(table, how)
+    return table
 
 
 def _number(word: str) -> float | None:
@@ -399,12 +396,12 @@ def _first_cells(cells: pd.DataFrame) -> list:
 
 
 def _read_parquet(paths: Sequence[Path], how: Reading, facts: Facts | None) -> pd.DataFrame:
-    del facts  # a schema has the types
+    del how, facts  # a schema has the types
     parts = []
     for path in paths:
         with parsing(path, "Parquet"):
             parts.append(pd.read_parquet(path))  # with the index that pandas stored in it
-    return _converted(_stacked([_with_index(part) for part in parts]), how)
+    return _stacked([_with_index(part) for part in parts])
 
 
 def _parsed_schema(path: Path) -> pd.DataFrame:
@@ -423,14 +420,3 @@ def _with_index(table: pd.DataFrame) -> pd.DataFrame:
         say("The table has an index without a name: it is left out.")
     levels = pd.DataFrame({index.names[n]: index.get_level_values(n) for n in is_named})
     return pd.concat([levels, table.reset_index(drop=True)], axis=1) if is_named else table
-
-
-# All
-
-
-def _converted(table: pd.DataFrame, how: Reading) -> pd.DataFrame:
-    """The table with the dtypes that the user names."""
-    for name, dtype in how.dtypes.items():
-        if name in table:
-            table[name] = texts.convert(cast(pd.Series, table[name]), dtype)
-    return table

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import wrap
@@ -91,6 +91,13 @@ class CommandError(Exception):
 def say(text: str) -> None:
     """Prints one line to stderr."""
     print(f"{PROGRAM}: {' '.join(text.split())}", file=sys.stderr)
+
+
+def say_each(sentences: Iterable[str], but: Collection[str] = ()) -> None:
+    """Says sentences of our Python classes, except those that were said before."""
+    for sentence in sentences:
+        if sentence not in but:
+            say(in_options(sentence))
 
 
 def in_options(error: Exception | Warning | str) -> str:

@@ -11,7 +11,7 @@ from sdv_privpgd.cli.journal import Journal, is_unwritten, ledger_of, rest, spen
 from sdv_privpgd.cli.keeping import Purchase, facts_of, finished, require_file, unfinished
 from sdv_privpgd.cli.questions import planned_ledger, questions
 from sdv_privpgd.cli.reading import kept_of, kind_written, open_table, reading, tables_in
-from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, report_in_options, say
+from sdv_privpgd.cli.saying import CommandError, own_errors, report_in_options, say, say_each
 from sdv_privpgd.cli.writing import (
     Output,
     Outputs,
@@ -93,8 +93,7 @@ def synthesize(arguments: Namespace) -> None:
                 if arguments.delta is None and not arguments.quiet:
                     say(f"--delta is {purchase.start.delta:g}, as nobody has said another one.")
                 days = running.fit.description.on_days
-                for sentence in days:
-                    say(in_options(sentence))
+                say_each(days)
                 purchase.run(running, is_quiet=arguments.quiet, stops=True, said=days)
                 _write_results(arguments, purchase, report, table)
     _print_report(arguments, purchase)
@@ -108,12 +107,12 @@ def _priors_of(
     Categories of a table in a file of text are text, and so are theirs.
     """
     found, is_text = [], any(table.suffix != ".parquet" for table in tables)
+    texts = [name for name, own in description.facts.items() if isinstance(own, CategoryFacts)]
     for path in arguments.prior or ():
         with own_errors(ValueError, OSError):
             rows: Any = finished(path) if path.suffix == ".zip" else Prior(path).frame
         if path.suffix != ".zip" and is_text:
-            facts = description.facts.items()
-            rows = as_text(rows, [name for name, own in facts if isinstance(own, CategoryFacts)])
+            rows = as_text(rows, texts)
         found.append(Prior(rows, name=path.name))
     return found or None
 
@@ -182,12 +181,9 @@ def plan(arguments: Namespace) -> None:
         description = leaning(settings, description, prior, rows, {})
     expected = _with_page(arguments, tables, lambda: planned(settings, description, rows))
     if arguments.domain is not None:
-        in_plan, found = expected.to_dict()["warnings"], asks.declared
-        for sentence in check_domain(
-            found.metadata, found.domain, says_whose=settings.people.is_said
-        ):
-            if sentence not in in_plan:
-                say(in_options(sentence))
+        found, is_said = asks.declared, settings.people.is_said
+        sentences = check_domain(found.metadata, found.domain, says_whose=is_said)
+        say_each(sentences, but=expected.to_dict()["warnings"])
     print(f"{asks.table(description)}\n")
     print(report_in_options(str(expected)))
 
@@ -197,8 +193,7 @@ def check(arguments: Namespace) -> None:
 
     A table's cells are read only where there is no metadata, to detect types.
     """
-    if arguments.report is not None:
-        check_report(arguments.report)
+    check_report(arguments.report)
     tables = tables_in(arguments.table)
     asks = questions(arguments, tables, stops=False)
     table = open_table(tables, reading(arguments, tables[0]), asks.facts)

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.cli.reading import kind_written, told
-from sdv_privpgd.cli.saying import CommandError, in_options, reason, say
+from sdv_privpgd.cli.saying import CommandError, own_errors, reason, say
 from sdv_privpgd.cli.start import undisturbed
 from sdv_privpgd.fitting.door import FittedTable
 from sdv_privpgd.fitting.sampled import SampledTable
 from sdv_privpgd.report.card import KEY, card_path, in_words, is_card, write_card
+from sdv_privpgd.report.page import checked_ending
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,9 +44,6 @@ class Output:
         place: Its final place, with links followed.
         is_paid: Whether to keep it, once it is whole, even if the command fails later.
         is_new: Whether an existing file must not be overwritten.
-        is_whole: Whether all of it is written.
-        is_placed: Whether it is whole and in its place.
-        is_astray: Whether it could not be moved to its place and stays beside it.
     """
 
     option: str
@@ -55,7 +53,7 @@ class Output:
     is_new: bool
     is_whole: bool = False
     is_placed: bool = False
-    is_astray: bool = False
+    is_astray: bool = False  # it could not be moved to its place and stays beside it
 
     @property
     def part(self) -> Path:
@@ -232,20 +230,17 @@ def _unwritten(output: Output, error: OSError) -> CommandError:
 # Rows
 
 
-def check_report(path: Path) -> None:
+def check_report(path: Path | None) -> None:
     """Raises ``CommandError`` for a file whose ending no report has."""
-    from sdv_privpgd.report.page import checked_ending
-
     try:
-        checked_ending(path)
+        _ = path is None or checked_ending(path)
     except ValueError as error:
         raise CommandError(str(error)) from None
 
 
 def check_rows(arguments: Namespace) -> None:
     """Raises ``CommandError`` for a number of rows or a page that cannot be."""
-    if arguments.report is not None:
-        check_report(arguments.report)
+    check_report(arguments.report)
     if arguments.rows is not None and arguments.rows < 0:
         raise CommandError(f"--rows must be 0 or more, got {arguments.rows}.")
 
@@ -260,11 +255,9 @@ def sampled(
     number = arguments.rows if arguments.rows is not None else number
     if number is None or number < 0:
         raise CommandError(f"--rows must be 0 or more, got {number}.")
-    try:
-        with shown("Sampling rows", not arguments.quiet) as progress, one_step(progress, "sample"):
-            return fitted.sample(number, where=where if number else None)
-    except ValueError as error:  # public, as the model is
-        raise CommandError(in_options(error)) from None
+    bar = shown("Sampling rows", not arguments.quiet)
+    with own_errors(ValueError), bar as progress, one_step(progress, "sample"):
+        return fitted.sample(number, where=where if number else None)
 
 
 def rows_files(
