@@ -205,6 +205,9 @@ _COMMANDS: tuple[_Command, ...] = (
 {_ROWS}
     --condition COLUMN=VALUE*  what all rows have; nothing after = is missing, 30..40 a range, and
                         --decimal stands before decimals
+    --min-rows-like N   no row stands alone: so many at least have each combination of --on; what it
+                        costs in error is said
+    --on A,B,...        the columns by which somebody might be taken for a row's person
     --again             the rows from the start, which were written before; the model does not move
                         on
     --ledger FILE       where the run's ledger is, if it is to be told what was spent
@@ -261,6 +264,17 @@ _COMMANDS: tuple[_Command, ...] = (
     --officer FILE      write one page for who decides on the release, too
     --ledger FILE       of all runs on these people: --officer counts all together
     --methods           print a text for a methods section, too
+{_FORCE}""",
+        {},
+    ),
+    (
+        commands.ledger,
+        "what was spent on one population over the years, release by release",
+        "ledger.json --html ledger.html",
+        f"""
+    ledger FILE         what --ledger of other commands names; it stays as it is
+    --html FILE         write the page, too
+    --max-epsilon X     a limit to count with, in place of the one that runs were told
 {_FORCE}""",
         {},
     ),

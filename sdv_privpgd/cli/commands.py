@@ -33,8 +33,10 @@ from sdv_privpgd.drafting.files import FILES, SHEETS, write_domain
 from sdv_privpgd.drafting.template import draft_domain as drafted
 from sdv_privpgd.drafting.types import sdtype_of
 from sdv_privpgd.fitting.door import FittedTable, UnfinishedTable
+from sdv_privpgd.privacy.accounting import check_epsilon
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.report.card import KEY, card_path, digest_of_file, in_words, read_card
+from sdv_privpgd.report.ledger import ledger_report, read_history
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.sources import texts
 
@@ -74,6 +76,8 @@ def sample(arguments: Namespace) -> None:
     The file moves on with the rows, so that no later command writes them once more.
     """
     kind_written(arguments.out)
+    if bool(arguments.on) != (arguments.min_rows_like is not None):
+        raise CommandError("--min-rows-like and --on go together: how many rows, by which columns.")
     require_file(arguments.model)
     inputs = [arguments.model] if arguments.again else []
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
@@ -88,6 +92,11 @@ def sample(arguments: Namespace) -> None:
             table.reset_sampling()
         where = _conditions(arguments, table, model.notes.get("dialect", {}))
         rows = sampled(table, arguments, table.num_rows, where)
+        if arguments.min_rows_like is not None:
+            with own_errors(ValueError):
+                made = table.crowded(rows, arguments.on, min_rows_like=arguments.min_rows_like)
+            rows = made.rows
+            print(made)
         write_out(arguments, files, table, model.notes, rows, outputs.write)
         outputs.write(place, model.save)
 
@@ -253,6 +262,22 @@ def registry(arguments: Namespace) -> None:
     with own_errors(ImportError), Outputs(inputs=inputs, force=arguments.force) as outputs:
         outputs.write(outputs.open("--out", out), entry.save)
     print(entry)
+
+
+def ledger(arguments: Namespace) -> None:
+    """Prints the releases in a ledger's file, what each cost, the sum and what is left."""
+    path, limit = arguments.ledger, arguments.max_epsilon
+    check_report(arguments.html)
+    require_file(path)
+    with own_errors(DamagedFileError), undamaged(path, "ledger"):
+        history = read_history(path.read_text(encoding="utf-8"))
+    if limit is not None:
+        with own_errors(ValueError):
+            history = replace(history, limit=check_epsilon(limit))
+    report = ledger_report(history, path.stem)
+    with Outputs(inputs=[path], force=arguments.force) as outputs:
+        outputs.write(outputs.open("--html", arguments.html), report.save)
+    print(report)
 
 
 def of_all_runs(model: FittedTable, path: Path | None) -> FittedTable:

@@ -5,7 +5,7 @@ import os
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -20,7 +20,10 @@ from sdv_privpgd.fitting.door import FittedTable, UnfinishedTable
 from sdv_privpgd.privacy import ledger_file
 from sdv_privpgd.privacy.accounting import check_epsilon, epsilon_of
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
-from sdv_privpgd.privacy.ledger_file import PLANNED, read_ledger
+from sdv_privpgd.privacy.ledger_file import PLANNED
+from sdv_privpgd.privacy.queries import Measurement
+from sdv_privpgd.report.card import release_id
+from sdv_privpgd.report.ledger import History, read_history, release_entry
 
 Model = FittedTable | UnfinishedTable
 """What a fit has paid for, finished or not."""
@@ -39,6 +42,7 @@ class Journal:
         earlier: The ledger in the file; ``None`` if there is none yet.
         together: Gives the ledger that the file is to hold at the end; ``None`` leaves it as it
             was, because nothing was spent.
+        entry: Gives what the file is to say of this command's release; ``None`` for nothing.
         planned: What stands in the file for what this command may spend.
         failure: Why what was spent could not be written, if so.
     """
@@ -48,10 +52,13 @@ class Journal:
         self.path = path
         self.earlier: PrivacyLedger | None = None
         self.together: Callable[[], PrivacyLedger | None] = lambda: None
+        self.entry: Callable[[], Mapping[str, Any] | None] = lambda: None
         self.planned: Charge | None = None
         self.failure: CommandError | None = None
         self._place = None if lock is None else lock.place
         self._found = self._written = self._content()
+        self._releases: Sequence[Mapping[str, Any]] = ()
+        self._limit: float | None = None
         if self._found is not None:
             self.earlier = self._read(self._found)
 
@@ -94,14 +101,20 @@ class Journal:
             CommandError: If more would be spent, or the file cannot be written.
         """
         before = self.earlier if before is None or self.earlier is not None else closed(before)
-        check_spending(before, planned, most, what)
+        together = check_spending(before, planned, most, what)
+        if most is None and self._limit is not None and together.epsilon > self._limit:
+            say(
+                f"--ledger {self.path} would come to epsilon {together.epsilon:.6g}, more than the "
+                f"{self._limit:g} that an earlier run was told: --max-epsilon holds it to a limit."
+            )
+        self._limit = self._limit if most is None else most
         when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
         name = f"a run of {when} ({os.urandom(4).hex()}) that planned epsilon {planned.epsilon:.6g}"
         ahead = ledger_file.planned(planned, name)
         together = after(before, ahead)
         if self._place is not None and ahead.charges:
             with undisturbed():
-                self._put(_text(together))
+                self._put(self._text(together))
                 (self.planned,) = ahead.charges
 
     def settle(self) -> None:
@@ -113,7 +126,7 @@ class Journal:
             return
         try:
             ledger = self.together()
-            text = self._found if ledger is None else _text(ledger)
+            text = self._found if ledger is None else self._text(ledger, self.entry())
             if text == self._written and self.planned is None:
                 return
             if self._content() != self._written:
@@ -127,10 +140,21 @@ class Journal:
             raise
         self.planned = None
 
-    def follow(self, running: Any, arguments: Namespace) -> None:
-        """Has the file say at the end what this has spent, and the command if it is interrupted."""
+    def follow(
+        self, running: Any, arguments: Namespace, answers: Callable[[], Sequence[Measurement]]
+    ) -> None:
+        """Has the file say at the end what this has spent, and the command if it is interrupted.
+
+        ``answers`` gives those of the release, and none where it was not made.
+        """
         self.together = lambda: (
             after(self.earlier, running.ledger) if running.ledger.charges else None
+        )
+        self.entry = lambda: release_entry(
+            running.ledger,
+            name=arguments.out.name,
+            release=release_id(own, str) if (own := answers()) else None,
+            method=arguments.method,
         )
         arguments.say_spent = lambda: say(spent(running.ledger))
 
@@ -173,13 +197,19 @@ class Journal:
         assert self.path is not None
         try:
             with undamaged(self.path, "ledger"):
-                ledger = read_ledger(content.decode("utf-8"))
+                found = read_history(content.decode("utf-8"))
         except DamagedFileError as error:
             raise CommandError(f"--ledger {in_options(error)}") from None
-        for charge in ledger.charges:
+        self._releases, self._limit = found.releases, found.limit
+        for charge in found.ledger.charges:
             if charge.mechanism == PLANNED:
                 say(f"--ledger {self.path}: {charge.what} has not ended. All of that is spent.")
-        return ledger
+        return found.ledger
+
+    def _text(self, ledger: PrivacyLedger, entry: Mapping[str, Any] | None = None) -> bytes:
+        releases = (*self._releases, *([] if entry is None else [entry]))
+        history = History(ledger=ledger, releases=releases, limit=self._limit)
+        return f"{history.to_json()}\n".encode()
 
     def _put(self, content: bytes | None) -> None:
         """Writes the file whole or not at all, to the disk and not to its cache alone."""
@@ -270,11 +300,11 @@ def check_spending(
     planned: PrivacyLedger,
     most: float | None,
     what: str = "--epsilon",
-) -> None:
-    """Raises ``CommandError`` if a fit and all earlier ones would spend more than ``most``."""
+) -> PrivacyLedger:
+    """What a fit and all earlier ones may spend. Raises ``CommandError`` beyond ``most``."""
     together = planned if earlier is None else after(closed(earlier), planned)
     if most is None or together.epsilon <= _checked(most):
-        return
+        return together
     before = "" if earlier is None else f" after {earlier.spent():.6g} before"
     raise CommandError(
         f"{what} {planned.epsilon:.6g}{before} would come to epsilon {together.epsilon:.6g} at "
@@ -347,10 +377,6 @@ def _without(ledger: PrivacyLedger, planned: Charge) -> PrivacyLedger:
         reserved=reserved,
         charges=tuple(charge for charge in ledger.charges if charge is not planned),
     )
-
-
-def _text(ledger: PrivacyLedger) -> bytes:
-    return f"{ledger.to_json()}\n".encode()
 
 
 def _checked(most: float) -> float:

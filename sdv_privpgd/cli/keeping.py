@@ -18,6 +18,7 @@ from sdv_privpgd.fitting.door import FittedTable, RunningFit, UnfinishedTable
 from sdv_privpgd.fitting.model_file import NotKeptError
 from sdv_privpgd.fitting.sampled import SavedModel
 from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.report.ledger import release_entry
 from sdv_privpgd.sources.dialect import Facts
 
 
@@ -44,11 +45,13 @@ class Purchase:
     model: Output | None
     _running: RunningFit | None = field(default=None, init=False)
     _fitted: FittedTable | None = field(default=None, init=False)
+    _release: str | None = field(default=None, init=False)
     _is_kept: bool = field(default=False, init=False)
     _is_said: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.journal.together = lambda: self.together if self._has_spent or self._is_kept else None
+        self.journal.entry = self._entry
 
     @property
     def ledger(self) -> PrivacyLedger:
@@ -85,6 +88,7 @@ class Purchase:
         self._running = running
         with own_errors(), shown("Fitting", not is_quiet) as progress:
             self._fitted = running.run(progress, stops=stops)
+        self._release = self._fitted.about_rows()["release"]
         if is_quiet:
             say_each(self._fitted.warnings, but=said)
 
@@ -121,6 +125,18 @@ class Purchase:
             self._note()
             if (own := self._own) is not None:
                 self.outputs.attempt(self.model, own.save)
+
+    def _entry(self) -> dict[str, Any]:
+        """What the ledger's file is to say of the release."""
+        books = self.ledger
+        own = replace(books, charges=books.charges[self._begun :])
+        settings = None if self._running is None else self._running.fit.settings
+        return release_entry(
+            own,
+            name=self.files[0].path.name,
+            release=self._release,
+            method="" if settings is None else " + ".join(settings.method.parts),
+        )
 
     @property
     def _begun(self) -> int:

@@ -17,9 +17,10 @@ from sdv_privpgd.columns.declared import Key
 from sdv_privpgd.columns.links import Link
 from sdv_privpgd.columns.vocabulary import MODELLED, facts_in
 from sdv_privpgd.fitting.settings import People
+from sdv_privpgd.privacy.queries import Measurement
 
 if TYPE_CHECKING:
-    from sdv_privpgd.fitting.linked import Asked
+    from sdv_privpgd.fitting.linked import Asked, FittedTables
 
 _NOT_TAKEN = (
     "rows_per_person", "person_column", "rows_are_people", "weigh_people", "weight_column",
@@ -57,7 +58,8 @@ def synthesize(arguments: Namespace) -> None:
                 sources[name] = open_table(found, reading(arguments, found[0]), _facts(told, name))
             with own_errors(ValueError):
                 running = RunningTables.of(told, sources, _allowed(arguments, but=out))
-            journal.follow(running, arguments)
+            fitted = None
+            journal.follow(running, arguments, lambda: _answers(fitted))
             with own_errors(), shown("Fitting", not arguments.quiet) as progress:
                 fitted = running.run(progress)
         with shown("Sampling", not arguments.quiet) as progress, one_step(progress, "sample"):
@@ -76,6 +78,12 @@ def synthesize(arguments: Namespace) -> None:
         say_each(fitted.warnings)
     else:
         print(report_in_options(str(fitted.report())))
+
+
+def _answers(fitted: "FittedTables | None") -> list[Measurement]:
+    """All noisy answers of what was fitted; none if it was not."""
+    releases = [] if fitted is None else [each.fitted.release for each in fitted.tables.values()]
+    return [answer for each in releases if each is not None for answer in each.measurements]
 
 
 def plan(arguments: Namespace) -> None:

@@ -67,6 +67,8 @@ _OPTIONS = (
     (r"rounded_to", "--rounded-to"),
     (r"total=\.\.\.|^total(?= says )", "--total"),
     (r"takes no target", "takes no --target"),
+    (r"min_rows_like", "--min-rows-like"),
+    (r"on(?= names ')", "--on"),
     (r"pairs that matter \(target\)", "pairs that matter (--target)"),
     (r"answer\(\) gives", "In Python, answer() of the model gives"),
     (

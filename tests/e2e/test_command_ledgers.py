@@ -457,3 +457,76 @@ class TestNoRowsWithoutBooks:
         assert declared(csv, "--ledger", ledger, "--quiet") == 1
         assert "Cannot write --ledger" in capsys.readouterr().err
         assert new_files(csv) == set()
+
+
+class TestAcrossTheYears:
+    def test_the_file_says_what_each_release_was(self, csv, ledger, tmp_path, capsys):
+        kept = ("--ledger", ledger, "--quiet")
+        assert declared(csv, *kept, "--model", "model.zip", "--max-epsilon", 3) == 0
+        assert run("refine", "model.zip", csv, "--epsilon", 1, "--out", "finer.csv", *kept) == 0
+        domain = {**DOMAIN, "ward": {"range_values": ["a", "b"], "other_value": "other"}}
+        (tmp_path / "domain.json").write_text(json.dumps(domain))
+        assert declared(csv, *kept, out="next.csv") == 1
+        capsys.readouterr()
+        assert run("ledger", ledger, "--html", "page.html") == 0
+        told, page = capsys.readouterr().out, (tmp_path / "page.html").read_text()
+        names = ("out.csv", "finer.csv", "next.csv")
+        assert [told.index(f"- {name} (") for name in names] == sorted(
+            told.index(f"- {name} (") for name in names
+        )
+        for name in names[:2]:
+            card = json.loads((tmp_path / f"{name}.about.json").read_text())
+            assert card["release"] in told
+            assert card["release"] in page
+        assert "Release: none was made." in " ".join(told.split())
+        assert "limit of epsilon: 3" in told
+        assert "is no release of this list" not in told
+        assert run("ledger", ledger, "--html", "ledger.json") == 1
+
+    def test_a_run_beyond_the_limit_of_an_earlier_one_says_so_before(self, csv, ledger, capsys):
+        assert declared(csv, "--ledger", ledger, "--quiet", "--max-epsilon", 1.2) == 0
+        capsys.readouterr()
+        assert declared(csv, "--ledger", ledger, "--quiet", out="more.csv") == 0
+        assert "more than the 1.2 that an earlier run was told" in capsys.readouterr().err
+        assert run("ledger", ledger) == 0
+        assert "left for another release: 0\n" in capsys.readouterr().out
+
+    def test_a_model_that_it_learned_of_later_is_told_apart(self, fitted, ledger, csv, capsys):
+        alone, out = fitted.with_name("alone.zip"), ("--out", "more.csv", "--quiet")
+        assert run("refine", alone, csv, "--epsilon", 1, "--ledger", ledger, *out) == 0
+        capsys.readouterr()
+        assert run("ledger", ledger) == 0
+        assert "Epsilon 1 was spent by what is no release of this list" in capsys.readouterr().out
+
+    def test_measurements_are_releases_too(self, csv, ledger, tmp_path, capsys):
+        facts = ("--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "domain.json")
+        asked = ("--epsilon", 1, "--ledger", ledger, "--quiet", *facts, "--method", "mst")
+        assert run("measure", csv, "--holder", "North", "--out", "north.zip", *asked) == 0
+        (found,) = json.loads(ledger.read_text())["releases"]
+        assert found["name"] == "north.zip"
+        assert found["epsilon"] == pytest.approx(1)
+        assert len(found["release"]) == 32
+
+
+class TestNoRowAlone:
+    def test_sample_says_what_it_costs(self, fitted, tmp_path, capsys):
+        more = ("--rows", 300, "--min-rows-like", 4, "--on", "age,ward", "--quiet")
+        assert run("sample", fitted, "--out", "crowd.csv", *more) == 0
+        assert "At least 4 rows have each combination of age, ward" in capsys.readouterr().out
+        rows = pd.read_csv(tmp_path / "crowd.csv", dtype={"ward": str})
+        assert rows.groupby(["age", "ward"], dropna=False).size().min() >= 4
+
+    @pytest.mark.parametrize(
+        ("more", "told"),
+        [
+            (["--min-rows-like", 3], "--min-rows-like and --on go together"),
+            (["--on", "age"], "--min-rows-like and --on go together"),
+            (["--on", "wage", "--min-rows-like", 3], "--on names 'wage': choose from"),
+            (["--on", "age", "--min-rows-like", 1], "--min-rows-like must be an integer"),
+        ],
+    )
+    def test_what_cannot_be_meant_leaves_the_model_where_it_was(self, fitted, capsys, more, told):
+        before = fitted.read_bytes()
+        assert run("sample", fitted, "--out", "crowd.csv", "--quiet", *more) == 1
+        assert told in capsys.readouterr().err
+        assert fitted.read_bytes() == before
