@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd.cli.journal import Journal, spent
 from sdv_privpgd.cli.keeping import rescued
@@ -139,7 +139,7 @@ def _model(
         report = outputs.open("--report", arguments.report)
         try:
             with own_errors(ValueError):  # public: nothing private is near
-                made = make()
+                made: Any = make()
         except OSError as error:
             named = error.filename or "a file"
             raise CommandError(f"Cannot read {named}: {reason(error)}.") from None

@@ -160,7 +160,8 @@ def log_event(
     synthesizer: Any, event: str, numbers: Mapping[str, int], *, logger: Any = None
 ) -> None:
     """Tells SDV's log of an event, as SDV's own synthesizers do. The numbers are public."""
-    (logger or SYNTHESIZER_LOGGER).info(
+    log: Any = logger or SYNTHESIZER_LOGGER
+    log.info(
         {
             "EVENT": event,
             "TIMESTAMP": datetime.datetime.now(),

@@ -109,17 +109,21 @@ def release_entry(
 def ledger_report(history: History, name: str) -> Report:
     """A page of the ledger: its releases, what each cost, the sum so far, and what is left."""
     ledger, left = history.ledger, history.left
-    rows, told, so_far, deltas = [], [], Fraction(0), Fraction(0)
+    rows, whats, told, so_far, deltas = [], [], [], Fraction(0), Fraction(0)
     for each in history.releases:
         mu_squared, own = _cost(each)
         so_far, deltas = so_far + mu_squared, deltas + own
         cost, delta, mu = (f"{each[number]:.4g}" for number in _NUMBERS)
         together = f"{_epsilon(so_far, ledger.delta, deltas):.4g}"
-        said = [each[fact] for fact in ("name", "date", "release", "method")]
+        said = [each[fact] for fact in ("name", "date", "method")]
         rows.append([*said, cost, delta, mu, together])
+        whats.append(
+            f"{each['name']} protects {each['unit']}. Release: {each['release']}. By "
+            f"{each['program']}."
+        )
         told.append(
-            f"- {said[0]} ({said[1]}, {said[3]}): epsilon {cost} at delta {delta}, mu {mu}, for "
-            f"{each['unit']}; epsilon {together} so far. Release: {said[2]}. By {each['program']}."
+            f"- {each['name']} ({each['date']}, {each['method']}): epsilon {cost} at delta "
+            f"{delta}, mu {mu}; epsilon {together} so far. It{whats[-1].removeprefix(each['name'])}"
         )
     glance = [
         ("releases", f"{len(rows):,}"),
@@ -131,12 +135,11 @@ def ledger_report(history: History, name: str) -> Report:
     whose = protected(ledger).split(" If each row")[0]
     notes = _notes(history, so_far, deltas)
     title = f"What was spent on the people of {name}"
-    header = ["release", "date", "digits", "method", "epsilon", "delta", "mu", "epsilon so far"]
-    units = [f"{each['name']}: {each['unit']}, by {each['program']}" for each in history.releases]
+    header = ["release", "date", "method", "epsilon", "delta", "mu", "epsilon so far"]
     lead: list[Part] = [Text(whose), Facts(glance)]
     sections = [
-        Section("Releases", [Table("In order", header, rows, 4), Text(_ADDS_UP)]),
-        Section("What each protects", [Items(units)]),
+        Section("Releases", [Table("In order", header, rows, 3), Text(_ADDS_UP)]),
+        Section("What each is", [Items(whats)]),
         *([Section("To be looked at", [Items(notes)])] if notes else []),
     ]
     facts = {
