@@ -34,6 +34,12 @@ def declared(csv, *more, out="out.csv"):
     )  # fmt: skip
 
 
+def refused(status, capsys):
+    """What a command that has failed said."""
+    assert status == 1
+    return capsys.readouterr().err
+
+
 def new_files(csv):
     given = {"table.csv", "metadata.json", "domain.json"}
     found = {path.name for path in csv.parent.iterdir()} - given

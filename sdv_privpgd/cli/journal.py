@@ -21,7 +21,6 @@ from sdv_privpgd.privacy import ledger_file
 from sdv_privpgd.privacy.accounting import check_epsilon, epsilon_of
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import PLANNED
-from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.report.card import release_id
 from sdv_privpgd.report.ledger import History, read_history, release_entry
 
@@ -140,12 +139,10 @@ class Journal:
             raise
         self.planned = None
 
-    def follow(
-        self, running: Any, arguments: Namespace, answers: Callable[[], Sequence[Measurement]]
-    ) -> None:
+    def follow(self, running: Any, arguments: Namespace, answers: Callable[[], Any]) -> None:
         """Has the file say at the end what this has spent, and the command if it is interrupted.
 
-        ``answers`` gives those of the release, and none where it was not made.
+        ``answers`` gives those of the release; ``None`` where it was not made.
         """
         self.together = lambda: (
             after(self.earlier, running.ledger) if running.ledger.charges else None
@@ -153,7 +150,7 @@ class Journal:
         self.entry = lambda: release_entry(
             running.ledger,
             name=arguments.out.name,
-            release=release_id(own, str) if (own := answers()) else None,
+            release=None if (own := answers()) is None else release_id(own, str),
             method=arguments.method,
         )
         arguments.say_spent = lambda: say(spent(running.ledger))

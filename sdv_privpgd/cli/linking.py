@@ -80,9 +80,11 @@ def synthesize(arguments: Namespace) -> None:
         print(report_in_options(str(fitted.report())))
 
 
-def _answers(fitted: "FittedTables | None") -> list[Measurement]:
-    """All noisy answers of what was fitted; none if it was not."""
-    releases = [] if fitted is None else [each.fitted.release for each in fitted.tables.values()]
+def _answers(fitted: "FittedTables | None") -> list[Measurement] | None:
+    """All noisy answers of what was fitted; ``None`` if it was not."""
+    if fitted is None:
+        return None
+    releases = [each.fitted.release for each in fitted.tables.values()]
     return [answer for each in releases if each is not None for answer in each.measurements]
 
 

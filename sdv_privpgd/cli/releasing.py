@@ -59,7 +59,7 @@ def measure(arguments: Namespace) -> None:
                 table = open_table(tables, reading(arguments, tables[0]), {**weights, **columns})
                 measuring = _prepared(arguments, columns, people, table)
                 say_each(measuring.fit.told_before)
-                answers = lambda: () if measured is None else measured.answers
+                answers = lambda: None if measured is None else measured.answers
                 journal.follow(measuring, arguments, answers)
                 with own_errors():
                     measured = _run(measuring, stops=not arguments.no_stop)

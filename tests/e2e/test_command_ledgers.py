@@ -9,7 +9,7 @@ import sys
 
 import pandas as pd
 import pytest
-from commands import DOMAIN, declared, fails_at, new_files, run
+from commands import DOMAIN, declared, fails_at, new_files, refused, run
 
 from sdv_privpgd.cli import journal, keeping, writing
 from sdv_privpgd.privacy.ledger_file import read_ledger
@@ -130,8 +130,7 @@ class TestRefining:
         """Its charges are those of the other model, and yet they are others."""
         asked = ("--epsilon", 1, "--out", tmp_path / "finer.csv", "--ledger", ledger, "--quiet")
         alone = tmp_path / "alone.zip"
-        assert run("refine", alone, csv, *asked, "--max-epsilon", 2.1) == 1
-        said = capsys.readouterr().err
+        said = refused(run("refine", alone, csv, *asked, "--max-epsilon", 2.1), capsys)
         assert f"--ledger {ledger} lacks epsilon 1 that {alone} had spent before" in said
         assert "more than --max-epsilon 2.1" in said
         assert entered(ledger) == pytest.approx(1)
@@ -166,8 +165,7 @@ class TestWhatThisRunHasSpent:
             other, index=False
         )
         asked = ("--epsilon", 1, "--out", tmp_path / "no.csv", "--quiet")
-        assert run("refine", fitted, other, *asked) == 1
-        said = capsys.readouterr().err
+        said = refused(run("refine", fitted, other, *asked), capsys)
         assert "Nothing was spent by this run; the model stands at epsilon 1 of 1" in said
         assert "was spent." not in said
 
@@ -188,8 +186,7 @@ class TestWhatThisRunHasSpent:
         few = csv.parent / "few.csv"
         pd.read_csv(csv, dtype=str)[:100].to_csv(few, index=False)
         out = ("--out", csv.parent / "out.csv", "--quiet")
-        assert run("finish", stopped, "--table", few, *out) == 1
-        said = capsys.readouterr().err
+        said = refused(run("finish", stopped, "--table", few, *out), capsys)
         assert "had 2,000 rows, and this one has 100" in said
         assert "Nothing was spent by this run; the model stands at epsilon" in said
         assert entered(csv.parent / "ledger.json") == before
@@ -359,11 +356,9 @@ class TestWrittenAhead:
         running.communicate()
         assert entered(ledger) == pytest.approx(1)
         assert not (tmp_path / "killed.csv").exists()
-        assert declared(csv, *limited, 1.2) == 1
-        assert "If none runs any more, delete it" in capsys.readouterr().err
+        assert "If none runs any more, delete it" in refused(declared(csv, *limited, 1.2), capsys)
         (tmp_path / "ledger.part.json").unlink()
-        assert declared(csv, *limited, 1.2) == 1
-        said = capsys.readouterr().err
+        said = refused(declared(csv, *limited, 1.2), capsys)
         assert "that planned epsilon 1 has not ended. All of that is spent." in said
         assert "after 1 before would come to epsilon 1.46" in said
         assert declared(csv, *limited, 1.5) == 0
