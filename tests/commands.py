@@ -25,12 +25,21 @@ def run(*arguments):
     return main([str(argument) for argument in arguments])
 
 
+def documents(folder):
+    """What is public of the table in a folder."""
+    return "--metadata", folder / "metadata.json", "--domain", folder / "domain.json"
+
+
+def interrupt(*args, **kwargs):
+    raise KeyboardInterrupt
+
+
 def declared(csv, *more, out="out.csv"):
     """A quick fit of a table of which all is declared."""
     folder = csv.parent
     return run(
         "synthesize", csv, "--epsilon", 1, "--method", "mst", "--out", folder / out,
-        "--metadata", folder / "metadata.json", "--domain", folder / "domain.json", *more,
+        *documents(folder), *more,
     )  # fmt: skip
 
 

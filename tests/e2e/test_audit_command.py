@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from commands import SECRET, declared, refused, run
+from commands import SECRET, declared, documents, refused, run
 
 from sdv_privpgd import FittedTable
 from sdv_privpgd.privacy import curator
@@ -12,7 +12,7 @@ from sdv_privpgd.privacy.noise import rounded_gaussian
 
 def audited(folder, *more):
     return run(
-        "audit", "--metadata", folder / "metadata.json", "--domain", folder / "domain.json",
+        "audit", *documents(folder),
         "--epsilon", 6, "--method", "mst", "--runs", 200, "--out", folder / "audit.json",
         "--report", folder / "audit.html", *more,
     )  # fmt: skip

@@ -118,14 +118,6 @@ def test_the_input_is_never_overwritten(csv, tmp_path, capsys):
     assert SECRET not in said
 
 
-def test_an_existing_file_is_overwritten_by_force_alone(csv, tmp_path):
-    (tmp_path / "out.csv").write_text("earlier")
-    assert declared(csv) == 1
-    assert (tmp_path / "out.csv").read_text() == "earlier"
-    assert declared(csv, "--force", "--quiet") == 0
-    assert len(pd.read_csv(tmp_path / "out.csv")) == 2_000
-
-
 # What ends a command
 
 
@@ -203,15 +195,6 @@ def test_whatever_ends_it_the_books_are_kept_and_no_half_file_is_left(
         assert len(pd.read_csv(tmp_path / "rows.csv")) == 5
 
 
-def test_what_others_say_of_a_cell_is_withheld(csv, tmp_path, capsys):
-    ragged = tmp_path / "ragged.csv"
-    ragged.write_text(f'a,b\n1,2\n1,"{SECRET}')
-    asked = ("--header", "--epsilon", 1, "--out", tmp_path / "out.csv")
-    said = refused(run("synthesize", ragged, *asked), capsys)
-    assert "Cannot read" in said
-    assert SECRET not in said
-
-
 # Books over several runs
 
 
@@ -241,12 +224,6 @@ def test_too_much_is_refused_before_anything_is_read(csv, tmp_path, monkeypatch,
     monkeypatch.setattr("sdv_privpgd.cli.synthesizing.open_table", lambda *args: 1 / 0)
     assert declared(csv, "--max-epsilon", 0.9) == 1
     assert "more than --max-epsilon 0.9. Nothing was read." in capsys.readouterr().err
-
-
-def test_a_ledger_of_a_run_that_was_killed_stops_the_next(csv, tmp_path, capsys):
-    (tmp_path / "ledger.part.json").touch()
-    assert declared(csv, "--ledger", tmp_path / "ledger.json", "--force") == 1
-    assert "what a killed one had planned stands in its ledger" in capsys.readouterr().err
 
 
 # Other commands

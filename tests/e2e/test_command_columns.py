@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from commands import refused, run
+from commands import documents, refused, run
 
 from sdv_privpgd.cli import keeping
 from sdv_privpgd.cli.reading import Typed
@@ -139,7 +139,7 @@ def test_columns_are_kept_left_out_or_made_up(table, tmp_path, capsys):
 
 def test_holders_leave_columns_out_too(csv, tmp_path):
     asked = ("--holder", "North", "--epsilon", 5, "--out", tmp_path / "north.zip", "--quiet")
-    facts = ("--metadata", csv.parent / "metadata.json", "--domain", csv.parent / "domain.json")
+    facts = documents(csv.parent)
     assert run("measure", csv, *asked, *facts, "--drop", "ill") == 0
     rows = tmp_path / "rows.csv"
     assert run("combine", tmp_path / "north.zip", "--out", rows, "--quiet") == 0

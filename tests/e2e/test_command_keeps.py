@@ -7,15 +7,21 @@ import sys
 
 import pandas as pd
 import pytest
-from commands import DOMAIN, SECRET, declared, fails_at, new_files, refused, run
+from commands import (
+    DOMAIN,
+    SECRET,
+    declared,
+    documents,
+    fails_at,
+    interrupt,
+    new_files,
+    refused,
+    run,
+)
 
 from sdv_privpgd import FittedTable
 
 _FIT = "sdv_privpgd.synthesize.pgm.PrivatePGM.fit"
-
-
-def interrupt(*args, **kwargs):
-    raise KeyboardInterrupt
 
 
 @pytest.fixture
@@ -74,13 +80,6 @@ def test_a_fit_that_was_interrupted_is_finished_for_nothing(interrupted, csv, tm
     assert run("sample", interrupted, "--rows", 5, "--out", tmp_path / "more.csv") == 0
     assert run("finish", interrupted, "--out", out, "--force") == 1
     assert "is finished: sdv-privpgd sample" in capsys.readouterr().err
-
-
-def test_a_ledger_that_was_lost_gets_all_charges(interrupted, csv, tmp_path):
-    ledger = tmp_path / "new.json"
-    assert run("finish", interrupted, "--out", tmp_path / "o.csv", "--ledger", ledger) == 0
-    written = json.loads(ledger.read_text())
-    assert written["spent_epsilon"]["replace_one"] == pytest.approx(1)
 
 
 def test_a_finish_that_fails_keeps_the_answers(interrupted, tmp_path, monkeypatch, capsys):
@@ -144,7 +143,7 @@ def test_a_real_interrupt_ends_in_a_model_that_can_be_finished(csv, tmp_path):
     model = tmp_path / "model.zip"
     arguments = [
         "synthesize", csv, "--epsilon", 1, "--method", "mst", "--out", tmp_path / "out.csv",
-        "--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "domain.json",
+        *documents(tmp_path),
         "--model", model, "--quiet",
     ]  # fmt: skip
     running = subprocess.Popen(

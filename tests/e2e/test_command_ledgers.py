@@ -9,16 +9,12 @@ import sys
 
 import pandas as pd
 import pytest
-from commands import DOMAIN, declared, fails_at, new_files, refused, run
+from commands import DOMAIN, declared, documents, fails_at, interrupt, new_files, refused, run
 
 from sdv_privpgd.cli import journal, keeping, writing
 from sdv_privpgd.privacy.ledger_file import read_ledger
 
 _FIT = "sdv_privpgd.synthesize.pgm.PrivatePGM.fit"
-
-
-def interrupt(*args, **kwargs):
-    raise KeyboardInterrupt
 
 
 def full_at_the_end(monkeypatch):
@@ -341,7 +337,7 @@ class TestWrittenAhead:
         )
         arguments = [
             "synthesize", csv, "--epsilon", 1, "--method", "mst", "--out", tmp_path / "killed.csv",
-            "--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "domain.json",
+            *documents(tmp_path),
             "--ledger", ledger, "--quiet",
         ]  # fmt: skip
         running = subprocess.Popen(
@@ -439,7 +435,7 @@ class TestNoRowsWithoutBooks:
 
     def test_nor_a_release(self, csv, ledger, tmp_path, monkeypatch, capsys):
         full_at_the_end(monkeypatch)
-        asked = ("--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "domain.json")
+        asked = documents(tmp_path)
         kept = ("--ledger", ledger, "--out", tmp_path / "north.zip", "--quiet")
         assert run("measure", csv, *asked, "--epsilon", 1, "--holder", "North", *kept) == 1
         assert new_files(csv) == {"ledger.json", "north.rescued.zip"}
@@ -494,7 +490,7 @@ class TestAcrossTheYears:
         assert "Epsilon 1 was spent by what is no release of this list" in capsys.readouterr().out
 
     def test_measurements_are_releases_too(self, csv, ledger, tmp_path, capsys):
-        facts = ("--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "domain.json")
+        facts = documents(tmp_path)
         asked = ("--epsilon", 1, "--ledger", ledger, "--quiet", *facts, "--method", "mst")
         assert run("measure", csv, "--holder", "North", "--out", "north.zip", *asked) == 0
         (found,) = json.loads(ledger.read_text())["releases"]

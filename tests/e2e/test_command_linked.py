@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from commands import SECRET, refused, run
+from commands import SECRET, documents, refused, run
 
 from sdv_privpgd import FittedTables
 from sdv_privpgd.privacy.ledger_file import read_ledger
@@ -44,7 +44,7 @@ def fit(folder, *more, link=LINK, files=("homes", "persons")):
     tables = (folder / f"{name}.csv" for name in files)
     return run(
         "synthesize", *tables, "--header", "--epsilon", 6, "--delta", 1e-6, "--method", "mst",
-        "--metadata", folder / "metadata.json", "--domain", folder / "domain.json", *link,
+        *documents(folder), *link,
         "--out", folder / "out", *more,
     )  # fmt: skip
 
@@ -77,7 +77,7 @@ def test_a_folder_gets_rows_of_each_table(folder, link, capsys):
 def test_a_plan_reads_no_table(folder, capsys):
     assert fit(folder, "--dry-run", "--rows", 400) == 0
     assert "of the budget for persons" in capsys.readouterr().out
-    options = ("--metadata", folder / "metadata.json", "--domain", folder / "domain.json")
+    options = documents(folder)
     told = ("--epsilon", 2, "--delta", 1e-6, "--rows", 400, "--report", folder / "plan.html")
     assert run("plan", *options, *told, *LINK) == 0
     assert "of the budget for siblings of persons" in capsys.readouterr().out

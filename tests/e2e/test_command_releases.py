@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from commands import refused, run
+from commands import documents, refused, run
 
 from sdv_privpgd.cli.keeping import fitted
 
 
 def facts(csv):
     folder = csv.parent
-    return ("--metadata", folder / "metadata.json", "--domain", folder / "domain.json")
+    return documents(folder)
 
 
 def measured(csv, holder, *more, out=None):
