@@ -138,8 +138,7 @@ def _write_results(
 ) -> None:
     """Writes the books, the model that goes on after the rows, these, and the page.
 
-    Without books there are no rows and no page. Otherwise one failure stops no other. Rows are as
-    many as the table has, which may be known here, if that is public.
+    Without books there are no rows and no page. Otherwise one failure stops no other.
     """
     fitted, outputs = purchase.fitted, purchase.outputs
     number = fitted.num_rows
@@ -254,14 +253,9 @@ def _go_on(
     begun: Callable[[Own, Any], RunningFit],
     what: str = "--epsilon",
 ) -> None:
-    """Goes on with a model, and writes the books, the model, rows and the page.
+    """Goes on with a model, loaded when nobody else can, and writes books, model, rows and page.
 
-    Args:
-        arguments: The options.
-        load: Loads the model. That is done when nobody else can go on with it.
-        ahead: The empty ledger of what may be spent on a table.
-        begun: The fit of a table, or without one.
-        what: The name of what is planned.
+    ``ahead`` gives what may be spent on a table, and ``begun`` the fit of one, or without one.
     """
     kind_written(arguments.out)
     check_rows(arguments)

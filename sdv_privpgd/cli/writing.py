@@ -329,23 +329,15 @@ def write_rows(
         if kind.form == "parquet":
             _write_parquet(_of_one_kind(rows), file, about)
             return
+        told: dict[str, Any] = {"sep": sep or kind.sep, "decimal": decimal, "index": False}
+        coding: dict[str, Any] = {"encoding": encoding, "errors": "backslashreplace"}
         if comment is not None:  # in one piece, as some encodings begin with a mark
-            told: dict[str, Any] = {"sep": sep or kind.sep, "decimal": decimal}
-            text = f"# {comment}{os.linesep}{_as_whole(rows).to_csv(index=False, **told)}"
-            file.write(text.encode(encoding, errors="backslashreplace"))
+            text = f"# {comment}{os.linesep}{_as_whole(rows).to_csv(**told)}"
+            file.write(text.encode(**coding))
             return
-        compression: dict[str, str | None] = {"method": kind.compression}
-        if kind.compression == "zip":
-            compression["archive_name"] = path.stem
-        _as_whole(rows).to_csv(
-            file,
-            index=False,
-            sep=sep or kind.sep,
-            decimal=decimal,
-            encoding=encoding,
-            errors="backslashreplace",
-            compression=compression,  # pyright: ignore[reportArgumentType]
-        )
+        archive: dict[str, Any] = {"archive_name": path.stem} if kind.compression == "zip" else {}
+        compression: dict[str, Any] = {"method": kind.compression, **archive}
+        _as_whole(rows).to_csv(file, compression=compression, **told, **coding)
 
 
 def _write_parquet(rows: "pd.DataFrame", file: Any, about: Mapping[str, Any]) -> None:
