@@ -33,12 +33,7 @@ from sdv_privpgd.fitting.settings import People, Settings, check_people, usual_d
 from sdv_privpgd.methods.method import Method, method_of
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.methods.workload import Target, importance_of, weighed
-from sdv_privpgd.plugin.arguments import (
-    public_copy,
-    python_s,
-    refuse_several_tables,
-    translated,
-)
+from sdv_privpgd.plugin.arguments import public_copy, python_s, refuse_several_tables, translated
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.sampling.visits import RowMaker
 

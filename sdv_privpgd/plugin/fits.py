@@ -29,12 +29,7 @@ from sdv_privpgd.fitting.refining import begun_again, own_ledger, require_same_r
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.unfinished import Unfinished
 from sdv_privpgd.plugin import generators
-from sdv_privpgd.plugin.arguments import (
-    as_invalid_data,
-    log_event,
-    original_names,
-    stamp_fitted,
-)
+from sdv_privpgd.plugin.arguments import as_invalid_data, log_event, original_names, stamp_fitted
 from sdv_privpgd.plugin.base import FittedState
 from sdv_privpgd.plugin.generators import ColumnTransformer, transformer_for
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
@@ -202,11 +197,7 @@ class FitsOfTables(FittedState):
             # A refinement has more, and the number of rows has said the delta.
             settings = replace(settings, epsilon=kept.ledger.epsilon, delta=kept.ledger.delta)
             fit = Fit(
-                settings,
-                description,
-                doubts=kept.doubts,
-                begun=kept.ledger,
-                answered=kept.looked,
+                settings, description, doubts=kept.doubts, begun=kept.ledger, answered=kept.looked
             )
             running = RunningFit(fit=fit, private=table, known=kept.answers)
             self._run(running, kept.names, goes_on=True)

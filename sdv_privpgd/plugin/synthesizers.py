@@ -90,12 +90,7 @@ class PrivateSynthesizer(SampledRows, Concluding):
         return self.fitted_table.registry_entry(**said)
 
     def evaluate(
-        self,
-        real_data,
-        *,
-        label: str | None = None,
-        held_out=None,
-        path: str | Path | None = None,
+        self, real_data, *, label: str | None = None, held_out=None, path: str | Path | None = None
     ) -> "Evaluation":
         """Compares as many synthetic rows with the real table. Not private.
 
