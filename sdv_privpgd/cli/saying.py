@@ -76,7 +76,7 @@ _OPTIONS = (
         r"or --ledger on the command line",
         "synthesize with --ledger",
     ),
-    (r"constraint (Inequality\(.*?\)) in PrivPGDSynthesizer", r"constraint \1 in --constraints"),
+    (r"constraint (Inequality\(.*?\))", r"constraint \1 in --constraints"),
     (r"columns\[('[^']*')\]", r"\1 in --metadata or --domain"),
     (r"call reset_sampling", "say --again"),
     (r"num_rows", "--rows"),
