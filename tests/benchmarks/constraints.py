@@ -24,7 +24,7 @@ from sdv_privpgd.columns.ordered import differences_of
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.limits import Constraints
 from sdv_privpgd.metrics.pairs import average, l1_by_pair
-from sdv_privpgd.plugin.constrained import translated, valid_rows
+from sdv_privpgd.plugin.arguments import translated, valid_rows
 
 _NAMES = (
     "Inequality: bedrooms, rooms", "Inequality: z, x", "Range: three dates",
