@@ -8,40 +8,26 @@ from typing import Any
 
 from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.base.words import listed
-from sdv_privpgd.cli.dialect import reading
-from sdv_privpgd.cli.documents import read_json
-from sdv_privpgd.cli.files import check_report
-from sdv_privpgd.cli.journal import Journal, after, spent
-from sdv_privpgd.cli.models import kept_in, require_file
-from sdv_privpgd.cli.questions import Declared, detected
-from sdv_privpgd.cli.reading import open_table, tables_in
-from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, report_in_options, say
-from sdv_privpgd.cli.writing import Outputs, moving_on, write_rows
+from sdv_privpgd.cli.journal import Journal
+from sdv_privpgd.cli.keeping import kept_in, require_file
+from sdv_privpgd.cli.questions import Declared, detected, read_json
+from sdv_privpgd.cli.reading import open_table, reading, tables_in
+from sdv_privpgd.cli.saying import CommandError, own_errors, report_in_options, say, say_each
+from sdv_privpgd.cli.writing import Outputs, check_report, moving_on, write_rows
 from sdv_privpgd.columns.declared import Key
 from sdv_privpgd.columns.links import Link
 from sdv_privpgd.columns.vocabulary import MODELLED, facts_in
 from sdv_privpgd.fitting.linked import FittedTables, RunningTables, planned_tables
 from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.fitting.settings import People
+from sdv_privpgd.privacy.queries import Measurement
 
-_NOT_TAKEN = {
-    "rows_per_person": 1,
-    "person_column": None,
-    "rows_are_people": False,
-    "weigh_people": False,
-    "weight_column": None,
-    "sequence_index": None,
-    "target": [],
-    "columns": (),
-    "drop": (),
-    "make_up": (),
-    "prior": None,
-    "constraints": None,
-    "num_bins": None,
-    "names": None,
-    "mark": None,
-}
-"""Options of one table, and what they are if nobody names them."""
+_NOT_TAKEN = (
+    "rows_per_person", "person_column", "rows_are_people", "weigh_people", "weight_column",
+    "sequence_index", "target", "columns", "drop", "make_up", "prior", "constraints", "num_bins",
+    "names", "mark",
+)  # fmt: skip
+"""Options of one table."""
 
 
 def synthesize(arguments: Namespace) -> None:
@@ -53,8 +39,7 @@ def synthesize(arguments: Namespace) -> None:
         raise CommandError(
             f"There is no folder {arguments.out}: make it, for a file of each table."
         )
-    if arguments.report is not None:
-        check_report(arguments.report)
+    check_report(arguments.report)
     inputs = (*paths.values(), arguments.metadata, arguments.domain)
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         journal = Journal(outputs, arguments.ledger)
@@ -71,10 +56,8 @@ def synthesize(arguments: Namespace) -> None:
                 sources[name] = open_table(found, reading(arguments, found[0]), _facts(told, name))
             with own_errors(ValueError):
                 running = RunningTables.of(told, sources, _allowed(arguments, but=out))
-            journal.together = lambda: (
-                after(journal.earlier, running.ledger) if running.ledger.charges else None
-            )
-            arguments.say_spent = lambda: say(spent(running.ledger))
+            fitted = None
+            journal.follow(running, arguments, lambda: _answers(fitted))
             with own_errors(), shown("Fitting", not arguments.quiet) as progress:
                 fitted = running.run(progress)
         with shown("Sampling", not arguments.quiet) as progress, one_step(progress, "sample"):
@@ -83,10 +66,18 @@ def synthesize(arguments: Namespace) -> None:
         for name, own in rows.items():
             outputs.attempt(files[name], _writing(arguments, name, own))
         outputs.attempt(report, fitted.report)
-    for sentence in fitted.warnings if arguments.quiet else ():
-        say(in_options(sentence))
-    if not arguments.quiet:
+    if arguments.quiet:
+        say_each(fitted.warnings)
+    else:
         print(report_in_options(str(fitted.report())))
+
+
+def _answers(fitted: FittedTables | None) -> list[Measurement] | None:
+    """All noisy answers of what was fitted; ``None`` if it was not."""
+    if fitted is None:
+        return None
+    releases = [each.fitted.release for each in fitted.tables.values()]
+    return [answer for each in releases if each is not None for answer in each.measurements]
 
 
 def _writing(arguments: Namespace, name: str, rows: Any) -> Callable[[Path], None]:
@@ -118,8 +109,8 @@ def describe(arguments: Namespace, tables: FittedTables) -> None:
 
 def sample(arguments: Namespace) -> None:
     """Writes the next rows of a model of tables, a file each in a folder."""
-    if arguments.condition or arguments.mark:
-        raise CommandError("--condition, --mark: not taken with tables that belong together.")
+    if arguments.condition or arguments.mark or arguments.on:
+        raise CommandError("--condition, --mark, --on: not taken with tables that belong together.")
     require_file(arguments.model)
     inputs = [arguments.model] if arguments.again else []
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
@@ -156,8 +147,8 @@ def _asked(arguments: Namespace) -> tuple[Asked, dict[str, Path], list[str]]:
 
     No table is opened but to detect types.
     """
-    given = [n for n, usual in _NOT_TAKEN.items() if getattr(arguments, n, usual) != usual]
-    if given:
+    usual = arguments.usual
+    if given := [n for n in _NOT_TAKEN if getattr(arguments, n, None) != usual.get(n)]:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise CommandError(f"{options}: not taken with tables that belong together (--link).")
     if arguments.delta is None:
@@ -264,21 +255,13 @@ def _links(arguments: Namespace, metadata: Mapping[str, Any]) -> list[Link]:
          e["parent_primary_key"])
         for e in metadata.get("relationships", ())
     ]  # fmt: skip
-    missing = [child for child, *_ in named if child not in most and "" not in most]
-    if missing:
+    if missing := [child for child, *_ in named if child not in most and "" not in most]:
         raise CommandError(
             f"--max-children is needed for {missing!r}: how many of its rows may lead to one row."
         )
-    tables = metadata["tables"]
+    orders = {name: own.get("sequence_index") for name, own in metadata["tables"].items()}
     return [
-        Link(
-            parent,
-            child,
-            key,
-            most.get(child) or most[""],
-            own,
-            order=tables.get(child, {}).get("sequence_index"),
-        )
+        Link(parent, child, key, most.get(child) or most[""], own, order=orders.get(child))
         for child, key, parent, own in named
     ]
 

@@ -1,11 +1,12 @@
 """The door without SDV: a table and what is public of it go in, a fitted table comes out."""
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import check_report
@@ -19,6 +20,7 @@ from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.workload import Target
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.warnings import in_one
 
@@ -274,9 +276,11 @@ def running_fit(
     after: PrivacyLedger | None = None,
     begun: PrivacyLedger | None = None,
     allow_lost: Collection[str] = (),
+    given: Callable[[Schema], Sequence[Measurement]] | None = None,
 ) -> RunningFit:
     """Returns the fit of a table that was opened as the description says."""
     timeless = frozenset(name for name in description.modelled if private.has_days(name))
     dtypes = private.dtypes_kept(description.columns, description.modelled, description.keys)
-    fit = Fit(settings, replace(description, timeless=timeless, dtypes=dtypes), begun=begun)
+    description = replace(description, timeless=timeless, dtypes=dtypes)
+    fit = Fit(settings, description, begun=begun, given=given)
     return RunningFit(fit=fit, private=private, before=after, allow_lost=allow_lost)

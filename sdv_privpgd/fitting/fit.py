@@ -31,8 +31,8 @@ from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.mismatch import ask_first, require_categories
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.inference.asking import Unseen
-from sdv_privpgd.inference.refits import MakesRows, Refits
+from sdv_privpgd.inference.questions import Unseen
+from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.pipeline import Release
@@ -145,6 +145,7 @@ class Fit:
 
     With ``doubts``, of a discovery that the description holds already, none is made. One that goes
     on has the books with which it had ``begun``, and what its discovery was ``answered`` by then.
+    ``given`` gives the tables of columns that another fit has asked about, in codes of a schema.
 
     Raises ``ValueError`` if the books say that others are protected than the settings do.
     """
@@ -157,12 +158,14 @@ class Fit:
         doubts: Mapping[str, str] | None = None,
         begun: PrivacyLedger | None = None,
         answered: Sequence[Answered] = (),
+        given: Callable[[Schema], Sequence[Measurement]] | None = None,
     ) -> None:
         self.settings = settings
         self.description = description
         self.has_discovered = self._was_told = doubts is not None
         self.doubts: Mapping[str, str] = {} if doubts is None else doubts
         self.curator: Curator | None = None
+        self._given = given
         if begun is None:
             undeclared = {} if self.has_discovered else description.undeclared
             begun = settings.ledger(reserved_delta(undeclared, settings.delta) + settings.own_delta)
@@ -201,7 +204,7 @@ class Fit:
         )
         facts, rows = found.facts, found.num_rows if rows is None else rows
         if rows is not None and description.num_bins is None:
-            asked, method = len(description.measured), self.settings.method
+            asked, method = description.measured, self.settings.method
             number = codes_paid_for(asked, rows, self.books.ledger, method)
             facts = with_codes(facts, description.stated, number)
         description = replace(description, discovered=facts)
@@ -213,7 +216,8 @@ class Fit:
 
     def ask_first(self, table: PrivateTable, *, stops_at: Collection[str] = ()) -> None:
         """Asks how many cells of each column are not as declared. It raises as ``discover``."""
-        declared = self.description.facts
+        known = self.description.given
+        declared = {n: each for n, each in self.description.facts.items() if n not in known}
         ask_first(table, declared, self.books, self.transcript, stops_at=stops_at)
 
     @property
@@ -295,6 +299,8 @@ class Fit:
             return fitted
         method = self._method
         answers = pipeline.Answers.of(self.curator, method)
+        if self._given is not None:
+            answers = replace(answers, given=tuple(self._given(schema)))
         for number in () if warm_start is not None else starts:
             earlier = replace(answers, measurements=answers.measurements[:number])
             warm_start = pipeline.fit(earlier, method, warm_start=warm_start).model
@@ -338,7 +344,7 @@ def maker_of(
     schema: Schema,
     held: Mapping[str, np.ndarray],
     measured: Sequence[Measurement],
-) -> MakesRows:
+) -> Callable[[Model, int], RowMaker]:
     """Returns what makes the sampler of a model of a table, given a seed, from the first row on.
 
     It is given what was found of the table, all that has codes, the codes of each attribute that
@@ -378,15 +384,16 @@ draws); of four of them from .771 to .786 for 5,000 at 0.2, where 1.6 has .791 a
 (``tests/benchmarks declaring --arms declared --rows 300 --seeds 3``)."""
 
 
-def codes_paid_for(num_columns: int, num_rows: float, ledger: PrivacyLedger, method: Method) -> int:
+def codes_paid_for(
+    columns: Collection[str], num_rows: float, ledger: PrivacyLedger, method: Method
+) -> int:
     """The number of codes of a number or date: 4 to 32.
 
     A cell of a pair then has about as many rows, on average, as its noise has standard deviations,
     if all that is left on the ledger after discovery goes to the pairs that the method is likely to
     ask for. The number of rows is noisy where it is private.
     """
-    names = tuple(map(str, range(num_columns)))
-    cliques = method.cliques(Domain(names, (2,) * num_columns))
+    cliques = method.cliques(Domain(tuple(columns), (2,) * len(columns)))
     pairs = [MarginalQuery(clique) for clique in cliques if len(clique) > 1]
     if not pairs or not ledger.remaining:
         return USUAL_BINS

@@ -10,11 +10,13 @@ question has sensitivity 1 for a family (``sources/families.py``). One ledger ho
 all tables, which add up.
 """
 
+import math
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import date
+from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -27,6 +29,7 @@ from sdv_privpgd.base.domain import Clique, Grouping
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.links import Link, Tree, sibling
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.visits import read_by
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups
@@ -41,12 +44,12 @@ from sdv_privpgd.fitting.sampled import SavedModel
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
-from sdv_privpgd.report.linked import linked_report, plans_report
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement
 from sdv_privpgd.report.page import Report
+from sdv_privpgd.report.release import linked_report, plans_report
 from sdv_privpgd.report.warnings import in_one
 from sdv_privpgd.sampling.families import Siblings, children_of
-from sdv_privpgd.sampling.sampler import MOVING
+from sdv_privpgd.sampling.sampler import MOVING, Sampler, encoded_rows, read_rows
 
 _GROUPS = 8
 """Groups of each column by which pairs of siblings are counted, at most. In the survey at epsilon 1
@@ -143,7 +146,7 @@ class FittedTables(SavedModel):
         parts = []
         with MOVING:
             for start in range(0, max(num_rows, 1), _AT_ONCE):
-                made, _ = self.families(min(_AT_ONCE, num_rows - start), self._drawn[0])
+                made, _ = self.families_so_far(min(_AT_ONCE, num_rows - start), self._drawn[0])
                 parts.append(
                     {n: own[[c for c in self.columns[n] if c in own]] for n, own in made.items()}
                 )
@@ -247,23 +250,42 @@ class FittedTables(SavedModel):
         """
         own = deepcopy(self)
         own.reset_sampling()
-        return own.families(_AT_ONCE, 0)
+        return own.families_so_far(_AT_ONCE, 0)
 
-    def families(
+    def families_so_far(
         self, num_rows: int, place: int
     ) -> tuple[dict[str, pd.DataFrame], dict[str, np.ndarray]]:
-        """Rows of the root, and all that lead to them, and the number of each one's family."""
-        root, fitted = self.tree.root, self.tables[self.tree.root].fitted
-        assert fitted.sampler is not None
-        columns = {**fitted.keys.take(num_rows), **fitted.sampler.take(num_rows)}
-        made, family = {root: pd.DataFrame(columns)}, {root: np.arange(num_rows)}
-        for number, name in enumerate(self.tree.tables[1:], start=1):
-            link = self.tree.above(name)
-            assert link is not None
+        """Families of the tables that are fitted, with all that is known of rows; and whose."""
+        made: dict[str, pd.DataFrame] = {}
+        family: dict[str, np.ndarray] = {}
+        for number, name in enumerate(self.tree.tables):
+            if name not in self.tables:
+                continue
+            fitted, link = self.tables[name].fitted, self.tree.above(name)
+            assert fitted.sampler is not None
+            if link is None:
+                made[name] = pd.DataFrame(
+                    {**fitted.keys.take(num_rows), **fitted.sampler.take(num_rows)}
+                )
+                family[name] = np.arange(num_rows)
+                continue
             seed = hash((self.seed, place, number)) & 0xFFFFFFFF
-            parents = made[link.parent], family[link.parent]
-            made[name], family[name] = self._children(link, *parents, seed)
+            made[name], family[name] = self._children(
+                link, made[link.parent], family[link.parent], seed
+            )
         return made, family
+
+    def above(
+        self, link: Link, parents: pd.DataFrame, family: np.ndarray
+    ) -> tuple[dict[str, pd.Series], np.ndarray]:
+        """What parents have, by the names that their children have it; and how many of these."""
+        numbers = parents[link.number].to_numpy(dtype=np.int64)
+        found = {link.above(str(name)): own for name, own in parents.items()}
+        in_family = self.tree.in_family(link.child)
+        if in_family is not None:
+            sizes = np.bincount(family, weights=numbers, minlength=1)
+            found[in_family] = pd.Series(sizes[family].astype(np.int64))
+        return found, numbers
 
     def _children(
         self, link: Link, parents: pd.DataFrame, family: np.ndarray, seed: int
@@ -271,27 +293,36 @@ class FittedTables(SavedModel):
         """The rows that lead to parents, and the number of each one's family."""
         fitted, siblings = self.tables[link.child].fitted, self.siblings.get(link.child)
         sampler: Any = fitted.sampler
-        numbers = parents[link.number].to_numpy(dtype=np.int64)
-        above = {link.above(str(name)): own for name, own in parents.items()}
-        in_family = self.tree.in_family(link.child)
-        if in_family is not None:
-            sizes = np.bincount(family, weights=numbers, minlength=1)
-            above[in_family] = pd.Series(sizes[family].astype(np.int64))
+        above, numbers = self.above(link, parents, family)
         used = np.minimum(numbers, 0 if siblings is None else siblings.most)
         pairs = np.bincount(family, weights=used * (used - 1), minlength=1)
-        names = [each.name for each in sampler.attributes]
-        above = {name: own for name, own in above.items() if name in names}
-        weights = 1 / np.maximum(pairs, 1)[family]
+        known = {each.name for each in sampler.attributes}
+        above = {name: own for name, own in above.items() if name in known}
         codes, positions, whose = children_of(
-            sampler, link, above, numbers, weights, siblings, seed
+            sampler,
+            link,
+            above,
+            numbers,
+            1 / np.maximum(pairs, 1)[family],
+            siblings,
+            self._starts(link, sampler, parents),
+            self.tree.in_family(link.child),
+            seed,
         )
-        if link.order is not None:  # a code and a place in its cell are in the order of values
-            axis = names.index(link.order)
-            order = np.lexsort((positions[:, axis], codes[:, axis], whose))
-            codes, positions = codes[order], positions[order]
         columns = {**fitted.keys.take(len(whose)), **sampler.decoded(codes, positions)}
+        columns |= {n: own.take(whose).reset_index(drop=True) for n, own in above.items()}
         columns[link.key] = parents[str(link.parent_key)].take(whose).reset_index(drop=True)
         return pd.DataFrame(columns), family[whose]
+
+    def _starts(self, link: Link, sampler: Sampler, parents: pd.DataFrame) -> np.ndarray:
+        """When the order of each parent's children begins, not a number where it is not known."""
+        if link.start is None:
+            return np.full(len(parents), np.nan)
+        theirs = {each.name: each for each in self.tables[link.parent].fitted.schema.columns}
+        clock = next(each for each in sampler.attributes if each.name == link.order)
+        own = read_by(clock, link.start, theirs[link.start])
+        read, missing = read_rows(own, pd.Series(parents[link.start]))
+        return np.where(missing, np.nan, np.clip(read, *clock.cells.ends))
 
 
 def fit_tables(
@@ -361,6 +392,59 @@ def fit_tables(
     return fitted
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GivenTables:
+    """What a table's rows have of their parents, as the models of these say. Public.
+
+    Attributes:
+        cells: The columns of parents, with a row for each child.
+        weights: What each child counts as.
+        total: How many families have children.
+        error: The standard deviation of a share that is 1 / number of cells, times its root.
+    """
+
+    cells: Mapping[str, pd.Series]
+    weights: np.ndarray
+    total: float
+    error: float
+
+    @classmethod
+    def of(cls, fitted: FittedTables, link: Link) -> "GivenTables":
+        """Those of a table below tables that are fitted: of about as many families as there are."""
+        num_rows = max(fitted.tables[fitted.tree.root].num_rows or 0, 0)
+        number = min(max(num_rows, 1), _AT_ONCE)
+        made, families = fitted.families_so_far(number, -1)
+        fitted.reset_sampling()
+        family = families[link.parent]
+        above, numbers = fitted.above(link, made[link.parent], family)
+        whose = np.repeat(np.arange(len(numbers)), numbers)
+        cells = {name: own.take(whose).reset_index(drop=True) for name, own in above.items()}
+        if link.place is not None:
+            first = np.cumsum(numbers) - numbers
+            cells[link.place] = pd.Series(np.arange(len(whose)) - first[whose] + 1)
+        sizes = np.bincount(family, weights=numbers, minlength=1)
+        weights = 1 / sizes[family][whose]
+        total = num_rows * weights.sum() / number
+        return cls(cells=cells, weights=weights, total=total, error=total / number**0.5)
+
+    def __call__(self, schema: Schema) -> list[Measurement]:
+        """The tables of all such columns and pairs of them in codes of a schema, in counts."""
+        columns = [each for each in schema.attributes if each.name in self.cells]
+        codes = {each.name: encoded_rows(each, self.cells[each.name]) for each in columns}
+        found = []
+        for degree in (1, 2):
+            for own in combinations(columns, degree):
+                shape = tuple(each.size for each in own)
+                clique = tuple(each.name for each in own)
+                at = np.ravel_multi_index([codes[name] for name in clique], shape)
+                sums = np.bincount(at, weights=self.weights, minlength=math.prod(shape))
+                counts = sums.reshape(shape) * self.total / max(sums.sum(), 1e-9)
+                stddev = self.error / math.prod(shape) ** 0.5
+                query = MarginalQuery(clique)
+                found.append(Measurement(query=query, answer=counts, stddev=stddev))
+        return found
+
+
 @dataclass(eq=False)
 class RunningTables:
     """A fit of tables that is about to run, or did: it holds the books, however it ends.
@@ -404,16 +488,28 @@ class RunningTables:
             spent = self.ledger.spent() if self.ledger.charges else 0.0
             note_on(error, f"The fit had spent epsilon {spent:.4g} of {told.epsilon:g}.")
             raise
+        siblings = {name: found for name, (_, found) in pairs.items()}
+        answers = {name: answers for name, (answers, _) in pairs.items()}
+        return self._so_far(fitted, siblings, answers)
+
+    def _so_far(
+        self,
+        fitted: Mapping[str, FittedTable],
+        siblings: Mapping[str, Siblings] = MappingProxyType({}),
+        answers: Mapping[str, Sequence[Measurement]] = MappingProxyType({}),
+    ) -> FittedTables:
+        """What was fitted of these tables."""
+        names = [name for name in self.names if name in fitted]
         return FittedTables(
-            tables={name: fitted[name] for name in self.names},
-            tree=told.tree,
-            columns={name: told.output(name) for name in self.names},
-            siblings={name: found for name, (_, found) in pairs.items()},
-            answers={name: answers for name, (answers, _) in pairs.items()},
+            tables={name: fitted[name] for name in names},
+            tree=self.told.tree,
+            columns={name: self.told.output(name) for name in names},
+            siblings=siblings,
+            answers=answers,
             ledger=self.ledger,
-            warnings=tuple(f"{n}: {said}" for n in self.names for said in fitted[n].warnings),
+            warnings=tuple(f"{name}: {said}" for name in names for said in fitted[name].warnings),
             date=date.today().isoformat(),
-            seed=told.told.get("seed", 0),
+            seed=self.told.told.get("seed", 0),
         )
 
     def _fitted(
@@ -425,15 +521,19 @@ class RunningTables:
             found = above[link.parent].fitted.description
             known = {
                 name: {"sdtype": found.facts[name].sdtype, **found.in_words[name]}
-                for name in self.told.counted(link.parent)
+                for name in self.told.carried(link.parent)
             }
         settings, description = self.told.asked(table, known)
+        given = None
+        if link is not None and description.given:
+            given = GivenTables.of(self._so_far(above), link)
         running = running_fit(
             settings,
             description,
             self.private[table],
             begun=self.told.part(table),
             allow_lost=self.let_pass[table],
+            given=given,
         )
         try:
             return replace(running.run(progress, stops=True), name=table)
@@ -448,7 +548,8 @@ class RunningTables:
         Privacy: all that its part of the budget has. Each pair of children, in both orders, counts
         as 1 / the number of such pairs in the family: a table of them has sensitivity 1 for it.
         """
-        names, release = list(self.told.modelled(table)), fitted.fitted.release
+        own = list(self.told.modelled(table))
+        names, release = self.told.tree.paired(table, own), fitted.fitted.release
         assert release is not None
         own = {each.name: each for each in fitted.fitted.schema.columns}
         both = [replace(own[name], name=of(name)) for of in (str, sibling) for name in names]

@@ -10,6 +10,7 @@ from typing import Any
 from sdv_privpgd.base.arguments import check_names
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.words import listed
+from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.declared import Key
 from sdv_privpgd.columns.facts import without_domain
@@ -17,7 +18,9 @@ from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.keys import keys_of, on_patterns
 from sdv_privpgd.columns.links import Link, Tree, tree_of
 from sdv_privpgd.columns.naming import on_names
+from sdv_privpgd.columns.visits import read_by, time_facts
 from sdv_privpgd.columns.vocabulary import MODELLED
+from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.constraints.limits import Constraints
 from sdv_privpgd.discovery.plan import reserved_delta
@@ -297,7 +300,7 @@ class Asked:
                     )
             if link is not None:
                 declared.pop(link.key, None)
-                _require_order(link, declared)
+                _require_order(link, declared, columns[link.parent])
             own[table] = declared if key is None else {key: Key(), **declared}
         return cls(
             columns=own, tree=tree, epsilon=epsilon, delta=delta, told=told, constraints=constraints
@@ -311,8 +314,14 @@ class Asked:
         ``parents`` are what is known of the parent's columns; by default what is declared.
         """
         settings, description = self._described(table, parents)
-        epsilon = self.part(table).epsilon
-        settings = replace(settings, epsilon=epsilon, family=self.tree.tables)
+        known = self.given(table)
+        settings = replace(
+            settings,
+            epsilon=self.part(table).epsilon,
+            family=self.tree.tables,
+            method=settings.method.knowing(known),
+        )
+        description = replace(description, given=known)
         check_match(settings, description)
         return settings, description
 
@@ -322,9 +331,14 @@ class Asked:
         """The same, with the epsilon of all tables."""
         link, tree = self.tree.above(table), self.tree
         if parents is None:
-            parents = {} if link is None else self.counted(link.parent)
+            parents = {} if link is None else self.carried(link.parent)
         return asked(
-            {**self.columns[table], **tree.numbers(table), **tree.joined(table, parents)},
+            {
+                **self.columns[table],
+                **tree.numbers(table),
+                **tree.joined(table, parents),
+                **self._time(table),
+            },
             self.epsilon,
             self.delta,
             adjacency="add_remove",
@@ -337,9 +351,45 @@ class Asked:
         """What is declared of the modelled columns of a table itself."""
         return {n: facts for n, facts in self.columns[table].items() if _sdtype(facts) != "id"}
 
-    def counted(self, table: str) -> dict[str, Mapping]:
-        """The same, and of the numbers of children."""
-        return {**self.modelled(table), **self.tree.numbers(table)}
+    def _time(self, table: str) -> dict[str, Mapping]:
+        """What is declared of how long ago the row before was, of a table in order."""
+        link, clocks = self.tree.above(table), self.clocks(table)
+        if link is None or link.since is None or not clocks:
+            return {}
+        return {link.since: {"sdtype": "numerical", **words_of(time_facts(clocks[0]))}}
+
+    def clocks(self, table: str) -> tuple[Column, ...]:
+        """The column by which a table is in order, if it is, and the parent's where that begins."""
+        link = self.tree.above(table)
+        if link is None or link.order is None:
+            return ()
+        clock = column_of(link.order, self._alone(table).stated[link.order])
+        if link.start is None:
+            return (clock,)
+        return clock, read_by(clock, link.start, self._alone(link.parent).facts[link.start])
+
+    def _alone(self, table: str) -> Description:
+        """The description of a table's own columns."""
+        link, key = self.tree.above(table), self.tree.key_of(table)
+        kinds, others = require_sdtypes(self.columns[table], (*MODELLED, "id"))
+        keys = {name: {"sdtype": "id"} for name in (key, link and link.key) if name}
+        return Description.of(
+            {**kinds, **keys},
+            {name: facts for name, facts in others.items() if kinds[name]["sdtype"] != "id"},
+            keys=() if key is None else (key,),
+        )
+
+    def carried(self, table: str) -> dict[str, Mapping]:
+        """What is declared of all modelled columns that rows hand down to their children."""
+        own = {name: self.modelled(name) for name in self.columns}
+        return self.tree.carried(table, own)
+
+    def given(self, table: str) -> tuple[str, ...]:
+        """The columns of a table of which fits of other tables ask, if it has others, too."""
+        link = self.tree.above(table)
+        if link is None or not (self.modelled(table) or self.tree.numbers(table) or link.order):
+            return ()
+        return tuple(self.tree.joined(table, self.carried(link.parent)))
 
     def require(self) -> None:
         """Raises ``ValueError`` for what no fit can ask of some table, before one is opened."""
@@ -418,20 +468,10 @@ class Asked:
                 f"The links are of the tables {sorted(self.tree.tables)!r}, got "
                 f"{sorted(map(str, tables))!r}."
             )
-        private, read, clocks = {}, {}, {}
-        for table in self.tree.tables:
-            link, key = self.tree.above(table), self.tree.key_of(table)
-            kinds, others = require_sdtypes(self.columns[table], (*MODELLED, "id"))
-            keys = {name: {"sdtype": "id"} for name in (key, link and link.key) if name}
-            read[table] = list(self.modelled(table))
-            described = Description.of(
-                {**kinds, **keys},
-                {name: others[name] for name in read[table]},
-                keys=() if key is None else (key,),
-            )
-            private[table] = opened(tables[table], described, None)
-            if link is not None and link.order is not None:
-                clocks[table] = column_of(link.order, described.stated[link.order])
+        names = self.tree.tables
+        private = {name: opened(tables[name], self._alone(name), None) for name in names}
+        read = {name: list(self.modelled(name)) for name in names}
+        clocks = {name: self.clocks(name) for name in names}
         return PrivateTable.together(private, self.tree, read, self.siblings, self.most, clocks)
 
     def let_pass(self, table: str, names: Collection[str]) -> tuple[str, ...]:
@@ -452,11 +492,20 @@ class Asked:
         return [*own[:place], *([] if key is None or key in own else [key]), *own[place:]]
 
 
-def _require_order(link: Link, columns: Mapping[str, Mapping]) -> None:
+def _require_order(
+    link: Link, columns: Mapping[str, Mapping], parents: Mapping[str, Mapping]
+) -> None:
     """Raises ``ValueError`` unless a column by which rows are in order has a declared range."""
-    facts = columns.get(str(link.order), {})
-    is_ranged = None not in map(facts.get, ("range_min", "range_max"))
-    if link.order is not None and not (_sdtype(facts) in ("numerical", "datetime") and is_ranged):
+    if link.order is None:
+        return
+    facts = columns.get(link.order, {})
+    kind = _sdtype(facts)
+    if link.start is not None and _sdtype(parents.get(link.start, {})) != kind:
+        raise ValueError(
+            f"Link.start names {link.start!r}, which must be a column of {link.parent!r} with "
+            f"the sdtype of {link.order!r}, {kind!r}."
+        )
+    if kind not in ("numerical", "datetime") or None in map(facts.get, ("range_min", "range_max")):
         raise ValueError(
             f"Link.order names {link.order!r}, which must be a column of numbers or dates of "
             f"{link.child!r} with a declared range."

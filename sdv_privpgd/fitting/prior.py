@@ -213,7 +213,7 @@ def leaning(
     look.discover(table)
     found, rows = look.description.discovered, len(public.frame) if num_rows is None else num_rows
     if description.num_bins is None:
-        asked, method = len(description.measured), settings.method
+        asked, method = description.measured, settings.method
         found = with_codes(
             found, own.stated, codes_paid_for(asked, rows, settings.ledger(), method)
         )

@@ -23,12 +23,10 @@ import pandas as pd
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import sibling
 from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, on_people
-from sdv_privpgd.inference.asking import Asked, asked_of
-from sdv_privpgd.inference.conditions import meeting, not_missing, parts_of
+from sdv_privpgd.inference.conditions import code_values, meeting, not_missing, parts_of
 from sdv_privpgd.inference.intervals import Enclosed, Interval, Open, Ratio, Total, deviations
 from sdv_privpgd.inference.linear import Product
-from sdv_privpgd.inference.questions import Questions
-from sdv_privpgd.inference.values import code_values
+from sdv_privpgd.inference.questions import Asked, Questions, asked_of
 
 if TYPE_CHECKING:
     from sdv_privpgd.fitting.linked import FittedTables
