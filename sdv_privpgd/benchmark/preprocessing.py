@@ -23,8 +23,8 @@ from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts
 from sdv_privpgd.columns.merging import Merging
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.discovery.looks import worth_a_look
-from sdv_privpgd.discovery.plan import discover, reserved_delta
+from sdv_privpgd.discovery.first_look import reserved_delta
+from sdv_privpgd.discovery.plan import discover, worth_a_look
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable

@@ -29,8 +29,8 @@ from sdv_privpgd.columns.visits import Ordered, Visits
 from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.constraints.limits import Constraints, Limits
 from sdv_privpgd.constraints.rules import visit_rules
-from sdv_privpgd.discovery.bounds import inside
-from sdv_privpgd.discovery.looks import worth_a_look
+from sdv_privpgd.discovery.plan import worth_a_look
+from sdv_privpgd.discovery.ranges import inside
 from sdv_privpgd.estimate.prior import PublicRows
 
 Known = TypeVar("Known", bound=ColumnFacts)

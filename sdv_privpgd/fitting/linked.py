@@ -33,7 +33,7 @@ from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.constraints.kinds import Constraint
-from sdv_privpgd.discovery.plan import reserved_delta
+from sdv_privpgd.discovery.first_look import reserved_delta
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups
 from sdv_privpgd.fitting.asking import asked, require_sdtypes

@@ -10,8 +10,9 @@ from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
+from sdv_privpgd.discovery.first_look import reserved_delta
 from sdv_privpgd.discovery.outside import Fenced, fenced
-from sdv_privpgd.discovery.plan import discover, reserved_delta
+from sdv_privpgd.discovery.plan import discover
 from sdv_privpgd.estimate.noisy_tables import Total
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger

@@ -6,7 +6,7 @@ import pytest
 from discovering import drawn, found, found_in
 
 from sdv_privpgd.columns.parsing import read_facts
-from sdv_privpgd.discovery.looks import look_into
+from sdv_privpgd.discovery.first_look import questions_of
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.value_counts import NumberCounts
 
@@ -139,7 +139,7 @@ class TestSmallTables:
 
 class TestLooks:
     def asks(self, **facts):
-        return look_into("x", read_facts("x", facts)).asks
+        return questions_of(read_facts("x", facts))
 
     def test_what_is_declared_is_not_asked_for(self):
         ends = {"range_min": 0, "range_max": 10**6}
