@@ -23,7 +23,7 @@ from sdv_privpgd.cli.saying import CommandError, in_options, report_in_options, 
 from sdv_privpgd.cli.synthesizing import rows_files, sampled, write_out
 from sdv_privpgd.cli.writing import Output, Outputs
 from sdv_privpgd.drafting.files import FILES, SHEETS
-from sdv_privpgd.drafting.types import sdtype_of
+from sdv_privpgd.drafting.template import sdtype_of
 from sdv_privpgd.fitting.door import FittedTable, UnfinishedTable
 from sdv_privpgd.sources import texts
 

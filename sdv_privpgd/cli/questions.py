@@ -20,12 +20,10 @@ from sdv_privpgd.cli.documents import (
 from sdv_privpgd.cli.files import kind_read
 from sdv_privpgd.cli.reading import known_types_in, read_table, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options, say
-from sdv_privpgd.columns.ids import on_repeated_ids
-from sdv_privpgd.columns.naming import is_id, on_names
+from sdv_privpgd.columns.naming import is_id, on_names, on_repeated_ids
 from sdv_privpgd.columns.vocabulary import KEYS, modelled
 from sdv_privpgd.drafting.checking import refused
-from sdv_privpgd.drafting.template import table_of
-from sdv_privpgd.drafting.types import sdtype_of
+from sdv_privpgd.drafting.template import sdtype_of, table_of
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.checks import check_match, on_undeclared
 from sdv_privpgd.fitting.description import Description

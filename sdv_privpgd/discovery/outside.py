@@ -18,7 +18,7 @@ from sdv_privpgd.columns.bins import Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
-from sdv_privpgd.columns.wording import words_of
+from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.discovery.density import CLEAR, HINT
 from sdv_privpgd.discovery.ranges import edges_of
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
@@ -39,30 +39,11 @@ class Groups(NamedTuple):
         beyond: The number beyond each end that was declared.
         missing: That of rows without a value.
         stddev: The standard deviation of each of these.
-        within: The number of all other rows.
-        within_stddev: Its standard deviation.
     """
 
     beyond: Mapping[str, float]
     missing: float
     stddev: float
-    within: float
-    within_stddev: float
-
-    def given(self, total: Total) -> "Groups":
-        """The numbers if that of all rows is known: what all groups miss of it is shared out."""
-        if total.stddev:
-            return self
-        own, within = self.stddev**2, self.within_stddev**2
-        each, rest = np.array([own, within]) / (own * (len(self.beyond) + 1) + within)
-        missed = total.value - sum(self.beyond.values()) - self.missing - self.within
-        return Groups(
-            beyond={key: rows + missed * each for key, rows in self.beyond.items()},
-            missing=self.missing + missed * each,
-            stddev=self.stddev * math.sqrt(1 - each),
-            within=self.within + missed * rest,
-            within_stddev=self.within_stddev * math.sqrt(1 - rest),
-        )
 
     def held(self, total: Total) -> Total:
         """All rows but those without a value and those that do not clearly lie beyond an end.
@@ -116,17 +97,17 @@ class Fenced:
         start = int("range_min" in self.declared)
         return slice(start, start + self.inner.num_values)
 
-    def groups(self, answer: Measurement) -> Groups:
-        """The numbers of rows beyond the ends and inside, of the cells of ``column``."""
-        counts = answer.answer.astype(np.float64)
+    def groups(self, answer: Measurement, total: Total | None = None) -> Groups:
+        """The numbers of rows beyond the ends, of the cells of ``column``.
+
+        If that of all rows is known, all cells make up for what they miss of it.
+        """
+        counts, stddev = answer.answer.astype(np.float64), answer.stddev
+        if total is not None and not total.stddev:
+            counts += (total.value - counts.sum()) / counts.size
+            stddev *= math.sqrt(1 - 1 / counts.size)
         *beyond, missing = np.delete(counts, self._inside).tolist()
-        return Groups(
-            beyond=dict(zip(self.declared, beyond, strict=True)),
-            missing=missing,
-            stddev=answer.stddev,
-            within=float(counts[self._inside].sum()),
-            within_stddev=math.sqrt(answer.stddev**2 * self.inner.num_values),
-        )
+        return Groups(dict(zip(self.declared, beyond, strict=True)), missing, stddev)
 
     def seen(self, answer: Measurement) -> tuple[np.ndarray, NoisyTable]:
         """The edges of the inner cells, and their counts."""

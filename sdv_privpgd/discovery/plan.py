@@ -35,7 +35,7 @@ from sdv_privpgd.columns.facts import (
     TruthFacts,
 )
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.columns.wording import words_of
+from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.discovery.density import CLEAR, HINT, LIGHT, MANY, Density
 from sdv_privpgd.discovery.first_look import (
     LOOK_SHARE,
@@ -171,17 +171,16 @@ def discover(
         estimate_total(domain, [*answers.values()]) if rows is None else Total(max(rows, 1.0), 0.0)
     )
     for name, fence in fences.items():
-        answer, groups = answers[name], fence.groups(answers[name])
-        likely = groups.given(total)
+        answer, likely = answers[name], fence.groups(answers[name], total)
         if said := fence.sentences(likely, total):
             doubts[name] = " ".join([*([doubts[name]] if name in doubts else []), *said])
         if name not in rough:
             continue
-        own, declared = undeclared[name], groups.held(total)
+        own = undeclared[name]
         if isinstance(own, CategoryFacts):
             facts[name] = frequencies(own, answer)
         else:
-            held = None if own.lacks_domain else declared
+            held = None if own.lacks_domain else fence.groups(answer).held(total)
             counts = fence.counted(answer, likely.clear)
             facts[name] = looked_into(fence.inner, counts, own, rough[name], held)
     return Discovery(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sdv_privpgd.columns.bins import Interval, Ticks
+from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import survive_writing
@@ -24,7 +24,7 @@ from sdv_privpgd.columns.facts import (
 from sdv_privpgd.columns.readings import MOST_PLACES, UNITS
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE, Number
 from sdv_privpgd.columns.units import unit_of_format
-from sdv_privpgd.columns.usual_codes import USUAL_DATES, USUAL_NUMBERS
+from sdv_privpgd.columns.values import USUAL_DATES, USUAL_NUMBERS
 from sdv_privpgd.discovery.density import DAY, POWERS, YEARS, Density, Grid, last_clear
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 from sdv_privpgd.privacy.queries import Measurement
@@ -176,7 +176,12 @@ def looked_into(
     nullable = None
     if known.nullable is None and not has_range:
         nullable = missing > answer.stddev
-    cuts = _starts_of(column)[first + 1 : last]
+    cells = column.cells
+    assert not isinstance(cells, Categories)
+    if isinstance(cells, Ticks):
+        cuts = _written(column, cells.starts[first + 1 : last])
+    else:
+        cuts = cells.edges[first + 1 : last].tolist()
     shape: dict[str, Any] = {"nullable": nullable, "cuts": inside(cuts, held)}
     if cuts and len(shape["cuts"]) == len(cuts):
         shape["frequencies"] = tuple(density.rows(light=True)[first:last].tolist())
@@ -222,14 +227,12 @@ def _within(known: Ranged, low: Number, high: Number) -> Ranged:
     return replace(known, low=first, high=last)
 
 
-def _starts_of(column: Column) -> list[float] | list[int]:
-    """The smallest number of each cell, of dates in nanoseconds since 1970."""
-    if isinstance(column.cells, Interval):
-        return column.cells.edges[: column.num_values].tolist()
-    assert isinstance(column.cells, Ticks)
+def _written(column: Column, ticks: np.ndarray) -> list:
+    """Ticks of a column as its numbers, of dates as nanoseconds since 1970."""
     if column.unit is not None:
-        return _nanoseconds(column.cells.starts, column.unit)
-    return (column.cells.starts / 10 ** (column.decimal_places or 0)).tolist()
+        return _nanoseconds(ticks, column.unit)
+    places = column.decimal_places
+    return (ticks / 10**places if places else ticks).tolist()
 
 
 def _range_of(column: Column, first: int, last: int) -> tuple[Number, Number]:
@@ -240,12 +243,11 @@ def _range_of(column: Column, first: int, last: int) -> tuple[Number, Number]:
         is_one = edges[last] == largest  # a cap, which no range goes beyond
         return float(edges[first]), largest if is_one else float(edges[last + 1])
     assert isinstance(cells, Ticks)
-    low, high = int(cells.starts[first]), int(cells.starts[last] + cells.widths[last]) - 1
-    if column.unit is not None:
-        low, high = _nanoseconds(np.array([low, high]), column.unit)
-        return _counted_in(low, high, column.unit, column.datetime_format)
-    scale = 10 ** (column.decimal_places or 0)
-    return (low, high) if scale == 1 else (low / scale, high / scale)
+    ends = np.array([cells.starts[first], cells.starts[last] + cells.widths[last] - 1])
+    low, high = _written(column, ends)
+    if column.unit is None:
+        return low, high
+    return _counted_in(low, high, column.unit, column.datetime_format)
 
 
 def _counted_in(low: int, high: int, unit: str, datetime_format: str | None) -> tuple[int, int]:

@@ -4,7 +4,7 @@ What discovery asks next follows from what was answered. So whoever has the answ
 the same question again, and neither reads rows nor pays for those that he has.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -97,34 +97,24 @@ class Asker:
         progress: Progress = silent,
     ) -> list[Measurement]:
         """As ``Curator.measure`` does."""
-        asked = tuple(query.describe() for query in queries)
-        return self._answer(
-            what,
-            asked,
-            lambda: self._curator.measure(queries, mu_squared, what=what, progress=progress),
-        )
+        asked, how = (query.describe() for query in queries), {"what": what, "progress": progress}
+        ask = lambda: self._curator.measure(queries, mu_squared, **how)
+        return self._answer(what, asked, ask, has_threshold=False)
 
     def discover(
         self, mu_squared: Fraction, delta: Fraction, *, what: str, names: Sequence[str]
     ) -> dict[str, list]:
         """As ``Curator.discover`` does."""
-        return self._answer(
-            what,
-            tuple(names),
-            lambda: self._curator.discover(mu_squared, delta, what=what, names=names),
-            has_threshold=True,
-        )
+        ask = lambda: self._curator.discover(mu_squared, delta, what=what, names=names)
+        return self._answer(what, names, ask, has_threshold=True)
 
-    def _answer(
-        self, what: str, asked: tuple[str, ...], ask: Callable[[], Any], has_threshold: bool = False
-    ) -> Any:
+    def _answer(self, what: str, asked: Iterable[str], ask: Callable[[], Any], **kind: bool) -> Any:
         def now() -> Answered:
             found = ask()
             stddev = self.books.ledger.charges[-1].stddev
-            return Answered(
-                what=what, asked=asked, found=found, stddev=stddev, has_threshold=has_threshold
-            )
+            return Answered(what=what, asked=tuple(asked), found=found, stddev=stddev, **kind)
 
+        asked = tuple(asked)
         answered = self.known.answer(what, asked, now)
         self.stddev = answered.stddev
         return answered.found

@@ -11,9 +11,8 @@ from typing import Any
 
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
-from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.mismatch import on_ends
-from sdv_privpgd.columns.naming import on_names
+from sdv_privpgd.columns.naming import on_names, on_repeated_ids
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.first_look import reserved_delta
 from sdv_privpgd.discovery.plan import (
