@@ -190,9 +190,66 @@ class Density:
         return reach + _hiding(self.counts[inside], self.variances[inside], _HIDDEN * rows)
 
     def shares(self, edges: np.ndarray) -> np.ndarray:
-        """The rows between neighboring edges, which are spread evenly in each cell."""
-        sums = np.append(0.0, np.cumsum(self.rows()))
-        return np.diff(np.interp(edges, self.edges, sums))
+        """The rows between neighboring edges, as they are spread in each cell."""
+        held = self.rows()
+        before = np.append(0.0, np.cumsum(held))
+        knots = [self.knots(cell) for cell in range(held.size)]
+        sums = [before[cell] + held[cell] * part for cell, (_, part) in enumerate(knots)]
+        places = np.concatenate([place for place, _ in knots])
+        return np.diff(np.interp(edges, places, np.concatenate(sums)))
+
+    def knots(self, cell: int) -> tuple[np.ndarray, np.ndarray]:
+        """Places in a cell, from its begin to its end, and the parts of its rows before them."""
+        low, high = self.edges[cell : cell + 2]
+        fall = self.falls[cell]
+        if not fall:
+            return np.array([low, high]), np.array([0.0, 1.0])
+        # The distances double every so many knots.
+        doubled = np.arange(0, math.log2(1 + 1 / abs(fall)), 1 / MANY)
+        far = np.append(abs(fall) * (2**doubled - 1), 1.0)
+        parts = 1 - (1 + far / abs(fall)) ** -_FALL
+        parts /= parts[-1]
+        if fall < 0:
+            far, parts = 1 - far[::-1], 1 - parts[::-1]
+        return low + (high - low) * far, parts
+
+    @cached_property
+    def _beliefs(self) -> np.ndarray:
+        """The part of each cell's rows that is believed.
+
+        It is less of an outermost block that is as wide as all others together and no more than a
+        hint: noise is there as often as rows, and it would be far from all others.
+        """
+        parts, widths = np.ones(self.sums.size), np.bincount(self.of_cell, np.diff(self.edges))
+        ends = self.of_cell[[self.counts.size - self.backwards.reach, self.reach - 1]]
+        ends = ends[2 * widths[ends] >= widths.sum()]
+        parts[ends] = np.clip(
+            self._block_sums[ends] / np.sqrt(self.sums[ends]) / HINT - 1, LIGHT, 1
+        )
+        return parts[self.of_cell]
+
+    @cached_property
+    def falls(self) -> np.ndarray:
+        """How fast rows fall in each cell, in its widths, below 0 backwards; 0 if they are even.
+
+        A cell of few rows, many times as wide as a denser neighbor, has them beside it, as a tail.
+        """
+        widths, held, found = np.diff(self.edges), self.rows(), np.zeros(self.counts.size)
+        dense, sums = held / np.maximum(widths, _TINIEST), np.cumsum(held)
+        is_zero = (self.edges[:-1] >= -_ABOUT_ZERO) & (self.edges[1:] <= _ABOUT_ZERO)
+        sides = ((1, slice(1, None), slice(-1)), (-1, slice(-1), slice(1, None)))
+        for (sign, own, beside), outwards in zip(
+            sides, (sums[-1] - sums + held, sums), strict=True
+        ):
+            falls = (widths[own] > MANY * widths[beside]) & (widths[beside] > 0) & ~is_zero[beside]
+            falls &= (dense[own] < dense[beside]) & (outwards[own] < sums[-1] / MANY)
+            # Where they meet it is less dense than the neighbor is on the whole: means of money of
+            # 20,000 rows are .98 of the true ones with this power, and .79 without it.
+            part = np.divide(dense[own], dense[beside], out=np.zeros(falls.size), where=falls)
+            part **= 2 / 3
+            widely = np.maximum(_FALL * part / np.maximum(1 - part, _TINIEST), LIGHT)
+            found[own] = np.where(falls, sign * widely, found[own])
+        return found
 
     def rows(self, *, light: bool = False) -> np.ndarray:
         """About how many rows each cell has, float64: as counted, or as a tail has them.
@@ -203,7 +260,7 @@ class Density:
         """
         first, last = self.counts.size - self.backwards.reach, self.reach
         first, last = min(first, last - 1), max(first + 1, last)
-        held = self._held(slice(first, last))
+        held = self._held(slice(first, last)) * self._beliefs[first:last]
         edges, deviations = self.edges, np.sqrt(self.variances)
         before = _tail(self.counts[:first][::-1], deviations[:first], held[::-1], -edges[last::-1])
         after = _tail(self.counts[last:], deviations[last:], held, edges[first:])
@@ -233,7 +290,7 @@ class Density:
         if not is_cut.any():
             return None
         parts = np.where(is_cut, counts / part, 0.0)
-        return _cut(self.edges, np.minimum(parts, (counts / stddev) ** 2))
+        return _cut(self, np.minimum(parts, (counts / stddev) ** 2))
 
     def fine_edges(self, most: int, scale: float, stddev: float) -> np.ndarray:
         """The edges of about ``most`` cells of equally many rows, and as many as noise can pay for.
@@ -253,7 +310,7 @@ class Density:
         parts = np.minimum(np.minimum(parts, (held / stddev) ** 2), np.rint(widths * scale))
         # The cell about zero stays whole: beside others, numbers so small are as good as zero.
         parts[(edges[:-1] <= 0) & (edges[1:] > 0) & (widths <= 2 * _ABOUT_ZERO)] = 1
-        return _cut(edges, parts)
+        return _cut(replace(self, edges=edges), parts)
 
     @property
     def is_tiny(self) -> bool:
@@ -367,8 +424,12 @@ def last_clear(
         clear = np.flatnonzero((sums[length:] - sums[:-length]) > least * deviations)
         if clear.size:
             found.append((int(clear[-1]), -int(length)))
-    start, length = max(found, default=(0, 0))
-    return start, start - length
+    if not found:
+        return 0, 0
+    start, length = max(found)
+    runs = slice(start + 1, start - length + 1)  # it ends as soon as it is clear
+    deviations = _deviations(noise[runs] - noise[start], whole)
+    return start, start + 1 + int((sums[runs] - sums[start] > least * deviations).argmax())
 
 
 def _lengths(size: int) -> np.ndarray:
@@ -388,12 +449,20 @@ def _hiding(counts: np.ndarray, variances: np.ndarray, rows: float) -> int:
     return int(needed[-1]) + 1 if needed.size else 0
 
 
-def _cut(edges: np.ndarray, parts: np.ndarray) -> np.ndarray:
-    """The edges of cells of which each is cut into about so many parts of equal width."""
-    numbers = np.maximum(np.ceil(parts), 1).astype(int)
-    cells = zip(edges, edges[1:], numbers, strict=False)
-    inner = [np.linspace(low, high, number, endpoint=False) for low, high, number in cells]
-    return np.unique(np.append(np.concatenate(inner), edges[-1]))
+def _cut(density: Density, parts: np.ndarray) -> np.ndarray:
+    """The edges of cells of which each is cut into about so many parts of equally many rows.
+
+    Where rows fall in a cell, it is cut at distances that double as well.
+    """
+    found = [density.edges]
+    for cell, number in enumerate(np.maximum(np.ceil(parts), 1).astype(int).tolist()):
+        places, before = density.knots(cell)
+        if places.size == 2:
+            found.append(np.linspace(*places, number, endpoint=False))
+        elif number > 1:
+            found.append(np.interp(np.arange(1, number) / number, before, places))
+            found.append((places if density.falls[cell] > 0 else places[::-1])[MANY:-1:MANY])
+    return np.unique(np.concatenate(found))
 
 
 def _tail(
