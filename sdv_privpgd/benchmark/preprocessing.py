@@ -118,7 +118,7 @@ class Preprocessing:
         if shapeless:
             share = self.share * len(shapeless) / (len(trees) + len(rare) + len(shapeless))
             facts = discover(PrivateTable(columns_of(rows)), shapeless, books, share).facts
-            number = codes_paid_for(len(columns), len(rows), books.ledger, method)
+            number = codes_paid_for(columns, len(rows), books.ledger, method)
             coded = with_codes(facts, table.facts, min(number, table.cells))
             for name, known in coded.items():
                 found[name] = column_of(name, table.facts[name].and_found(known), table.cells)

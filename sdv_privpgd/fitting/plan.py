@@ -288,7 +288,7 @@ class _Assumed:
     def _domain(self, budget: Fraction, num_rows: int) -> Domain:
         """The attributes, with as many codes as they are likely to have."""
         declared, method = self._declared, self.settings.method
-        codes = codes_paid_for(len(declared.measured), num_rows, self._ledger(budget), method)
+        codes = codes_paid_for(declared.measured, num_rows, self._ledger(budget), method)
         known = {column.name: column for column in declared.declared_schema.columns}
         sizes = {}
         for name, facts in declared.stated.items():

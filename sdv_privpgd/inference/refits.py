@@ -204,7 +204,8 @@ class Refits:
         codes = independent_rows(self.release.model, self.num_rows, own)
         answers = simulated_answers(measured, domain, codes, own)
         engine = self.engine.warm(self.release.model, self.num_rows, int(own.integers(2**31)))
-        model = engine.fit(domain, answers, warm_start=self.release.model)
+        known = (*answers, *self.release.given)
+        model = engine.fit(domain, known, warm_start=self.release.model)
         return Refit(codes=codes, model=model, seed=int(own.integers(2**31)))
 
 

@@ -111,6 +111,14 @@ class Method(Engine):
         del columns
         return self.told(possible)
 
+    def knowing(self: Own, names: Collection[str]) -> Own:
+        """Returns the method, told of which attributes tables are known from elsewhere.
+
+        It need not ask of them alone.
+        """
+        del names
+        return self
+
     def plain(self: Own, domain: Domain) -> tuple[Own, Fraction]:
         """Returns the method as if no answer chose its questions, and its part of the budget."""
         del domain

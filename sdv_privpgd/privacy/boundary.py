@@ -151,7 +151,7 @@ class PrivateTable:
         columns: Mapping[str, Sequence[str]],
         siblings: Mapping[str, int],
         most: int,
-        clocks: Mapping[str, Column],
+        clocks: Mapping[str, Sequence[Column]],
     ) -> tuple[dict[str, "PrivateTable"], dict[str, "PrivateTable"]]:
         """Opened tables that belong together, and pairs of siblings. No row is read yet.
 
@@ -164,7 +164,8 @@ class PrivateTable:
             columns: The columns of each that are to be read.
             siblings: Of tables of which pairs of siblings are asked for, of how many of them.
             most: The most rows of a family, or pairs, that there are of any table.
-            clocks: What is public of the columns by which some tables are in order.
+            clocks: What is public of the column by which a table is in order, if it is, and of the
+                parent's where that order begins, if it is known.
         """
         own = {name: each._source for name, each in tables.items()}  # noqa: SLF001
         rows, pairs = of_families(own, tree, columns, siblings, most, clocks)

@@ -102,7 +102,7 @@ def of_families(
     columns: Mapping[str, Sequence[str]],
     siblings: Mapping[str, int],
     most: int,
-    clocks: Mapping[str, Column],
+    clocks: Mapping[str, Sequence[Column]],
 ) -> tuple[dict[str, Source], dict[str, Source]]:
     """Tables that belong together, with what is added of their families, and pairs of siblings.
 
@@ -121,7 +121,10 @@ def of_families(
             )
         settled[name] = _settled(source, [*keys, *columns[name]])
     families = Families(settled, tree, most, clocks)
-    pairs = {n: SiblingSource(families, n, columns[n], each) for n, each in siblings.items()}
+    pairs = {
+        name: SiblingSource(families, name, tree.paired(name, columns[name]), each)
+        for name, each in siblings.items()
+    }
     return {name: FamilySource(families, name) for name in tree.tables}, {**pairs}
 
 

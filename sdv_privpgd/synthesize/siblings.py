@@ -26,6 +26,12 @@ _OF_PAIRS = 3.0
 of siblings in the survey at epsilon 1 are 0.074, 0.070, and those of others are the same."""
 
 
+_IN_TIME = 0.1
+"""What the distance in time of a child from the one before it counts beside square errors. With 0,
+0.01, 0.1 and 1 the error of the time between purchases (``tests/benchmarks linked``, ``cdnow`` at
+epsilon 1) is 0.105, 0.050, 0.037 and 0.029, if children are when they say."""
+
+
 class Places(NamedTuple):
     """Where children are, and what is counted of them.
 
@@ -39,6 +45,9 @@ class Places(NamedTuple):
         parents: What parents have: codes (parent, attribute).
         children: What children have: codes (place, attribute).
         groups: The groups of children's codes by which siblings are counted: (place, attribute).
+        times: Of children in order, where in the order of all times each one is, from 0 to 1.
+        before: Where it says that the one before it is; not a number where it says nothing.
+        starts: Where each parent's start is; not a number where that is not known.
     """
 
     first: np.ndarray
@@ -50,6 +59,9 @@ class Places(NamedTuple):
     parents: np.ndarray
     children: np.ndarray
     groups: np.ndarray
+    times: np.ndarray
+    before: np.ndarray
+    starts: np.ndarray
 
 
 class _Lacks(NamedTuple):
@@ -108,9 +120,13 @@ def exchanged(
         places.parents,
         places.children.copy(),
         places.groups.copy(),
+        places.times.copy(),
+        places.before.copy(),
+        places.starts,
         lacks,
         1.0 / number**2,
         _OF_PAIRS / max(whole, 1e-9) ** 2,
+        _IN_TIME / number,
         number * tries,
         np.uint64(seed * 2 + 1),
     )
@@ -173,8 +189,8 @@ def _pairs(places: Places) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @njit()
 @no_type_check
 def _exchange(
-    found, order, starts, ends, whose, first, pairs, weights, parents, children, groups, lacks,
-    weight, pair_weight, tries, word,
+    found, order, starts, ends, whose, first, pairs, weights, parents, children, groups, times,
+    before, begun, lacks, weight, pair_weight, in_time, tries, word,
 ):  # fmt: skip
     """Tries exchanges of the children in two places, and keeps those that help."""
     number = len(order)
@@ -191,11 +207,40 @@ def _exchange(
             continue
         gain = _moved(x, y, whose, first, pairs, weights, parents, children, groups, lacks,
                       weight, pair_weight)  # fmt: skip
+        if len(times):
+            gain += in_time * _retimed(x, y, whose, first, times, before, begun)
         if gain > 0:
             found[x], found[y] = found[y], found[x]
         else:
             _moved(x, y, whose, first, pairs, weights, parents, children, groups, lacks,
                    weight, pair_weight)  # fmt: skip
+            if len(times):
+                _retimed(x, y, whose, first, times, before, begun)
+
+
+@inner()
+@no_type_check
+def _retimed(x, y, whose, first, times, before, begun):
+    """Exchanges the times of two children; by how much nearer all are to what comes before."""
+    gain = _apart(x, whose, first, times, before, begun)
+    gain += _apart(y, whose, first, times, before, begun)
+    times[x], times[y] = times[y], times[x]
+    before[x], before[y] = before[y], before[x]
+    gain -= _apart(x, whose, first, times, before, begun)
+    return gain - _apart(y, whose, first, times, before, begun)
+
+
+@inner()
+@no_type_check
+def _apart(x, whose, first, times, before, begun):
+    """How far a child is from the one before it and from the one after it, as they say."""
+    f = whose[x]
+    apart = abs((begun[f] if x == first[f] else times[x - 1]) - before[x])
+    found = apart if apart == apart else 0.0
+    if x + 1 < first[f + 1]:
+        apart = abs(times[x] - before[x + 1])
+        found += apart if apart == apart else 0.0
+    return found
 
 
 @inner()

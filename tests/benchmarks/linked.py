@@ -8,7 +8,8 @@ with all that lead to it (delta 1e-5).
 
 Means of total variation from the fitted rows, over links, tables or pairs of columns: ``number``
 of children, ``pairs`` in the root, ``children``'s pairs, parent ``x child``, and ``siblings``: what
-the first child of a parent has and what its second has. ``any two`` are any two children. Numbers
+the first child of a parent has and what its second has. ``any two`` are any two children. ``gaps``:
+the time after the row before, by the place of the row, of children in order. Numbers
 and dates are cut into 16 parts of about equally many real rows. ``agree``: parents whose own count
 of children is right (the survey's, up to 4). ``orphans``: rows that lead nowhere. Not private.
 """
@@ -204,8 +205,22 @@ class _Scores:
                 found["x child", link.child, pair] = _table(joined, pair)
             if link.max_children > 1:
                 found |= self._siblings(own, link, names[link.child])
-        order = ["number", "pairs", "children", "x child", "siblings", "any two"]
+            if link.order is not None:
+                found |= self._gaps(tables[link.child], link)
+        order = ["number", "pairs", "children", "x child", "siblings", "any two", "gaps"]
         return dict(sorted(found.items(), key=lambda each: order.index(each[0][0])))
+
+    def _gaps(self, own, link):
+        """How long after the one before rows in order are, alone and by their place."""
+        rows = own.sort_values([link.key, link.order], kind="stable")
+        place = rows.groupby(link.key).cumcount().clip(upper=7)
+        days = rows.groupby(link.key)[link.order].diff().dt.total_seconds() / 86_400
+        if (link.child, "gaps") not in self.cuts:
+            parts = np.unique(np.quantile(days.dropna(), np.arange(1, 16) / 16))
+            self.cuts[link.child, "gaps"] = parts
+        codes = np.searchsorted(self.cuts[link.child, "gaps"], days, side="right")
+        both = pd.DataFrame({"days": codes, "place": place.to_numpy()})[days.notna().to_numpy()]
+        return {("gaps", link.child, link.order): _table(both, ("days", "place"))}
 
     def _siblings(self, own, link, names):
         own = own.assign(rank=own.groupby("key").cumcount(), row=np.arange(len(own)))
