@@ -31,7 +31,7 @@ from sdv_privpgd.cli.saying import CommandError, own_errors, report_in_options, 
 from sdv_privpgd.cli.writing import Output, Outputs, check_report, rows_files, sampled, write_out
 from sdv_privpgd.drafting.files import FILES, SHEETS, write_domain
 from sdv_privpgd.drafting.template import draft_domain as drafted
-from sdv_privpgd.drafting.types import sdtype_of
+from sdv_privpgd.drafting.template import sdtype_of
 from sdv_privpgd.fitting.door import FittedTable, UnfinishedTable
 from sdv_privpgd.privacy.accounting import check_epsilon
 from sdv_privpgd.privacy.ledger_file import read_ledger
