@@ -37,6 +37,7 @@ from sdv_privpgd.estimate.effects import (
     residuals_of,
     unseen_residuals,
 )
+from sdv_privpgd.estimate.factors import with_factors
 from sdv_privpgd.estimate.signals import signals_of
 
 FINER = 16
@@ -52,7 +53,7 @@ def denoised(
 
     Pairs that were measured over groups alone are ``completed``, over finer groups.
     """
-    bases = contrast_bases(tables)
+    tables, bases = with_factors(tables), contrast_bases(tables)
     residuals, sums = residuals_of(tables, bases), group_sums_of(tables, bases)
     unseen = unseen_residuals(tables, bases, sums)
     signals = signals_of(tables, bases, [*residuals, *unseen], sums, progress, stage)
