@@ -22,6 +22,7 @@ public and free.
 """
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -31,6 +32,7 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import ConsistentTables
 from sdv_privpgd.estimate.effects import (
     ClearContrasts,
+    Residual,
     contrast_bases,
     expected,
     group_sums_of,
@@ -38,7 +40,7 @@ from sdv_privpgd.estimate.effects import (
     unseen_residuals,
 )
 from sdv_privpgd.estimate.factors import with_factors
-from sdv_privpgd.estimate.signals import signals_of
+from sdv_privpgd.estimate.signals import Signal, signals_of
 
 FINER = 16
 """Groups of each attribute in a completed pair. In a fit to 100,000 simulated rows of 100 columns
@@ -53,31 +55,21 @@ def denoised(
 
     Pairs that were measured over groups alone are ``completed``, over finer groups.
     """
-    tables, bases = with_factors(tables), contrast_bases(tables)
-    residuals, sums = residuals_of(tables, bases), group_sums_of(tables, bases)
-    unseen = unseen_residuals(tables, bases, sums)
-    signals = signals_of(tables, bases, [*residuals, *unseen], sums, progress, stage)
-    clear = ClearContrasts(bases, residuals)
-    finer = _finer_groups(tables) if unseen else Grouping((), ())
+    tables = with_factors(tables)
+    bases = contrast_bases(tables)
+    finer = Grouping.of(
+        {name: equal_groups(counts, FINER) for name, counts in tables.one_way.items()}
+    )
     found, completed = dict(tables.tables), {}
-    for residual, signal in zip([*residuals, *unseen], signals, strict=True):
-        clique, mean = residual.clique, signal.mean(residual, sums.get(residual.clique, ()))
-        if math.isfinite(residual.variance):
-            mean = mean + clear.within(residual, mean)[0]
+    for residual, _, mean, beyond in _judged(tables, bases, progress, stage, has_unseen=True):
+        clique, counts = residual.clique, expected(tables, residual.clique)
         rows, columns = (bases[name] for name in clique)
-        counts = expected(tables, clique)
-        counts[np.ix_(*tables.support(clique))] += rows @ mean @ columns.T
+        counts[np.ix_(*tables.support(clique))] += rows @ (mean + beyond[0]) @ columns.T
         if math.isinf(residual.variance):
             completed[clique] = finer.sums(counts, clique)
         else:
             found[clique] = counts
-    return replace(tables, tables=found, completed={finer: completed} if unseen else {})
-
-
-def _finer_groups(tables: ConsistentTables) -> Grouping:
-    return Grouping.of(
-        {name: equal_groups(counts, FINER) for name, counts in tables.one_way.items()}
-    )
+    return replace(tables, tables=found, completed={finer: completed} if completed else {})
 
 
 def signal_variances(
@@ -89,15 +81,31 @@ def signal_variances(
     expected square error is the sum of s v / (s + v) over its variances s. Contrasts that stand out
     although they were not expected count as further directions.
     """
-    bases = contrast_bases(tables)
+    return {
+        residual.clique: np.append(signal.variances.ravel(), overlooked)
+        for residual, signal, _, (_, overlooked) in _judged(
+            tables, contrast_bases(tables), progress, "compare"
+        )
+    }
+
+
+def _judged(
+    tables: ConsistentTables,
+    bases: Mapping[str, np.ndarray],
+    progress: Progress,
+    stage: str,
+    *,
+    has_unseen: bool = False,
+) -> Iterator[tuple[Residual, Signal, np.ndarray, tuple[np.ndarray, list[float]]]]:
+    """Each residual, its signal, the expected residual, and what clearly stands out beyond it."""
     residuals, sums = residuals_of(tables, bases), group_sums_of(tables, bases)
-    signals = signals_of(tables, bases, residuals, sums, progress, "compare")
-    clear, found = ClearContrasts(bases, residuals), {}
+    clear = ClearContrasts(bases, residuals)
+    if has_unseen:
+        residuals += unseen_residuals(tables, bases, sums)
+    signals = signals_of(tables, bases, residuals, sums, progress, stage)
     for residual, signal in zip(residuals, signals, strict=True):
         mean = signal.mean(residual, sums.get(residual.clique, ()))
-        overlooked = clear.within(residual, mean)[1]
-        found[residual.clique] = np.append(signal.variances.ravel(), overlooked)
-    return found
+        yield residual, signal, mean, clear.within(residual, mean)
 
 
 def equal_groups(counts: np.ndarray, most: int) -> np.ndarray:
