@@ -40,7 +40,7 @@ from sdv_privpgd.estimate.effects import (
     unseen_residuals,
 )
 from sdv_privpgd.estimate.factors import with_factors
-from sdv_privpgd.estimate.signals import Signal, signals_of
+from sdv_privpgd.estimate.signals import Signal, covariances_of, signals_of
 
 FINER = 16
 """Groups of each attribute in a completed pair. In a fit to 100,000 simulated rows of 100 columns
@@ -55,14 +55,15 @@ def denoised(
 
     Pairs that were measured over groups alone are ``completed``, over finer groups.
     """
-    tables = with_factors(tables)
     bases = contrast_bases(tables)
     finer = Grouping.of(
         {name: equal_groups(counts, FINER) for name, counts in tables.one_way.items()}
     )
     found, completed = dict(tables.tables), {}
-    for residual, _, mean, beyond in _judged(tables, bases, progress, stage, has_unseen=True):
-        clique, counts = residual.clique, expected(tables, residual.clique)
+    shared = with_factors(tables)
+    judged = _judged(tables, shared, bases, progress, stage, has_unseen=True)
+    for residual, _, mean, beyond in judged:
+        clique, counts = residual.clique, expected(shared, residual.clique)
         rows, columns = (bases[name] for name in clique)
         counts[np.ix_(*tables.support(clique))] += rows @ (mean + beyond[0]) @ columns.T
         if math.isinf(residual.variance):
@@ -81,28 +82,34 @@ def signal_variances(
     expected square error is the sum of s v / (s + v) over its variances s. Contrasts that stand out
     although they were not expected count as further directions.
     """
+    judged = _judged(tables, tables, contrast_bases(tables), progress, "compare", has_unseen=False)
     return {
         residual.clique: np.append(signal.variances.ravel(), overlooked)
-        for residual, signal, _, (_, overlooked) in _judged(
-            tables, contrast_bases(tables), progress, "compare"
-        )
+        for residual, signal, _, (_, overlooked) in judged
     }
 
 
 def _judged(
     tables: ConsistentTables,
+    shared: ConsistentTables,
     bases: Mapping[str, np.ndarray],
     progress: Progress,
     stage: str,
     *,
-    has_unseen: bool = False,
+    has_unseen: bool,
 ) -> Iterator[tuple[Residual, Signal, np.ndarray, tuple[np.ndarray, list[float]]]]:
-    """Each residual, its signal, the expected residual, and what clearly stands out beyond it."""
-    residuals, sums = residuals_of(tables, bases), group_sums_of(tables, bases)
+    """Each residual, its signal, the expected residual, and what clearly stands out beyond it.
+
+    Residuals are what the tables have beyond those that are ``shared``. Where in a table signal
+    lies, the residuals show better from which nothing is taken that all pairs share.
+    """
+    whole, sums = residuals_of(tables, bases), group_sums_of(tables, bases)
+    unseen = unseen_residuals(tables, bases, sums) if has_unseen else []
+    known = covariances_of(tables, bases, [*whole, *unseen], sums, progress, stage)
+    residuals, sums = residuals_of(shared, bases), group_sums_of(shared, bases)
     clear = ClearContrasts(bases, residuals)
-    if has_unseen:
-        residuals += unseen_residuals(tables, bases, sums)
-    signals = signals_of(tables, bases, residuals, sums, progress, stage)
+    residuals += unseen
+    signals = signals_of(tables, known, residuals, sums)
     for residual, signal in zip(residuals, signals, strict=True):
         mean = signal.mean(residual, sums.get(residual.clique, ()))
         yield residual, signal, mean, clear.within(residual, mean)

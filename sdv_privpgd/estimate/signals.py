@@ -96,18 +96,15 @@ class Signal:
         return self.rows @ mean @ self.columns.T
 
 
-def signals_of(
+def covariances_of(
     tables: ConsistentTables,
     bases: Mapping[str, np.ndarray],
     residuals: Sequence[Residual],
     sums: Mapping[Clique, Sequence[GroupSums]],
     progress: Progress,
     stage: str,
-) -> list[Signal]:
-    """The signal in each residual, as all residuals and sums of these tables together show it.
-
-    Of a residual of infinite variance nothing is known but its sums. They say how strong it is; the
-    other residuals, and the prior, say where in the table it lies.
+) -> "dict[str, Covariance]":
+    """Where in tables the signal of each attribute lies, as all these residuals show it.
 
     ``bases`` are those of the residuals. ``progress`` is told of the steps, by the name ``stage``.
     """
@@ -124,14 +121,27 @@ def signals_of(
         if scale < overlooked * evidence.excess and clear.has_any(residual):
             scale = evidence.excess
         scales.append(scale)
-    found = _covariances(seen, scales, start, progress, stage)
+    return _covariances(seen, scales, start, progress, stage)
+
+
+def signals_of(
+    tables: ConsistentTables,
+    known: "Mapping[str, Covariance]",
+    residuals: Sequence[Residual],
+    sums: Mapping[Clique, Sequence[GroupSums]],
+) -> list[Signal]:
+    """The signal in each residual, as all residuals and sums of these tables together show it.
+
+    Of a residual of infinite variance nothing is known but its sums. They say how strong it is; the
+    covariances that are ``known`` say where in the table it lies.
+    """
     if not residuals:
         return []
-    evidence = [Evidence.of(each, sums.get(each.clique, ()), found) for each in residuals]
+    evidence = [Evidence.of(each, sums.get(each.clique, ()), known) for each in residuals]
     chances, scales_of = _chances(tables, evidence)
     return [
         Signal(
-            _mixed(each, scales, chance), *(found[name].directions for name in each.residual.clique)
+            _mixed(each, scales, chance), *(known[name].directions for name in each.residual.clique)
         )
         for each, scales, chance in zip(evidence, scales_of, chances, strict=True)
     ]
