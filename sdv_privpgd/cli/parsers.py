@@ -6,8 +6,8 @@ from typing import Any
 import pandas as pd
 
 from sdv_privpgd.cli.saying import CommandError
+from sdv_privpgd.sources.csv import parsing
 from sdv_privpgd.sources.dialect import Reading
-from sdv_privpgd.sources.parsers import parsing
 
 
 def parsed_sheet(path: Path, how: Reading) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from sdv_privpgd.cli.saying import CommandError, own_errors, say
 from sdv_privpgd.cli.writing import Outputs
 from sdv_privpgd.fitting.door import FittedTable
 from sdv_privpgd.privacy.ledger_file import read_ledger
-from sdv_privpgd.report.card import KEY, card_path, digest_of_file, in_words, read_card
+from sdv_privpgd.report.about import KEY, card_path, digest_of_file, in_words, read_card
 
 
 def registry(arguments: Namespace) -> None:

@@ -14,11 +14,10 @@ from sdv_privpgd.cli.files import kind_read
 from sdv_privpgd.cli.parsers import parsed_parquet, parsed_schema, parsed_sheet
 from sdv_privpgd.cli.saying import CommandError, say, spoken
 from sdv_privpgd.sources import texts
-from sdv_privpgd.sources.csv import CsvSource, Retyped, names_in, orders_in
+from sdv_privpgd.sources.csv import CsvSource, Retyped, TextFile, names_in, orders_in
 from sdv_privpgd.sources.dialect import Facts, Reading
 from sdv_privpgd.sources.files import files_of, open_files
 from sdv_privpgd.sources.frames import FrameSource
-from sdv_privpgd.sources.parsers import TextFile
 from sdv_privpgd.sources.source import Source
 
 

@@ -29,7 +29,7 @@ from sdv_privpgd.fitting.sampled import SampledTable
 from sdv_privpgd.fitting.settings import usual_delta
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.card import card_path, in_words, is_card, write_card
+from sdv_privpgd.report.about import card_path, in_words, is_card, write_card
 from sdv_privpgd.report.warnings import on_delta
 from sdv_privpgd.sources.source import Source
 

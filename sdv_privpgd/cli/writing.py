@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.interrupts import undisturbed
 from sdv_privpgd.cli.saying import CommandError, reason, say
-from sdv_privpgd.report.card import KEY
+from sdv_privpgd.report.about import KEY
 
 if TYPE_CHECKING:
     import pandas as pd

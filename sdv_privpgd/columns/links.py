@@ -14,6 +14,7 @@ from typing import Any
 from sdv_privpgd.base.arguments import check_flag, check_integer
 from sdv_privpgd.base.domain import FieldsAlone
 from sdv_privpgd.columns.facts import NumberFacts
+from sdv_privpgd.columns.visits import since
 from sdv_privpgd.columns.wording import words_of
 
 
@@ -32,6 +33,9 @@ class Link:
             one has, the second one, and so on, in the order of the rows.
         order: A column of the child, of numbers or dates of a declared range, by which the rows of
             one parent are in order. Of too many such rows those that are used follow each other.
+            It is asked how long after the row before each one is.
+        start: A column of the parent, of dates or numbers as ``order`` has them, at which the order
+            begins. It is asked how long after it the first row is, and none comes before it.
 
     Raises:
         ValueError: For what names no table or column, and for a number that is none.
@@ -47,6 +51,7 @@ class Link:
     parent_key: str | None = None
     siblings: bool = True
     order: str | None = None
+    start: str | None = None
 
     def __post_init__(self) -> None:
         if self.parent_key is None:
@@ -61,6 +66,11 @@ class Link:
                 f"Link.order must name a column by which siblings are in order, got {self.order!r} "
                 f"with siblings={self.siblings!r}."
             )
+        if self.start is not None and not (self.order and isinstance(self.start, str)):
+            raise ValueError(
+                f"Link.start must name the parent's column at which order begins, got "
+                f"{self.start!r} with order={self.order!r}."
+            )
 
     @property
     def number(self) -> str:
@@ -71,6 +81,14 @@ class Link:
     def place(self) -> str | None:
         """The name of the child's column of its place among its siblings, if that is asked for."""
         return f"place in {self.parent}" if self.siblings and self.max_children > 1 else None
+
+    @property
+    def since(self) -> str | None:
+        """The name of the child's column of how long ago the row before was, if rows are in order.
+
+        Without ``start`` it is missing in a first row.
+        """
+        return None if self.order is None else since(self.order)
 
     def above(self, name: str) -> str:
         """The name of the child's column of what its parent has in one of its own."""
@@ -167,15 +185,35 @@ class Tree(FieldsAlone):
             return None
         return f"{table} in the family"
 
+    def paired(self, table: str, names: Sequence[str]) -> list[str]:
+        """The columns of which pairs of siblings are asked: of rows in order the time between."""
+        link = self.above(table)
+        if link is None or link.since is None:
+            return list(names)
+        return [link.since if name == link.order else name for name in names]
+
     def numbers(self, table: str) -> dict[str, dict]:
         """The columns of numbers of children of a table's rows, as they are declared."""
         found = {each.number: each.max_children for each in self.below(table)}
         return {name: _counted(most) for name, most in found.items()}
 
+    def carried(
+        self, table: str, columns: Mapping[str, Mapping[str, Mapping]]
+    ) -> dict[str, Mapping]:
+        """What rows of a table hand down to those that lead to them, as it is declared.
+
+        It is what they have, their numbers of children, and what they were handed down themselves.
+        ``columns`` are those of each table.
+        """
+        link = self.above(table)
+        above = {} if link is None else self.carried(link.parent, columns)
+        handed = {} if link is None else {link.above(name): own for name, own in above.items()}
+        return {**columns[table], **self.numbers(table), **handed}
+
     def joined(self, table: str, parents: Mapping[str, Mapping]) -> dict[str, Mapping]:
         """What links add to a table's rows of their parent and their siblings.
 
-        ``parents`` is what is declared of the parent's columns, and of its numbers of children.
+        ``parents`` is what the parent's rows hand down.
         """
         link = self.above(table)
         if link is None:
@@ -201,13 +239,14 @@ class Tree(FieldsAlone):
                     f"max_children of its links: together they may have {most} at most."
                 )
             link = self.above(table)
-            own = {} if link is None else {link.above(name) for name in columns[link.parent]}
+            above = {} if link is None else self.carried(link.parent, columns)
+            own = set() if link is None else {link.above(name) for name in above}
             taken = [
                 name
                 for name in columns[table]
                 if name in own
                 or name in self.numbers(table)
-                or name in (self.in_family(table), None if link is None else link.place)
+                or name in (self.in_family(table), *((link.place, link.since) if link else ()))
             ]
             if taken:
                 raise ValueError(

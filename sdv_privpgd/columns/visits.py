@@ -6,9 +6,9 @@ row after another, to the first order.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Visits:
     @property
     def since(self) -> str:
         """The name of the column of how long ago the row before was; missing in a first row."""
-        return f"{self.by} (since the row before)"
+        return since(self.by)
 
     @property
     def number(self) -> str:
@@ -108,7 +108,8 @@ class Visits:
             if name in own
         }
         if self.by in own:
-            found[self.since] = column_of(self.since, _since(own[self.by], num_bins), num_bins)
+            facts = time_facts(own[self.by], num_bins)
+            found[self.since] = column_of(self.since, facts, num_bins)
         numbers = CategoryFacts(
             values=tuple(range(1, self.most + 1)), is_ordered=True, nullable=False
         )
@@ -118,6 +119,19 @@ class Visits:
 
 Ordered: TypeAlias = tuple[Visits, Column]
 """An order, and what is public of the column that says it."""
+
+
+def since(by: str) -> str:
+    """The name of the column of how long before a row the last one was, by what orders them."""
+    return f"{by} (since the row before)"
+
+
+def read_by(clock: Column, name: str, written: Any) -> Column:
+    """The column of a name, read in the ticks of a clock; it is ``written`` as its facts say."""
+    kept = {
+        each: getattr(written, each, None) for each in ("datetime_format", "number_format", "dtype")
+    }
+    return replace(clock, name=name, **kept)
 
 
 def steps(clock: Column) -> int:
@@ -142,7 +156,7 @@ def time_after(clock: Column, before: np.ndarray, since: np.ndarray) -> np.ndarr
     return np.clip(before + since * steps(clock), *clock.cells.ends)
 
 
-def _since(clock: Column, num_bins: int) -> NumberFacts:
+def time_facts(clock: Column, num_bins: int = USUAL_BINS) -> NumberFacts:
     """The facts on the time since the row before: cells whose width grows with it."""
     low, high = clock.cells.ends
     if clock.unit is None and clock.decimal_places is None and clock.increment is None:

@@ -1,7 +1,7 @@
 """How many codes the noise of a fit can pay for. Public: a rule of public or noisy facts."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -24,20 +24,21 @@ draws); of four of them from .771 to .786 for 5,000 at 0.2, where 1.6 has .791 a
 (``tests/benchmarks declaring --arms declared --rows 300 --seeds 3``)."""
 
 
-def codes_paid_for(num_columns: int, num_rows: float, ledger: PrivacyLedger, method: Method) -> int:
+def codes_paid_for(
+    columns: Collection[str], num_rows: float, ledger: PrivacyLedger, method: Method
+) -> int:
     """The number of codes of a number or date: 4 to 32.
 
     A cell of a pair then has about as many rows, on average, as its noise has standard deviations,
     if all that is left of the budget goes to the pairs that the method is likely to ask for.
 
     Args:
-        num_columns: The number of modelled columns.
+        columns: The names of the modelled columns.
         num_rows: The number of rows; noisy where it is private.
         ledger: The books of the fit, after discovery.
         method: What is asked.
     """
-    names = tuple(map(str, range(num_columns)))
-    cliques = method.cliques(Domain(names, (2,) * num_columns))
+    cliques = method.cliques(Domain(tuple(columns), (2,) * len(columns)))
     pairs = [MarginalQuery(clique) for clique in cliques if len(clique) > 1]
     if not pairs or not ledger.remaining:
         return USUAL_BINS

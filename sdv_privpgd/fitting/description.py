@@ -68,6 +68,7 @@ class Description(FieldsAlone):
         visits: The order of a person's rows, if each is told of the one before.
         timeless: Columns of dates of which it is known that they have no time of the day.
         public: Rows that a fit leans on, as codes of any schema of these columns.
+        given: Columns that another fit has asked about: of them alone nothing is asked.
     """
 
     columns: Mapping[str, Mapping]
@@ -85,6 +86,7 @@ class Description(FieldsAlone):
     visits: Visits | None = None
     timeless: frozenset[str] = frozenset()
     public: "Coded | None" = None
+    given: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -199,7 +201,8 @@ class Description(FieldsAlone):
         return {
             name: facts
             for name, facts in (self.stated if self.discovers else {}).items()
-            if isinstance(facts, NumberFacts | DateFacts) and name not in self.undeclared
+            if isinstance(facts, NumberFacts | DateFacts)
+            and name not in (*self.undeclared, *self.given)
         }
 
     @cached_property

@@ -4,7 +4,7 @@ The steps are those of ``Fit``, in order. ``discover`` and ``ask`` are handed th
 an object that shows nothing and gives curators. All else is public.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -24,7 +24,7 @@ from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.making import SamplerMaker, method_for
 from sdv_privpgd.fitting.mismatch import ask_first, require_categories
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.inference.asking import Unseen
+from sdv_privpgd.inference.questions import Unseen
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.method import Method
@@ -141,6 +141,8 @@ class Fit:
         doubts: Of a discovery that the description holds already. None is made then.
         begun: The books of a fit that failed, to go on with them.
         answered: What its discovery had been answered when it failed.
+        given: Gives the tables of the columns that another fit has asked about, in codes of a
+            schema.
 
     Raises ``ValueError`` if the books say that others are protected than the settings do.
     """
@@ -153,12 +155,14 @@ class Fit:
         doubts: Mapping[str, str] | None = None,
         begun: PrivacyLedger | None = None,
         answered: Sequence[Answered] = (),
+        given: Callable[[Schema], Sequence[Measurement]] | None = None,
     ) -> None:
         self.settings = settings
         self.description = description
         self.has_discovered = self._was_told = doubts is not None
         self.doubts: Mapping[str, str] = {} if doubts is None else doubts
         self.curator: Curator | None = None
+        self._given = given
         if begun is None:
             undeclared = {} if self.has_discovered else description.undeclared
             begun = settings.ledger(reserved_delta(undeclared, settings.delta) + settings.own_delta)
@@ -211,7 +215,8 @@ class Fit:
 
         It raises ``DomainMismatchError`` where those of a column that it ``stops_at`` are too many.
         """
-        declared = self.description.facts
+        known = self.description.given
+        declared = {n: each for n, each in self.description.facts.items() if n not in known}
         ask_first(table, declared, self.books, self.transcript, stops_at=stops_at)
 
     @property
@@ -296,6 +301,8 @@ class Fit:
             return fitted
         method = self._method
         answers = pipeline.Answers.of(self.curator, method)
+        if self._given is not None:
+            answers = replace(answers, given=tuple(self._given(schema)))
         for number in () if warm_start is not None else starts:
             earlier = replace(answers, measurements=answers.measurements[:number])
             warm_start = pipeline.fit(earlier, method, warm_start=warm_start).model
@@ -312,7 +319,7 @@ class Fit:
         if rows is None:
             return found.facts
         number = codes_paid_for(
-            len(self.description.measured), rows, self.books.ledger, self.settings.method
+            self.description.measured, rows, self.books.ledger, self.settings.method
         )
         return with_codes(found.facts, self.description.stated, number)
 

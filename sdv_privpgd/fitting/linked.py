@@ -10,12 +10,14 @@ question has sensitivity 1 for a family (``sources/families.py``). One ledger ho
 all tables, which add up.
 """
 
+import math
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -26,12 +28,15 @@ import pandas as pd
 from sdv_privpgd.base.arguments import check_integer, check_positive
 from sdv_privpgd.base.domain import Clique, Grouping
 from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.declared import Key
 from sdv_privpgd.columns.links import Link, Tree, sibling, tree_of
 from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.visits import read_by, time_facts
 from sdv_privpgd.columns.vocabulary import MODELLED
+from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.discovery.plan import reserved_delta
 from sdv_privpgd.estimate.consistency import consistent_tables
@@ -52,11 +57,12 @@ from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import MOST
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery, Measurement
-from sdv_privpgd.report.linked import linked_report, plans_report
+from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery, MarginalQuery, Measurement
 from sdv_privpgd.report.page import Report
+from sdv_privpgd.report.release import linked_report, plans_report
 from sdv_privpgd.report.warnings import in_one
 from sdv_privpgd.sampling.families import Siblings, children_of
+from sdv_privpgd.sampling.sampler import Sampler, encoded_rows, read_rows
 from sdv_privpgd.sampling.stream import MOVING
 
 _ROOT, _SIBLINGS = Fraction(2, 5), Fraction(1, 3)
@@ -198,9 +204,21 @@ class FittedTables(SavedModel):
 
     def _families(self, num_rows: int, place: int) -> dict[str, pd.DataFrame]:
         """Rows of the root, and all that lead to them."""
+        made, _ = self.families_so_far(num_rows, place)
+        return {
+            name: own.loc[:, [each for each in self.columns[name] if each in own]]
+            for name, own in made.items()
+        }
+
+    def families_so_far(
+        self, num_rows: int, place: int
+    ) -> tuple[dict[str, pd.DataFrame], dict[str, np.ndarray]]:
+        """Families of the tables that are fitted, with all that is known of rows; and whose."""
         made: dict[str, pd.DataFrame] = {}
         family: dict[str, np.ndarray] = {}
         for number, name in enumerate(self.tree.tables):
+            if name not in self.tables:
+                continue
             fitted, link = self.tables[name].fitted, self.tree.above(name)
             assert fitted.sampler is not None
             if link is None:
@@ -213,10 +231,19 @@ class FittedTables(SavedModel):
             made[name], family[name] = self._children(
                 link, made[link.parent], family[link.parent], seed
             )
-        return {
-            name: own.loc[:, [each for each in self.columns[name] if each in own]]
-            for name, own in made.items()
-        }
+        return made, family
+
+    def above(
+        self, link: Link, parents: pd.DataFrame, family: np.ndarray
+    ) -> tuple[dict[str, pd.Series], np.ndarray]:
+        """What parents have, by the names that their children have it; and how many of these."""
+        numbers = parents[link.number].to_numpy(dtype=np.int64)
+        found = {link.above(str(name)): own for name, own in parents.items()}
+        in_family = self.tree.in_family(link.child)
+        if in_family is not None:
+            sizes = np.bincount(family, weights=numbers, minlength=1)
+            found[in_family] = pd.Series(sizes[family].astype(np.int64))
+        return found, numbers
 
     def _children(
         self, link: Link, parents: pd.DataFrame, family: np.ndarray, seed: int
@@ -224,31 +251,36 @@ class FittedTables(SavedModel):
         """The rows that lead to parents, and the number of each one's family."""
         fitted, siblings = self.tables[link.child].fitted, self.siblings.get(link.child)
         sampler: Any = fitted.sampler
-        numbers = parents[link.number].to_numpy(dtype=np.int64)
-        above = {link.above(str(name)): own for name, own in parents.items()}
-        in_family = self.tree.in_family(link.child)
-        if in_family is not None:
-            sizes = np.bincount(family, weights=numbers, minlength=1)
-            above[in_family] = pd.Series(sizes[family].astype(np.int64))
+        above, numbers = self.above(link, parents, family)
         used = np.minimum(numbers, 0 if siblings is None else siblings.most)
         pairs = np.bincount(family, weights=used * (used - 1), minlength=1)
         known = {each.name for each in sampler.attributes}
+        above = {name: own for name, own in above.items() if name in known}
         codes, positions, whose = children_of(
             sampler,
             link,
-            {name: own for name, own in above.items() if name in known},
+            above,
             numbers,
             1 / np.maximum(pairs, 1)[family],
             siblings,
+            self._starts(link, sampler, parents),
+            self.tree.in_family(link.child),
             seed,
         )
-        if link.order is not None:  # a code and a place in its cell are in the order of values
-            axis = [each.name for each in sampler.attributes].index(link.order)
-            order = np.lexsort((positions[:, axis], codes[:, axis], whose))
-            codes, positions = codes[order], positions[order]
         columns = {**fitted.keys.take(len(whose)), **sampler.decoded(codes, positions)}
+        columns |= {n: own.take(whose).reset_index(drop=True) for n, own in above.items()}
         columns[link.key] = parents[str(link.parent_key)].take(whose).reset_index(drop=True)
         return pd.DataFrame(columns), family[whose]
+
+    def _starts(self, link: Link, sampler: Sampler, parents: pd.DataFrame) -> np.ndarray:
+        """When the order of each parent's children begins, not a number where it is not known."""
+        if link.start is None:
+            return np.full(len(parents), np.nan)
+        theirs = {each.name: each for each in self.tables[link.parent].fitted.schema.columns}
+        clock = next(each for each in sampler.attributes if each.name == link.order)
+        own = read_by(clock, link.start, theirs[link.start])
+        read, missing = read_rows(own, pd.Series(parents[link.start]))
+        return np.where(missing, np.nan, np.clip(read, *clock.cells.ends))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,7 +329,7 @@ class Asked:
                     )
             if link is not None:
                 declared.pop(link.key, None)
-                _require_order(link, declared)
+                _require_order(link, declared, columns[link.parent])
             own[table] = declared if key is None else {key: Key(), **declared}
         return cls(
             columns=own, tree=tree, epsilon=epsilon, delta=delta, told=told, constraints=constraints
@@ -311,7 +343,14 @@ class Asked:
         ``parents`` are what is known of the parent's columns; by default what is declared.
         """
         settings, description = self._described(table, parents)
-        settings = replace(settings, epsilon=self.part_of(table).epsilon, family=self.tree.tables)
+        known = self.given(table)
+        settings = replace(
+            settings,
+            epsilon=self.part_of(table).epsilon,
+            family=self.tree.tables,
+            method=settings.method.knowing(known),
+        )
+        description = replace(description, given=known)
         check_match(settings, description)
         return settings, description
 
@@ -321,9 +360,14 @@ class Asked:
         """The same, with the epsilon of all tables."""
         link, tree = self.tree.above(table), self.tree
         if parents is None:
-            parents = {} if link is None else self.counted(link.parent)
+            parents = {} if link is None else self.carried(link.parent)
         return asked(
-            {**self.columns[table], **tree.numbers(table), **tree.joined(table, parents)},
+            {
+                **self.columns[table],
+                **tree.numbers(table),
+                **tree.joined(table, parents),
+                **self._time(table),
+            },
             self.epsilon,
             self.delta,
             adjacency="add_remove",
@@ -332,10 +376,48 @@ class Asked:
             **self.told,
         )
 
-    def counted(self, table: str) -> dict[str, Mapping]:
-        """What is declared of the modelled columns of a table, and of the numbers of children."""
-        own = {n: facts for n, facts in self.columns[table].items() if not _is_key(facts)}
-        return {**own, **self.tree.numbers(table)}
+    def _time(self, table: str) -> dict[str, Mapping]:
+        """What is declared of how long ago the row before was, of a table in order."""
+        link, clocks = self.tree.above(table), self.clocks(table)
+        if link is None or link.since is None or not clocks:
+            return {}
+        return {link.since: {"sdtype": "numerical", **words_of(time_facts(clocks[0]))}}
+
+    def clocks(self, table: str) -> tuple[Column, ...]:
+        """The column by which a table is in order, if it is, and the parent's where that begins."""
+        link = self.tree.above(table)
+        if link is None or link.order is None:
+            return ()
+        clock = column_of(link.order, self._alone(table).stated[link.order])
+        if link.start is None:
+            return (clock,)
+        return clock, read_by(clock, link.start, self._alone(link.parent).facts[link.start])
+
+    def _alone(self, table: str) -> Description:
+        """The description of a table's own columns."""
+        link, key = self.tree.above(table), self.tree.key_of(table)
+        kinds, others = require_sdtypes(self.columns[table], (*MODELLED, "id"))
+        keys = {name: {"sdtype": "id"} for name in (key, link and link.key) if name}
+        return Description.of(
+            {**kinds, **keys},
+            {name: facts for name, facts in others.items() if kinds[name]["sdtype"] != "id"},
+            keys=() if key is None else (key,),
+        )
+
+    def carried(self, table: str) -> dict[str, Mapping]:
+        """What is declared of all modelled columns that rows hand down to their children."""
+        own = {
+            name: {n: facts for n, facts in each.items() if not _is_key(facts)}
+            for name, each in self.columns.items()
+        }
+        return self.tree.carried(table, own)
+
+    def given(self, table: str) -> tuple[str, ...]:
+        """The columns of a table of which fits of other tables ask, if it has others, too."""
+        link = self.tree.above(table)
+        if link is None or not (self.modelled(table) or self.tree.numbers(table) or link.order):
+            return ()
+        return tuple(self.tree.joined(table, self.carried(link.parent)))
 
     def require(self) -> None:
         """Raises ``ValueError`` for what no fit can ask of some table, before one is opened."""
@@ -435,20 +517,11 @@ class Asked:
                 f"The links are of the tables {sorted(self.tree.tables)!r}, got "
                 f"{sorted(map(str, tables))!r}."
             )
-        private, read, clocks = {}, {}, {}
-        for table in self.tree.tables:
-            link, key = self.tree.above(table), self.tree.key_of(table)
-            kinds, others = require_sdtypes(self.columns[table], (*MODELLED, "id"))
-            keys = {name: {"sdtype": "id"} for name in (key, link and link.key) if name}
-            described = Description.of(
-                {**kinds, **keys},
-                {name: facts for name, facts in others.items() if kinds[name]["sdtype"] != "id"},
-                keys=() if key is None else (key,),
-            )
-            private[table] = opened(tables[table], described, None)
-            read[table] = self.modelled(table)
-            if link is not None and link.order is not None:
-                clocks[table] = column_of(link.order, described.stated[link.order])
+        private = {
+            table: opened(tables[table], self._alone(table), None) for table in self.tree.tables
+        }
+        read = {table: self.modelled(table) for table in self.tree.tables}
+        clocks = {table: self.clocks(table) for table in self.tree.tables}
         return PrivateTable.together(private, self.tree, read, self.siblings, self.most, clocks)
 
     def let_pass(self, table: str, names: Collection[str]) -> tuple[str, ...]:
@@ -544,6 +617,59 @@ def fit_tables(
     return fitted
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GivenTables:
+    """What a table's rows have of their parents, as the models of these say. Public.
+
+    Attributes:
+        cells: The columns of parents, with a row for each child.
+        weights: What each child counts as.
+        total: How many families have children.
+        error: The standard deviation of a share that is 1 / number of cells, times its root.
+    """
+
+    cells: Mapping[str, pd.Series]
+    weights: np.ndarray
+    total: float
+    error: float
+
+    @classmethod
+    def of(cls, fitted: FittedTables, link: Link) -> "GivenTables":
+        """Those of a table below tables that are fitted: of about as many families as there are."""
+        num_rows = max(fitted.tables[fitted.tree.root].num_rows or 0, 0)
+        number = min(max(num_rows, 1), _AT_ONCE)
+        made, families = fitted.families_so_far(number, -1)
+        fitted.reset_sampling()
+        family = families[link.parent]
+        above, numbers = fitted.above(link, made[link.parent], family)
+        whose = np.repeat(np.arange(len(numbers)), numbers)
+        cells = {name: own.take(whose).reset_index(drop=True) for name, own in above.items()}
+        if link.place is not None:
+            first = np.cumsum(numbers) - numbers
+            cells[link.place] = pd.Series(np.arange(len(whose)) - first[whose] + 1)
+        sizes = np.bincount(family, weights=numbers, minlength=1)
+        weights = 1 / sizes[family][whose]
+        total = num_rows * weights.sum() / number
+        return cls(cells=cells, weights=weights, total=total, error=total / number**0.5)
+
+    def __call__(self, schema: Schema) -> list[Measurement]:
+        """The tables of all such columns and pairs of them in codes of a schema, in counts."""
+        columns = [each for each in schema.attributes if each.name in self.cells]
+        codes = {each.name: encoded_rows(each, self.cells[each.name]) for each in columns}
+        found = []
+        for degree in (1, 2):
+            for own in combinations(columns, degree):
+                shape = tuple(each.size for each in own)
+                clique = tuple(each.name for each in own)
+                at = np.ravel_multi_index([codes[name] for name in clique], shape)
+                sums = np.bincount(at, weights=self.weights, minlength=math.prod(shape))
+                counts = sums.reshape(shape) * self.total / max(sums.sum(), 1e-9)
+                stddev = self.error / math.prod(shape) ** 0.5
+                query = MarginalQuery(clique)
+                found.append(Measurement(query=query, answer=counts, stddev=stddev))
+        return found
+
+
 @dataclass(kw_only=True, eq=False)
 class RunningTables:
     """A fit of tables that is about to run, or did: it holds the books, however it ends.
@@ -605,18 +731,26 @@ class RunningTables:
             spent = self.ledger.spent() if self.ledger.charges else 0.0
             note_on(error, f"The fit had spent epsilon {spent:.4g} of {told.epsilon:g}.")
             raise
+        return self._so_far(fitted, siblings, answers)
+
+    def _so_far(
+        self,
+        fitted: Mapping[str, FittedTable],
+        siblings: Mapping[str, Siblings] = MappingProxyType({}),
+        answers: Mapping[str, Sequence[Measurement]] = MappingProxyType({}),
+    ) -> FittedTables:
+        """What was fitted of these tables."""
+        names = [name for name in self.names if name in fitted]
         return FittedTables(
-            tables={name: fitted[name] for name in self.names},
-            tree=told.tree,
-            columns={name: told.output(name) for name in self.names},
+            tables={name: fitted[name] for name in names},
+            tree=self.told.tree,
+            columns={name: self.told.output(name) for name in names},
             siblings=siblings,
             answers=answers,
             ledger=self.ledger,
-            warnings=tuple(
-                f"{name}: {said}" for name in self.names for said in fitted[name].warnings
-            ),
+            warnings=tuple(f"{name}: {said}" for name in names for said in fitted[name].warnings),
             date=date.today().isoformat(),
-            seed=told.told.get("seed", 0),
+            seed=self.told.told.get("seed", 0),
         )
 
     def _fitted(
@@ -629,13 +763,16 @@ class RunningTables:
             found = above[link.parent].fitted.description
             known = {
                 name: {"sdtype": found.facts[name].sdtype, **found.in_words[name]}
-                for name in told.counted(link.parent)
+                for name in told.carried(link.parent)
             }
         settings, description = told.asked(table, known)
         timeless = frozenset(name for name in description.modelled if private.has_days(name))
         dtypes = private.dtypes_kept(description.columns, description.modelled, description.keys)
         description = replace(description, timeless=timeless, dtypes=dtypes)
-        fit = Fit(settings, description, begun=told.part_of(table))
+        given = None
+        if link is not None and description.given:
+            given = GivenTables.of(self._so_far(above), link)
+        fit = Fit(settings, description, begun=told.part_of(table), given=given)
         running = RunningFit(fit=fit, private=private, allow_lost=self.let_pass[table])
         try:
             return replace(running.run(progress, stops=True), name=table)
@@ -651,7 +788,7 @@ class RunningTables:
         as 1 / the number of such pairs in the family: a table of them has sensitivity 1 for it.
         """
         names, schema, release = (
-            self.told.modelled(table),
+            self.told.tree.paired(table, self.told.modelled(table)),
             fitted.fitted.schema,
             fitted.fitted.release,
         )
@@ -743,12 +880,19 @@ def planned_tables(told: Asked, num_rows: int) -> Report:
     return plans_report(plans, told.tree, told.ledger, shares, num_rows)
 
 
-def _require_order(link: Link, columns: Mapping[str, Mapping]) -> None:
+def _require_order(
+    link: Link, columns: Mapping[str, Mapping], parents: Mapping[str, Mapping]
+) -> None:
     """Raises ``ValueError`` unless a column by which rows are in order has a declared range."""
     if link.order is None:
         return
     facts = columns.get(link.order, {})
-    kind = getattr(facts, "sdtype", None) or facts.get("sdtype")
+    kind = _sdtype(facts)
+    if link.start is not None and _sdtype(parents.get(link.start, {})) != kind:
+        raise ValueError(
+            f"Link.start names {link.start!r}, which must be a column of {link.parent!r} with "
+            f"the sdtype of {link.order!r}, {kind!r}."
+        )
     if kind not in ("numerical", "datetime") or None in map(facts.get, ("range_min", "range_max")):
         raise ValueError(
             f"Link.order names {link.order!r}, which must be a column of numbers or dates of "
@@ -757,7 +901,8 @@ def _require_order(link: Link, columns: Mapping[str, Mapping]) -> None:
 
 
 def _is_key(facts: Any) -> bool:
-    return (
-        isinstance(facts, Mapping)
-        and (getattr(facts, "sdtype", None) or facts.get("sdtype")) == "id"
-    )
+    return isinstance(facts, Mapping) and _sdtype(facts) == "id"
+
+
+def _sdtype(facts: Mapping) -> Any:
+    return getattr(facts, "sdtype", None) or facts.get("sdtype")

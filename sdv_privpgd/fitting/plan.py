@@ -51,7 +51,7 @@ from sdv_privpgd.privacy.counting import Bound, Tables
 from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery
-from sdv_privpgd.report.assumed import CONFIDENT
+from sdv_privpgd.report.about import CONFIDENT
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.plan import Curve, Errors, ExpectedErrors, plan_report
 from sdv_privpgd.report.warnings import on_delta
@@ -289,7 +289,7 @@ class _Assumed:
     def _domain(self, budget: Fraction, num_rows: int) -> Domain:
         """The attributes, with as many codes as they are likely to have."""
         declared, method = self._declared, self.settings.method
-        codes = codes_paid_for(len(declared.measured), num_rows, self._ledger(budget), method)
+        codes = codes_paid_for(declared.measured, num_rows, self._ledger(budget), method)
         known = {column.name: column for column in declared.declared_schema.columns}
         sizes = {}
         for name, facts in declared.stated.items():

@@ -230,7 +230,7 @@ def leaning(
     look = Fit(clear, replace(own, dtypes=table.dtypes_kept(own.columns, own.modelled)))
     look.discover(table)
     rows = len(public.frame) if num_rows is None else num_rows
-    number = codes_paid_for(len(description.measured), rows, settings.ledger(), settings.method)
+    number = codes_paid_for(description.measured, rows, settings.ledger(), settings.method)
     found = look.description.discovered
     if description.num_bins is None:
         found = with_codes(found, own.stated, number)

@@ -103,6 +103,7 @@ def measure_by_weight(
 
 def measure_coarsely(
     curator: Curator,
+    pairs: Sequence[Clique],
     mu_squared: Fraction,
     importance: Importance,
     progress: Progress,
@@ -122,7 +123,7 @@ def measure_coarsely(
     # each it has as many.
     coarser = 4
     domain, known = curator.domain, curator.measurements
-    pairs, total, number = domain.cliques(2), counted_total(curator), GROUPS
+    total, number = counted_total(curator), GROUPS
     asked, share = (pairs, _OF_MANY) if are_many else ((), _BESIDE)
     if are_many:
         if total is not None and _stand_out(curator, pairs, mu_squared * share, total, _CLEAR):
@@ -184,6 +185,7 @@ def pairs_paid_for(curator: Curator, mu_squared: Fraction, most: int) -> int:
 
 def promising_pairs(
     curator: Curator,
+    pairs: Sequence[Clique],
     number: int,
     wanted: Collection[Clique],
     importance: Importance,
@@ -196,7 +198,7 @@ def promising_pairs(
     times as its importance. They come in the domain's order.
     """
     tables = consistent_tables(curator.domain, curator.measurements)
-    pairs, wanted = curator.domain.cliques(2), set(wanted)
+    wanted = set(wanted)
     weights = clique_weights(pairs, importance)
     strengths = {
         pair: weights[pair] * strength

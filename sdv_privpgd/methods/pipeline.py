@@ -32,6 +32,7 @@ class Release:
         measurements: The noisy answers.
         model: The model that was fitted to them.
         held: The codes of each attribute that surely hold rows, by ``surely_held``.
+        given: Tables that nobody was asked for, as other models have them.
     """
 
     domain: Domain
@@ -39,6 +40,7 @@ class Release:
     measurements: tuple[Measurement, ...]
     model: Model
     held: Mapping[str, np.ndarray] = field(default_factory=dict)
+    given: tuple[Measurement, ...] = ()
 
 
 def run(curator: Curator, method: Method, *, progress: Progress = silent) -> Release:
@@ -63,12 +65,14 @@ class Answers:
         ledger: The record of what was spent.
         measurements: The noisy answers.
         statistics: The queries that the engine asked for.
+        given: Tables that nobody was asked for, as other models have them.
     """
 
     domain: Domain
     ledger: PrivacyLedger
     measurements: tuple[Measurement, ...]
     statistics: tuple[Query, ...]
+    given: tuple[Measurement, ...] = ()
 
     @classmethod
     def of(cls, curator: Curator, engine: Engine) -> "Answers":
@@ -126,11 +130,16 @@ def fit(
     section 4.4). So after the fit neither the statistic nor the tables, which would reveal it, are
     kept.
     """
-    domain, measured = answers.domain, answers.measurements
-    model = engine.fit(domain, measured, warm_start=warm_start, progress=progress)
+    domain, measured, given = answers.domain, answers.measurements, answers.given
+    model = engine.fit(domain, (*measured, *given), warm_start=warm_start, progress=progress)
     held = surely_held(domain, measured)
     if any(measurement.query in answers.statistics for measurement in measured):
         measured = tuple(each for each in measured if isinstance(each.query, CountQuery))
     return Release(
-        domain=domain, ledger=answers.ledger, measurements=measured, model=model, held=held
+        domain=domain,
+        ledger=answers.ledger,
+        measurements=measured,
+        model=model,
+        held=held,
+        given=given,
     )

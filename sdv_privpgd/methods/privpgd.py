@@ -1,7 +1,7 @@
 """All pairs of attributes, some of them twice, and single attributes and coarse triples."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
@@ -110,6 +110,7 @@ class PrivPGD(EngineMethod):
             are. The default is the number of pairs of 50 attributes.
         pairs: Pairs that are measured over codes in any case, also where there are too many. A fit
             adds those that a constraint is about, and columns in order with their difference.
+        known: Attributes of which tables are known from elsewhere: nothing is asked of them alone.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
@@ -128,6 +129,7 @@ class PrivPGD(EngineMethod):
     importance: Importance = field(default_factory=dict)
     most_pairs: int = MOST_PAIRS
     pairs: tuple[Clique, ...] = ()
+    known: tuple[str, ...] = ()
 
     is_quick = True
     chooses = False
@@ -145,15 +147,22 @@ class PrivPGD(EngineMethod):
             raise ValueError(f"pairs must be pairs of attributes, got {wrong[0]!r}.")
 
     def cliques(self, domain: Domain) -> Sequence[Clique]:
-        pairs = domain.cliques(min(2, len(domain)))
+        pairs = self._asked(domain.cliques(min(2, len(domain))))
         number = len(pairs)
         if self.coarse_cliques(domain):
             number = min(EACH * len(domain), self.most_pairs)
         return [pairs[place * len(pairs) // number] for place in range(number)]
 
     def coarse_cliques(self, domain: Domain) -> Sequence[Clique]:
-        pairs = domain.cliques(min(2, len(domain)))
+        pairs = self._asked(domain.cliques(min(2, len(domain))))
         return pairs if len(pairs) > self.most_pairs else ()
+
+    def knowing(self, names: Collection[str]) -> "PrivPGD":
+        return replace(self, known=tuple(names))
+
+    def _asked(self, cliques: Sequence[Clique]) -> Sequence[Clique]:
+        """The cliques of which something is not known from elsewhere."""
+        return [each for each in cliques if not set(each) <= set(self.known)]
 
     def require_settings(self, domain: Domain) -> None:
         if self.pairs:
@@ -211,29 +220,30 @@ class PrivPGD(EngineMethod):
         kept = curator.ledger.remaining * Fraction(self.triples)
         if not has_triples(domain) or not engine.takes_groups:
             kept = Fraction(0)
-        pairs: Sequence[Clique] = domain.cliques(min(2, len(domain)))
+        pairs = self._asked(domain.cliques(min(2, len(domain))))
         are_many = len(pairs) > self.most_pairs
-        share = _one_way_share(curator) if self.columns else Fraction(0)
+        share = self._one_way_share(curator) if self.columns else Fraction(0)
         if are_many and self.columns:
             share = max(share, of_many)
         measured = []
         if share:
             measured = curator.measure(
-                [MarginalQuery(clique) for clique in domain.cliques(1)],
+                [MarginalQuery(clique) for clique in self._asked(domain.cliques(1))],
                 (curator.ledger.remaining - kept) * share,
                 what="all 1-way marginals",
             )
         left = curator.ledger.remaining - kept
         if engine.takes_groups and len(domain) > 1:
             measured += measure_coarsely(
-                curator, left, self.importance, progress, are_many=are_many
+                curator, pairs, left, self.importance, progress, are_many=are_many
             )
         if are_many:
             number = pairs_paid_for(curator, curator.ledger.remaining - kept, self.most_pairs)
-            pairs = promising_pairs(curator, number, wanted, self.importance, progress)
+            pairs = promising_pairs(curator, pairs, number, wanted, self.importance, progress)
             triples = triples_among(domain, pairs, self.importance) if kept else []
         else:
             triples = important_cliques(domain, 3, self.importance) if kept else []
+            triples = self._asked(triples)
         if not triples:
             kept = Fraction(0)
         left = curator.ledger.remaining - kept
@@ -266,6 +276,34 @@ class PrivPGD(EngineMethod):
         left = mu_squared - first_part
         return [*first, *_second_round(curator, first, weights, float(units), left, progress)]
 
+    def _one_way_share(self, curator: Curator) -> Fraction:
+        """The share of mu^2 for single attributes, in thousandths; 0 if no count was measured.
+
+        It makes ``_WORTH r^(3/4) / sqrt(1 + w g) + 1 / sqrt(1 - w)`` least over shares w: the
+        forecast of the noise of columns and of pairs. Here r is the noise of a column's counts
+        beside them if pairs have all, and 1 + g is how many times more the same budget tells of a
+        column if it is spent on the column's own question.
+        """
+        least = Fraction(2, 100)  # of a smaller share answers would say nothing new
+        domain, total = curator.domain, counted_total(curator)
+        if len(domain) < 3 or total is None:
+            return Fraction(0)
+        left = curator.ledger.remaining
+        alone, stddev = (
+            noise_of(curator, self._asked(domain.cliques(degree)), left) for degree in (1, 2)
+        )
+        inverse_sizes = sum(1 / size for size in domain.sizes)
+        # A pair's sums over the other attribute's k values have k times the variance of a cell.
+        of_pairs = fmean(
+            stddev / math.sqrt(inverse_sizes - 1 / size) * size / total for size in domain.sizes
+        )
+        gain = (of_pairs * total / (alone * fmean(domain.sizes))) ** 2 - 1
+        steep = (_WORTH * of_pairs**0.75 * max(gain, 0.0)) ** (2 / 3)
+        if steep <= 1:
+            return Fraction(0)
+        share = Fraction(round(1000 * (steep - 1) / (steep + gain)), 1000)
+        return share if share >= least else Fraction(0)
+
 
 def _second_round(
     curator: Curator,
@@ -289,31 +327,6 @@ def _second_round(
     parts = {clique: level * weights[clique] for clique, level in chosen.items()}
     what = "2-way marginals that promise most"
     return measure_by_weight(curator, parts, left, what, progress)
-
-
-def _one_way_share(curator: Curator) -> Fraction:
-    """The share of mu^2 for single attributes, in thousandths; 0 if no count was measured.
-
-    It makes ``_WORTH r^(3/4) / sqrt(1 + w g) + 1 / sqrt(1 - w)`` least over shares w: the
-    forecast of the noise of columns and of pairs. Here r is the noise of a column's counts beside
-    them if pairs have all, and 1 + g is how many times more the same budget tells of a column if it
-    is spent on the column's own question.
-    """
-    least = Fraction(2, 100)  # of a smaller share answers would say nothing new
-    domain, total = curator.domain, counted_total(curator)
-    if len(domain) < 3 or total is None:
-        return Fraction(0)
-    left = curator.ledger.remaining
-    alone, stddev = (noise_of(curator, domain.cliques(degree), left) for degree in (1, 2))
-    inverse_sizes = sum(1 / size for size in domain.sizes)
-    # A pair's sums over the other attribute's k values have k times the variance of a cell.
-    of_pairs = fmean(
-        stddev / math.sqrt(inverse_sizes - 1 / size) * size / total for size in domain.sizes
-    )
-    gain = (of_pairs * total / (alone * fmean(domain.sizes))) ** 2 - 1
-    steep = (_WORTH * of_pairs**0.75 * max(gain, 0.0)) ** (2 / 3)
-    share = Fraction(round(1000 * (steep - 1) / (steep + gain)), 1000) if steep > 1 else Fraction(0)
-    return share if share >= least else Fraction(0)
 
 
 METHODS = {"privpgd": PrivPGD}

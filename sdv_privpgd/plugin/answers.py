@@ -8,7 +8,7 @@ import pandas as pd
 from sdv_privpgd.base.progress import Progress, shown
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.analyses import Concluding
-from sdv_privpgd.inference.asking import Unseen
+from sdv_privpgd.inference.questions import Unseen
 from sdv_privpgd.inference.refits import STAGE, Refits
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.plugin.state import FittedState

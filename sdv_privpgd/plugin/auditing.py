@@ -11,9 +11,16 @@ import cloudpickle
 import pandas as pd
 
 from sdv_privpgd.audit.door import audited
-from sdv_privpgd.audit.kept_file import file_checks
 from sdv_privpgd.audit.outputs import Leaf, Steps, leaves, listening
-from sdv_privpgd.audit.subjects import ROWS, Outcome, Through, finished, of_answers, of_rows
+from sdv_privpgd.audit.subjects import (
+    ROWS,
+    Outcome,
+    Through,
+    file_checks,
+    finished,
+    of_answers,
+    of_rows,
+)
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.fitting.account import Account
@@ -137,7 +144,7 @@ class SynthesizerFit:
 
 @dataclass(frozen=True)
 class KeptFile:
-    """A fitted synthesizer, as ``audit.kept_file.Kept`` says."""
+    """A fitted synthesizer, as ``audit.subjects.Kept`` says."""
 
     synthesizer: "PrivateSynthesizer"
 

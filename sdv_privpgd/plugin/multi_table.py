@@ -53,6 +53,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         max_children: How many rows of a table are used of each row that they lead to: one number,
             or one for each such table. It is public. A ``sequence_index`` of its metadata, of a
             declared range, puts those in order.
+        starts: By table in order, the column of its parent at which that order begins.
         public_domain: By table what is public of columns, as ``PrivPGDSynthesizer`` takes it.
         public_metadata: Whether the ranges in the metadata are public knowledge.
         public_tables: Tables that are public, such as one of districts: they come back as they are,
@@ -91,6 +92,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         delta: float,
         *,
         max_children: int | Mapping[str, int],
+        starts: Mapping[str, str] | None = None,
         public_domain: Mapping[str, Mapping[str, Mapping]] | None = None,
         public_metadata: bool = False,
         public_tables: Mapping[str, pd.DataFrame] | None = None,
@@ -101,7 +103,8 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         locales: Sequence[str] | str | None = None,
     ) -> None:
         self.epsilon, self.delta, self.max_children = epsilon, delta, deepcopy(max_children)
-        self.public_domain, self.public_metadata = deepcopy(public_domain), public_metadata
+        self.starts, self.public_domain = deepcopy(starts), deepcopy(public_domain)
+        self.public_metadata = public_metadata
         self.public_tables = deepcopy(public_tables)
         self.discovery_share, self.method, self.seed = discovery_share, method, seed
         super().__init__(_public(metadata, keep=public_metadata is True), locales or ["en_US"])
@@ -307,7 +310,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
 
     def _links(self) -> list[Link]:
         """The relationships of tables that are not public."""
-        public, found = self.public_tables or {}, []
+        public, found, starts = self.public_tables or {}, [], dict(self.starts or {})
         for each in self.metadata.relationships:
             parent, child = each["parent_table_name"], each["child_table_name"]
             if parent in public or child in public:
@@ -321,8 +324,10 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
                     )
                 most = most[child]
             key, own = each["child_foreign_key"], each["parent_primary_key"]
-            order = self.metadata.tables[child].sequence_index
-            found.append(Link(parent, child, key, most, own, order=order))
+            order, start = self.metadata.tables[child].sequence_index, starts.pop(child, None)
+            found.append(Link(parent, child, key, most, own, order=order, start=start))
+        if starts:
+            raise SynthesizerInputError(f"starts names {list(starts)!r}, which lead to no table.")
         return found
 
     def _columns(self) -> dict[str, dict[str, Mapping]]:

@@ -7,7 +7,10 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.domain import Clique, FieldsAlone, Grouping
+from sdv_privpgd.columns.bins import BELOW_ONE
+from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import Link
+from sdv_privpgd.columns.visits import time_after
 from sdv_privpgd.sampling.sampler import Sampler
 from sdv_privpgd.synthesize.siblings import Places, exchanged
 
@@ -37,6 +40,8 @@ def children_of(
     numbers: np.ndarray,
     weights: np.ndarray,
     siblings: Siblings | None,
+    starts: np.ndarray,
+    in_family: str | None,
     seed: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Children of parents: codes and positions of shape (child, attribute), and whose each one is.
@@ -52,6 +57,8 @@ def children_of(
         numbers: How many children each parent has.
         weights: What a pair of siblings counts as, by the parent.
         siblings: How siblings go together, if that was asked.
+        starts: Where each parent's order begins, in ticks; not a number where that is not known.
+        in_family: The column of how many children their family has, if there is one.
         seed: Of what is drawn.
     """
     generator = np.random.default_rng(seed)
@@ -68,7 +75,10 @@ def children_of(
     if link.place is not None:
         fixed = fixed * _MANY + _rough(np.arange(len(whose)) - first[whose] + 1)
         said = said * _MANY + _rough(_read(sampler, link.place, codes, positions))
-    chosen = _as_many(fixed, said, generator)
+    counts = np.ones(len(codes))
+    if in_family is not None:  # the model's rows count the less the more of them a family has
+        counts = np.maximum(_read(sampler, in_family, codes, positions), 1).astype(np.float64)
+    chosen = _as_many(fixed, said, counts, generator)
     telling = [p for p in _by_strength(codes, axes, own) if p != count]
     # Both in one order of what parents have; of equal ones any.
     here = np.lexsort(
@@ -91,6 +101,8 @@ def children_of(
             if names[axis] in siblings.grouping.attributes:
                 groups[:, place] = siblings.grouping[names[axis]][groups[:, place]]
     at = {names[axis]: place for place, axis in enumerate(own)}
+    clock = None if link.order is None else _Clock.of(sampler, link, starts)
+    times = (np.zeros(0),) * 3 if clock is None else clock.ranked(codes[rows], positions[rows])
     places = Places(
         first=first,
         whose=whose,
@@ -101,6 +113,9 @@ def children_of(
         parents=asked.astype(np.int64),
         children=codes[rows][:, own].astype(np.int64),
         groups=groups,
+        times=times[0],
+        before=times[1],
+        starts=times[2],
     )
     sizes = [each.size for each in sampler.attributes]
     targets = {
@@ -110,7 +125,86 @@ def children_of(
     }
     pairs = {(at[a], at[b]): table for (a, b), table in known.items()}
     rows = rows[exchanged(places, targets, pairs, seed)]
-    return codes[rows], positions[rows], whose
+    if clock is None:
+        return codes[rows], positions[rows], whose
+    return *clock.in_order(codes[rows], positions[rows], whose), whose
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Clock:
+    """When children in order are, and how long after the one before.
+
+    Attributes:
+        by: The column that says when, and its axis.
+        since: The column that says how long, and its axis.
+        starts: When each parent's order begins, in ticks; not a number where that is not known.
+    """
+
+    by: tuple[Column, int]
+    since: tuple[Column, int]
+    starts: np.ndarray
+
+    @classmethod
+    def of(cls, sampler: Sampler, link: Link, starts: np.ndarray) -> "_Clock":
+        axes = {each.name: (each, axis) for axis, each in enumerate(sampler.attributes)}
+        return cls(by=axes[str(link.order)], since=axes[str(link.since)], starts=starts)
+
+    def ranked(
+        self, codes: np.ndarray, positions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where rows, those before them and starts are in the order of all times, from 0 to 1."""
+        (times, timeless), (gaps, first) = self._read(codes, positions)
+        order = np.sort(times[~timeless])
+        rank = lambda own, unknown: np.where(
+            unknown, np.nan, np.searchsorted(order, own) / max(len(order), 1)
+        )
+        before = time_after(self.by[0], times, -gaps)
+        unknown = np.isnan(self.starts)
+        return (
+            rank(times, timeless),
+            rank(before, timeless | first),
+            rank(np.where(unknown, 0, self.starts), unknown),
+        )
+
+    def in_order(
+        self, codes: np.ndarray, positions: np.ndarray, whose: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The children of each parent in order, those without a time last; none before the start.
+
+        A child is as long after the one before as it says, unless that is longer than the cell of
+        its time: then it is when it says.
+        """
+        clock, axis = self.by
+        (times, timeless), (gaps, alone) = self._read(codes, positions)
+        is_first = np.diff(whose, prepend=-1) != 0
+        place = np.arange(len(whose)) - np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
+        starts = self.starts[whose]
+        cells = np.where(timeless, 0, codes[:, axis])
+        low, high = (clock.at(cells, np.full(len(cells), at)) for at in (0.0, BELOW_ONE))
+        is_short = ~alone & ~timeless & (time_after(clock, low, gaps) <= high)
+        for number in range(int(place.max(initial=-1)) + 1):
+            here = np.flatnonzero((place == number) & is_short)
+            unknown = timeless[here - 1] if number else np.isnan(starts[here])
+            here = here[~unknown]
+            before = times[here - 1] if number else starts[here].astype(times.dtype)
+            times[here] = time_after(clock, before, gaps[here])
+        early = times < starts
+        times[early] = starts[early].astype(times.dtype)
+        placed, inside = clock.locate(times)
+        codes[~timeless, axis], positions[~timeless, axis] = placed[~timeless], inside[~timeless]
+        order = np.lexsort((positions[:, axis], codes[:, axis], whose))
+        return codes[order], positions[order]
+
+    def _read(
+        self, codes: np.ndarray, positions: np.ndarray
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """When rows are and how long after the one before, 0 if unknown; and which are unknown."""
+        found = []
+        for column, axis in (self.by, self.since):
+            unknown = codes[:, axis] == column.num_values
+            values = column.at(np.where(unknown, 0, codes[:, axis]), positions[:, axis])
+            found.append((np.where(unknown, 0, values), unknown))
+        return found
 
 
 def _read(sampler: Sampler, name: str, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -125,8 +219,10 @@ def _rough(numbers: np.ndarray) -> np.ndarray:
     return np.where(numbers < 5, numbers, larger).astype(np.int64)
 
 
-def _as_many(asked: np.ndarray, said: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Rows of a model, as many of each code as are asked for, by code, each about equally often.
+def _as_many(
+    asked: np.ndarray, said: np.ndarray, counts: np.ndarray, generator: np.random.Generator
+) -> np.ndarray:
+    """Rows of a model, as many of each code as are asked for, by code, each as often as it counts.
 
     Where the model has none of a code the nearest one is taken.
     """
@@ -134,9 +230,10 @@ def _as_many(asked: np.ndarray, said: np.ndarray, generator: np.random.Generator
     there = np.unique(said)
     for code, number in zip(*np.unique(asked, return_counts=True), strict=True):
         near = there[np.abs(there.astype(np.int64) - int(code)).argmin()]
-        rows = np.flatnonzero(said == near)
-        times = -(-number // len(rows))
-        found.append(np.concatenate([generator.permutation(rows) for _ in range(times)])[:number])
+        rows = generator.permutation(np.flatnonzero(said == near))
+        so_far = np.cumsum(counts[rows])
+        places = (np.arange(number) + generator.random()) * so_far[-1] / number
+        found.append(generator.permutation(rows[np.searchsorted(so_far, places, side="right")]))
     return np.concatenate(found)
 
 

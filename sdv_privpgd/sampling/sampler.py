@@ -302,3 +302,13 @@ class Filled:
         if not chances.any():
             chances = (np.arange(len(chances)) != self.empty[name]).astype(np.float64)
         return chances / chances.sum()
+
+
+def read_rows(column: Column, cells: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """The values of a column of synthetic rows, as its cells hold them, and which are missing."""
+    return encoder_for(column).read(cells)
+
+
+def encoded_rows(column: Column, cells: pd.Series) -> np.ndarray:
+    """The codes of a column of synthetic rows."""
+    return encoder_for(column).encode(cells)[0]

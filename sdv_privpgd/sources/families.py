@@ -20,10 +20,9 @@ whatever is counted: rows of a table, or pairs of siblings. So a family counts a
 its absence.
 """
 
-import hashlib
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -36,7 +35,9 @@ from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.links import Tree, sibling
 from sdv_privpgd.columns.scalars import quiet
-from sdv_privpgd.sources.people import people_in, rank_of
+from sdv_privpgd.columns.visits import time_between
+from sdv_privpgd.sources.frames import joined
+from sdv_privpgd.sources.people import numbers_in, rank_of, starts_of, staying
 from sdv_privpgd.sources.source import Batch, Numbered, Source
 
 _BLOCK = 1 << 17
@@ -47,7 +48,8 @@ class Families:
     """Tables that belong together. Which rows stay is decided at the first reading.
 
     ``most`` is the number of rows of a family that is allowed for all tables: what weighs rows.
-    ``clocks`` is what is public of the columns by which tables are in order.
+    ``clocks`` is what is public of the columns by which tables are in order, each with the parent's
+    column at which that order begins, if there is one.
     """
 
     def __init__(
@@ -55,9 +57,9 @@ class Families:
         sources: Mapping[str, Source],
         tree: Tree,
         most: int,
-        clocks: Mapping[str, Column] = MappingProxyType({}),
+        clocks: Mapping[str, Sequence[Column]] = MappingProxyType({}),
     ) -> None:
-        self.sources, self.tree, self.most, self._clocks = sources, tree, most, clocks
+        self.sources, self.tree, self.most, self.clocks = sources, tree, most, clocks
         self.key = secrets.token_bytes(32)
 
     @cached_property
@@ -78,7 +80,8 @@ class Families:
         keys: dict[Any, int] = {}
         rows, own = 0, [np.zeros(0, np.int64)]
         parents = [np.zeros(0, np.int64)]
-        clock, times = self._clocks.get(table), [np.zeros((2, 0))]
+        clock, *starts = self.clocks.get(table) or (None,)
+        times: list[np.ndarray] = []
         names = [name for name in (key, None if link is None else link.key) if name is not None]
         names += [] if clock is None else [clock.name]
         for batch in self.sources[table].batches(list(dict.fromkeys(names))):
@@ -88,8 +91,7 @@ class Families:
                 above = known[link.parent].keys
                 parents.append(self._numbers(link.parent, batch.columns[link.key], above))
             if clock is not None:
-                read, missing = encoder_for(clock).read(batch.columns[clock.name])
-                times.append(np.array([np.where(missing, 0, read), missing], dtype=np.float64))
+                times.append(_times(clock, batch))
             rows += len(next(iter(batch.columns.values())))
         codes = np.concatenate(own)
         if link is None:
@@ -100,28 +102,28 @@ class Families:
             above = known[link.parent]
             to = np.concatenate(parents)
             parent = above.single[to]  # -1 is the last entry
-            parent[parent >= 0] = np.where(
-                above.stays[parent[parent >= 0]], parent[parent >= 0], -1
-            )
-            rank = _ranked(parent, *np.concatenate(times, axis=1)) if clock else rank_of(parent)
+            parent[~np.append(above.stays, False)[parent]] = -1
+            rank = rank_of(parent, *(_joined(times) if clock else ()))
             stays = self._chosen(parent, rank, above, link.max_children, in_order=bool(clock))
             family = np.where(stays, np.append(above.family, -1)[parent], -1)
             single = _singles(codes, keys) if key is not None else np.zeros(0, np.int64)
         place = np.zeros(rows, dtype=np.int64)
         if link is not None:
-            place[stays] = 1 + _ranked(parent[stays], rank[stays])
-        return _Plan(keys, codes, single, np.asarray(parent), family, stays, place)
+            place[stays] = 1 + rank_of(parent[stays], rank[stays])
+        plan = _Plan(keys, codes, single, np.asarray(parent), family, stays, place)
+        if link is not None and clock is not None:
+            began = None
+            for start in starts:
+                batches = self.sources[link.parent].batches([start.name])
+                began = _joined([_times(start, batch) for batch in batches])
+            plan.numbers[str(link.since)] = _since(plan, clock, _joined(times), began)
+        return plan
 
     def _numbers(
         self, table: str, cells: pd.Series, keys: dict[Any, int], *, grows: bool = False
     ) -> np.ndarray:
-        """The number of each cell's key; -1 for a missing or unknown one."""
-        found, places = people_in(cells, self._are_whole(table))
-        if grows:
-            numbers = [-1 if each is None else keys.setdefault(each, len(keys)) for each in found]
-        else:
-            numbers = [-1 if each is None else keys.get(each, -1) for each in found]
-        return np.array([*numbers, -1], dtype=np.int64)[places]
+        """The number of each cell's key; -1 for an unknown one."""
+        return numbers_in(cells, self._are_whole(table), keys, grows=grows)
 
     def _are_whole(self, table: str) -> bool:
         """Whether a table's keys, and those that lead to it, are whole numbers by their dtypes."""
@@ -133,44 +135,27 @@ class Families:
         self, parent: np.ndarray, rank: np.ndarray, above: "_Plan", most: int, *, in_order: bool
     ) -> np.ndarray:
         """Which rows stay, by the rows that they lead to and their ranks among those; bool."""
-        numbers = np.bincount(parent[parent >= 0], minlength=len(above.parent))
-        starts = np.zeros(len(numbers), dtype=np.int64)
-        texts, many = list(above.keys), np.flatnonzero(numbers > most)
-        for row in many.tolist():
-            text = repr(texts[above.codes[row]]).encode()
-            digest = hashlib.blake2b(text, key=self.key, digest_size=16).digest()
-            places = int(numbers[row]) - (most - 1) * in_order
-            starts[row] = int.from_bytes(digest, "big") % places
-        held = np.append(np.maximum(numbers, 1), 1)[parent]
-        return (parent >= 0) & ((rank - np.append(starts, 0)[parent]) % held < most)
+        numbers = np.bincount(parent[parent >= 0], minlength=len(above.parent) + 1)
+        texts = [*above.keys, None]
+        names = [texts[code] for code in [*above.codes.tolist(), -1]]
+        starts = starts_of(names, numbers, most, self.key, in_order=in_order)
+        return staying(parent, rank, numbers, starts, most)
 
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What keys say of a table's rows.
+    """What keys say of a table's rows."""
 
-    Attributes:
-        keys: A number for each key.
-        codes: The number of each row's own key; -1 for a missing one.
-        single: The row of each key that one row has, else -1; and last -1.
-        parent: The row of the parent that each row leads to, or -1.
-        family: The row of the root that each row that stays belongs to, or -1.
-        stays: Which rows are used, bool.
-        place: The place of each row that stays among those that lead to the same row, from 1 on.
-        numbers: How many children of each link a row has, by the name of the column.
-    """
-
-    keys: dict[Any, int]
-    codes: np.ndarray
-    single: np.ndarray
-    parent: np.ndarray
-    family: np.ndarray
-    stays: np.ndarray
+    keys: dict[Any, int]  # a number for each key
+    codes: np.ndarray  # the number of each row's own key
+    single: np.ndarray  # the row of each key that one row has, else -1; and last -1
+    parent: np.ndarray  # the row of the parent that each row leads to, or -1
+    family: np.ndarray  # the row of the root that each row that stays belongs to, or -1
+    stays: np.ndarray  # which rows are used, bool
+    # The place of each row that stays among those that lead to the same row, from 1 on.
     place: np.ndarray
-
-    @cached_property
-    def numbers(self) -> dict[str, np.ndarray]:
-        return {}
+    # How many children of each link a row has, by the name of the column.
+    numbers: dict[str, np.ndarray] = field(default_factory=dict)
 
     @cached_property
     def in_family(self) -> np.ndarray:
@@ -179,12 +164,38 @@ class _Plan:
         return np.where(self.stays, held[np.where(self.stays, self.family, 0)], 0)
 
 
-def _ranked(parent: np.ndarray, *keys: np.ndarray) -> np.ndarray:
-    """How many rows of the same parent come before each one, by the last key first, then source."""
-    order = np.lexsort((*keys, parent))
-    found = np.empty(len(parent), dtype=np.int64)
-    found[order] = rank_of(parent[order])
-    return found
+def _times(clock: Column, batch: Batch) -> np.ndarray:
+    """When the rows of a batch were, and whether that is missing, shape (2, row)."""
+    read, missing = encoder_for(clock).read(batch.columns[clock.name])
+    return np.array([np.where(missing, 0, np.clip(read, *clock.cells.ends)), missing])
+
+
+def _joined(times: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.zeros((2, 0), np.int64), *times], axis=1)
+
+
+def _since(plan: _Plan, clock: Column, time: np.ndarray, began: np.ndarray | None) -> Any:
+    """How long before each row that stays the last one of its parent was.
+
+    A first row has its parent's start before it, if that is read. It is missing where one of both
+    has no time.
+    """
+    rows = np.flatnonzero(plan.stays)
+    rows = rows[np.lexsort((plan.place[rows], plan.parent[rows]))]
+    before, is_first = time[:, np.roll(rows, 1)], plan.place[rows] == 1
+    if began is None:
+        before[1, is_first] = 1
+    else:
+        before[:, is_first] = began[:, plan.parent[rows[is_first]]]
+    now = time[:, rows]
+    apart = np.maximum(time_between(clock, before[0], now[0]), 0)
+    found, missing = np.zeros(len(plan.stays), apart.dtype), np.ones(len(plan.stays), bool)
+    found[rows], missing[rows] = apart, (before[1] + now[1]) > 0
+    cells = pd.Series(found, dtype=_NULLABLE[found.dtype.kind])
+    return cells.mask(missing).array
+
+
+_NULLABLE = {"i": "Int64", "f": "Float64"}
 
 
 def _singles(codes: np.ndarray, keys: Mapping[Any, int]) -> np.ndarray:
@@ -194,6 +205,7 @@ def _singles(codes: np.ndarray, keys: Mapping[Any, int]) -> np.ndarray:
     found = np.full(len(keys) + 1, -1, dtype=np.int64)
     found[codes[there]] = np.flatnonzero(there)
     found[:-1][times != 1] = -1
+    found[keys.get(None, -1)] = -1  # a missing one is nobody's
     return found
 
 
@@ -213,7 +225,8 @@ class FamilySource:
         self._link, self._in_family = tree.above(table), tree.in_family(table)
         self._counts = [each.number for each in tree.below(table)]
         self._place = None if self._link is None else self._link.place
-        self._added = [name for name in (self._in_family, self._place) if name is not None]
+        since = None if self._link is None else self._link.since
+        self._added = [each for each in (self._in_family, self._place, since) if each is not None]
         self.numbered = Numbered.among(self.names, families.most)
 
     @cached_property
@@ -228,16 +241,16 @@ class FamilySource:
         link, parent = self._link, self.parent
         if link is None or parent is None:
             return {}
-        return {link.above(name): name for name in parent.owned}
+        return {link.above(name): name for name in parent.carried}
 
     @property
-    def owned(self) -> list[str]:
-        """The columns of the table, and the numbers of children."""
-        return [*self._inner.names, *self._counts]
+    def carried(self) -> list[str]:
+        """The columns of the table, the numbers of children, and what its parents have."""
+        return [*self._inner.names, *self._counts, *self._above]
 
     @property
     def names(self) -> Sequence[str]:
-        return [*self.owned, *self._above, *self._added]
+        return [*self.carried, *self._added]
 
     @property
     def dtypes(self) -> Mapping[str, Any]:
@@ -245,7 +258,10 @@ class FamilySource:
         above = {} if parent is None else parent.dtypes
         found = {name: above[own] for name, own in self._above.items()}
         counts = [*self._counts, *self._added, self.numbered.name]
-        whole = dict.fromkeys(counts, np.dtype("int64"))
+        whole: dict[str, Any] = dict.fromkeys(counts, np.dtype("int64"))
+        if self._link is not None and self._link.since is not None:
+            cells = self._families.clocks[self._table][0].cells
+            whole[self._link.since] = _NULLABLE[np.asarray(cells.ends).dtype.kind]
         return {**self._inner.dtypes, **found, **whole}
 
     def num_rows(self) -> int:
@@ -293,14 +309,19 @@ class FamilySource:
 
     def taken(self, names: Sequence[str]) -> dict[str, pd.Series]:
         """Columns of all rows of the table, those that stay and others: they hold the place."""
-        plan = self._families.plans[self._table]
-        own = [name for name in dict.fromkeys(names) if name not in self._counts]
+        plan, above = self._families.plans[self._table], self._above
+        own = [name for name in dict.fromkeys(names) if name in self._inner.names]
         pieces: dict[str, list[pd.Series]] = {name: [] for name in own}
         for batch in self._inner.batches(own) if own else ():
             for name, held in pieces.items():
                 held.append(batch.columns[name])
         found = {name: whole(held, len(plan.parent)) for name, held in pieces.items()}
-        return found | {name: pd.Series(plan.numbers[name]) for name in names if name not in own}
+        handed = [name for name in names if name in above]
+        parents = {} if self.parent is None else self.parent.taken([above[n] for n in handed])
+        for name in handed:
+            own = parents[above[name]]
+            found[name] = taken(own, plan.parent) if len(own) else whole((), len(plan.parent))
+        return found | {name: pd.Series(plan.numbers[name]) for name in names if name not in found}
 
 
 class SiblingSource:
@@ -374,8 +395,6 @@ def whole(pieces: Sequence[pd.Series], number: int) -> pd.Series:
     """The pieces of a column in one, with so many cells, whatever a source says the second time."""
     if not pieces:
         return pd.Series([None] * number, dtype=object)
-    alike = all(each.dtype == pieces[0].dtype for each in pieces)
+    found = joined(pieces)
     with quiet():
-        joined = pd.concat([each if alike else each.astype(object) for each in pieces])
-        joined = joined.reset_index(drop=True)
-        return joined if len(joined) == number else joined.reindex(range(number))
+        return found if len(found) == number else found.reindex(range(number))

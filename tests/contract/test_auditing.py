@@ -133,7 +133,7 @@ def synthesizer():
 
 class TestWhatIsKept:
     def checks(self, synthesizer):
-        from sdv_privpgd.audit.kept_file import file_checks
+        from sdv_privpgd.audit.subjects import file_checks
 
         return {check.name: check for check in file_checks(KeptFile(synthesizer))}
 

@@ -1,6 +1,7 @@
 """Tables that belong together: what comes back is whole, and what cannot be is said before."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -186,21 +187,32 @@ def test_children_come_in_their_order(tables):
     times = rng.integers(0, 4, len(people))
     seen = pd.DataFrame({"person": np.repeat(people["id"].to_numpy(), times)})
     first = rng.integers(0, 100, len(people))
-    seen["day"] = np.repeat(first, times) + 30 * seen.groupby("person").cumcount()
+    seen["day"] = np.repeat(first, times) + 20 + 30 * seen.groupby("person").cumcount()
     seen["state"] = np.where(seen.groupby("person").cumcount() == 0, "new", "old")
     columns = {
         "people": {"old": Boolean()},
         "seen": {"day": Numerical(0, 300, decimal_places=0), "state": Categorical(["new", "old"])},
     }
     link = Link("people", "seen", "person", 3, "id", order="day")
-    given = {"people": people, "seen": seen.sample(frac=1, random_state=2)}
+    given = {"people": people.assign(ill=first), "seen": seen.sample(frac=1, random_state=2)}
     rows = fit_tables(given, columns, link, 5.0, 1e-6).sample()["seen"]
     apart = rows.groupby("person")["day"].diff().dropna()
     assert (apart >= 0).all()
     assert apart.median() == pytest.approx(30, abs=6)
+    assert np.std(apart) < 20
     begins = rows.groupby("person").cumcount() == 0
     assert (rows.loc[begins, "state"] == "new").mean() > 0.85
     assert (rows.loc[~begins, "state"] == "old").mean() > 0.85
+    columns["people"]["ill"] = Numerical(0, 100, decimal_places=0)
+    found = fit_tables(given, columns, replace(link, start="ill"), 5.0, 1e-6).sample()
+    starts = found["people"].set_index("id")["ill"].reindex(found["seen"]["person"]).to_numpy()
+    late = (found["seen"]["day"] - starts)[found["seen"].groupby("person").cumcount() == 0]
+    assert late.min() >= 0
+    assert late.median() == pytest.approx(20, abs=4)
+    with pytest.raises(ValueError, match="with the sdtype of 'day'"):
+        fit_tables(given, columns, replace(link, start="old"), 5.0, 1e-6)
+    with pytest.raises(ValueError, match="at which order begins"):
+        Link("people", "seen", "person", 3, start="ill")
     with pytest.raises(ValueError, match="with a declared range"):
         fit_tables(given, {**columns, "seen": {"day": Numerical()}}, link, 5.0, 1e-6)
     with pytest.raises(ValueError, match="by which siblings are in order"):

@@ -130,7 +130,7 @@ def test_an_existing_file_is_overwritten_by_force_alone(csv, tmp_path):
 
 
 _PLACES = {
-    "reading": "sdv_privpgd.sources.parsers.TextFile.parts",
+    "reading": "sdv_privpgd.sources.csv.TextFile.parts",
     "before a row is asked about": "sdv_privpgd.fitting.fit.ask_first",
     "in the engine": "sdv_privpgd.synthesize.pgm.PrivatePGM.fit",
     "writing the model": "sdv_privpgd.fitting.sampled.SavedModel.save",

@@ -27,13 +27,13 @@ from sdv_privpgd import (
 LINKS = [
     Link("patients", "visits", "patient", 3, "id"),
     Link("visits", "drugs", "visit", 2),
-    Link("patients", "bills", "id", 4),
+    Link("patients", "bills", "id", 4, order="due", start="age"),
 ]
 COLUMNS = {
     "patients": {"id": Key("P[0-9]{4}"), "sex": Categorical(["f", "m"]), "age": Numerical(0, 99)},
     "visits": {"visit": Key(), "ward": Categorical(["A", "B"]), "days": Numerical()},
     "drugs": {"drug": Categorical(), "works": Boolean()},
-    "bills": {"bill": Key(), "paid": Boolean()},
+    "bills": {"bill": Key(), "paid": Boolean(), "due": Numerical(0, 120)},
 }
 LOST = {"visits": ["days", "ward"], "drugs": ["drug"], "patients": ["age", "sex"]}
 
@@ -73,6 +73,7 @@ def tables(patients=120, seed=0):
                 "bill": np.arange(len(owed)).astype(object),
                 "id": owed,
                 "paid": rng.random(len(owed)) < 0.5,
+                "due": rng.uniform(0, 120, len(owed)),
             }
         ),
     }  # fmt: skip

@@ -23,7 +23,12 @@ from sdv_privpgd.sources.families import Families, FamilySource, SiblingSource
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import person_of
 
-TREE = Tree((Link("visit", "drug", "visit", 2, "id"), Link("person", "visit", "person", 3, "id")))
+TREE, IN_ORDER = (
+    Tree(
+        (Link("visit", "drug", "visit", 2, "id"), Link("person", "visit", "person", 3, "id", **by))
+    )
+    for by in ({}, {"order": "y", "start": "x"})
+)
 MOST = 18
 VALUES = {"sdtype": "categorical", "range_values": [0, 1, 2]}
 COUNTED = {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0}
@@ -35,8 +40,14 @@ SCHEMAS = {
         "number of drug": COUNTED,
         "place in person": COUNTED,
     },
-    "drug": {"z": VALUES, "visit.y": VALUES, "drug in the family": COUNTED},
+    "drug": {
+        "z": VALUES,
+        "visit.y": VALUES,
+        "visit.person.x": VALUES,
+        "drug in the family": COUNTED,
+    },
 }
+SINCE = IN_ORDER.above("visit").since
 PAIRS = {"visit": "y", "drug": "z"}
 KEYS = st.sampled_from([1, 2, "3", 3.0, "A", "B", None, " a"])
 PERSONS = st.lists(st.tuples(KEYS, st.integers(0, 2)), max_size=8)
@@ -60,7 +71,7 @@ def source(names, rows):
     )
 
 
-CLOCK = Schema.from_sdv({"y": {**COUNTED, "range_max": 2}}).columns[0]
+CLOCKS = Schema.from_sdv({name: {**COUNTED, "range_max": 2} for name in "yx"}).columns
 
 
 def families(persons, visits, drugs, *, in_order=False):
@@ -70,9 +81,9 @@ def families(persons, visits, drugs, *, in_order=False):
             "visit": source(["id", "person", "y"], visits),
             "drug": source(["visit", "z"], drugs),
         },
-        TREE,
+        IN_ORDER if in_order else TREE,
         MOST,
-        {"visit": CLOCK} if in_order else {},
+        {"visit": CLOCKS} if in_order else {},
     )
     found.key = b"one key of both"
     return found
@@ -82,10 +93,12 @@ def opened(rows, *, in_order):
     """Each table of families, and the pairs of siblings, with what their columns are."""
     found = families(*rows, in_order=in_order)
     for name, facts in SCHEMAS.items():
-        yield PrivateTable(FamilySource(found, name)), Schema.from_sdv(facts)
+        since = {SINCE: VALUES} if in_order and name == "visit" else {}
+        yield PrivateTable(FamilySource(found, name)), Schema.from_sdv(facts | since)
     for name, column in PAIRS.items():
-        facts = {column: VALUES, sibling(column): VALUES}
-        yield PrivateTable(SiblingSource(found, name, [column], 3)), Schema.from_sdv(facts)
+        (own,) = found.tree.paired(name, [column])
+        facts = {own: VALUES, sibling(own): VALUES}
+        yield PrivateTable(SiblingSource(found, name, [own], 3)), Schema.from_sdv(facts)
 
 
 def counted(rows, *, in_order):

@@ -13,7 +13,8 @@ from sdv_privpgd.privacy.queries import Adjacency
 
 def codes(columns=12, rows=7_500, epsilon=1.0, method=None, **of_ledger):
     ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE, **of_ledger)
-    return codes_paid_for(columns, rows, ledger, method or PrivPGD())
+    names = [str(number) for number in range(columns)]
+    return codes_paid_for(names, rows, ledger, method or PrivPGD())
 
 
 @pytest.mark.parametrize(
@@ -76,3 +77,8 @@ def test_what_is_asked_for_is_had(table):
 def test_nothing_is_merged_where_nothing_says_where_rows_lie(table):
     fitted = fit(table, discovery_share=0)
     assert [column.num_values for column in fitted.schema.columns] == [32, 32]
+
+
+def test_columns_of_which_tables_are_known_leave_more_codes_to_others():
+    known = PrivPGD().knowing([str(number) for number in range(8)])
+    assert codes(columns=12, method=known) > codes(columns=12)

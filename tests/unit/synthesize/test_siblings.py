@@ -23,6 +23,9 @@ def places(parents, children, most=4):
         parents=parents.astype(np.int64),
         children=children.astype(np.int64),
         groups=children.astype(np.int64),
+        times=np.zeros(0),
+        before=np.zeros(0),
+        starts=np.zeros(0),
     )
 
 
@@ -90,3 +93,19 @@ def test_nobody_and_nothing_to_fit_are_no_error(own):
     assert list(exchanged(own, {}, {}, 0)) == list(range(len(own.whose)))
     none = places(np.zeros((0, 1)), np.zeros((0, 2)))
     assert list(exchanged(none, {(0, 0): np.ones((2, 3)) / 6}, {}, 0)) == []
+
+
+def test_children_in_order_come_where_they_say_that_they_follow():
+    times = np.random.default_rng(2).random(len(NUMBERS))[
+        np.repeat(np.arange(len(NUMBERS)), NUMBERS)
+    ]
+    whole = places(np.zeros((len(NUMBERS), 1)), np.zeros((len(times), 1)))
+    mixed = np.random.default_rng(3).permutation(len(times))
+    own = whole._replace(
+        alike=np.zeros(len(times), np.int64), times=times[mixed], before=times[mixed],
+        starts=np.full(len(NUMBERS), np.nan),
+    )  # fmt: skip
+    found = exchanged(own, {(0, 0): np.ones((1, 1))}, {}, 0)
+    follows = np.flatnonzero(np.diff(own.whose) == 0) + 1
+    apart = lambda rows: np.abs(own.before[rows][follows] - own.times[rows][follows - 1]).mean()
+    assert apart(found) < 0.4 * apart(np.arange(len(times)))

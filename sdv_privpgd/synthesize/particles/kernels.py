@@ -1,16 +1,101 @@
-"""The displacement in torch's own operations: exact ranks by sorting, on any device."""
+"""Kernels compute the way from particles to the targets of their tables, by two back ends.
 
-from collections.abc import Iterable, Sequence
+Each back end has ``displacement``, the sliced W2 gradient of a batch of tables with its losses, and
+``descend``, which takes many steps along it. Those here sort: they are exact, and work on any
+device in torch's own operations. Those of ``binned`` are compiled for the CPU, take ranks from
+histograms, and agree up to rounding.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Float64, Int
 from torch import Tensor
+from torch.nn.functional import pad
 
-from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
+from sdv_privpgd.synthesize.particles.compiler import HAS_NUMBA
 
-_SEGMENT_STEPS = 64
-"""Steps whose random choices go to the device together."""
+KERNELS = ("auto", "torch", "numba")
+
+
+class PackedTargets(NamedTuple):
+    """The weighted cells of all tables in contiguous arrays.
+
+    Attributes:
+        axes: The attributes of each table, padded with -1 where tables differ in dimension.
+        dims: How many attributes each table has.
+        offsets: Where the cells of each table begin; the last entry is the number of cells.
+        centers: Cell centers in the table's dimensions, padded with 0.
+        weights: Their probabilities, which sum to 1 in each table.
+    """
+
+    axes: Int[Tensor, "table dim"]
+    dims: Int[Tensor, " table"]
+    offsets: Int[Tensor, " boundary"]
+    centers: Float[Tensor, "cell dim"]
+    weights: Float[Tensor, " cell"]
+
+    @classmethod
+    def of(
+        cls,
+        axes: Sequence[Sequence[int]],
+        centers: Sequence[Float[Tensor, "_ _"]],
+        weights: Sequence[Float[Tensor, " _"]],
+    ) -> "PackedTargets":
+        """The targets of at least one table; weights need no common scale."""
+        dims = [len(those) for those in axes]
+        padded = lambda part, value: pad(part, (0, max(dims) - part.shape[-1]), value=value)
+        return cls(
+            axes=torch.stack([padded(torch.tensor(own), -1) for own in axes]),
+            dims=torch.tensor(dims),
+            offsets=torch.tensor([0, *map(len, weights)]).cumsum(0),
+            centers=torch.cat([padded(own, 0) for own in centers]).float(),
+            weights=torch.cat([those.double() / those.double().sum() for those in weights]),
+        )
+
+    def to(self, device: torch.device | str) -> "PackedTargets":
+        """The same targets on a device."""
+        return PackedTargets(*(part.to(device) for part in self))
+
+
+class Visit(NamedTuple):
+    """One step of a descent with its random choices made.
+
+    ``rates`` is the share of the summed displacement by which each attribute moves. A batch that
+    is not full is padded with table -1, whose directions are 0.
+    """
+
+    tables: Int[Tensor, " batch"]
+    directions: Float[Tensor, "batch slice dim"]
+    rates: Float[Tensor, " attribute"]
+
+
+class Kernel(NamedTuple):
+    """A back end and the device that it works on."""
+
+    device: torch.device
+    displacement: Callable[[Tensor, PackedTargets, Tensor, Tensor], tuple[Tensor, Tensor]]
+    """Takes positions (attribute, particle), targets, tables (batch,) and directions (batch,
+    slice, dim). Returns the sum over tables of the mean over slices of the way, shaped like the
+    positions, and the losses (batch,)."""
+    descend: Callable[[Tensor, PackedTargets, Iterable[Visit]], Tensor]
+    """Takes positions, targets and visits; returns the positions after them."""
+
+
+def choose_kernel(name: str, *, enable_gpu: bool) -> Kernel:
+    """The kernel of this name; for "auto", the fastest one that this machine can run."""
+    device = torch.device("cuda" if enable_gpu and torch.cuda.is_available() else "cpu")
+    if name == "numba" or (name == "auto" and device.type == "cpu" and HAS_NUMBA):
+        from sdv_privpgd.synthesize.particles import binned  # it takes the targets from here
+
+        return Kernel(torch.device("cpu"), binned.displacement, binned.descend)
+    return Kernel(device, displacement, descend)
+
+
+SEGMENT_STEPS = 64
+"""Steps whose random choices are prepared, or go to the device, together."""
 
 
 def displacement(
@@ -28,13 +113,11 @@ def displacement(
 
 
 def descend(
-    positions: Float[Tensor, "attribute particle"],
-    targets: PackedTargets,
-    visits: Iterable[Visit],
+    positions: Float[Tensor, "attribute particle"], targets: PackedTargets, visits: Iterable[Visit]
 ) -> Float[Tensor, "attribute particle"]:
     """The positions after all visits: each moves them by rate * displacement, into the cube."""
     positions, spans, visits = positions.clone(), _spans(targets), iter(visits)
-    while steps := list(islice(visits, _SEGMENT_STEPS)):
+    while steps := list(islice(visits, SEGMENT_STEPS)):
         directions = torch.stack([step.directions for step in steps]).to(positions)
         rates = torch.stack([step.rates for step in steps]).to(positions)
         for step, theta, rate in zip(steps, directions, rates, strict=True):
@@ -108,8 +191,7 @@ def quantile_targets(
 
 
 def displacement_to_targets(
-    projected: Float[Tensor, "slice particle"],
-    targets: Float[Tensor, "slice particle"],
+    projected: Float[Tensor, "slice particle"], targets: Float[Tensor, "slice particle"]
 ) -> Float[Tensor, "slice particle"]:
     """The way of each particle to the target of its rank, slice by slice."""
     order = projected.argsort(dim=1, stable=True)
