@@ -64,12 +64,6 @@ class Signal:
     rows: np.ndarray
     columns: np.ndarray
 
-    def posterior(self, residual: Residual) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance along the directions, given the residual."""
-        if math.isinf(residual.variance):
-            return np.zeros_like(self.variances), self.variances
-        return self.given(residual.values, residual.variance)
-
     def given(self, values: np.ndarray, noise: Any) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance along the directions, given values and the variance of their noise.
 
@@ -84,7 +78,9 @@ class Signal:
         The sums are taken one after the other, as if what one set leaves uncertain had no
         correlations; for a single set that is exact.
         """
-        mean, variance = self.posterior(residual)
+        mean, variance = np.zeros_like(self.variances), self.variances
+        if math.isfinite(residual.variance):
+            mean, variance = self.given(residual.values, residual.variance)
         for seen in sums:
             rows, columns = seen.rows @ self.rows, seen.columns @ self.columns
             size = seen.values.size
