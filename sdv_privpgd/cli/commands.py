@@ -39,7 +39,7 @@ from sdv_privpgd.cli.writing import (
 )
 from sdv_privpgd.drafting.files import FILES, SHEETS, write_domain
 from sdv_privpgd.drafting.template import draft_domain as drafted
-from sdv_privpgd.drafting.types import sdtype_of
+from sdv_privpgd.drafting.template import sdtype_of
 from sdv_privpgd.fitting.fitted import FittedTable, UnfinishedTable
 from sdv_privpgd.fitting.linked import FittedTables
 from sdv_privpgd.privacy.accounting import check_epsilon

@@ -15,14 +15,12 @@ from sdv_privpgd.base.files import DamagedFileError, undamaged
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli.reading import kind_read, known_types_in, read_table, reading, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, reason, say, say_each
-from sdv_privpgd.columns.ids import on_repeated_ids
-from sdv_privpgd.columns.naming import is_id, on_names
+from sdv_privpgd.columns.naming import is_id, on_names, on_repeated_ids
 from sdv_privpgd.columns.vocabulary import KEYS, facts_in, modelled
 from sdv_privpgd.constraints import kinds
 from sdv_privpgd.drafting.checking import refused
 from sdv_privpgd.drafting.files import read_domain
-from sdv_privpgd.drafting.template import table_of
-from sdv_privpgd.drafting.types import sdtype_of
+from sdv_privpgd.drafting.template import sdtype_of, table_of
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import IDENTIFYING
 from sdv_privpgd.fitting.options import asked, check_match, on_undeclared

@@ -14,16 +14,14 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.declared import Key
 from sdv_privpgd.columns.facts import without_domain
-from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.keys import keys_of, on_patterns
 from sdv_privpgd.columns.links import Link, Tree, tree_of
-from sdv_privpgd.columns.naming import on_names
+from sdv_privpgd.columns.naming import on_names, on_repeated_ids
 from sdv_privpgd.columns.visits import read_by, time_facts
-from sdv_privpgd.columns.vocabulary import MODELLED
-from sdv_privpgd.columns.wording import words_of
+from sdv_privpgd.columns.vocabulary import MODELLED, words_of
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.constraints.limits import Constraints
-from sdv_privpgd.discovery.plan import reserved_delta
+from sdv_privpgd.discovery.first_look import reserved_delta
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta
 from sdv_privpgd.methods import pipeline
