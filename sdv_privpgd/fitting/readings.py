@@ -105,14 +105,15 @@ def by_rows(
     own = _Rows.of(tables, name)
     asked = asked_of(own.columns, what, of=of, where=where, among=among)
     statistic, basis = own.statistic(asked, what)
+    middle = statistic.middle if isinstance(statistic, Enclosed) else statistic
     is_known = basis == TABLES
     if of is not None and of in own.questions.unseen:
         unseen = own.questions.unseen[of]
         statistic = Open(statistic, unseen.below, unseen.above)
     return Answer(
         question=f"{name}: {asked.question}",
-        estimate=float(statistic.value),
-        stddev=statistic.stddev if is_known else None,
+        estimate=float(middle.value),
+        stddev=middle.stddev if is_known else None,
         basis=basis,
         statistic=statistic if is_known else None,
         notes=(*asked.notes, *own.notes, *_on_read(tables, name)),
