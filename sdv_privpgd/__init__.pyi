@@ -26,7 +26,7 @@ from .fitting.linked import plan_tables as plan_tables
 from .fitting.mismatch import DomainMismatchError as DomainMismatchError
 from .fitting.prior import Prior as Prior
 from .fitting.settings import People as People
-from .inference.imputation import rubin as rubin
+from .inference.bootstrap import rubin as rubin
 from .methods.method import MatchError as MatchError
 from .privacy.ledger import PrivacyBudgetError as PrivacyBudgetError
 from .privacy.ledger import PrivacyLedger as PrivacyLedger

@@ -5,8 +5,10 @@ from fractions import Fraction
 import numpy as np
 
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
+from sdv_privpgd.privacy.value_counts import KindCounts, ValueCounts
 
 
 def seeded_words(seed=0):
@@ -47,3 +49,23 @@ def noisy_answers(tables, stddev=0.0, seed=0):
         answer = np.rint(counts + noise).astype(np.int64)
         found.append(Measurement(query=MarginalQuery(clique), answer=answer, stddev=stddev))
     return found
+
+
+def values_of(columns):
+    """The values of columns that nobody declared, of pairs of a value and its number."""
+    found = {}
+    for name, pairs in columns.items():
+        found[name] = KindCounts()
+        found[name].add(pairs)
+    return ValueCounts({name: own.counted() for name, own in found.items()})
+
+
+class SpyDataset(Dataset):
+    """Fails when it is read before the ledger holds a charge; counts its reads."""
+
+    __slots__ = ("curator", "reads")
+
+    def total(self, tally):
+        assert self.curator.ledger.charges, "the table was read before it was paid for"
+        self.reads += 1
+        return super().total(tally)

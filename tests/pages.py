@@ -13,7 +13,7 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
-from sdv_privpgd.report.assumed import About
+from sdv_privpgd.report.about import About
 from sdv_privpgd.report.release import release_page
 from sdv_privpgd.synthesize.particles.particles import Particles
 

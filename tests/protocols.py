@@ -1,7 +1,6 @@
 """What a class must have for a protocol, its arguments included."""
 
 import inspect
-import sys
 
 
 def differences(protocol, instance) -> list[str]:
@@ -24,16 +23,11 @@ def differences(protocol, instance) -> list[str]:
     return found
 
 
-def classes_with(package, method) -> set[type]:
-    """The public classes of a package's loaded modules that have a method of their own."""
-    return {
-        each
-        for name, module in list(sys.modules.items())
-        if name.startswith(package)
-        for each in vars(module).values()
-        if inspect.isclass(each)
-        and each.__module__ == name
-        and not each.__name__.startswith("_")
-        and method in vars(each)
-        and not getattr(each, "_is_protocol", False)
-    }
+def concrete(kind, package) -> set[type]:
+    """The classes of a package that inherit from one, and of which there can be objects."""
+    found = set()
+    for each in kind.__subclasses__():
+        if each.__module__.startswith(package) and not inspect.isabstract(each):
+            found.add(each)
+        found |= concrete(each, package)
+    return found

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import logsumexp, ndtr
 from scipy.stats import binom
 
-from sdv_privpgd.audit.checks import Check, check_of
+from sdv_privpgd.audit.checks import Check, check_of, unseen
 from sdv_privpgd.audit.recording import Event
 from sdv_privpgd.audit.thresholds import chance_of
 from sdv_privpgd.fitting.settings import Settings
@@ -136,19 +136,11 @@ def steps_of(
 
 
 def accountant_check(events: Sequence[Event], books: str | None, settings: Settings) -> Check:
-    """Whether all questions of a recorded fit cost no more than its books say.
-
-    Args:
-        events: Of the fit.
-        books: What the fit says of its ledger, as JSON.
-        settings: Of the fit.
-    """
+    """Whether all questions of a recorded fit cost no more than its books say."""
     tolerance = 1.01  # the grids' own error, and the hundredth to which noise for samples is found
     name = "epsilon"
     if books is None:
-        return Check(
-            layer=LAYER, name=name, looked_at="", passed=None, found="The fit shows no ledger."
-        )
+        return unseen(LAYER, name, "The fit shows no ledger.")
     told = json.loads(books)
     claimed, delta = float(told["spent_epsilon"][settings.adjacency.value]), float(told["delta"])
     faults = [

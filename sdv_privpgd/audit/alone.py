@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.audit.checks import Check, check_of
+from sdv_privpgd.audit.checks import Check, check_of, unseen
 from sdv_privpgd.audit.recording import Tape
 from sdv_privpgd.audit.tables import ODD, pool_of
 from sdv_privpgd.fitting.description import Description
@@ -30,13 +30,7 @@ _PEOPLE, _ROWS = 6, 4
 
 
 def alone_checks(tape: Tape, description: Description, settings: Settings) -> list[Check]:
-    """Whether cells are read alone, and rows in order are told of earlier rows alone.
-
-    Args:
-        tape: Of a recorded fit: what was read of its columns.
-        description: Of the columns, and of the order of a person's rows.
-        settings: Of the fit.
-    """
+    """Whether cells are read alone, and rows in order are told of earlier rows alone."""
     return [
         _ended("cells", lambda: _cells(tape, description)),
         _ended("rows in order", lambda: _rows(description, settings)),
@@ -56,7 +50,7 @@ def _cells(tape: Tape, description: Description) -> Check:
     far = -(10**9), 10**9
     name, schema = "cells", tape.schema
     if schema is None or not schema.columns:
-        return _unseen(name, "No column has codes.")
+        return unseen(LAYER, name, "No column has codes.")
     read = [each for each in tape.readings if each.name in schema.read]
     books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE))
 
@@ -132,7 +126,7 @@ def _series(cells: Sequence[Any]) -> pd.Series:
 def _rows(description: Description, settings: Settings) -> Check:
     name, visits = "rows in order", description.visits
     if visits is None:
-        return _unseen(name, "No column says in which order rows are.")
+        return unseen(LAYER, name, "No column says in which order rows are.")
     own = _usual([visits.by, *visits.previous], description)
     times = own[visits.by]
     most = min(visits.most, len(times), _ROWS)
@@ -178,7 +172,3 @@ def _rows(description: Description, settings: Settings) -> Check:
         faults,
         "It depends on earlier rows of the same person alone.",
     )
-
-
-def _unseen(name: str, why: str) -> Check:
-    return Check(layer=LAYER, name=name, looked_at="", passed=None, found=why)

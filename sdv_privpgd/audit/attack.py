@@ -12,27 +12,162 @@ over a few columns of the schema. Nothing is repeated and nothing frozen here.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
+from scipy.stats import beta
+from scipy.stats import t as student
 
-from sdv_privpgd.audit.bounds import Attack
+from sdv_privpgd.audit.checks import Check
 from sdv_privpgd.audit.recording import Event, Tape, in_units, watched
-from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.fixed import Independent
+from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.boundary import EncodedTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import (
+    Adjacency,
+    CountQuery,
+    GroupedMarginalQuery,
+    MarginalQuery,
+    Measurement,
+)
+
+LAYER = "an attacker who knows all but one person"
+
 
 _LINEAR = CountQuery, MarginalQuery, GroupedMarginalQuery
 
 
-def attacked(settings: Settings, schema: Schema, runs: int, progress: Progress = silent) -> Attack:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Attack:
+    """The attacker's scores in both worlds, in standard deviations that the ledger promises."""
+
+    claim: float  # the mu of all answers that were measured, as the ledger has it
+    # Scores where the people are not there, or are their other selves: of all people in the first
+    # run, then in the second, and so on.
+    without: np.ndarray
+    within: np.ndarray  # the same where they are
+    people: int = 1  # how many are attacked in each run
+    # Draws, each in its own promised standard deviation.
+    noise: np.ndarray = field(default_factory=lambda: np.empty(0))
+    # For each draw the standard deviation that was promised.
+    errors: np.ndarray = field(default_factory=lambda: np.empty(0))
+    whole: bool = True  # whether all answers were whole numbers
+    names: tuple[str, ...] = ()  # the columns that were asked about
+
+    @property
+    def comparisons(self) -> int:
+        """The number of scores in each world."""
+        return self.without.size
+
+    @property
+    def estimate(self) -> float:
+        """How far the worlds are apart, in standard deviations of the scores themselves."""
+        # Worlds that are so many standard deviations apart have no noise, but that of arithmetic.
+        largest_ratio = 1e6
+        # Of each person alone: noise that is the same in all runs may differ between people.
+        worlds = [each.reshape(-1, self.people) for each in (self.without, self.within)]
+        pooled = math.sqrt(np.mean([each.var(axis=0, ddof=1).mean() for each in worlds]))
+        apart = float(self.within.mean() - self.without.mean())
+        if apart > largest_ratio * pooled:
+            return math.inf
+        return apart / pooled if pooled else 0.0
+
+    def lower_bound(self, level: float) -> float:
+        """A lower bound of mu at this confidence, by normal theory; 0 or more.
+
+        Student's quantile, for the deviation is estimated, too.
+        """
+        estimate = self.estimate
+        if not math.isfinite(estimate):
+            return estimate
+        error = math.sqrt(2 / self.comparisons + estimate**2 / (4 * self.comparisons))
+        quantile = float(student.ppf(level, 2 * (self.comparisons - self.people)))
+        return max(estimate - quantile * error, 0.0)
+
+    def counted_bound(self, level: float) -> float:
+        """The same by Clopper and Pearson at one threshold fixed beforehand: no law is assumed."""
+        threshold = self.claim / 2
+        alarms = int((self.without > threshold).sum())
+        misses = int((self.within <= threshold).sum())
+        return _mu_of(alarms, misses, self.comparisons, level)
+
+    def ceiling(self, level: float) -> float:
+        """The largest ``counted_bound`` that so many comparisons could have given."""
+        return _mu_of(0, 0, self.comparisons, level)
+
+
+def attack_checks(attack: Attack, ledger: PrivacyLedger, false_alarms: float) -> list[Check]:
+    """Whether the attacker gains more than the ledger says."""
+    level = 0.95  # confidence of the bounds that are shown
+    delta = ledger.delta
+    bounds: list[tuple[str, str, Callable[[float], float]]] = [
+        ("attack", "normal theory", attack.lower_bound),
+        ("attack, counted", "Clopper and Pearson", attack.counted_bound),
+    ]
+    checks = []
+    for name, how, bound in bounds:
+        shown, sure, ceiling = bound(level), bound(1 - false_alarms), attack.ceiling(level)
+        # Rounding of the ledger's own numbers.
+        passed = sure <= attack.claim * (1 + 1e-9)
+        checks.append(
+            Check(
+                LAYER,
+                name,
+                f"{attack.comparisons:,} scores in each of two worlds, by {how}",
+                passed,
+                (
+                    f"mu is at least {shown:.4g} with 95 % confidence, and {attack.claim:.4g} is "
+                    f"claimed: epsilon {_epsilon(shown, delta):.3g} of "
+                    f"{_epsilon(attack.claim, delta):.3g}. So many comparisons could have shown "
+                    f"up to mu {ceiling:.3g}, epsilon {_epsilon(ceiling, delta):.3g}."
+                    + ("" if passed else f" It is above {sure:.4g} almost surely.")
+                ),
+                false_alarms,
+                {
+                    "mu_claimed": attack.claim,
+                    "mu_estimate": attack.estimate,
+                    "mu_lower_bound": shown,
+                    "mu_lower_bound_of_the_verdict": sure,
+                    "mu_ceiling": ceiling,
+                    "epsilon_claimed": _epsilon(attack.claim, delta),
+                    "epsilon_lower_bound": _epsilon(shown, delta),
+                    "epsilon_ceiling": _epsilon(ceiling, delta),
+                    "delta": delta,
+                    "comparisons": attack.comparisons,
+                    "people": attack.people,
+                    "columns": list(attack.names),
+                },
+            )
+        )
+    return checks
+
+
+def _mu_of(alarms: int, misses: int, number: int, level: float) -> float:
+    """A lower bound of mu from counts of both errors, each at half of what may go wrong."""
+    wrong = (1 - level) / 2
+    first, second = (
+        1.0 if errors >= number else float(beta.ppf(1 - wrong, errors + 1, number - errors))
+        for errors in (alarms, misses)
+    )
+    return max(float(-ndtri(first) - ndtri(second)), 0.0) if max(first, second) < 1 else 0.0
+
+
+def _epsilon(mu: float, delta: float) -> float:
+    largest = 30.0  # A mu whose epsilon, beyond 600, is as good as none
+    if mu > largest:
+        return math.inf
+    return epsilon_of(Fraction(mu) ** 2, delta)
+
+
+def attacked(settings: Settings, schema: Schema, runs: int) -> Attack:
     """Attacks a few people ``runs`` times in each of two worlds."""
     most_draws = 1 << 20  # draws of noise that are kept for the tests of its law
     ledger = settings.ledger()
@@ -50,7 +185,7 @@ def attacked(settings: Settings, schema: Schema, runs: int, progress: Progress =
     draws = np.zeros((2, keep, int(noisy.sum())))
     whole = True
     truths = [_exact(world, asked)[noisy] for world in worlds]
-    for run in progress(range(runs), "attack"):
+    for run in range(runs):
         for index, world in enumerate(worlds):
             answers = _noisy(world(), asked)
             whole &= answers.dtype.kind == "i"
@@ -58,9 +193,10 @@ def attacked(settings: Settings, schema: Schema, runs: int, progress: Progress =
             scores[index, run] = filters @ ((values - base[noisy]) / sigmas[noisy])
             if run < keep:
                 draws[index, run] = values - truths[index]
-    claim = math.sqrt(_charged(worlds[0](), asked))
+    curator = worlds[0]()
+    _measured(curator, asked)
     return Attack(
-        claim=claim,
+        claim=math.sqrt(curator.ledger.mu_squared),
         without=scores[0].ravel(),
         within=scores[1].ravel(),
         people=len(kept),
@@ -71,7 +207,7 @@ def attacked(settings: Settings, schema: Schema, runs: int, progress: Progress =
     )
 
 
-def fewer_columns(schema: Schema, number: int = 2) -> Schema:
+def fewer_columns(schema: Schema, number: int) -> Schema:
     """So many columns, of the sizes that are quickest to attack."""
     usual_size = 12  # codes of a column that leave room for several people and are quick to count
     near = sorted(schema.columns, key=lambda column: abs(math.log(column.size / usual_size)))
@@ -172,26 +308,23 @@ def _answering(schema: Schema, ledger: PrivacyLedger, codes: np.ndarray) -> Call
     return lambda: Curator(dataset, Books(ledger))
 
 
-def _noisy(curator: Curator, asked: Sequence[Event]) -> np.ndarray:
-    answers = [
-        in_units(measurement.answer.ravel(), curator.ledger.units)
+def _measured(curator: Curator, asked: Sequence[Event]) -> list[Measurement]:
+    return [
+        measurement
         for event in asked
         for measurement in curator.measure(event.queries, event.mu_squared, what=event.asked[-1])
     ]
-    return np.concatenate(answers)
+
+
+def _noisy(curator: Curator, asked: Sequence[Event]) -> np.ndarray:
+    units = curator.ledger.units
+    return np.concatenate([in_units(e.answer.ravel(), units) for e in _measured(curator, asked)])
 
 
 def _sigmas(curator: Curator, asked: Sequence[Event]) -> np.ndarray:
     """The standard deviation that is promised for each number."""
-    return np.concatenate(
-        [
-            np.full(measurement.answer.size, measurement.stddev * curator.ledger.units)
-            for event in asked
-            for measurement in curator.measure(
-                event.queries, event.mu_squared, what=event.asked[-1]
-            )
-        ]
-    )
+    own = [(each.answer.size, each.stddev) for each in _measured(curator, asked)]
+    return np.concatenate([np.full(size, stddev * curator.ledger.units) for size, stddev in own])
 
 
 def _exact(world: Callable[[], Curator], asked: Sequence[Event]) -> np.ndarray:
@@ -199,9 +332,3 @@ def _exact(world: Callable[[], Curator], asked: Sequence[Event]) -> np.ndarray:
     dataset = world()._dataset
     queries = [query for event in asked for query in event.queries]
     return np.concatenate([query.answer(dataset).ravel().astype(float) for query in queries])
-
-
-def _charged(curator: Curator, asked: Sequence[Event]) -> float:
-    """The mu^2 that the books have for all questions."""
-    _noisy(curator, asked)
-    return float(curator.ledger.mu_squared)

@@ -13,7 +13,7 @@ from sdv_privpgd.report.page import Facts, Items, Page, Report, Section, Table, 
 from sdv_privpgd.report.privacy import WIDTH, first_line, whose_row
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Check:
     """One thing that was looked at.
 
@@ -34,6 +34,10 @@ class Check:
     found: str
     false_alarms: float = 0.0
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.passed is not None:  # NumPy's truths are no others
+            object.__setattr__(self, "passed", bool(self.passed))
 
     @property
     def verdict(self) -> str:
@@ -56,17 +60,23 @@ def first_of(faults: Sequence[str], otherwise: str) -> str:
 
 
 def check_of(
-    layer: str, name: str, looked_at: str, faults: Sequence[str], otherwise: str, **facts: Any
+    layer: str,
+    name: str,
+    looked_at: str,
+    faults: Sequence[str],
+    otherwise: str,
+    *,
+    false_alarms: float = 0.0,
+    **facts: Any,
 ) -> Check:
-    """A check that no chance decides: it has passed if there are no faults."""
-    return Check(
-        layer=layer,
-        name=name,
-        looked_at=looked_at,
-        passed=not faults,
-        found=first_of(faults, otherwise),
-        facts=facts,
-    )
+    """A check that has passed if there are no faults."""
+    found = first_of(faults, otherwise)
+    return Check(layer, name, looked_at, not faults, found, false_alarms, facts)
+
+
+def unseen(layer: str, name: str, why: str, looked_at: str = "") -> Check:
+    """A check of what could not be looked at."""
+    return Check(layer, name, looked_at, None, why)
 
 
 _WHAT = {
@@ -116,22 +126,21 @@ def audit_report(
     checks: Sequence[Check],
     runs: int,
 ) -> Report:
-    """The audit as a text, a page and a dictionary.
-
-    Args:
-        name: What was audited.
-        ledger: The empty ledger of a fit.
-        settings: Of the fit.
-        columns: What is known of each column.
-        checks: What was looked at.
-        runs: Of the attack in each world.
-    """
+    """The audit as a text, a page and a dictionary."""
     wrong = failed(checks)
     chance = sum(check.false_alarms for check in checks)
     facts = _facts(name, ledger, settings, columns, checks, runs)
+    sentences = (
+        _verdict(checks, wrong),
+        "No private row was read. The settings, with all constraints, methods and engines, were "
+        f"audited on made-up tables of {facts['columns']} columns, and nothing was spent.",
+        f"If all is right, an audit fails by chance with a probability of at most {chance:.1g}. "
+        "The bounds of 95 % are for reading: the verdict needs one that is exceeded by chance that "
+        "rarely.",
+    )
     return Report(
-        text=_text(facts, checks, wrong, chance, whose_row(ledger)),
-        page=_page(facts, checks, wrong, chance, first_line(ledger)),
+        text=_text(facts, checks, sentences, whose_row(ledger)),
+        page=_page(facts, checks, sentences, first_line(ledger)),
         facts={
             "report": "audit",
             "public": True,
@@ -141,19 +150,7 @@ def audit_report(
             "version": version("sdv-privpgd"),
             **{key.replace(" ", "_"): fact for key, fact in facts.items()},
             "false_alarms": chance,
-            "checks": [
-                {
-                    "layer": check.layer,
-                    "name": check.name,
-                    "verdict": check.verdict,
-                    "passed": check.passed,
-                    "looked_at": check.looked_at,
-                    "found": check.found,
-                    "false_alarms": check.false_alarms,
-                    "facts": dict(check.facts),
-                }
-                for check in checks
-            ],
+            "checks": [{**vars(check), "verdict": check.verdict} for check in checks],
             "not_seen": list(_UNSEEN),
         },
     )
@@ -168,7 +165,6 @@ def _facts(
     runs: int,
 ) -> dict[str, str]:
     """What was audited, and the numbers that matter most."""
-    attack = {check.name: check.facts for check in checks if check.name == "attack"}.get("attack")
     found = {
         "audited": name,
         "epsilon": f"{ledger.epsilon:g}",
@@ -179,7 +175,7 @@ def _facts(
         "method": " + ".join(settings.method.parts),
         "runs": f"{runs:,}",
     }
-    if attack is not None:
+    for attack in (check.facts for check in checks if check.name == "attack"):
         found["epsilon claimed"] = f"{attack['epsilon_claimed']:.3g}"
         found["epsilon shown"] = f"{attack['epsilon_lower_bound']:.3g}"
         found["epsilon that could have been shown"] = f"{attack['epsilon_ceiling']:.3g}"
@@ -193,49 +189,20 @@ def _verdict(checks: Sequence[Check], wrong: Sequence[str]) -> str:
     return f"Passed: none of {looked} checks found a fault."
 
 
-def _chance(chance: float) -> str:
-    return (
-        f"If all is right, an audit fails by chance with a probability of at most {chance:.1g}. "
-        "The bounds of 95 % are for reading: the verdict needs one that is exceeded by chance that "
-        "rarely."
-    )
-
-
-def _lead(facts: Mapping[str, str]) -> str:
-    return (
-        "No private row was read. The settings, with all constraints, methods and engines, were "
-        f"audited on made-up tables of {facts['columns']} columns, and nothing was spent."
-    )
-
-
 def _text(
-    facts: Mapping[str, str],
-    checks: Sequence[Check],
-    wrong: Sequence[str],
-    chance: float,
-    whose: str,
+    facts: Mapping[str, str], checks: Sequence[Check], sentences: Sequence[str], whose: str
 ) -> str:
-    lines = [
-        *wrap(whose, WIDTH),
-        *[""][: len(whose)],
-        *wrap(_verdict(checks, wrong), WIDTH),
-        "",
-        *wrap(_lead(facts), WIDTH),
-        "",
-    ]
+    verdict, lead, chance = (wrap(each, WIDTH) for each in sentences)
+    lines = [*wrap(whose, WIDTH), *[""][: len(whose)], *verdict, "", *lead, ""]
     lines += [f"{name}: {fact}" for name, fact in facts.items()]
     layer = None
     for check in checks:
         if check.layer != layer:
             layer = check.layer
-            lines += ["", layer[0].upper() + layer[1:]]
-        lines += wrap(
-            f"{check.verdict}: {check.name}. {check.found}",
-            WIDTH,
-            initial_indent="  ",
-            subsequent_indent="    ",
-        )
-    lines += ["", *wrap(_chance(chance), WIDTH), "", "What the audit cannot see:"]
+            lines += ["", _title(layer)]
+        said = f"{check.verdict}: {check.name}. {check.found}"
+        lines += wrap(said, WIDTH, initial_indent="  ", subsequent_indent="    ")
+    lines += ["", *chance, "", "What the audit cannot see:"]
     for sentence in _UNSEEN:
         lines += wrap(sentence, WIDTH, initial_indent="- ", subsequent_indent="  ")
     return "\n".join(lines)
@@ -244,37 +211,36 @@ def _text(
 def _page(
     facts: Mapping[str, str],
     checks: Sequence[Check],
-    wrong: Sequence[str],
-    chance: float,
+    sentences: Sequence[str],
     whose: Sequence[Text],
 ) -> Page:
-    layers = list(dict.fromkeys(check.layer for check in checks))
+    verdict, lead, chance = map(Text, sentences)
     faults = [f"{check.name}: {check.found}" for check in checks if check.passed is False]
+    shown = [(name, fact) for name, fact in facts.items() if name not in _IN_TEXT]
     return Page(
         title=f"Audit of {facts['audited']}",
         lead=[
             *whose,
-            Facts(
-                [
-                    ("verdict", "FAILED" if wrong else "passed"),
-                    *((name, fact) for name, fact in facts.items() if name not in _IN_TEXT),
-                ]
-            ),
-            Text(_verdict(checks, wrong)),
+            Facts([("verdict", "FAILED" if faults else "passed"), *shown]),
+            verdict,
             *([Items(faults)] if faults else []),
-            Text(_lead(facts)),
+            lead,
             Text(f"Method: {facts['method']}."),
-            Text(_chance(chance)),
+            chance,
             Text(f"By sdv-privpgd {version('sdv-privpgd')}, {date.today().isoformat()}.", True),
         ],
         sections=[
             *(
-                Section(layer[0].upper() + layer[1:], [Text(_WHAT[layer]), _table(layer, checks)])
-                for layer in layers
+                Section(_title(layer), [Text(_WHAT[layer]), _table(layer, checks)])
+                for layer in dict.fromkeys(check.layer for check in checks)
             ),
             Section("What the audit cannot see", [Items(_UNSEEN)]),
         ],
     )
+
+
+def _title(layer: str) -> str:
+    return layer[0].upper() + layer[1:]
 
 
 def _table(layer: str, checks: Sequence[Check]) -> Table:

@@ -9,10 +9,8 @@ from typing import Any
 
 from sdv_privpgd.audit.accountant import accountant_check
 from sdv_privpgd.audit.alone import alone_checks
-from sdv_privpgd.audit.attack import attacked
-from sdv_privpgd.audit.bounds import attack_checks
+from sdv_privpgd.audit.attack import attack_checks, attacked
 from sdv_privpgd.audit.checks import Check, audit_report
-from sdv_privpgd.audit.kept_file import file_checks
 from sdv_privpgd.audit.noise import (
     FreshProcesses,
     answer_checks,
@@ -30,6 +28,7 @@ from sdv_privpgd.audit.subjects import (
     Subject,
     TableFit,
     Through,
+    file_checks,
     finished,
     of_answers,
 )
@@ -89,10 +88,7 @@ def audit_fit(
     True
     """
     subject = TableFit(*asked(columns, epsilon, delta, method=method, **settings))
-    report = audited(subject, name="fit_table", runs=runs, false_alarms=false_alarms)
-    if path is not None:
-        report.save(path)
-    return report
+    return audited(subject, name="fit_table", runs=runs, false_alarms=false_alarms, path=path)
 
 
 def audit_fitted(
@@ -120,16 +116,14 @@ def audit_fitted(
     >>> audit_fitted(fitted, runs=200).to_dict()["passed"]
     True
     """
-    report = audited(
+    return audited(
         TableFit(fitted.settings, fitted.fitted.description.declared),
         name="fit_table",
         runs=runs,
         false_alarms=false_alarms,
         more=file_checks(KeptTable(fitted)),
+        path=path,
     )
-    if path is not None:
-        report.save(path)
-    return report
 
 
 def audited(
@@ -140,6 +134,7 @@ def audited(
     false_alarms: float = 1e-4,
     seed: int = 0,
     more: Sequence[Check] = (),
+    path: str | Path | None = None,
 ) -> Report:
     """All layers of an audit, and the report of them.
 
@@ -150,6 +145,7 @@ def audited(
         false_alarms: How likely all statistical checks together are to fail although all is right.
         seed: Of the made-up rows.
         more: Checks of a fitted object.
+        path: Where to save the report as well, if anywhere.
     """
     fewest = 10  # runs from which a deviation can be estimated
     chances = 15  # checks that can fail by chance; each gets as large a part of what is allowed
@@ -158,8 +154,10 @@ def audited(
         raise ValueError(f"false_alarms must lie between 0 and 1, got {false_alarms!r}.")
     settings, description = subject.settings, subject.description
     checks = [*_checks(subject, runs, false_alarms / chances, seed), *more]
-    ledger = settings.ledger()
-    return audit_report(name, ledger, settings, description.columns, checks, runs)
+    report = audit_report(name, settings.ledger(), settings, description.columns, checks, runs)
+    if path is not None:
+        report.save(path)
+    return report
 
 
 def _checks(subject: Subject, runs: int, chance: float, seed: int) -> list[Check]:
@@ -237,10 +235,7 @@ def audit_measure(
     True
     """
     subject = ReleaseFit(*questions(columns, epsilon, delta, method=method, **settings))
-    report = audited(subject, name="measure", runs=runs, false_alarms=false_alarms)
-    if path is not None:
-        report.save(path)
-    return report
+    return audited(subject, name="measure", runs=runs, false_alarms=false_alarms, path=path)
 
 
 @dataclass(frozen=True)
@@ -266,11 +261,8 @@ class ReleaseFit:
             release = replace(measuring.run(said.steps, stops=False), date="")
             with TemporaryDirectory() as folder:
                 path = release.save(Path(folder) / "release.zip")
-                seen["file"], seen["answers"] = (
-                    path.read_bytes(),
-                    of_answers(Measured.load(path).answers),
-                )
-            seen["file"] += pickle.dumps(release)
+                seen["file"] = path.read_bytes() + pickle.dumps(release)
+                seen["answers"] = of_answers(Measured.load(path).answers)
             seen["books"] = release.ledger.to_json()
             seen["pages"] = "\n".join((repr(release), release.privacy_report(), *release.warnings))
         return finished(seen, said)

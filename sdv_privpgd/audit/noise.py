@@ -15,17 +15,15 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 from scipy.stats import binomtest, chi2, kurtosistest, norm
 
-from sdv_privpgd.audit.bounds import Attack
-from sdv_privpgd.audit.checks import Check, first_of
+from sdv_privpgd.audit.attack import Attack
+from sdv_privpgd.audit.checks import Check, check_of, unseen
 from sdv_privpgd.audit.recording import Event
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.noisy_tables import rounded_variance
@@ -47,50 +45,47 @@ _KNOWN = {
 """The mechanisms, in the ledger's words, that checks look at."""
 
 
+_TOO_LITTLE = "There was too little noise to look at."
+
+
 def law_checks(attack: Attack, false_alarms: float) -> list[Check]:
     """Checks the law of all draws of an attack, each of four checks at the chance of an alarm."""
     # From this standard deviation on rounding does not show in the shape of noise.
     wide_enough = 3.0
     number = attack.noise.size
     looked_at = f"{number:,} draws"
-    scores = {"noise sd": 0.0, "noise mean": 0.0}
-    widths = {"noise sd": math.inf, "noise mean": math.inf}
-    tests = 0
-    for stddev in np.unique(attack.errors):
+    spread = centre = 0.0
+    scales = np.unique(attack.errors)
+    for stddev in scales:
         draws = attack.noise[:, attack.errors == stddev].ravel()
         second, fourth = moments(float(stddev))
         error = math.sqrt((fourth - second**2) / draws.size)
-        spread = float((np.mean(draws**2) - second) / error)
-        centre = float(draws.mean() / math.sqrt(second / draws.size))
-        tests += 1
-        for name, score in (("noise sd", spread), ("noise mean", centre)):
-            scores[name] = max(scores[name], abs(score))
-        widths["noise sd"] = min(widths["noise sd"], second / error)
-    limit = float(norm.isf(false_alarms / (2 * max(tests, 1))))
+        spread = max(spread, abs(float((np.mean(draws**2) - second) / error)))
+        centre = max(centre, abs(float(draws.mean() / math.sqrt(second / draws.size))))
+    limit = float(norm.isf(false_alarms / (2 * max(len(scales), 1))))
     variance = float(np.mean((attack.noise / attack.errors) ** 2)) if number else math.nan
-    checks = [
-        noise_check(
-            "noise sd",
-            looked_at,
-            scores["noise sd"] <= limit,
-            f"Its standard deviation is {math.sqrt(variance):.4f} of what the ledger says "
-            "(rounding adds a little).",
-            false_alarms,
-            {"sd_of_promised": math.sqrt(variance), "z": scores["noise sd"]},
-        ),
-        noise_check(
-            "noise mean",
-            looked_at,
-            scores["noise mean"] <= limit,
-            f"Its mean is {scores['noise mean']:.2f} standard errors from 0.",
-            false_alarms,
-            {"z": scores["noise mean"]},
-        ),
-    ]
     wide = attack.errors >= wide_enough
     own = attack.noise[:, wide]
     return [
-        *checks,
+        Check(
+            LAYER,
+            "noise sd",
+            looked_at,
+            spread <= limit,
+            f"Its standard deviation is {math.sqrt(variance):.4f} of what the ledger says "
+            "(rounding adds a little).",
+            false_alarms,
+            {"sd_of_promised": math.sqrt(variance), "z": spread},
+        ),
+        Check(
+            LAYER,
+            "noise mean",
+            looked_at,
+            centre <= limit,
+            f"Its mean is {centre:.2f} standard errors from 0.",
+            false_alarms,
+            {"z": centre},
+        ),
         _shape(own / attack.errors[wide], false_alarms),
         _lattice(own, attack.whole, looked_at, false_alarms),
     ]
@@ -103,10 +98,11 @@ def _shape(draws: np.ndarray, false_alarms: float) -> Check:
     """
     many = 5_000  # fewer draws say little of the shape of noise
     if draws.size < many:
-        return _not_looked_at("noise shape")
+        return unseen(LAYER, "noise shape", _TOO_LITTLE)
     kurtosis = float(np.mean(draws**4) / np.mean(draws**2) ** 2) if draws.any() else math.nan
     chance = float(kurtosistest(draws.ravel()).pvalue) if draws.any() else 0.0
-    return noise_check(
+    return Check(
+        LAYER,
         "noise shape",
         f"{draws.size:,} draws",
         chance >= false_alarms,
@@ -120,7 +116,8 @@ def _lattice(wide: np.ndarray, whole: bool, looked_at: str, false_alarms: float)
     """Whether all answers are whole numbers, and as many draws even as odd."""
     even = float(np.mean(wide % 2 == 0)) if wide.size else 0.5
     z = (even - 0.5) * 2 * math.sqrt(wide.size)
-    return noise_check(
+    return Check(
+        LAYER,
         "noise lattice",
         looked_at,
         whole and abs(z) <= float(norm.isf(false_alarms / 2)),
@@ -142,7 +139,7 @@ def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:
         if noise.size
     ]
     if not named:
-        return [_not_looked_at("noise of each answer"), _twice([])]
+        return [unseen(LAYER, "noise of each answer", _TOO_LITTLE), _twice([])]
     limit = false_alarms / (2 * len(named))
     faults = []
     for what, stddev, noise, slack in named:
@@ -151,13 +148,13 @@ def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:
             faults.append(
                 f"An answer to {what!r} has noise of {size:.4g}, and {stddev:.4g} was charged for."
             )
-    each = noise_check(
+    each = check_of(
+        LAYER,
         "noise of each answer",
         f"{len(named)} answers of the recorded fit",
-        not faults,
-        first_of(faults, "Each has the noise that was charged for."),
-        false_alarms,
-        {},
+        faults,
+        "Each has the noise that was charged for.",
+        false_alarms=false_alarms,
     )
     return [each, _twice([(stddev, noise) for _, stddev, noise, _ in named])]
 
@@ -203,7 +200,8 @@ def split_check(ledger: PrivacyLedger, false_alarms: float) -> Check:
 def _chosen(name: str, what: str, taken: int, score: float, false_alarms: float) -> Check:
     """Whether the one with the larger score was taken as often as it should be."""
     odds = 1 / (1 + math.exp(-score))
-    return noise_check(
+    return Check(
+        LAYER,
         name,
         f"{_CHOICES:,} {what}",
         float(binomtest(taken, _CHOICES, odds).pvalue) >= false_alarms,
@@ -218,7 +216,7 @@ def mechanism_checks(events: Sequence[Event]) -> list[Check]:
     """A word for each mechanism that was charged and whose law no check looks at."""
     used = dict.fromkeys(charge.mechanism for event in events for charge in event.charges)
     return [
-        replace(_not_looked_at(mechanism), found="No check knows the law of this mechanism.")
+        unseen(LAYER, mechanism, "No check knows the law of this mechanism.")
         for mechanism in used
         if mechanism not in _KNOWN
     ]
@@ -246,31 +244,6 @@ def moments(stddev: float) -> tuple[float, float]:
     reach = np.arange(1, math.ceil(12 * stddev) + 2)
     chances = 2 * (ndtr(-(reach - 0.5) / stddev) - ndtr(-(reach + 0.5) / stddev))
     return second, float((chances * reach**4.0).sum())
-
-
-def noise_check(
-    name: str, looked_at: str, passed: bool, found: str, false_alarms: float, facts: dict[str, Any]
-) -> Check:
-    """A check of this layer."""
-    return Check(
-        layer=LAYER,
-        name=name,
-        looked_at=looked_at,
-        passed=bool(passed),
-        found=found,
-        false_alarms=false_alarms,
-        facts=facts,
-    )
-
-
-def _not_looked_at(name: str) -> Check:
-    return Check(
-        layer=LAYER,
-        name=name,
-        looked_at="",
-        passed=None,
-        found="There was too little noise to look at.",
-    )
 
 
 def _noise_of(event: Event) -> list[np.ndarray]:
@@ -310,7 +283,8 @@ def _twice(named: Sequence[tuple[float, np.ndarray]]) -> Check:
         if min(one.size, other.size) >= needed:
             pairs += 1
             found += bool(np.array_equal(one[: int(needed)], other[: int(needed)]))
-    return noise_check(
+    return Check(
+        LAYER,
         "noise once",
         f"{pairs:,} pairs of answers",
         not found,
@@ -339,24 +313,17 @@ class FreshProcesses:
     """Two new processes that draw noise while other things are looked at."""
 
     def __enter__(self) -> "FreshProcesses":
+        command, out, err = [sys.executable, "-c", _PROCESS], subprocess.PIPE, subprocess.DEVNULL
         self._running = [
-            subprocess.Popen(
-                [sys.executable, "-c", _PROCESS],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-            )
-            for _ in range(2)
+            subprocess.Popen(command, stdout=out, stderr=err, text=True) for _ in range(2)
         ]
         return self
 
     def __exit__(self, *_: object) -> None:
         for process in self._running:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
+            process.kill()  # nothing happens if it has ended
+            process.wait()
+            process.stdout.close()  # pyright: ignore[reportOptionalMemberAccess]
 
     def draws(self) -> list[tuple[str, ...]]:
         """What each has drawn; empty where a process could not run."""
@@ -383,9 +350,7 @@ def fresh_check(ledger: PrivacyLedger, processes: FreshProcesses) -> Check:
     where = (
         "after seeds" + ", in two processes" * bool(one) + " and in a fork" * (child is not None)
     )
-    return noise_check(
-        "noise fresh", where, not faults, first_of(faults, "It was another each time."), 0.0, {}
-    )
+    return check_of(LAYER, "noise fresh", where, faults, "It was another each time.")
 
 
 def _drawn(ledger: PrivacyLedger) -> tuple[str, ...]:

@@ -29,21 +29,16 @@ _CLOCK = "TIMESTAMP"
 
 @dataclass(eq=False)
 class Said:
-    r"""What was said during a run, in order.
+    """What was said during a run, in order."""
 
-    Attributes:
-        warnings: Of each warning its kind and its text.
-        log: Of each record its logger, level and text.
-        printed: What went to stdout and stderr.
-        error: The kind, text and notes of the error that ended the run.
-        steps: What a progress bar was told.
-    """
-
+    # Of each warning its kind and its text.
     warnings: list[tuple[str, str]] = field(default_factory=list)
+    # Of each record its logger, level and text.
     log: list[tuple[str, str, str]] = field(default_factory=list)
-    printed: io.StringIO = field(default_factory=io.StringIO)
+    printed: io.StringIO = field(default_factory=io.StringIO)  # what went to stdout and stderr
+    # The kind, text and notes of the error that ended the run.
     error: tuple[str, str, tuple[str, ...]] | None = None
-    steps: "Steps" = field(default_factory=lambda: Steps())
+    steps: "Steps" = field(default_factory=lambda: Steps())  # what a progress bar was told
 
     def messages(self) -> list[Any]:
         """All that is text for people."""

@@ -11,7 +11,8 @@ curators, and it holds a made-up table: it refuses any other.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import repeat
@@ -28,7 +29,6 @@ from sdv_privpgd.privacy.curator import Curator, Trainer
 from sdv_privpgd.privacy.ledger import Books, Charge
 from sdv_privpgd.privacy.noise import WordSource
 from sdv_privpgd.privacy.queries import (
-    Adjacency,
     MarginalQuery,
     Measurement,
     ModelErrorQuery,
@@ -45,37 +45,24 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 @dataclass(eq=False)
 class Event:
-    """One call of a curator: what was asked, charged and given.
+    """One call of a curator: what was asked, charged and given."""
 
-    Attributes:
-        asked: The question, in a form that compares.
-        kind: ``measure``, ``discover``, ``select``, ``split`` or ``train``.
-        queries: Those that were measured or scored.
-        required: The squared sensitivity that the queries declare, for one person.
-        mu_squared: What it was to cost.
-        charges: What was charged for it.
-        exact: For each answer its true numbers by cell, or by value and type; for a choice its
-            scores; for a training nothing: ``training`` watches one.
-        given: For each answer the same of what was given out; for a choice the index.
-        stddevs: What the answers say of their noise.
-        units: Of a count of one. All numbers are in them.
-        steps: How many steps a training took.
-        noise: Of each of these steps, as the trainer says, in clips.
-        result: What was given out: of a measurement and a training each answer and its noise.
-    """
-
-    asked: tuple
-    kind: str
-    queries: Sequence[Any] = ()
-    required: int = 0
-    mu_squared: Fraction = Fraction(0)
-    charges: tuple[Charge, ...] = ()
+    asked: tuple  # the question, in a form that compares
+    kind: str  # ``measure``, ``discover``, ``select``, ``split`` or ``train``
+    queries: Sequence[Any] = ()  # those that were measured or scored
+    required: int = 0  # the squared sensitivity that the queries declare, for one person
+    mu_squared: Fraction = Fraction(0)  # what it was to cost
+    charges: tuple[Charge, ...] = ()  # what was charged for it
+    # For each answer its true numbers by cell, or by value and type; for a choice its scores; for a
+    # training nothing: ``training`` watches one.
     exact: list[dict] = field(default_factory=list)
+    # For each answer the same of what was given out; for a choice the index.
     given: list[dict] = field(default_factory=list)
-    stddevs: list[float] = field(default_factory=list)
-    units: int = 1
-    steps: int = 0
-    noise: float = 0.0
+    stddevs: list[float] = field(default_factory=list)  # what the answers say of their noise
+    units: int = 1  # of a count of one. All numbers are in them
+    steps: int = 0  # how many steps a training took
+    noise: float = 0.0  # of each of these steps, as the trainer says, in clips
+    # What was given out: of a measurement and a training each answer and its noise.
     result: Any = None
 
     def residuals(self) -> list[np.ndarray]:
@@ -90,19 +77,12 @@ class Event:
 
 @dataclass(eq=False)
 class Tape:
-    """All calls of the curators of one run, in order, and what it can be told to answer.
+    """All calls of the curators of one run, in order, and what it can be told to answer."""
 
-    Attributes:
-        events: What was asked and answered.
-        answers: The tape whose answers are given in place of the own ones.
-        schema: Of the codes that were asked about last.
-        readings: Of the first look.
-    """
-
-    events: list[Event] = field(default_factory=list)
-    answers: "Tape | None" = None
-    schema: Schema | None = None
-    readings: Sequence[Reading | Readable] = ()
+    events: list[Event] = field(default_factory=list)  # what was asked and answered
+    answers: "Tape | None" = None  # the tape whose answers are given in place of the own ones
+    schema: Schema | None = None  # of the codes that were asked about last
+    readings: Sequence[Reading | Readable] = ()  # of the first look
 
     def frozen(self, event: Event) -> Any:
         """What is to be given out: of the other tape if it was asked the same, else its own."""
@@ -168,6 +148,21 @@ class _Recorded(Curator):
         super().__init__(real._dataset, books, values=real._values, known=real.measurements)
         self._tape = tape
 
+    @contextmanager
+    def _event(
+        self, kind: str, question: tuple, queries: Sequence[Any], squares: Sequence[int], mu: Any
+    ) -> Iterator[Event]:
+        """A call, on the tape, and afterwards with what was charged for it."""
+        whole = (self.ledger.rows_counted * self.ledger.units) ** 2
+        event = Event((kind, *question), kind, queries, whole * sum(squares), Fraction(mu))
+        charges, event.units = len(self.ledger.charges), self.ledger.units
+        self._tape.events.append(event)
+        yield event
+        event.charges = self.ledger.charges[charges:]
+
+    def _squares(self, queries: Iterable[Any]) -> list[int]:
+        return [query.l2_sensitivity_squared(self.ledger.adjacency) for query in queries]
+
     def measure(
         self,
         queries: Sequence[Query],
@@ -176,22 +171,14 @@ class _Recorded(Curator):
         what: str,
         progress: Progress = silent,
     ) -> list[Measurement]:
-        queries = tuple(queries)
-        event = Event(
-            ("measure", tuple(map(self._form, queries)), Fraction(mu_squared), what),
-            "measure",
-            queries,
-            self._squared([query.l2_sensitivity_squared(self._adjacency) for query in queries]),
-            Fraction(mu_squared),
-        )
-        known, charges = len(self.measurements), len(self.ledger.charges)
-        self._tape.events.append(event)
-        measured = super().measure(queries, mu_squared, what=what, progress=progress)
-        event.exact = [by_cell(answer) for answer in answers(queries, self._dataset)]
-        event.units = self.ledger.units
-        event.given = [by_cell(in_units(each.answer, event.units)) for each in measured]
-        event.stddevs = [each.stddev for each in measured]
-        event.charges = self.ledger.charges[charges:]
+        queries, known = tuple(queries), len(self.measurements)
+        forms, squares = tuple(map(self._form, queries)), self._squares(queries)
+        question = forms, Fraction(mu_squared), what
+        with self._event("measure", question, queries, squares, mu_squared) as event:
+            measured = super().measure(queries, mu_squared, what=what, progress=progress)
+            event.exact = [by_cell(answer) for answer in answers(queries, self._dataset)]
+            event.given = [by_cell(in_units(each.answer, event.units)) for each in measured]
+            event.stddevs = [each.stddev for each in measured]
         event.result = [(each.answer, each.stddev) for each in measured]
         given = [
             # What is public under the adjacency is given as it is.
@@ -211,58 +198,34 @@ class _Recorded(Curator):
     ) -> dict:
         asked = self._values.names if names is None else tuple(names)
         queries = [ValueCountsQuery(name) for name in asked]
-        event = Event(
-            ("discover", tuple(asked), Fraction(mu_squared), Fraction(delta), what),
-            "discover",
-            queries,
-            self._squared([query.l2_sensitivity_squared(self._adjacency) for query in queries]),
-            Fraction(mu_squared),
+        question, squares = (
+            (asked, Fraction(mu_squared), Fraction(delta), what),
+            self._squares(queries),
         )
-        charges = len(self.ledger.charges)
-        self._tape.events.append(event)
-        found = super().discover(mu_squared, delta, what=what, names=names)
-        event.exact = [_by_value(query.answer(self._values).pairs()) for query in queries]
-        event.units = units = self.ledger.units
-        ones = [found.get(name, []) for name in asked]
-        event.given = [_by_value([(key, n * units) for key, n in own]) for own in ones]
-        event.charges = self.ledger.charges[charges:]
+        with self._event("discover", question, queries, squares, mu_squared) as event:
+            found = super().discover(mu_squared, delta, what=what, names=names)
+            event.exact = [_by_value(query.answer(self._values).pairs()) for query in queries]
+            ones = [found.get(name, []) for name in asked]
+            event.given = [_by_value([(key, n * event.units) for key, n in own]) for own in ones]
         event.result = found
         return {name: list(values) for name, values in self._tape.frozen(event).items()}
 
     def select(self, scores: Sequence[ModelErrorQuery], mu_squared: Fraction, *, what: str) -> int:
         scores = tuple(scores)
-        squares = [score.l2_sensitivity_squared(self._adjacency) for score in scores]
-        event = Event(
-            ("select", tuple(map(self._form, scores)), Fraction(mu_squared), what),
-            "select",
-            scores,
-            self._squared([max(squares, default=0)]),
-            Fraction(mu_squared),
-        )
-        charges = len(self.ledger.charges)
-        self._tape.events.append(event)
-        event.result = super().select(scores, mu_squared, what=what)
-        event.units = self.ledger.units
-        own = [score.in_units(event.units) for score in scores]
-        event.exact = [dict(enumerate(int(each.answer(self._dataset)[0]) for each in own))]
-        event.charges = self.ledger.charges[charges:]
+        question = tuple(map(self._form, scores)), Fraction(mu_squared), what
+        squares = [max(self._squares(scores), default=0)]
+        with self._event("select", question, scores, squares, mu_squared) as event:
+            event.result = super().select(scores, mu_squared, what=what)
+            own = [score.in_units(event.units) for score in scores]
+            event.exact = [dict(enumerate(int(each.answer(self._dataset)[0]) for each in own))]
         return self._tape.frozen(event)
 
     def split(self, name: str, num_codes: int, mu_squared: Fraction, *, what: str) -> list[int]:
-        queries = (MarginalQuery((name,)),)
-        event = Event(
-            ("split", name, num_codes, Fraction(mu_squared), what),
-            "split",
-            queries,
-            self._squared([1 if self._adjacency is Adjacency.ADD_REMOVE else 4]),
-            Fraction(mu_squared),
-        )
-        charges = len(self.ledger.charges)
-        self._tape.events.append(event)
-        event.result = super().split(name, num_codes, mu_squared, what=what)
-        event.units = self.ledger.units
-        event.exact = [by_cell(self._dataset.counts((name,))[:num_codes])]
-        event.charges = self.ledger.charges[charges:]
+        question, queries = (name, num_codes, Fraction(mu_squared), what), (MarginalQuery((name,)),)
+        squares = [self.ledger.adjacency.cells**2]
+        with self._event("split", question, queries, squares, mu_squared) as event:
+            event.result = super().split(name, num_codes, mu_squared, what=what)
+            event.exact = [by_cell(self._dataset.counts((name,))[:num_codes])]
         return list(self._tape.frozen(event))
 
     def train(
@@ -273,19 +236,12 @@ class _Recorded(Curator):
         *,
         progress: Progress = silent,
     ) -> Measurement:
-        query = trainer.query
-        event = Event(
-            ("train", self._form(query), Fraction(mu_squared), Fraction(delta), query.describe()),
-            "train",
-            (query,) * trainer.steps,
-            self._squared([query.l2_sensitivity_squared(self._adjacency)]),
-            Fraction(mu_squared),
-        )
-        known, charges = len(self.measurements), len(self.ledger.charges)
-        self._tape.events.append(event)
-        counted = _Counted(trainer, is_idle=self._tape.frozen(event) is not None)
-        trained = super().train(counted, mu_squared, delta, progress=progress)
-        event.charges = self.ledger.charges[charges:]
+        query, known = trainer.query, len(self.measurements)
+        question = self._form(query), Fraction(mu_squared), Fraction(delta), query.describe()
+        queries, squares = (query,) * trainer.steps, self._squares([query])
+        with self._event("train", question, queries, squares, mu_squared) as event:
+            counted = _Counted(trainer, is_idle=self._tape.frozen(event) is not None)
+            trained = super().train(counted, mu_squared, delta, progress=progress)
         event.steps, event.noise = counted.taken, getattr(trainer, "noise", 0.0)
         event.stddevs = [trained.stddev]
         event.result = [(trained.answer, trained.stddev)]
@@ -293,13 +249,6 @@ class _Recorded(Curator):
         given = replace(trained, answer=answer.copy(), stddev=stddev)
         self._measurements = (*self._measurements[:known], given)
         return given
-
-    @property
-    def _adjacency(self) -> Any:
-        return self.ledger.adjacency
-
-    def _squared(self, squares: Sequence[int]) -> int:
-        return (self.ledger.rows_counted * self.ledger.units) ** 2 * sum(squares)
 
     def _form(self, query: Any) -> tuple:
         """A query in a form that compares: what it is and what it is about."""

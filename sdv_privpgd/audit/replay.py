@@ -5,48 +5,49 @@ any other table, a run must do the same to the byte. On a neighbor the true answ
 no more than what was charged for. Both are deterministic: there are no false alarms.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
-from sdv_privpgd.audit.checks import Check, check_of
+from sdv_privpgd.audit.checks import Check, check_of, unseen
 from sdv_privpgd.audit.outputs import listening
-from sdv_privpgd.audit.people import (
-    neighbors_of_people,
-    of_people,
-    others_of_people,
-    people_check,
-    rows_of_one,
-)
 from sdv_privpgd.audit.recording import AuditedTable, Event, Tape, changed, comparable
 from sdv_privpgd.audit.subjects import Outcome, Subject
-from sdv_privpgd.audit.tables import MadeUp, lowest, made_up, neighbors, others
+from sdv_privpgd.audit.tables import (
+    MadeUp,
+    lowest,
+    made_up,
+    neighbors,
+    neighbors_of_people,
+    numbers_of_people,
+    of_people,
+    others,
+    others_of_people,
+    rows_of_one,
+)
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.opening import opened
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.privacy.counting import Weights
 from sdv_privpgd.privacy.ledger import Charge
-from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
 
 
 @dataclass(eq=False)
 class Replay:
-    """A run on one table with the answers of the recorded one.
+    """A run on one table with the answers of the recorded one."""
 
-    Attributes:
-        table: The table.
-        tape: What was asked and would have been answered.
-        outcome: All that the fit let out; ``None`` where only the questions were asked.
-        is_neighbor: Whether the table differs from the recorded one in one person's rows.
-        error: What ended the run.
-        is_same: Whether the table is the recorded one.
-    """
-
-    table: MadeUp
-    tape: Tape
+    table: MadeUp  # the table
+    tape: Tape  # what was asked and would have been answered
+    # All that the fit let out; ``None`` where only the questions were asked.
     outcome: Outcome | None
+    # Whether the table differs from the recorded one in one person's rows.
     is_neighbor: bool = False
-    error: tuple | None = None
-    is_same: bool = False
+    error: tuple | None = None  # what ended the run
+    is_same: bool = False  # whether the table is the recorded one
 
     @property
     def has_known_people(self) -> bool:
@@ -61,18 +62,12 @@ class Replay:
 
 @dataclass(eq=False)
 class Recording:
-    """A recorded run and its repetitions.
+    """A recorded run and its repetitions."""
 
-    Attributes:
-        subject: What was audited.
-        tape: What was asked and answered.
-        outcome: All that the recorded fit let out.
-        replays: The repetitions; the first is on the same table.
-    """
-
-    subject: Subject
-    tape: Tape
-    outcome: Outcome
+    subject: Subject  # what was audited
+    tape: Tape  # what was asked and answered
+    outcome: Outcome  # all that the recorded fit let out
+    # The repetitions; the first is on the same table.
     replays: list[Replay] = field(default_factory=list)
 
     @cached_property
@@ -174,8 +169,7 @@ def replay_checks(recording: Recording) -> list[Check]:
         _repeatable(unsteady),
         _questions(recording),
         _changes(recording),
-        people_check(
-            LAYER,
+        _people(
             [(each.table, each.tape.events) for each in [again, *rest] if each.has_known_people],
             recording.subject.settings,
         ),
@@ -255,6 +249,76 @@ def _changes(recording: Recording) -> Check:
     )
 
 
+def _people(recorded: Sequence[tuple[MadeUp, Sequence[Event]]], settings: Settings) -> Check:
+    """Whether of each person as many rows were counted as may be, or all of them as one."""
+    whose, name = settings.people, "people"
+    if whose.column is None and whose.weights is None:
+        return unseen(LAYER, name, "No column says whose a row is.")
+    faults, looked = [], 0
+    for made, events in recorded:
+        for event in events:
+            least, most = _right_numbers(made, settings, event.units)
+            for number in _numbers_of_rows(event):
+                looked += 1
+                counted = number / event.units
+                if not least <= counted <= most:
+                    faults.append(
+                        f"With {made.name}, {event.asked[-1]!r} counted {counted:,.6g}, and "
+                        f"{(least + most) / 2:,.6g} is right."
+                    )
+    if whose.weights is not None:
+        rows, right = "rows with weights", f"as its weight / {whose.weights.high:g}"
+        otherwise = f"Each row is counted {right}."
+    else:
+        beyond = rows_of_one(settings) - whose.max_rows
+        rows = f"people of whom some have {beyond} rows too many"
+        otherwise = (
+            "All rows of a person count as one."
+            if whose.weighed
+            else f"Of each person {whose.max_rows} rows are counted, or all if they are fewer."
+        )
+    return check_of(LAYER, name, f"{looked:,} true answers about {rows}", faults, otherwise)
+
+
+def _right_numbers(made: MadeUp, settings: Settings, units: int) -> tuple[float, float]:
+    """How much all rows of a table may count as, at least and at most, by another reading of it."""
+    nearly = 1 - 1 / 2_500  # of what a person counts as, at least, where weights are rounded down
+    whose = settings.people
+    if whose.weights is not None:
+        read = [_weight(cell, whose.weights) for cell in made.frame[whose.weights.column]]
+        right, rounding = sum(read) / whose.weights.high, len(read) / 2 / units
+        return right - rounding, right + rounding
+    assert whose.column is not None
+    numbers = numbers_of_people(made, whose.column)
+    if whose.weighed:
+        return nearly * len(numbers), len(numbers)
+    right = int(numbers.clip(upper=whose.max_rows).sum())
+    return right, right
+
+
+def _weight(cell: Any, weights: Weights) -> float:
+    """What a row weighs by its cell, within the range."""
+    try:
+        weight = float(cell) if isinstance(cell, int | float | str) else math.nan
+    except OverflowError:  # a whole number beyond any float
+        return weights.high if isinstance(cell, int) and cell > 0 else weights.low
+    except ValueError:
+        weight = math.nan
+    return min(max(weight, weights.low), weights.high) if math.isfinite(weight) else weights.low
+
+
+def _numbers_of_rows(event: Event) -> list[int]:
+    """How many rows there are, by each true answer that says it."""
+    tables = CountQuery, MarginalQuery, GroupedMarginalQuery
+    if event.kind not in ("discover", "measure"):
+        return []
+    return [
+        sum(exact.values())
+        for query, exact in zip(event.queries, event.exact, strict=False)
+        if event.kind == "discover" or isinstance(query, tables)
+    ]
+
+
 def _books(events: Sequence[Event], adjacency: Adjacency) -> Check:
     """Each answer was charged, once, at the sensitivity that its queries declare."""
     faults = [
@@ -284,14 +348,11 @@ def _kept(recording: Recording) -> Check:
         for place, numbers in enumerate(kept, 1)
         if numbers not in given
     ]
-    made = check_of(
-        LAYER,
-        "answers kept",
-        f"the numbers of {len(kept)} answers that are kept, or written to a file",
-        faults,
-        "All are noisy answers that were given out, or public.",
-    )
-    return made if kept else replace(made, passed=None, found="No answer is kept.")
+    looked_at = f"the numbers of {len(kept)} answers that are kept, or written to a file"
+    if not kept:
+        return unseen(LAYER, "answers kept", "No answer is kept.", looked_at)
+    right = "All are noisy answers that were given out, or public."
+    return check_of(LAYER, "answers kept", looked_at, faults, right)
 
 
 def _book_faults(event: Event, adjacency: Adjacency) -> list[str]:
@@ -329,9 +390,7 @@ def _the_same(
     replays = [replay for replay in replays if replay.asks_as(recording.tape)]
     whole = [replay for replay in replays if replay.outcome is not None]
     if first is None or source in unsteady or not whole:
-        return replace(
-            check_of(LAYER, name, COMPARED[name], [], "There was nothing to compare."), passed=None
-        )
+        return unseen(LAYER, name, "There was nothing to compare.", COMPARED[name])
     for replay in replays:
         if replay.outcome is None:
             if name == "messages" and replay.error is not None:

@@ -3,6 +3,10 @@
 The cells of a made-up table are of the kinds that have led astray other programs: values inside
 the declared range and far outside, missing in all spellings, categories that nobody declared, dates
 that pandas cannot hold, numbers beyond any float, lists, and what has no type at all.
+
+Where rows are people's, some people have more rows than may be used, so that a bound that is not
+kept shows. A neighbor has one person more, or less, with all rows: its rows are among those of
+others.
 """
 
 import datetime
@@ -12,6 +16,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from sdv_privpgd.fitting.settings import Settings
 
 ODD = (
     10**400, -(10**400), float("inf"), float("-inf"), float("nan"), None, pd.NA, pd.NaT,
@@ -27,15 +33,10 @@ _FREQUENT = ("often", "usual", "known")
 
 @dataclass(frozen=True, eq=False)
 class MadeUp:
-    """A table of nobody's rows.
+    """A table of nobody's rows."""
 
-    Attributes:
-        name: What is special about it.
-        frame: Its rows.
-    """
-
-    name: str
-    frame: pd.DataFrame
+    name: str  # what is special about it
+    frame: pd.DataFrame  # its rows
 
     def holds(self, columns: Mapping[str, Any]) -> bool:
         """Whether these are columns of the table, and share its memory: no others can.
@@ -52,14 +53,7 @@ class MadeUp:
 def made_up(
     columns: Mapping[str, Mapping], num_rows: int, seed: int = 0, *, missing: float = 0.05
 ) -> MadeUp:
-    """A table of values that its columns expect, some missing, some that few rows have.
-
-    Args:
-        columns: Facts on each column in SDV's words.
-        num_rows: The number of rows.
-        seed: Of the rows.
-        missing: The share of cells that are missing.
-    """
+    """A table of values that its columns expect, some missing, some that few rows have."""
     rng = np.random.default_rng([seed, num_rows])
     cells = {name: _usual(facts, rng, num_rows, missing) for name, facts in columns.items()}
     return MadeUp("usual rows", _framed(cells, num_rows))
@@ -96,14 +90,7 @@ def others(usual: MadeUp, columns: Mapping[str, Mapping], rows: Sequence[int]):
 def neighbors(
     usual: MadeUp, columns: Mapping[str, Mapping], rows: int, *, removes: bool
 ) -> list[MadeUp]:
-    """Tables that differ from a usual one in the rows of one person, in many ways.
-
-    Args:
-        usual: The table; the person's rows are its first.
-        columns: Facts on each column in SDV's words.
-        rows: How many rows the person has.
-        removes: Whether rows may come and go; else other rows take their place.
-    """
+    """Tables that differ from a usual one in its first rows, which are a person's, in many ways."""
     frame = usual.frame
     rest = frame.iloc[rows:]
     people = {
@@ -232,3 +219,98 @@ def _single(columns: Mapping[str, Mapping]) -> Callable[[int, int], Any]:
         return f"only row {row}"
 
     return cell
+
+
+_BEYOND = 2
+"""Rows of a person beyond those that may be used."""
+
+_ADDED = "another", 8, None, True, "Person 1"
+"""Who comes: nobody of the usual table is called so."""
+
+_FIRST = "7", 7, 7.0, " 07", b"7", "7e0"
+"""How the first person of the usual table is spelled, row by row."""
+
+
+def rows_of_one(settings: Settings) -> int:
+    """How many rows the person has who makes a neighbor: more than are used, if that is bounded."""
+    return settings.people.max_rows + (_BEYOND if settings.people.column else 0)
+
+
+def of_people(made: MadeUp, settings: Settings) -> MadeUp:
+    """The table with whose each row is: the first rows are one person's, in several spellings."""
+    if settings.people.column is None:
+        return made
+    own = rows_of_one(settings)
+    first = [_FIRST[row % len(_FIRST)] for row in range(own)]
+    return _belonging(made, settings, first + _in_turn(len(made.frame) - own, own))
+
+
+def neighbors_of_people(
+    base: MadeUp, columns: Mapping[str, Mapping], settings: Settings
+) -> list[MadeUp]:
+    """Tables that differ from a usual one in one person, with all of the person's rows."""
+    assert settings.people.column is not None
+    person, own = settings.people.column, rows_of_one(settings)
+    whose = base.frame[person].tolist()
+    plain = MadeUp(base.name, base.frame.drop(columns=person))
+    gone, *more = neighbors(plain, columns, own, removes=True)
+    found = [_belonging(gone, settings, whose[own:])]
+    for place, each in enumerate(more):
+        # All numbers of rows; the first ones, which are fitted whole, have too many.
+        number = own if place < 2 else 1 + place % own
+        frame = each.frame.iloc[: len(whose) + number]
+        ids = [*whose, *[_ADDED[place % len(_ADDED)]] * number]
+        among = (np.arange(number) + 0.5) * len(whose) / number
+        order = np.argsort(np.r_[np.arange(len(whose)), among], kind="stable")
+        mixed = MadeUp(each.name, frame.iloc[order].reset_index(drop=True))
+        found.append(_belonging(mixed, settings, [ids[at] for at in order]))
+    return found
+
+
+def others_of_people(
+    base: MadeUp, columns: Mapping[str, Mapping], rows: Sequence[int], settings: Settings
+) -> list[MadeUp]:
+    """Tables that share no row with a usual one, with people of all kinds."""
+    assert settings.people.column is not None
+    plain = MadeUp(base.name, base.frame.drop(columns=settings.people.column))
+    tables = others(plain, columns, rows)
+    numbers = [len(each.frame) for each in tables]
+    ids: list[Any] = [
+        range(numbers[0]),  # whole numbers, as pandas reads them
+        [None] * numbers[1],
+        [ODD[row % len(ODD)] for row in range(numbers[2])],
+        [7] * numbers[3],
+        [float("nan") if row == 3 else float(row // 2) for row in range(numbers[4])],
+        _in_turn(numbers[5], 40),
+    ]
+    return [
+        _belonging(each, settings, own, as_read=place in (0, 3, 4))
+        for place, (each, own) in enumerate(zip(tables, ids, strict=True))
+    ]
+
+
+def numbers_of_people(made: MadeUp, column: str) -> pd.Series:
+    """How many rows each person of a table has."""
+    called = made.frame[column].astype(object).map(repr)
+    return called.replace(list(map(repr, _FIRST)), "the first").value_counts()
+
+
+def _in_turn(number: int, most: int) -> list[str]:
+    """So many rows of people of one row, of two, up to so many, and again."""
+    found: list[str] = []
+    person = 0
+    while len(found) < number:
+        person += 1
+        found += [f"person {person}"] * ((person - 1) % most + 1)
+    return found[:number]
+
+
+def _belonging(
+    made: MadeUp, settings: Settings, whose: Sequence[Any], *, as_read: bool = False
+) -> MadeUp:
+    assert settings.people.column is not None
+    ids = np.empty(len(whose), dtype=object)
+    ids[:] = list(whose)
+    column = pd.Series(ids, dtype=object, index=made.frame.index)
+    column = column.infer_objects() if as_read else column
+    return MadeUp(made.name, made.frame.assign(**{settings.people.column: column}))

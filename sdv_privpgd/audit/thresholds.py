@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom, norm
 
-from sdv_privpgd.audit.checks import Check, first_of
+from sdv_privpgd.audit.checks import Check, check_of, unseen
 from sdv_privpgd.audit.noise import unlikely_noise
 from sdv_privpgd.audit.recording import Event
 from sdv_privpgd.columns.bins import SignedPowers
@@ -34,26 +34,11 @@ _MISSING = (type(None), None)
 def threshold_checks(
     events: Sequence[Event], settings: Settings, runs: int, false_alarms: float
 ) -> list[Check]:
-    """Whether rare values stay hidden.
-
-    Args:
-        events: Of the recorded fit.
-        settings: Of the fit.
-        runs: How often a rare value may come out.
-        false_alarms: How likely each of the last two checks may be to fail although all is right.
-    """
+    """Whether rare values stay hidden."""
     events = [event for event in events if event.kind == "discover" and event.charges]
     if not events:
-        return [
-            Check(
-                layer=LAYER,
-                name="thresholds",
-                looked_at="",
-                passed=None,
-                found="No column has values that nobody declared: none has to be found by a "
-                "threshold.",
-            )
-        ]
+        why = "No column has values that nobody declared: none has to be found by a threshold."
+        return [unseen(LAYER, "thresholds", why)]
     return [
         _promised(events, settings),
         _rare(events, settings),
@@ -77,17 +62,14 @@ def _promised(events: Sequence[Event], settings: Settings) -> Check:
             if low:
                 faults.append(f"{charge.what!r} gave out {len(low)} values below its threshold.")
     total = float(sum(charge.delta for event in events for charge in event.charges))
-    return Check(
-        layer=LAYER,
-        name="thresholds",
-        looked_at=f"{len(events)} questions for values",
-        passed=not faults,
-        found=first_of(
-            faults,
-            f"A value of one person comes out with probability {total:.2g} at most, which is part "
-            f"of delta, {settings.delta:g}.",
-        ),
-        facts={"delta_of_thresholds": total},
+    return check_of(
+        LAYER,
+        "thresholds",
+        f"{len(events)} questions for values",
+        faults,
+        f"A value of one person comes out with probability {total:.2g} at most, which is part "
+        f"of delta, {settings.delta:g}.",
+        delta_of_thresholds=total,
     )
 
 
@@ -168,12 +150,12 @@ def _released(settings: Settings, runs: int, false_alarms: float) -> list[Check]
             false_alarms=false_alarms,
             facts={"came_out": came_out, "runs": runs, "allowed": most},
         ),
-        Check(
-            layer=LAYER,
-            name="counts released",
-            looked_at=f"numbers of a frequent value and of missing cells in {runs:,} runs",
-            passed=not faults,
-            found=first_of(faults, "Both have the noise that was charged for."),
+        check_of(
+            LAYER,
+            "counts released",
+            f"numbers of a frequent value and of missing cells in {runs:,} runs",
+            faults,
+            "Both have the noise that was charged for.",
             false_alarms=false_alarms,
         ),
     ]

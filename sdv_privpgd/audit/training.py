@@ -17,7 +17,7 @@ import pandas as pd
 from scipy.stats import binomtest, chi2, norm
 
 from sdv_privpgd.audit.accountant import accountant_check
-from sdv_privpgd.audit.checks import Check, first_of
+from sdv_privpgd.audit.checks import Check, check_of, unseen
 from sdv_privpgd.audit.recording import Event
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.settings import Settings
@@ -35,19 +35,12 @@ _LONG = 1e6
 
 @dataclass(frozen=True, eq=False)
 class _Watched:
-    """What was seen of a training.
+    """What was seen of a training."""
 
-    Attributes:
-        event: What was asked, charged and said.
-        books: The ledger afterwards, as JSON.
-        samples: How often each record was in each step's sample: (step, record).
-        sums: Each step's noisy sum in units of the clip: (step, weight).
-    """
-
-    event: Event
-    books: str
-    samples: np.ndarray
-    sums: np.ndarray
+    event: Event  # what was asked, charged and said
+    books: str  # the ledger afterwards, as JSON
+    samples: np.ndarray  # how often each record was in each step's sample: (step, record)
+    sums: np.ndarray  # each step's noisy sum in units of the clip: (step, weight)
 
 
 def training_checks(
@@ -55,12 +48,7 @@ def training_checks(
 ) -> list[Check]:
     """Checks that trainings do what was charged for, three times at the chance of an alarm."""
     if not any(event.kind == "train" for event in events):
-        return [
-            Check(
-                layer=LAYER, name="training", looked_at="", passed=None,
-                found="No network is trained by private gradients.",
-            )
-        ]  # fmt: skip
+        return [unseen(LAYER, "training", "No network is trained by private gradients.")]
     seen = _watched(settings)
     return [_samples(seen, false_alarms), *_sums(seen, false_alarms), _charge(seen, settings)]
 
@@ -145,12 +133,13 @@ def _samples(seen: _Watched, false_alarms: float) -> Check:
             faults.append(f"Numbers of {whose} are not those of samples that are drawn anew.")
     if samples.max(initial=0) > 1:
         faults.append("A record is in one sample more than once.")
-    return _check(
+    return check_of(
+        LAYER,
         "training samples",
         f"{len(samples)} samples of {_RECORDS} records",
         faults,
         f"A record is in a sample in {100 * samples.mean():.2f} %; {100 * rate:.2f} % is right.",
-        false_alarms,
+        false_alarms=false_alarms,
     )
 
 
@@ -186,19 +175,21 @@ def _sums(seen: _Watched, false_alarms: float) -> list[Check]:
     if again / math.sqrt(max(freedom, 1)) > float(norm.isf(false_alarms / 4)):
         faults.append("Two steps have noise that is alike.")
     return [
-        _check(
+        check_of(
+            LAYER,
             "training clip",
             f"{number:,} gradients that are {_LONG:g} clips long in each of {_WEIGHTS} weights",
             [f"A record adds {added:.4g} clips to a sum."] if clipped > far else [],
             f"A record adds {added:.4g} clips to a sum; 1 is right.",
-            false_alarms,
+            false_alarms=false_alarms,
         ),
-        _check(
+        check_of(
+            LAYER,
             "training noise",
             f"{across.size:,} draws in {len(across)} steps",
             faults,
             told,
-            false_alarms,
+            false_alarms=false_alarms,
         ),
     ]
 
@@ -206,23 +197,10 @@ def _sums(seen: _Watched, false_alarms: float) -> list[Check]:
 def _charge(seen: _Watched, settings: Settings) -> Check:
     """The second accountant on what was seen: the steps that were taken, all of the same noise."""
     found = accountant_check([seen.event], seen.books, settings)
-    return _check(
+    return check_of(
+        LAYER,
         "training charge",
         f"{seen.event.steps} steps, added up numerically",
         [] if found.passed else [found.found],
         found.found,
-        0.0,
-    )
-
-
-def _check(
-    name: str, looked_at: str, faults: Sequence[str], otherwise: str, false_alarms: float
-) -> Check:
-    return Check(
-        layer=LAYER,
-        name=name,
-        looked_at=looked_at,
-        passed=not faults,
-        found=first_of(faults, otherwise),
-        false_alarms=false_alarms,
     )

@@ -3,7 +3,7 @@
 import argparse
 from importlib import import_module
 
-_MODULES = ("compare", "external", "rivals", "show")
+_MODULES = ("compare", "rivals", "show")
 
 
 def main() -> None:

@@ -19,6 +19,15 @@ encoding in them. Runs that the file holds are skipped, so an interrupted compar
 where it was. Most of a run's time are the papers' models on codes, which ``--no-code-models``
 leaves out. A run that fails is recorded with its error's class.
 
+    python -m sdv_privpgd.benchmark split --table adult --out adult
+    python -m sdv_privpgd.benchmark score --rows rows.csv --table adult --out results.parquet \
+        --method "dpmm MST" --epsilon 1
+
+``split`` is for another program: it writes the rows that ``compare`` fits, the rows that it tests
+with, and the columns' numbers of cells, and prints the shares of the table that the declared domain
+clips. ``score`` reads that program's rows, with the same columns, and adds their scores to a file
+of results.
+
 The file is Parquet with one row a metric of a run, written whole and atomically. A run is one
 method on one table at one epsilon with one seed and one set of settings. One that failed has one
 row, with its error's class in place of a metric, and the reason where a strategy does not go with
@@ -44,10 +53,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd import MatchError
-from sdv_privpgd.benchmark.declarations import TABLES, check_names
-from sdv_privpgd.benchmark.fits import FOLDER
-from sdv_privpgd.benchmark.methods import METHODS, SELECTS, Compared, names_of
-from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, SHARE
+from sdv_privpgd.benchmark.methods import (
+    METHODS,
+    PREPROCESSINGS,
+    SELECTS,
+    SHARE,
+    Compared,
+    names_of,
+)
+from sdv_privpgd.benchmark.tables import FOLDER, TABLES, check_names, read_rows
 from sdv_privpgd.methods.method import ENGINES
 
 if TYPE_CHECKING:
@@ -107,7 +121,11 @@ def read(path: Path) -> "pd.DataFrame":
 
 def held(path: Path, *, failed: bool = True) -> set[Run]:
     """The runs that a file holds, with or without those that failed."""
-    return {_run(row) for row in _rows(path) if failed or row["error"] is None}
+    return {
+        Run(**{key: row[key] for key in RUN})
+        for row in _rows(path)
+        if failed or row["error"] is None
+    }
 
 
 def append(path: Path, run: Run, facts: Mapping, scores: Mapping[str, float]) -> None:
@@ -119,12 +137,14 @@ def append(path: Path, run: Run, facts: Mapping, scores: Mapping[str, float]) ->
     import pyarrow as pa
     from pyarrow import parquet
 
-    versions = {"python": platform.python_version(), **_versions()}
+    installed = {found.metadata["Name"]: found.version for found in distributions()}
+    own = {name: installed[name] for name in _PACKAGES if name in installed}
+    versions = {"python": platform.python_version(), **own}
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     common = {**asdict(run), **facts, "versions": json.dumps(versions), "finished": now}
     metrics: Sequence[dict] = [{"metric": name, "value": value} for name, value in scores.items()]
     added = [{**common, **metric} for metric in metrics or [{}]]
-    kept = [row for row in _rows(path) if _run(row) != run]
+    kept = [row for row in _rows(path) if Run(**{key: row[key] for key in RUN}) != run]
     schema = pa.schema([(name, getattr(pa, kind)()) for name, kind in _COLUMNS.items()])
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -132,21 +152,11 @@ def append(path: Path, run: Run, facts: Mapping, scores: Mapping[str, float]) ->
     os.replace(draft, path)
 
 
-def _run(row: Mapping) -> Run:
-    return Run(**{key: row[key] for key in RUN})
-
-
 def _rows(path: Path) -> list[dict]:
     """A file's rows as plain values, ``None`` where there is none."""
     from pyarrow import parquet
 
     return parquet.read_table(path).to_pylist() if path.exists() else []
-
-
-def _versions() -> dict[str, str]:
-    """The versions of the packages that are installed."""
-    installed = {found.metadata["Name"]: found.version for found in distributions()}
-    return {name: installed[name] for name in _PACKAGES if name in installed}
 
 
 REAL = "Real"
@@ -163,7 +173,7 @@ _DEFAULTS = {"methods": ["PrivPGD", "Independent"], "tables": [], "epsilons": [1
 
 
 def add_command(commands) -> None:
-    """Adds ``compare``, and ``compare-once`` for its single runs, to the command line."""
+    """Adds ``compare``, its single runs, ``split`` and ``score`` to the command line."""
     compare = commands.add_parser("compare", help="methods x tables x epsilons x seeds")
     compare.add_argument("--preset", choices=["paper"], help="the paper's grid, where not given")
     methods = (*METHODS, REAL)
@@ -201,6 +211,21 @@ def add_command(commands) -> None:
     once = commands.add_parser("compare-once", help="one run of compare; prints JSON")
     once.add_argument("options", type=json.loads, help="those of compare, and of the run, as JSON")
     once.set_defaults(run=_once)
+    split = commands.add_parser("split", help="a table's rows as CSV for another program")
+    split.add_argument("--out", type=Path, required=True, help="folder for the files")
+    split.set_defaults(run=_split)
+    score = commands.add_parser("score", help="scores synthetic rows of another program")
+    score.add_argument("--rows", type=Path, required=True, help="CSV or Parquet")
+    score.add_argument("--split", choices=["train", "test"], default="train", help="real rows")
+    score.add_argument("--method", required=True, help="what it is called in the results")
+    score.add_argument("--epsilon", type=float, required=True, help="as the program claims")
+    score.add_argument("--delta", type=float, default=1e-5)
+    score.add_argument("--adjacency", default="replace_one", choices=["replace_one", "add_remove"])
+    score.add_argument("--seed", type=int, default=0, help="tells repetitions apart")
+    score.add_argument("--out", type=Path, required=True, help="the Parquet file of results")
+    score.set_defaults(run=_score)
+    for parser in (split, score):
+        add_table_arguments(parser)
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
@@ -316,7 +341,7 @@ def _error_of(failure: subprocess.CalledProcessError) -> dict[str, str]:
 
 def _once(arguments: argparse.Namespace) -> None:
     sys.excepthook = _say_error
-    from sdv_privpgd.benchmark.single import run_once  # imports pandas, and may fail itself
+    from sdv_privpgd.benchmark.fits import run_once
 
     options = {**arguments.options, "share": Fraction(arguments.options["share"])}
     run_once(argparse.Namespace(**options))
@@ -327,3 +352,58 @@ def _say_error(kind: type[BaseException], error: BaseException, trace) -> None:
     traceback.print_exception(kind, error, trace)
     reason = {"reason": str(error)} if issubclass(kind, MatchError) else {}
     print(json.dumps({"error": kind.__name__, **reason}), flush=True)
+
+
+def _split(arguments: argparse.Namespace) -> None:
+    from sdv_privpgd.benchmark.fits import clipped, table_of
+
+    table = table_of(arguments)
+    for sentence in clipped(table):
+        print(sentence)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for name, rows in zip(("train", "test"), table.split(), strict=True):
+        rows.to_csv(arguments.out / f"{name}.csv", index=False)
+    sizes = dict(zip(table.domain.attributes, table.domain.sizes, strict=True))
+    described = {"label": table.label, "task": table.task, "cells": sizes}
+    (arguments.out / "table.json").write_text(json.dumps(described, indent=1))
+
+
+def _score(arguments: argparse.Namespace) -> None:
+    from sdv_privpgd.benchmark.fits import (
+        Stopwatch,
+        decoded_scores,
+        print_table,
+        scores_of,
+        table_of,
+    )
+
+    table = table_of(arguments)
+    watch = Stopwatch()
+    real = dict(zip(("train", "test"), table.split(), strict=True))
+    train, test = (table.encode(rows) for rows in real.values())
+    rows = read_rows(arguments.rows, table.schema)
+    synthetic = table.encode(rows)
+    watch.lap("encode")
+    known = {"seed": arguments.seed, "all_metrics": arguments.all_metrics}
+    found = scores_of(
+        table, train if arguments.split == "train" else test, synthetic, test, **known
+    )
+    found |= decoded_scores(table, real[arguments.split], real["test"], rows, seed=arguments.seed)
+    watch.lap("score")
+    told = ("delta", "cells", "split", "all_metrics")
+    each = Run(
+        method=arguments.method,
+        table=table.name,
+        epsilon=arguments.epsilon,
+        seed=arguments.seed,
+        settings=canonical({key: getattr(arguments, key) for key in told}),
+    )
+    facts = {
+        "delta": arguments.delta,
+        "adjacency": arguments.adjacency,
+        "rows": len(train),
+        "columns": len(table.domain),
+        "score_seconds": watch.seconds["score"],
+    }
+    append(arguments.out, each, facts, found)
+    print_table([{"method": arguments.method, **found}], header=True)

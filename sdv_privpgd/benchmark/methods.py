@@ -1,4 +1,4 @@
-"""The methods of the comparison: their strategies, engines, and the epsilon that they spend.
+"""The methods of the comparison: what makes codes, what is asked, and what makes rows of answers.
 
 "published" means the paper's configuration of the particles (Donhauser et al. 2024, section 4.1).
 "PrivPGD-AIM" and its like are another strategy with our particles. A strategy's name alone is that
@@ -9,7 +9,13 @@ pairs with equal noise. In this comparison "RAP++" has the cells of all others. 
 
 An arm of the exchange is named by its parts, a preprocessing, a method that asks and an engine:
 ``equal_width+rare / mst / pgm``. Methods and engines are those of ``method="mst+pgm"`` elsewhere,
-with their own settings.
+with their own settings. Of the preprocessings ``equal_width`` cuts ranges equally, and lets
+neighbors in the declared order share a code where there are more than ``--cells`` categories: it
+costs nothing. ``equal_mass`` is this package's own discovery: codes of about equally many rows, as
+many as the noise can pay for. ``privtree`` cuts ranges by PrivTree. With ``+rare`` categories are
+not put together by their order: those of columns with at least 100 keep a code each, but for the
+rare ones (benchmark paper, Algorithm 1); ``equal_width+rare`` is what that paper does unless it
+says otherwise.
 """
 
 import math
@@ -17,9 +23,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, SHARE, Preprocessing
+import numpy as np
+
+from sdv_privpgd.benchmark.tables import Table, columns_of, with_neighbors
+from sdv_privpgd.columns.bins import Categories, Merging
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.cutting import column_of
+from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.discovery.first_look import reserved_delta
+from sdv_privpgd.discovery.plan import discover, worth_a_look
+from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
 from sdv_privpgd.methods.method import (
     ENGINES,
     EngineMethod,
@@ -30,7 +46,164 @@ from sdv_privpgd.methods.method import (
 )
 from sdv_privpgd.methods.workload import importance_of
 from sdv_privpgd.privacy.accounting import epsilon_of
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.synthesize.engine import Engine
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NUMBERS = ("equal_width", "equal_mass", "privtree")
+"""What can be done with numbers and dates."""
+
+PREPROCESSINGS = (*NUMBERS, *(f"{name}+rare" for name in NUMBERS))
+
+SHARE = Fraction(1, 10)
+"""Part of the budget for a preprocessing that asks (benchmark paper, appendix A.4.1)."""
+
+FINEST = 512
+"""Cells of the grid that is cut: nine halvings of a range. Our own discovery has as many."""
+
+MANY = 100
+"""Attributes with fewer categories keep them all (benchmark paper, appendix A.4.1)."""
+
+RARE = Fraction(2, 1000)
+"""The part of all rows below which a category is rare, there called theta."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preprocessing:
+    """One of ``PREPROCESSINGS``, with a share of the budget for all columns that it looks into."""
+
+    name: str
+    share: Fraction = SHARE
+
+    def __post_init__(self) -> None:
+        if self.name not in PREPROCESSINGS:
+            raise ValueError(
+                f"There is no preprocessing {self.name!r}: choose from {PREPROCESSINGS!r}."
+            )
+        if not 0 < self.share < 1:
+            raise ValueError(f"The share must be above 0 and below 1, got {self.share!r}.")
+
+    @property
+    def numbers(self) -> str:
+        """What is done with numbers and dates."""
+        return self.name.removesuffix("+rare")
+
+    def reserved(self, table: Table, delta: float) -> Fraction:
+        """The part of delta that its questions with a threshold need."""
+        return reserved_delta(self._shapeless(table), delta)
+
+    def schema(self, table: Table, rows: "pd.DataFrame", books: Books, method: Method) -> Schema:
+        """The columns with the codes that it gives them.
+
+        Privacy: ``share`` of the budget at most, charged by the curator. What ``method`` will ask
+        of the codes decides how many of them can be paid for.
+        """
+        columns = {column.name: column for column in table.schema.columns}
+        trees = self._trees(columns) if self.numbers == "privtree" else {}
+        rare = self._rare(columns) if self.name.endswith("+rare") else {}
+        shapeless = self._shapeless(table)
+        parts = books.ledger.budget * self.share / max(len(trees) + len(rare) + len(shapeless), 1)
+        found = {name: with_neighbors(column, table.cells) for name, column in columns.items()}
+        fine = Schema((*trees.values(), *rare.values()))
+        if fine.columns:
+            curator = PrivateTable(columns_of(rows)).curator(fine, books)
+            for fine_ones, merge in ((trees, cut_by_privtree), (rare, merge_rare)):
+                sizes = {name: column.num_values for name, column in fine_ones.items()}
+                merged = merge(curator, sizes, parts * len(sizes)) if sizes else {}
+                for name, merging in merged.items():
+                    found[name] = replace(fine_ones[name], merging=merging)
+        if shapeless:
+            share = self.share * len(shapeless) / (len(trees) + len(rare) + len(shapeless))
+            facts = discover(PrivateTable(columns_of(rows)), shapeless, books, share).facts
+            number = codes_paid_for(columns, len(rows), books.ledger, method)
+            coded = with_codes(facts, table.facts, min(number, table.cells))
+            for name, known in coded.items():
+                found[name] = column_of(name, table.facts[name].and_found(known), table.cells)
+        return Schema(tuple(found.values()))
+
+    def _shapeless(self, table: Table) -> dict[str, ColumnFacts]:
+        """The numbers and dates that this package's own discovery looks into."""
+        if self.numbers != "equal_mass":
+            return {}
+        looked = worth_a_look(table.facts, table.cells)
+        return {name: each for name, each in looked.items() if not isinstance(each, CategoryFacts)}
+
+    def _trees(self, columns: Mapping[str, Column]) -> dict[str, Column]:
+        """The numbers and dates of more values than cells, on a grid."""
+        found = {}
+        for name, column in columns.items():
+            if not isinstance(column.cells, Categories):
+                cells = replace(column.cells, num_bins=FINEST, cuts=())
+                if len(cells) > len(column.cells):
+                    found[name] = replace(column, cells=cells, merging=None)
+        return found
+
+    def _rare(self, columns: Mapping[str, Column]) -> dict[str, Column]:
+        """The columns of many categories, with a code for each."""
+        return {
+            name: replace(column, merging=None)
+            for name, column in columns.items()
+            if isinstance(column.cells, Categories) and len(column.cells) >= MANY
+        }
+
+
+def cut_by_privtree(
+    curator: Curator, num_cells: Mapping[str, int], mu_squared: Fraction
+) -> dict[str, Merging]:
+    """For each attribute the neighboring cells that share a code, as PrivTree finds them.
+
+    Zhang, Xiao & Xie 2016, one range at a time, as the benchmark paper's code has it among its
+    preprocessings. The noise is logistic instead of Laplace (``privacy/selection.py``), and the
+    halvings end with the grid. That code halves a list while it goes through it, takes the number
+    of all halvings so far for the depth, and counts the attributes twice in its noise; here the
+    decay is by a part's own depth, and each attribute has an equal share of the budget. Values are
+    drawn evenly from a code.
+
+    Privacy: ``mu_squared`` in all, charged by the curator, of a table whose attributes have a code
+    for each cell of a grid, in order. ``num_cells`` says how many of an attribute's first codes
+    are cells; missing is not.
+    """
+    found = {}
+    for name, number in num_cells.items():
+        part = mu_squared / len(num_cells)
+        firsts = curator.split(name, number, part, what=f"where to cut {name}")
+        codes = np.cumsum(np.isin(np.arange(number), firsts)) - 1
+        found[name] = Merging(tuple(codes.tolist()), (1.0,) * number)
+    return found
+
+
+def merge_rare(
+    curator: Curator, num_categories: Mapping[str, int], mu_squared: Fraction
+) -> dict[str, Merging]:
+    """For each attribute with many categories those that share a code, and have the last one.
+
+    Chen et al. 2025 (the benchmark paper), Algorithm 1: the categories of which fewer rows are
+    counted than 0.2 % of all, or than three standard deviations of the noise. The attributes are
+    counted together, which is an equal share of the budget for each. All declared categories are
+    counted, where that paper's code counts those that occur, which tells which ones do not.
+    Values are drawn evenly from the merged code.
+
+    Privacy: ``mu_squared`` in all, charged by the curator, of a table whose attributes have a code
+    for each category; nothing if no attribute has many. ``num_categories`` says how many of an
+    attribute's first codes are categories.
+    """
+    names = [name for name, number in num_categories.items() if number >= MANY]
+    queries = [MarginalQuery((name,)) for name in names]
+    answers = curator.measure(queries, mu_squared, what="categories of columns that have many")
+    found = {}
+    for name, answer in zip(names, answers, strict=True):
+        counts = answer.answer[: num_categories[name]]
+        least = max(float(RARE) * float(counts.sum()), 3 * answer.stddev)
+        is_kept = counts >= least
+        codes = np.where(is_kept, np.cumsum(is_kept) - 1, is_kept.sum())
+        found[name] = Merging(tuple(codes.tolist()), (1.0,) * len(codes))
+    return found
+
 
 ABLATIONS: Mapping[str, tuple[dict, dict]] = {
     "PrivPGD-without-denoising": ({}, {"targets": "consistent"}),
@@ -44,8 +217,7 @@ ABLATIONS: Mapping[str, tuple[dict, dict]] = {
 }
 """What is changed in the default's strategy, and in its engine."""
 
-_PAIRS = "private_gsd"
-"""The method whose pairs all have equal noise."""
+_PAIRS = "private_gsd"  # whose pairs all have equal noise
 
 METHODS: Mapping[str, tuple[str, str]] = {
     "PrivPGD": ("privpgd", "particles"),
@@ -66,12 +238,10 @@ METHODS: Mapping[str, tuple[str, str]] = {
     "Private-GSD": (_PAIRS, "private_gsd"),
     "RAP-AllPairs": (_PAIRS, "rap"),
     "GEM-AllPairs": (_PAIRS, "gem"),
-    "PrivPGD-Independent": ("independent", "particles"),
-    "PrivPGD-MST": ("mst", "particles"),
-    "PrivPGD-AIM": ("aim", "particles"),
-    "PrivPGD-MWEM": ("mwem", "particles"),
-    "PrivPGD-PrivSyn": ("privsyn", "particles"),
-    "PrivPGD-PrivMRF": ("privmrf", "particles"),
+    **{
+        f"PrivPGD-{name}": (name.lower(), "particles")
+        for name in ("Independent", "MST", "AIM", "MWEM", "PrivSyn", "PrivMRF")
+    },
     **dict.fromkeys(ABLATIONS, ("privpgd", "particles")),
 }
 """The method that asks, and the engine that makes rows of the answers, if it has one."""
@@ -89,21 +259,13 @@ it holds fast while it exchanges strategies, with the best of them."""
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """One of ``METHODS``, or an arm of the exchange, with its settings.
-
-    Attributes:
-        name: Its name.
-        share: Part of the budget for an arm's preprocessing, if that asks.
-        num_particles: The number of particles; ``None`` takes the configuration's own number.
-        published_epochs: The epochs of the published configuration; ``None`` takes 1,000.
-        max_megabytes: The largest size of AIM's model, and of any in an arm; the paper has 80.
-    """
+    """One of ``METHODS``, or an arm of the exchange, with its settings."""
 
     name: str
-    share: Fraction = SHARE
-    num_particles: int | None = None
-    published_epochs: int | None = None
-    max_megabytes: float = 80.0
+    share: Fraction = SHARE  # of the budget, for an arm's preprocessing, if that asks
+    num_particles: int | None = None  # in place of the configuration's own number
+    published_epochs: int | None = None  # in place of 1,000
+    max_megabytes: float = 80.0  # of AIM's model, and of any in an arm; the paper has 80
 
     def __post_init__(self) -> None:
         if is_arm(self.name):
@@ -140,15 +302,13 @@ class Compared:
 
     def settings(self) -> dict[str, float]:
         """The settings that this method reads and that differ from its default."""
-        read: dict[str, float | None] = {}
-        if self.preprocessing is not None and self.preprocessing.name != "equal_width":
-            read["share"] = float(self.share)
-        if self.has_particles:
-            read["num_particles"] = self.num_particles
-        if self._is_published:
-            read["published_epochs"] = self.published_epochs
-        if self._is_capped:
-            read["max_megabytes"] = self.max_megabytes
+        asks = self.preprocessing is not None and self.preprocessing.name != "equal_width"
+        read = {
+            "share": float(self.share) if asks else None,
+            "num_particles": self.num_particles if self.has_particles else None,
+            "published_epochs": self.published_epochs if self._is_published else None,
+            "max_megabytes": self.max_megabytes if self._is_capped else None,
+        }
         return {key: value for key, value in read.items() if value is not None}
 
     @property
@@ -164,13 +324,7 @@ class Compared:
         return published_epsilon(epsilon, delta) if is_noisier else epsilon
 
     def made(self, seed: int, nominal: tuple[str, ...] = (), label: str | None = None) -> Method:
-        """Returns the method.
-
-        Args:
-            seed: Of the engine.
-            nominal: The attributes whose codes have no order.
-            label: The class, of a method that was published for tables with one.
-        """
+        """The method. One that was published for tables with a class is told it, as ``label``."""
         name, engine = self._parts
         if not engine:
             return method_of(name, seed=seed)

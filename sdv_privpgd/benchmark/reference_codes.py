@@ -29,8 +29,7 @@ from typing import Any
 
 import numpy as np
 
-_DELTA = 1e-5
-"""They ask for a delta, which the budget replaces."""
+_DELTA = 1e-5  # they ask for one, which the budget replaces
 
 
 @dataclass(frozen=True)
@@ -44,20 +43,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Reference:
-    """A published implementation.
-
-    Attributes:
-        run: Makes synthetic codes of codes, with columns in the same order.
-        method: The name of this package's own in ``benchmark.methods``.
-        adjacency: Under which its noise is right for the budget.
-        modules: What it imports, which does not count.
-        install: How it is installed.
-    """
+    """A published implementation, which makes synthetic codes with columns in the same order."""
 
     run: Callable[[np.ndarray, Sequence[int], Call], np.ndarray]
-    method: str
-    adjacency: str
-    modules: tuple[str, ...]
+    method: str  # the name of this package's own in ``benchmark.methods``
+    adjacency: str  # under which its noise is right for the budget
+    modules: tuple[str, ...]  # what it imports, which does not count
     install: str
 
 

@@ -39,12 +39,11 @@ from sdv_privpgd.benchmark.compare import (
     name_of,
     read,
 )
-from sdv_privpgd.benchmark.fits import PeakMemory, print_table
+from sdv_privpgd.benchmark.fits import PeakMemory, print_table, table_of
 from sdv_privpgd.benchmark.methods import Compared
 from sdv_privpgd.benchmark.reference_codes import REFERENCES
 from sdv_privpgd.methods.pipeline import run
-from sdv_privpgd.metrics.pairs import l1_by_pair, sw1_by_pair
-from sdv_privpgd.metrics.rows import average, columns, differences
+from sdv_privpgd.metrics.pairs import average, columns, differences, l1_by_pair, sw1_by_pair
 from sdv_privpgd.privacy.accounting import mu_squared_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
@@ -104,8 +103,6 @@ def errors(domain: Domain, real: np.ndarray, synthetic: np.ndarray) -> dict[str,
 
 
 def _rivals(arguments: argparse.Namespace) -> None:
-    from sdv_privpgd.benchmark.single import table_of  # imports pandas
-
     if arguments.list:
         for name, each in REFERENCES.items():
             print(f"{name}, beside {each.method}: {each.install}")
@@ -122,21 +119,12 @@ def _rivals(arguments: argparse.Namespace) -> None:
         "codes": codes,
         "sizes": np.array(domain.sizes),
         "ours": json.dumps(
-            {
-                "method": reference.method,
-                "adjacency": reference.adjacency,
-                "epsilon": arguments.epsilon,
-                "delta": arguments.delta,
-                "max_megabytes": arguments.max_megabytes,
-            }
+            {key: getattr(arguments, key) for key in ("epsilon", "delta", "max_megabytes")}
+            | {"method": reference.method, "adjacency": reference.adjacency}
         ),
         "call": json.dumps(
-            {
-                "reference": arguments.reference,
-                "rho": rho_of(arguments.epsilon, arguments.delta),
-                "max_megabytes": arguments.max_megabytes,
-                "checkout": arguments.checkout,
-            }
+            {key: getattr(arguments, key) for key in ("reference", "max_megabytes", "checkout")}
+            | {"rho": rho_of(arguments.epsilon, arguments.delta)}
         ),
     }
     shared = {key: getattr(arguments, key) for key in ("cells", "delta", "max_megabytes", "only")}

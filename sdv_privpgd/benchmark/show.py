@@ -24,8 +24,10 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdv_privpgd.benchmark.methods import SELECTS, is_arm, parts_of
-from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS
+import numpy as np
+
+from sdv_privpgd.benchmark.compare import read
+from sdv_privpgd.benchmark.methods import PREPROCESSINGS, SELECTS, is_arm, parts_of
 from sdv_privpgd.methods.method import ENGINES, engine_of, method_of
 from sdv_privpgd.report.page import Page, Section, Table
 
@@ -105,7 +107,12 @@ def settings_of_parts() -> "pd.DataFrame":
         "synthesize": {name: engine_of(name) for name in ENGINES},
     }
     found = [
-        {"kind": kind, "part": name, "setting": each.name, "value": _in_short(part, each.name)}
+        {
+            "kind": kind,
+            "part": name,
+            "setting": each.name,
+            "value": f"{getattr(part, each.name)!r:.60}",
+        }
         for kind, named in parts.items()
         for name, part in named.items()
         if is_dataclass(part)
@@ -115,19 +122,12 @@ def settings_of_parts() -> "pd.DataFrame":
     return pd.DataFrame(found)
 
 
-def _in_short(part: Any, name: str) -> str:
-    text = repr(getattr(part, name))
-    return text if len(text) < 60 else f"{text[:57]}..."
-
-
 def write_exchange(rows: "pd.DataFrame", folder: Path) -> list[Path]:
     """Writes the figures, the CSV files and the page ``exchange.html``, and returns their paths.
 
     Raises ``ValueError`` if the rows have no arm.
     """
     import pandas as pd
-
-    from sdv_privpgd.benchmark.figures import draw_parts  # imports matplotlib
 
     arms = arms_of(rows)
     if not len(arms):
@@ -162,7 +162,7 @@ def write_exchange(rows: "pd.DataFrame", folder: Path) -> list[Path]:
         found.to_csv(written[-1], index=False)
         sections.append(Section(title, [as_table(title, found)]))
     written.append(folder / "exchange.html")
-    page(sections).write(written[-1])
+    _page(sections).write(written[-1])
     return written
 
 
@@ -237,12 +237,16 @@ def in_order(metrics: Sequence[str]) -> list[str]:
 
 
 def _show(arguments: argparse.Namespace) -> None:
-    from sdv_privpgd.benchmark.compare import read
-
     if not arguments.results.exists():
         raise SystemExit(f"There is no file {arguments.results}.")
     if arguments.exchange:
-        _show_exchange(arguments)
+        if arguments.out is None:
+            raise SystemExit("Name a folder for the figures and tables: --out FOLDER.")
+        try:
+            written = write_exchange(read(arguments.results), arguments.out)
+        except ValueError as error:
+            raise SystemExit(str(error)) from None
+        print("\n".join(map(str, written)))
         return
     rows = labeled(read(arguments.results))
     tables = _printed(summarize(rows), _costs(rows))
@@ -286,8 +290,6 @@ def _write(
     tables: "dict[str, pd.DataFrame]",
     failed: "pd.DataFrame",
 ) -> None:
-    from sdv_privpgd.benchmark.figures import draw_ratios  # imports matplotlib
-
     methods = sorted(rows["method"].unique())
     if arguments.baseline not in methods:
         print(f"No figures over {arguments.baseline!r}: choose --baseline from {methods!r}.")
@@ -303,7 +305,7 @@ def _write(
     sections += [Section(title, [as_table(title, table)]) for title, table in tables.items()]
     if len(failed):
         sections.append(Section("Failed", [as_table("Failed", failed)]))
-    page(sections).write(arguments.out / "results.html")
+    _page(sections).write(arguments.out / "results.html")
 
 
 @dataclass(frozen=True)
@@ -326,8 +328,7 @@ def as_table(title: str, frame: "pd.DataFrame") -> Table:
     return Table(title, list(map(str, shown)), shown.to_numpy().tolist())
 
 
-def page(sections: "Sequence[Section]") -> Page:
-    """A page of a comparison."""
+def _page(sections: "Sequence[Section]") -> Page:
     return Page(
         title="Comparison with real tables: not private",
         banner="NOT PRIVATE: this page compares with real tables.",
@@ -336,13 +337,130 @@ def page(sections: "Sequence[Section]") -> Page:
     )
 
 
-def _show_exchange(arguments: argparse.Namespace) -> None:
-    from sdv_privpgd.benchmark.compare import read
+CUT = 3.0
+"""The log2 ratio at which the paper's figures end."""
 
-    if arguments.out is None:
-        raise SystemExit("Name a folder for the figures and tables: --out FOLDER.")
-    try:
-        written = write_exchange(read(arguments.results), arguments.out)
-    except ValueError as error:
-        raise SystemExit(str(error)) from None
-    print("\n".join(map(str, written)))
+
+def _pyplot() -> Any:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    return plt
+
+
+def log_ratios(rows: "pd.DataFrame", baseline: str) -> "pd.DataFrame":
+    """log2 of each run's error over the baseline's mean error, in a column ``ratio``.
+
+    The mean is that of the same table, epsilon and metric. Rows without such a mean, and errors
+    of 0, are left out.
+    """
+    keys = ["table", "epsilon", "metric"]
+    means: Any = rows[rows["method"] == baseline].groupby(keys)["value"].mean()
+    found = rows.join(means.rename("mean"), on=keys)
+    found = found[(found["value"] > 0) & (found["mean"] > 0)]
+    return found.assign(ratio=np.log2(found["value"] / found["mean"]))
+
+
+def draw_ratios(rows: "pd.DataFrame", metrics: Sequence[str], baseline: str, path: Path) -> bool:
+    """Draws Figures 1 and 2 of Donhauser et al. 2024. Returns whether there was anything to draw.
+
+    Each metric has a panel with the mean and standard deviation of the log2 ratio over runs.
+    Methods beyond the cut are named above it, the smallest ratio first.
+    """
+    ratios = log_ratios(rows, baseline)
+    panels_of = [name for name in metrics if (ratios["metric"] == name).any()]
+    if not panels_of:
+        return False
+    plt = _pyplot()
+    from matplotlib.lines import Line2D
+
+    tables, methods = sorted(ratios["table"].unique()), sorted(ratios["method"].unique())
+    methods.sort(key=lambda name: name != baseline)
+    width = max(4.5, 1.2 * len(tables) + 1.5)
+    figure, panels = plt.subplots(
+        1, len(panels_of), figsize=(width * len(panels_of), 4), layout="constrained", squeeze=False
+    )
+    colors = plt.get_cmap("tab20" if len(methods) > 10 else "tab10")
+    for panel, metric in zip(panels[0], panels_of, strict=True):
+        found: Any = ratios[ratios["metric"] == metric].groupby(["table", "method"])["ratio"]
+        mean, deviation = found.mean(), found.std().fillna(0.0)
+        for place, table in enumerate(tables):
+            for number, method in enumerate(methods):
+                if (table, method) not in mean.index or mean[table, method] > CUT:
+                    continue
+                panel.errorbar(
+                    place + 0.7 * ((number + 0.5) / len(methods) - 0.5),
+                    mean[table, method],
+                    yerr=deviation[table, method],
+                    fmt="o",
+                    markersize=4,
+                    capsize=2,
+                    color=colors(number),
+                )
+            held = [name for name in methods if (table, name) in mean.index]
+            above = sorted((mean[table, name], name) for name in held if mean[table, name] > CUT)
+            names = [name for _, name in above]
+            panel.text(place, CUT + 0.1, "\n".join(names[::-1]), ha="center", va="bottom", size=7)
+        panel.axhline(CUT, color="gray", linestyle="--", linewidth=0.8)
+        panel.axhline(0, color="gray", linewidth=0.8)
+        panel.set(title=metric, xlim=(-0.6, len(tables) - 0.4), ylim=(None, CUT + 1.2))
+        panel.set_xticks(range(len(tables)), tables, rotation=20, ha="right")
+    panels[0][0].set_ylabel(f"log2 of error / {baseline}'s mean error")
+    handles = [
+        Line2D([], [], marker="o", linestyle="", color=colors(number), label=method)
+        for number, method in enumerate(methods)
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(methods), 6))
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+    return True
+
+
+def draw_parts(
+    means: Mapping[str, "pd.DataFrame"],
+    real: Mapping[str, float],
+    labels: Mapping[str, str],
+    title: str,
+    path: Path,
+) -> bool:
+    """Draws exchanged parts (the benchmark paper's Figures 3 and 4): a row of panels for a metric.
+
+    Each panel has a bar for each part of a kind, whose ``means`` are parts by metrics, and a line
+    at the value of ``real`` rows. ``labels`` are the metrics to draw, and what their rows are
+    called. Returns whether there was anything to draw.
+    """
+    drawn = [metric for metric in labels if any(metric in found for found in means.values())]
+    if not drawn:
+        return False
+    import pandas as pd
+
+    plt, most = _pyplot(), max(len(found) for found in means.values())
+    figure, panels = plt.subplots(
+        len(drawn),
+        len(means),
+        figsize=(4.4 * len(means), (0.9 + 0.3 * most) * len(drawn) + 0.5),
+        layout="constrained",
+        squeeze=False,
+    )
+    for panel, (kind, found) in zip(panels[0], means.items(), strict=True):
+        number = found.attrs.get("others")
+        panel.set_title(kind if number is None else f"{kind} (mean over {number} combinations)")
+    for row, metric in zip(panels, drawn, strict=True):
+        for panel, found in zip(row, means.values(), strict=True):
+            values = found[metric] if metric in found else pd.Series(np.nan, index=found.index)
+            bars = panel.barh(range(len(values)), values, color="#4878a8")
+            panel.bar_label(bars, [f"{value:.3g}" for value in values], padding=3, size=8)
+            panel.set_yticks(range(len(values)), [str(name) for name in values.index])
+            panel.invert_yaxis()
+            panel.margins(x=0.18)
+            panel.spines[["top", "right"]].set_visible(False)
+            if real.get(metric):
+                panel.axvline(real[metric], color="gray", linestyle="--", linewidth=0.9)
+        row[0].set_ylabel(labels[metric].replace(" of ", "\nof "))
+    told = " (dashed: real rows)" if any(real.get(metric) for metric in drawn) else ""
+    figure.suptitle(f"{title}: lower is better{told}")
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+    return True

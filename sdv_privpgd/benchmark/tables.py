@@ -1,9 +1,14 @@
-"""The real tables of the comparison: their rows, their declared columns and their codes."""
+"""The real tables of the comparison: their rows, their declared columns and their codes.
+
+Ranges come from the JSON file beside a table: they are those of the codebook, or round numbers that
+cover the table. The round numbers, and categories that no codebook lists here, were looked up in
+the tables, which are public. Never declare a private table like this.
+"""
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.benchmark.declarations import TABLES, Declaration, check_names
-from sdv_privpgd.columns.bins import Categories
+from sdv_privpgd.columns.bins import Categories, Merging
+from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.schema import Schema
@@ -20,8 +25,197 @@ from sdv_privpgd.columns.schema import Schema
 if TYPE_CHECKING:
     import pandas as pd
 
+FOLDER = Path(__file__).parents[3] / "shared" / "data"
+"""The default folder of the real tables, beside a checkout."""
+
 SPLIT_SEED, TEST_SHARE = 42, 0.2
 """The paper's split (Donhauser et al. 2024, section 4.1, and its code)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """The declarations of a table besides those of its JSON file.
+
+    ``facts`` are in SDV's words; those with an sdtype replace all others. ``prepare`` first turns
+    the rows into those of a published task. Rows where the label is missing are left out.
+    """
+
+    file: str  # the name of its files, or a pattern
+    label: str  # the column to predict
+    dropped: Sequence[str] = ()  # such as keys, weights and constants
+    whole: Sequence[str] = ()  # integers that are stored as floats
+    orders: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of ordinal columns
+    facts: Mapping[str, Mapping] = field(default_factory=dict)
+    prepare: "Callable[[pd.DataFrame], pd.DataFrame]" = lambda frame: frame
+
+
+def _income(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """ACS Income's label: more than 50,000 dollars a year."""
+    return frame.assign(**{"Income > 50,000": frame["Income"] > 50_000}).drop(columns="Income")
+
+
+def _traveltime(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """ACS Traveltime's label and those of its features that the table has."""
+    features = [
+        "Age", "Education", "Marital Status", "Gender", "Employment status of parents",
+        "Mobility status", "Race", "State", "Citizenship status", "Occupation",
+        "Means of transportation to work",
+    ]  # fmt: skip
+    travels = frame.dropna(subset=["Travel time to work"])
+    return travels.loc[:, features].assign(**{"Travel > 20": travels["Travel time to work"] > 20})
+
+
+def _mobility(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """ACS Mobility's label, people and those of its features that the table has."""
+    features = [
+        "Age", "Education", "Marital Status", "Gender", "Employment status of parents",
+        "Citizenship status", "Military service", "Nativity", "Hearing difficulty",
+        "Vision difficulty", "Cognitive difficulty", "Race", "Workclass", "Travel time to work",
+        "Income",
+    ]  # fmt: skip
+    young = frame.query("18 < Age < 35")
+    return young.loc[:, features].assign(
+        **{"Same house": young["Mobility status"] == "Yes, same house (nonmovers)"}
+    )
+
+
+def _readmission(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """The task of Grinsztajn et al. 2022 as the PrivPGD paper has it: 71,090 rows, 7 columns.
+
+    Patients who came back after 30 days and as many who did not, drawn with a fixed seed; the
+    numerical columns of at least ten values without the first, which the paper's code loses.
+    """
+    late = frame[frame["readmitted"] == ">30"]
+    never = frame[frame["readmitted"] == "NO"].sample(len(late), random_state=0)
+    features = [
+        "num_lab_procedures", "num_medications", "number_outpatient", "number_emergency",
+        "number_inpatient", "number_diagnoses", "readmitted",
+    ]  # fmt: skip
+    return frame.loc[sorted([*late.index, *never.index]), features]
+
+
+_SCHOOL_YEARS = [
+    "No schooling completed", "Nursery school, preschool", "Kindergarten",
+    *(f"Grade {year}" for year in range(1, 12)), "12th grade - no diploma",
+    "Regular high school diploma", "GED or alternative credential",
+    "Some college, but less than 1 year", "1 or more years of college credit, no degree",
+    "Associate's degree", "Bachelor's degree", "Master's degree",
+    "Professional degree beyond a bachelor's degree", "Doctorate degree",
+]  # fmt: skip
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+
+
+def _workers(
+    label: str, prepare: "Callable[[pd.DataFrame], pd.DataFrame]", oldest: int = 99
+) -> Declaration:
+    return Declaration(
+        file="acs_workers_us_2018",
+        label=label,
+        prepare=prepare,
+        whole=("Age", "Income", "Vehicle occupancy", "Travel time to work"),
+        orders={"Education": _SCHOOL_YEARS},
+        # The codebook's range is ten times as wide: nearly all would be in its first cell.
+        facts={"Income": {"range_min": 0, "range_max": 400_000}, "Age": {"range_max": oldest}},
+    )
+
+
+def _acs_income(file: str) -> Declaration:
+    # Codes are stored as floats and cut like other numbers: so did the paper.
+    facts: dict[str, dict] = {
+        name: {"sdtype": "numerical", "range_min": low, "range_max": high}
+        for name, (low, high) in _ACS_RANGES.items()
+    }
+    facts["PINCP"] = {"sdtype": "boolean"}
+    known = {name: {**each, "range_is_nullable": False} for name, each in facts.items()}
+    return Declaration(file=file, label="PINCP", facts=known)
+
+
+_SCHOOL = [
+    "Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "HS-grad",
+    "Some-college", "Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Doctorate",
+]  # fmt: skip
+_ACS_RANGES = {  # from the codebook "2018 ACS PUMS data dictionary"
+    "AGEP": (17, 99),  # the task leaves out people under 17
+    "COW": (1, 9),
+    "SCHL": (1, 24),
+    "MAR": (1, 5),
+    "OCCP": (10, 9920),
+    "POBP": (1, 554),
+    "RELP": (0, 17),
+    "WKHP": (1, 99),
+    "SEX": (1, 2),
+    "RAC1P": (1, 9),
+}
+
+
+TABLES: dict[str, Declaration] = {
+    "acs_income": _acs_income("acs_income_*"),
+    **{
+        name: _acs_income(name)
+        for name in (
+            "acs_income_ca_2018_part", "acs_income_co_2018", "acs_income_ga_2018",
+            "acs_income_il_2018", "acs_income_ne_2018", "acs_income_nj_2018", "acs_income_ny_2018",
+        )
+    },
+    "acs_workers": _workers("Income > 50,000", _income),
+    "acs_traveltime": _workers("Travel > 20", _traveltime),
+    "acs_mobility": _workers("Same house", _mobility, oldest=34),
+    "adult": Declaration(
+        file="adult",
+        label="income",
+        dropped=("fnlwgt",),
+        orders={"education": _SCHOOL},
+        prepare=lambda frame: frame.replace({"?": None}),
+    ),
+    "bank": Declaration(
+        file="bank_marketing_full",
+        label="y",
+        orders={"month": _MONTHS, "education": ["unknown", "primary", "secondary", "tertiary"]},
+    ),
+    "california_housing": Declaration(file="california_housing", label="median_house_value"),
+    "diabetes": Declaration(
+        file="diabetes_130us", label="readmitted", dropped=("encounter_id", "patient_nbr")
+    ),
+    "diabetes_task": Declaration(
+        file="diabetes_130us", label="readmitted", prepare=_readmission
+    ),
+    "diamonds": Declaration(
+        file="diamonds",
+        label="price",
+        orders={
+            "cut": ["Fair", "Good", "Very Good", "Premium", "Ideal"],
+            "color": list("JIHGFED"),
+            "clarity": ["I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"],
+        },
+    ),
+    "flights": Declaration(
+        file="nyc_flights13",
+        label="arr_delay",
+        dropped=("year", "tailnum", "flight"),
+        whole=(
+            "dep_time", "dep_delay", "arr_time", "arr_delay", "air_time", "distance", "hour",
+            "minute",
+        ),
+        orders={
+            "month": [str(month) for month in range(1, 13)],
+            "day": [str(day) for day in range(1, 32)],
+        },
+    ),
+    "nist": Declaration(
+        file="nist_national2018",
+        label="PINCP_DECILE",
+        whole=("NOC", "NPF", "PINCP", "POVPIP"),
+        facts={"PINCP": {"range_min": -20_000, "range_max": 400_000}},  # as for the workers
+    ),
+}  # fmt: skip
+"""The tables by name."""
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raises ``ValueError`` unless all are names of ``TABLES``."""
+    unknown = [name for name in names if name not in TABLES]
+    if unknown:
+        raise ValueError(f"There are no tables {unknown!r}: choose from {list(TABLES)!r}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,64 +242,26 @@ class Table:
         return "regression" if is_number else "classification"
 
     @cached_property
-    def _cuts(self) -> tuple[np.ndarray | None, ...]:
-        """The table's code for each of a column's codes in the schema, if they differ."""
-        cuts: list[np.ndarray | None] = []
-        for column in self.schema.columns:
-            size = column.num_values
-            if isinstance(column.cells, Categories) and size > self.cells:
-                merged = np.arange(size) * self.cells // size
-                cuts.append(np.append(merged, [self.cells] * column.nullable).astype(np.int64))
-            else:
-                cuts.append(None)
-        return tuple(cuts)
-
-    @cached_property
-    def _whole(self) -> frozenset[str]:
-        """The columns of numbers that hold whole ones alone."""
-        numbers = self.frame.select_dtypes("number")
-        return frozenset(name for name in numbers if np.all(numbers[name].dropna() % 1 == 0))
+    def coded(self) -> Schema:
+        """The columns with the codes that they have here."""
+        return Schema(tuple(with_neighbors(each, self.cells) for each in self.schema.columns))
 
     @property
     def domain(self) -> Domain:
         """The domain, with one attribute for each column."""
-        declared = self.schema.domain()
-        sizes = [
-            size if cut is None else int(cut[-1]) + 1
-            for size, cut in zip(declared.sizes, self._cuts, strict=True)
-        ]
-        return Domain(declared.attributes, tuple(sizes))
+        return self.coded.domain()
 
     def encode(self, frame: "pd.DataFrame") -> np.ndarray:
         """The codes of rows with this table's columns, shape (row, attribute)."""
         from sdv_privpgd.columns.encoding import encode_table  # imports RDT
 
-        codes = encode_table(columns_of(frame), self.schema)
-        cut = np.empty(codes.shape, dtype=codes.dtype, order="F")
-        for axis, merged in enumerate(self._cuts):
-            cut[:, axis] = codes[:, axis] if merged is None else merged[codes[:, axis]]
-        return cut
+        return encode_table(columns_of(frame), self.coded)
 
     def decode(self, codes: np.ndarray, seed: int) -> "pd.DataFrame":
-        """Decodes rows of codes: values are spread evenly in their cells, as in a synthesizer.
-
-        Where all numbers of a column are whole, they are rounded.
-        """
-        import pandas as pd
-
-        from sdv_privpgd.columns.encoders import encoder_for  # imports RDT
-
-        generator = np.random.default_rng(seed)
-        found = {}
-        for axis, (column, cut) in enumerate(zip(self.schema.columns, self._cuts, strict=True)):
-            own, places = codes[:, axis].astype(np.int64), generator.random(len(codes))
-            if cut is not None:
-                # Cells that were merged are neighbors, and all of them have the same chance.
-                starts = np.searchsorted(cut, np.arange(cut[-1] + 2))
-                own = starts[own] + np.floor(places * np.diff(starts)[own]).astype(np.int64)
-            values = encoder_for(column).decode(own, places)
-            found[column.name] = values.round() if column.name in self._whole else values
-        return pd.DataFrame(found)
+        """Decodes rows of codes. Where all numbers of a column are whole, they are rounded."""
+        rows, numbers = decoded(self.coded, codes, seed), self.frame.select_dtypes("number")
+        whole = [name for name in numbers if np.all(numbers[name].dropna() % 1 == 0)]
+        return rows.assign(**{name: rows[name].round() for name in whole})
 
     def split(self) -> "tuple[pd.DataFrame, pd.DataFrame]":
         """The 80 % of rows that are fitted, and the 20 % for testing."""
@@ -114,6 +270,32 @@ class Table:
         places = np.arange(len(self.frame))
         train, test = train_test_split(places, test_size=TEST_SHARE, random_state=SPLIT_SEED)
         return self.frame.take(train), self.frame.take(test)
+
+
+def with_neighbors(column: Column, most: int) -> Column:
+    """The column, with neighbors that share a code where it has more than ``most`` categories."""
+    size = len(column.cells)
+    if not isinstance(column.cells, Categories) or size <= most:
+        return column
+    codes = np.arange(size) * most // size
+    return replace(column, merging=Merging(tuple(codes.tolist()), (1.0,) * size))
+
+
+def decoded(schema: Schema, codes: np.ndarray, seed: int) -> "pd.DataFrame":
+    """Rows of codes of a schema as values, which are drawn in each code as its frequencies say."""
+    import pandas as pd
+
+    from sdv_privpgd.columns.encoders import encoder_for  # imports RDT
+
+    generator = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            column.name: encoder_for(column).decode(
+                codes[:, axis].astype(np.int64), generator.random(len(codes))
+            )
+            for axis, column in enumerate(schema.columns)
+        }
+    )
 
 
 def load(name: str, folder: Path, cells: int) -> Table:
@@ -230,11 +412,11 @@ def _facts(frame: "pd.DataFrame", column: str, declared: Declaration, described:
         return {**facts, "decimal_places": 0} if whole else facts
     if sdtype == "boolean":
         return {"sdtype": sdtype, "range_is_nullable": False}
-    if column in declared.orders:
-        values, sdtype = list(declared.orders[column]), "ordinal"
-    else:
-        values, sdtype = sorted(_texts(frame[column]).unique(), key=_rank), "categorical"
-    return {"sdtype": sdtype, "range_values": values, "range_is_nullable": False}
+    sdtype, order = "ordinal", declared.orders.get(column)
+    if order is None:
+        sdtype, order = "categorical", sorted(_texts(frame[column].dropna()).unique(), key=_rank)
+    nullable = bool(frame[column].isna().any())
+    return {"sdtype": sdtype, "range_values": list(order), "range_is_nullable": nullable}
 
 
 def _texts(series: Any) -> "pd.Series":

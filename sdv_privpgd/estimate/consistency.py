@@ -76,24 +76,31 @@ def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> Co
         attribute: supported_one_way(margins.get((attribute,)), size, total)
         for attribute, size in zip(domain.attributes, domain.sizes, strict=True)
     }
-    tables = {}
-    kept: dict[Clique, NoisyTable] = {}
-    support = {attribute: np.flatnonzero(counts) for attribute, counts in one_way.items()}
-    for clique, table in noisy.items():
-        codes = [support[attribute] for attribute in clique]
-        kept[clique] = NoisyTable(table.counts[np.ix_(*codes)], table.variance)
-    agreed = reconciled(kept, {a: values[values > 0] for a, values in one_way.items()}, total)
-    for clique, counts in agreed.items():
-        tables[clique] = np.zeros(domain.shape(clique))
-        codes = [support[attribute] for attribute in clique]
-        tables[clique][np.ix_(*codes)] = counts
     return ConsistentTables(
         total=total,
         one_way=one_way,
-        tables=tables,
+        tables=agreeing(noisy, one_way, total),
         variances={clique: table.variance for clique, table in noisy.items()},
         grouped=grouped,
     )
+
+
+def agreeing(
+    noisy: Mapping[Clique, NoisyTable], one_way: Mapping[str, np.ndarray], total: float
+) -> dict[Clique, np.ndarray]:
+    """The tables ``reconciled`` on the supported codes, with 0 in all other cells."""
+    places = {
+        clique: np.ix_(*(np.flatnonzero(one_way[name]) for name in clique)) for clique in noisy
+    }
+    kept = {
+        clique: NoisyTable(table.counts[places[clique]], table.variance)
+        for clique, table in noisy.items()
+    }
+    agreed = reconciled(kept, {name: own[own > 0] for name, own in one_way.items()}, total)
+    found = {clique: np.zeros(table.counts.shape) for clique, table in noisy.items()}
+    for clique, counts in agreed.items():
+        found[clique][places[clique]] = counts
+    return found
 
 
 def _one_way_estimates(

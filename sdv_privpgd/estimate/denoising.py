@@ -22,6 +22,7 @@ public and free.
 """
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -31,13 +32,15 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import ConsistentTables
 from sdv_privpgd.estimate.effects import (
     ClearContrasts,
+    Residual,
     contrast_bases,
     expected,
     group_sums_of,
     residuals_of,
     unseen_residuals,
 )
-from sdv_privpgd.estimate.signals import signals_of
+from sdv_privpgd.estimate.factors import with_factors
+from sdv_privpgd.estimate.signals import Signal, covariances_of, signals_of
 
 FINER = 16
 """Groups of each attribute in a completed pair. In a fit to 100,000 simulated rows of 100 columns
@@ -53,30 +56,21 @@ def denoised(
     Pairs that were measured over groups alone are ``completed``, over finer groups.
     """
     bases = contrast_bases(tables)
-    residuals, sums = residuals_of(tables, bases), group_sums_of(tables, bases)
-    unseen = unseen_residuals(tables, bases, sums)
-    signals = signals_of(tables, bases, [*residuals, *unseen], sums, progress, stage)
-    clear = ClearContrasts(bases, residuals)
-    finer = _finer_groups(tables) if unseen else Grouping((), ())
+    finer = Grouping.of(
+        {name: equal_groups(counts, FINER) for name, counts in tables.one_way.items()}
+    )
     found, completed = dict(tables.tables), {}
-    for residual, signal in zip([*residuals, *unseen], signals, strict=True):
-        clique, mean = residual.clique, signal.mean(residual, sums.get(residual.clique, ()))
-        if math.isfinite(residual.variance):
-            mean = mean + clear.within(residual, mean)[0]
+    shared = with_factors(tables)
+    judged = _judged(tables, shared, bases, progress, stage, has_unseen=True)
+    for residual, _, mean, beyond in judged:
+        clique, counts = residual.clique, expected(shared, residual.clique)
         rows, columns = (bases[name] for name in clique)
-        counts = expected(tables, clique)
-        counts[np.ix_(*tables.support(clique))] += rows @ mean @ columns.T
+        counts[np.ix_(*tables.support(clique))] += rows @ (mean + beyond[0]) @ columns.T
         if math.isinf(residual.variance):
             completed[clique] = finer.sums(counts, clique)
         else:
             found[clique] = counts
-    return replace(tables, tables=found, completed={finer: completed} if unseen else {})
-
-
-def _finer_groups(tables: ConsistentTables) -> Grouping:
-    return Grouping.of(
-        {name: equal_groups(counts, FINER) for name, counts in tables.one_way.items()}
-    )
+    return replace(tables, tables=found, completed={finer: completed} if completed else {})
 
 
 def signal_variances(
@@ -88,15 +82,37 @@ def signal_variances(
     expected square error is the sum of s v / (s + v) over its variances s. Contrasts that stand out
     although they were not expected count as further directions.
     """
-    bases = contrast_bases(tables)
-    residuals, sums = residuals_of(tables, bases), group_sums_of(tables, bases)
-    signals = signals_of(tables, bases, residuals, sums, progress, "compare")
-    clear, found = ClearContrasts(bases, residuals), {}
+    judged = _judged(tables, tables, contrast_bases(tables), progress, "compare", has_unseen=False)
+    return {
+        residual.clique: np.append(signal.variances.ravel(), overlooked)
+        for residual, signal, _, (_, overlooked) in judged
+    }
+
+
+def _judged(
+    tables: ConsistentTables,
+    shared: ConsistentTables,
+    bases: Mapping[str, np.ndarray],
+    progress: Progress,
+    stage: str,
+    *,
+    has_unseen: bool,
+) -> Iterator[tuple[Residual, Signal, np.ndarray, tuple[np.ndarray, list[float]]]]:
+    """Each residual, its signal, the expected residual, and what clearly stands out beyond it.
+
+    Residuals are what the tables have beyond those that are ``shared``. Where in a table signal
+    lies, the residuals show better from which nothing is taken that all pairs share.
+    """
+    whole, sums = residuals_of(tables, bases), group_sums_of(tables, bases)
+    unseen = unseen_residuals(tables, bases, sums) if has_unseen else []
+    known = covariances_of(tables, bases, [*whole, *unseen], sums, progress, stage)
+    residuals, sums = residuals_of(shared, bases), group_sums_of(shared, bases)
+    clear = ClearContrasts(bases, residuals)
+    residuals += unseen
+    signals = signals_of(tables, known, residuals, sums)
     for residual, signal in zip(residuals, signals, strict=True):
         mean = signal.mean(residual, sums.get(residual.clique, ()))
-        overlooked = clear.within(residual, mean)[1]
-        found[residual.clique] = np.append(signal.variances.ravel(), overlooked)
-    return found
+        yield residual, signal, mean, clear.within(residual, mean)
 
 
 def equal_groups(counts: np.ndarray, most: int) -> np.ndarray:

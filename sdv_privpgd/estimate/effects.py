@@ -52,6 +52,18 @@ class GroupSums:
     values: np.ndarray
     variance: float
 
+    def joined(self, values: np.ndarray, noise: float) -> np.ndarray:
+        """The best estimate of R from its values, whose noise has this variance, and the sums."""
+        sides = [np.linalg.eigh(side @ side.T) for side in (self.rows, self.columns)]
+        (of_rows, rows), (of_columns, columns) = sides
+        apart = rows.T @ (self.values - self.rows @ values @ self.columns.T) @ columns
+        spread = noise * np.outer(of_rows, of_columns)
+        # Groups without a supported code say nothing.
+        heard = np.zeros_like(apart)
+        np.divide(noise * apart, spread + self.variance, out=heard, where=spread > noise * 1e-9)
+        told = rows @ heard @ columns.T
+        return values + self.rows.T @ told @ self.columns
+
 
 def contrast_bases(tables: ConsistentTables) -> dict[str, np.ndarray]:
     """The ``contrasts`` of each attribute's supported codes."""

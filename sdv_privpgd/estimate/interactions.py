@@ -63,19 +63,6 @@ def grouped_targets(tables: ConsistentTables, pairs: Mapping[Clique, np.ndarray]
     return found
 
 
-class _Beyond(NamedTuple):
-    """What was measured of a table, and what of it the pairs do not say.
-
-    ``expected`` are the counts of largest entropy, ``values`` what was measured beyond them, and
-    ``freedom`` in how many directions that can vary.
-    """
-
-    measured: NoisyTable
-    expected: np.ndarray
-    values: np.ndarray
-    freedom: int
-
-
 _Margins = dict[tuple[int, ...], np.ndarray]
 """The marginals of one table, or of several stacked ones, by the axes of a table they are over."""
 
@@ -97,48 +84,32 @@ def _targets(
     if tables.start is not None:
         starts = {clique: tables.start(clique, grouping) for clique in wanted}
     margins = _known_margins(tables, pairs, grouping, wanted)
-    found = _all_beyond(tables.total, margins, wanted, starts)
-    kept = signal_shares(
-        np.array([_square(found[clique]) for clique in wanted]),
-        np.array([max(found[clique].freedom, 1) for clique in wanted]),
-    )
+    alike: dict[tuple, list[Clique]] = {}  # tables of one shape are worked on together
+    for clique, table in wanted.items():
+        alike.setdefault((table.counts.shape, tuple(margins[clique])), []).append(clique)
+    expected, beyond, freedoms = {}, {}, {}
+    for (shape, known), cliques in alike.items():
+        stacked = {axes: np.stack([margins[each][axes] for each in cliques]) for axes in known}
+        start = np.stack([starts[each] for each in cliques])
+        entropic = of_largest_entropy(stacked, start, tables.total)
+        values = np.stack([wanted[each].counts for each in cliques]) - entropic
+        for axes in _subsets(stacked, len(shape)):
+            values = values - values.mean(axis=_others(axes, len(shape)), keepdims=True)
+        expected.update(zip(cliques, entropic, strict=True))
+        beyond.update(zip(cliques, values, strict=True))
+        freedoms.update(dict.fromkeys(cliques, max(_freedom(stacked, shape), 1)))
+    squares = [
+        float((beyond[clique] ** 2).sum()) / table.variance if table.variance else math.inf
+        for clique, table in wanted.items()
+    ]
+    kept = signal_shares(np.array(squares), np.array([freedoms[clique] for clique in wanted]))
     return {
         clique: GroupedTarget(
-            (found[clique].expected + share * found[clique].values) / tables.total,
+            (expected[clique] + share * beyond[clique]) / tables.total,
             _weight(tables, clique, table.variance),
         )
         for (clique, table), share in zip(wanted.items(), kept.tolist(), strict=True)
     }
-
-
-def _all_beyond(
-    total: float,
-    margins: Mapping[Clique, _Margins],
-    measured: Mapping[Clique, NoisyTable],
-    starts: Mapping[Clique, np.ndarray],
-) -> dict[Clique, _Beyond]:
-    """Each table beside its marginals. Tables of one shape are worked on together."""
-    alike: dict[tuple, list[Clique]] = {}
-    for clique, table in measured.items():
-        alike.setdefault((table.counts.shape, tuple(margins[clique])), []).append(clique)
-    found = {}
-    for (shape, known), cliques in alike.items():
-        stacked = {axes: np.stack([margins[each][axes] for each in cliques]) for axes in known}
-        start = np.stack([starts[each] for each in cliques])
-        expected = of_largest_entropy(stacked, start, total)
-        values = np.stack([measured[each].counts for each in cliques]) - expected
-        for axes in _subsets(stacked, len(shape)):
-            values = values - values.mean(axis=_others(axes, len(shape)), keepdims=True)
-        freedom = _freedom(stacked, shape)
-        for place, each in enumerate(cliques):
-            found[each] = _Beyond(measured[each], expected[place], values[place], freedom)
-    return found
-
-
-def _square(beyond: _Beyond) -> float:
-    """The square norm in units of the noise."""
-    square = float((beyond.values**2).sum())
-    return square / beyond.measured.variance if beyond.measured.variance else math.inf
 
 
 def _weight(tables: ConsistentTables, clique: Clique, variance: float) -> float:

@@ -66,24 +66,13 @@ def noisy_tables(domain: Domain, measurements: Iterable[Measurement]) -> dict[Cl
 
 def fresh_tables(domain: Domain, measurements: Iterable[Measurement]) -> dict[Clique, NoisyTable]:
     """Makes ``noisy_tables``, of measurements that nobody will ask about again."""
-    found: dict[Clique, list[NoisyTable]] = {}
-    for measurement in measurements:
-        if isinstance(measurement.query, MarginalQuery):
-            clique, table = _in_order(domain, measurement.query.clique, measurement)
-            found.setdefault(clique, []).append(table)
-    made = {clique: averaged(tables) for clique, tables in found.items()}
-    for table in made.values():
-        table.counts.setflags(write=False)
-    return made
+    return _averages(domain, measurements, MarginalQuery).get(None, {})
 
 
 def grouped_tables(
     domain: Domain, measurements: Iterable[Measurement]
 ) -> dict[Grouping, dict[Clique, NoisyTable]]:
-    """The ``noisy_tables`` of each grouping, from what was measured over its groups.
-
-    They are made once for the same measurements: read-only.
-    """
+    """The ``noisy_tables`` of each grouping, from what was measured over its groups."""
     made = made_once(_fresh_grouped, domain, measurements)
     return {grouping: dict(tables) for grouping, tables in made.items()}
 
@@ -91,12 +80,18 @@ def grouped_tables(
 def _fresh_grouped(
     domain: Domain, measurements: Iterable[Measurement]
 ) -> dict[Grouping, dict[Clique, NoisyTable]]:
-    found: dict[Grouping, dict[Clique, list[NoisyTable]]] = {}
+    return _averages(domain, measurements, GroupedMarginalQuery)
+
+
+def _averages(domain: Domain, measurements: Iterable[Measurement], kind: type) -> Any:
+    """The read-only tables of one kind of query, by grouping and clique."""
+    found: dict[Any, dict[Clique, list[NoisyTable]]] = {}
     for measurement in measurements:
         query = measurement.query
-        if isinstance(query, GroupedMarginalQuery):
+        if isinstance(query, kind):
             clique, table = _in_order(domain, query.clique, measurement)
-            found.setdefault(query.grouping, {}).setdefault(clique, []).append(table)
+            of_clique = found.setdefault(getattr(query, "grouping", None), {})
+            of_clique.setdefault(clique, []).append(table)
     made = {
         grouping: {clique: averaged(those) for clique, those in tables.items()}
         for grouping, tables in found.items()

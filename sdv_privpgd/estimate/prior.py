@@ -25,7 +25,7 @@ from scipy.sparse import csr_matrix  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables, reconciled
+from sdv_privpgd.estimate.consistency import ConsistentTables, agreeing, consistent_tables
 from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.interactions import of_largest_entropy
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, margin_estimates, noisy_tables
@@ -208,23 +208,13 @@ def towards(
     """
     domain = prior.rows.domain
     one_way = _one_way(tables, margin_estimates(noisy_tables(domain, measurements), 1), prior)
-    supported = {name: np.flatnonzero(counts) for name, counts in one_way.items()}
-    kept = {
-        clique: NoisyTable(
-            counts[np.ix_(*(supported[name] for name in clique))], tables.variances[clique]
-        )
+    noisy = {
+        clique: NoisyTable(counts, tables.variances[clique])
         for clique, counts in tables.tables.items()
     }
-    agreed = reconciled(
-        kept, {name: counts[supported[name]] for name, counts in one_way.items()}, tables.total
-    )
-    found = {}
-    for clique, counts in agreed.items():
-        found[clique] = np.zeros(domain.shape(clique))
-        found[clique][np.ix_(*(supported[name] for name in clique))] = counts
-    pairs = [clique for clique in found if len(clique) == 2]
+    found = agreeing(noisy, one_way, tables.total)
     expected = {}
-    for clique in pairs:
+    for clique in [clique for clique in found if len(clique) == 2]:
         margins = {(axis,): one_way[name][None] for axis, name in enumerate(clique)}
         start = prior.shares(clique)[None]
         (expected[clique],) = of_largest_entropy(margins, start, tables.total)

@@ -37,14 +37,14 @@ zero."""
 
 
 @dataclass(frozen=True)
-class _Covariance:
+class Covariance:
     """K = directions diag(variances) directions^T, of trace 1."""
 
     variances: np.ndarray
     directions: np.ndarray
 
     @classmethod
-    def of(cls, matrix: np.ndarray) -> "_Covariance":
+    def of(cls, matrix: np.ndarray) -> "Covariance":
         # numpy's solver wakes all cores for matrices of 26 rows, and takes ten times as long.
         variances, directions = eigh(matrix / np.trace(matrix), check_finite=False)
         return cls(np.maximum(variances, _SMALLEST * variances[-1]), directions)
@@ -64,12 +64,6 @@ class Signal:
     rows: np.ndarray
     columns: np.ndarray
 
-    def posterior(self, residual: Residual) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance along the directions, given the residual."""
-        if math.isinf(residual.variance):
-            return np.zeros_like(self.variances), self.variances
-        return self.given(residual.values, residual.variance)
-
     def given(self, values: np.ndarray, noise: Any) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance along the directions, given values and the variance of their noise.
 
@@ -84,7 +78,9 @@ class Signal:
         The sums are taken one after the other, as if what one set leaves uncertain had no
         correlations; for a single set that is exact.
         """
-        mean, variance = self.posterior(residual)
+        mean, variance = np.zeros_like(self.variances), self.variances
+        if math.isfinite(residual.variance):
+            mean, variance = self.given(residual.values, residual.variance)
         for seen in sums:
             rows, columns = seen.rows @ self.rows, seen.columns @ self.columns
             size = seen.values.size
@@ -96,49 +92,65 @@ class Signal:
         return self.rows @ mean @ self.columns.T
 
 
-def signals_of(
+def covariances_of(
     tables: ConsistentTables,
     bases: Mapping[str, np.ndarray],
     residuals: Sequence[Residual],
     sums: Mapping[Clique, Sequence[GroupSums]],
     progress: Progress,
     stage: str,
-) -> list[Signal]:
-    """The signal in each residual, as all residuals and sums of these tables together show it.
-
-    Of a residual of infinite variance nothing is known but its sums. They say how strong it is; the
-    other residuals, and the prior, say where in the table it lies.
+) -> "dict[str, Covariance]":
+    """Where in tables the signal of each attribute lies, as all these residuals show it.
 
     ``bases`` are those of the residuals. ``progress`` is told of the steps, by the name ``stage``.
     """
     # Where the priors make less than this part of a residual's excess over the noise likely, but a
     # contrast clearly stands out, all of the excess is taken for signal at first.
     overlooked = 0.1
-    priors = {
-        name: _prior(tables.one_way[name], bases[name])
-        for name in dict.fromkeys(name for residual in residuals for name in residual.clique)
-    }
-    start = {attribute: _Covariance.of(prior) for attribute, prior in priors.items()}
+    start = start_of(tables, bases, residuals)
     seen = [residual for residual in residuals if math.isfinite(residual.variance)]
     clear = ClearContrasts(bases, seen)
     scales = []
     for residual in seen:
-        evidence = _Evidence.of(residual, sums.get(residual.clique, ()), start)
-        scale = _likeliest_scale(evidence)
+        evidence = Evidence.of(residual, sums.get(residual.clique, ()), start)
+        scale = likeliest_scale(evidence)
         if scale < overlooked * evidence.excess and clear.has_any(residual):
             scale = evidence.excess
         scales.append(scale)
-    found = _covariances(seen, scales, start, priors, progress, stage)
+    return _covariances(seen, scales, start, progress, stage)
+
+
+def signals_of(
+    tables: ConsistentTables,
+    known: "Mapping[str, Covariance]",
+    residuals: Sequence[Residual],
+    sums: Mapping[Clique, Sequence[GroupSums]],
+) -> list[Signal]:
+    """The signal in each residual, as all residuals and sums of these tables together show it.
+
+    Of a residual of infinite variance nothing is known but its sums. They say how strong it is; the
+    covariances that are ``known`` say where in the table it lies.
+    """
     if not residuals:
         return []
-    evidence = [_Evidence.of(each, sums.get(each.clique, ()), found) for each in residuals]
+    evidence = [Evidence.of(each, sums.get(each.clique, ()), known) for each in residuals]
     chances, scales_of = _chances(tables, evidence)
     return [
         Signal(
-            _mixed(each, scales, chance), *(found[name].directions for name in each.residual.clique)
+            _mixed(each, scales, chance), *(known[name].directions for name in each.residual.clique)
         )
         for each, scales, chance in zip(evidence, scales_of, chances, strict=True)
     ]
+
+
+def start_of(
+    tables: ConsistentTables, bases: Mapping[str, np.ndarray], residuals: Sequence[Residual]
+) -> dict[str, Covariance]:
+    """The prior covariance of each attribute in the residuals."""
+    return {
+        name: Covariance.of(_prior(tables.one_way[name], bases[name]))
+        for name in dict.fromkeys(name for residual in residuals for name in residual.clique)
+    }
 
 
 def _prior(one_way: np.ndarray, basis: np.ndarray) -> np.ndarray:
@@ -158,15 +170,17 @@ def _prior(one_way: np.ndarray, basis: np.ndarray) -> np.ndarray:
 def _covariances(
     residuals: Sequence[Residual],
     scales: list[float],
-    covariances: Mapping[str, _Covariance],
-    priors: Mapping[str, np.ndarray],
+    start: Mapping[str, Covariance],
     progress: Progress,
     stage: str,
-) -> dict[str, _Covariance]:
+) -> dict[str, Covariance]:
     """Each attribute's covariance of largest posterior density, from scales to begin with."""
     # The prior counts as much as this many columns of a table; 5 to 20 are as good within 3 %.
     prior_weight = 10.0
-    covariances = dict(covariances)
+    covariances = dict(start)
+    priors = {
+        name: (each.directions * each.variances) @ each.directions.T for name, each in start.items()
+    }
     stacks = list(_stacks(residuals, scales))
     for _ in progress(range(_STEPS), stage):
         # Moments are taken along the directions of each covariance so far, and turned back below.
@@ -198,7 +212,7 @@ def _covariances(
             moment = moments[attribute] + np.diag(spreads[attribute])
             mean_moment = directions @ moment @ directions.T / columns[attribute]
             share = prior_weight / (prior_weight + columns[attribute])
-            covariances[attribute] = _Covariance.of(
+            covariances[attribute] = Covariance.of(
                 (1 - share) * mean_moment + share * np.trace(mean_moment) * prior
             )
     return covariances
@@ -237,7 +251,7 @@ def _stacks(residuals: Sequence[Residual], scales: Sequence[float]) -> Iterator[
 
 
 @dataclass(frozen=True)
-class _Evidence:
+class Evidence:
     """What was seen of a residual along directions in which signal and noise are independent.
 
     Each part has the signal's variances at scale 1, the squares seen, and the noise's variance.
@@ -249,8 +263,8 @@ class _Evidence:
 
     @classmethod
     def of(
-        cls, residual: Residual, sums: Sequence[GroupSums], known: Mapping[str, _Covariance]
-    ) -> "_Evidence":
+        cls, residual: Residual, sums: Sequence[GroupSums], known: Mapping[str, Covariance]
+    ) -> "Evidence":
         row, column = (known[attribute] for attribute in residual.clique)
         relative = np.outer(row.variances, column.variances)
         seen = row.directions.T @ residual.values @ column.directions
@@ -301,7 +315,7 @@ def _of_sums(rows: np.ndarray, columns: np.ndarray, variances: np.ndarray) -> np
     return spread.swapaxes(1, 2).reshape(len(rows) * len(columns), -1)
 
 
-def _likeliest_scale(evidence: _Evidence) -> float:
+def likeliest_scale(evidence: Evidence) -> float:
     """The scale under which the residual, and its sums over groups, are most likely."""
     # The smallest and the largest scale that is tried first, in units of the noise, as powers of
     # two.
@@ -311,7 +325,7 @@ def _likeliest_scale(evidence: _Evidence) -> float:
 
 
 def _chances(
-    tables: ConsistentTables, evidence: Sequence[_Evidence]
+    tables: ConsistentTables, evidence: Sequence[Evidence]
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """How likely each strength of dependence is for each pair, and the scales that these are."""
     # The weakest and the strongest dependence beside none, as powers of two: the sum of a
@@ -329,7 +343,7 @@ def _chances(
     return shared_chances(-nats, np.arange(len(strengths)) == 0), scales
 
 
-def _mixed(evidence: _Evidence, scales: np.ndarray, chances: np.ndarray) -> np.ndarray:
+def _mixed(evidence: Evidence, scales: np.ndarray, chances: np.ndarray) -> np.ndarray:
     """The variances whose posterior mean is that of the mixture of scales."""
     unlikely = 1e-6  # strengths that are less likely than this are left out
     noise, likely = evidence.residual.variance, chances > unlikely

@@ -38,13 +38,12 @@ from sdv_privpgd.methods.workload import Target
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Measurement
-from sdv_privpgd.report.assumed import About
-from sdv_privpgd.report.card import promise_of
+from sdv_privpgd.report.about import About, promise_of
 from sdv_privpgd.report.officer import officer_report
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.privacy import privacy_report
-from sdv_privpgd.report.registry import RegistryEntry, registry_entry
-from sdv_privpgd.report.release import methods_of, release_report
+from sdv_privpgd.report.registry import RegistryEntry, methods_of, registry_entry
+from sdv_privpgd.report.release import release_report
 from sdv_privpgd.report.warnings import in_one
 
 

@@ -30,7 +30,7 @@ from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.making import SamplerMaker, method_for
 from sdv_privpgd.fitting.mismatch import ask_first, require_categories
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.inference.asking import Unseen
+from sdv_privpgd.inference.questions import Unseen
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.method import Method

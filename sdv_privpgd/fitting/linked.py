@@ -57,8 +57,8 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import MOST
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery, MarginalQuery, Measurement
-from sdv_privpgd.report.linked import linked_report, plans_report
 from sdv_privpgd.report.page import Report
+from sdv_privpgd.report.release import linked_report, plans_report
 from sdv_privpgd.report.warnings import in_one
 from sdv_privpgd.sampling.families import Siblings, children_of
 from sdv_privpgd.sampling.sampler import Sampler, encoded_rows, read_rows

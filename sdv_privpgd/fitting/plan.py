@@ -50,7 +50,7 @@ from sdv_privpgd.privacy.counting import Bound, Tables
 from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery
-from sdv_privpgd.report.assumed import CONFIDENT
+from sdv_privpgd.report.about import CONFIDENT
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.plan import Curve, Errors, ExpectedErrors, plan_report
 from sdv_privpgd.report.warnings import on_delta

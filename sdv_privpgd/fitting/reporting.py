@@ -3,7 +3,7 @@
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.report.assumed import About
+from sdv_privpgd.report.about import About
 
 
 def about_of(fitted: Fitted, settings: Settings, *, table: str, date: str) -> About:

@@ -17,10 +17,10 @@ from sdv_privpgd.drafting.files import plain_domain, shortly
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.model_file import read_model, write_model
 from sdv_privpgd.inference.analyses import Concluding
-from sdv_privpgd.inference.asking import Unseen
 from sdv_privpgd.inference.crowds import Crowded, crowded
+from sdv_privpgd.inference.questions import Unseen
 from sdv_privpgd.methods.pipeline import Release
-from sdv_privpgd.report.card import card_facts, card_path, release_id, write_card
+from sdv_privpgd.report.about import card_facts, card_path, release_id, write_card
 from sdv_privpgd.sampling.conditions import check_conditions, require_some
 from sdv_privpgd.sampling.stream import MOVING
 

@@ -4,7 +4,7 @@ from .acceptance import Acceptance as Acceptance
 from .acceptance import Criterion as Criterion
 from .answers import Answer as Answer
 from .answers import TableAnswer as TableAnswer
+from .bootstrap import Bootstrap as Bootstrap
+from .bootstrap import Rubin as Rubin
 from .crowds import Crowded as Crowded
-from .imputation import Rubin as Rubin
 from .regression import Regression as Regression
-from .replicates import Bootstrap as Bootstrap

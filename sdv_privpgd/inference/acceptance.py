@@ -8,8 +8,10 @@ whatever the rows are, and though they come of the same noise.
 """
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -106,7 +108,7 @@ class Criterion:
         return Interval(-math.inf, self.below) if value <= self.below else None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Verdict:
     """Whether a criterion is met. Public.
 
@@ -143,8 +145,8 @@ class Acceptance:
         verdicts: In the order of the criteria.
         level: Each is right with this confidence. All at once they are not.
 
-    >>> one = Verdict(question="Share where ill is True", bound="both above 0.2", verdict="met",
-    ...               rows=0.31, table=Interval(0.28, 0.33))
+    >>> one = Verdict("Share where ill is True", "both above 0.2", "met", 0.31,
+    ...               Interval(0.28, 0.33))
     >>> print(Acceptance((one,), 0.95))
     1 of 1 criteria are met, each told at 95 % from noisy answers alone.
     MET: Share where ill is True, both above 0.2: rows 0.31, table 0.28 to 0.33.
@@ -160,12 +162,9 @@ class Acceptance:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a criterion."""
-        named = [
-            (each.question, each.bound, each.verdict, each.rows, *each.table)
-            for each in self.verdicts
-        ]
         columns = ["question", "criterion", "verdict", "rows", "table_low", "table_high"]
-        return pd.DataFrame(named, columns=pd.Index(columns))
+        found = [(e.question, e.bound, e.verdict, e.rows, *e.table) for e in self.verdicts]
+        return pd.DataFrame(found, columns=pd.Index(columns))
 
     def __str__(self) -> str:
         number = sum(each.verdict == MET for each in self.verdicts)
@@ -175,35 +174,22 @@ class Acceptance:
         )
         return "\n".join([head, *map(str, self.verdicts)])
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
 
 def accepted(
     questions: Questions, rows: pd.DataFrame, criteria: Sequence[Criterion], level: float
 ) -> Acceptance:
-    """The verdicts, as ``FittedTable.accept`` describes them.
-
-    Raises:
-        ValueError: For what is no criterion, and for questions that cannot be asked.
-    """
+    """The verdicts, as ``FittedTable.accept`` describes them."""
     if isinstance(criteria, Criterion) or not all(isinstance(e, Criterion) for e in criteria):
         raise ValueError("accept takes a list of Criterion, as of sdv_privpgd.inference.")
-    columns = {column.name: column for column in questions.schema.columns}
+    both = _Both(questions, rows, level)
     found = []
     for each in criteria:
-        ask = _coefficient if each.what == "coefficient" else _answer
-        question, value, table, notes = ask(questions, columns, rows, each, level)
-        found.append(
-            Verdict(
-                question=question,
-                bound=each.bound,
-                verdict=_verdict(value, each.allowed(value), table),
-                rows=value,
-                table=table,
-                notes=tuple(notes),
-            )
-        )
+        is_regression = each.what == "coefficient"
+        question, value, table, notes = (both.coefficient if is_regression else both.answer)(each)
+        verdict = _verdict(value, each.allowed(value), table)
+        found.append(Verdict(question, each.bound, verdict, value, table, tuple(notes)))
     return Acceptance(tuple(found), level)
 
 
@@ -222,85 +208,77 @@ _NOTHING = Interval(-math.inf, math.inf)
 _Found = tuple[str, float, Interval, Sequence[str]]
 """The question, the value of the rows, the table's interval, and what is to be said of that."""
 
-
-def _answer(
-    questions: Questions,
-    columns: Mapping[str, Column],
-    rows: pd.DataFrame,
-    asked: Criterion,
-    level: float,
-) -> _Found:
-    """Of a share or a mean, or of a difference of two."""
-    groups: list[dict[str, Any]] = [{"where": asked.where, "among": asked.among}]
-    if asked.minus is not None:
-        other = "among" if asked.what == "share" else "where"
-        groups.append({**groups[0], other: asked.minus})
-    answers: list[Any] = [questions.answer(asked.what, of=asked.of, **each) for each in groups]
-    values = [_of_rows(columns, rows, asked, **each) for each in groups]
-    value = values[0] - values[1] if len(values) > 1 else values[0]
-    question = " minus ".join(each.question for each in answers)
-    if any(each.statistic is None for each in answers):
-        return question, value, _NOTHING, ["The tables do not determine the table's value."]
-    try:
-        answer = answers[0] - answers[1] if len(answers) > 1 else answers[0]
-    except ValueError as error:
-        return question, value, _NOTHING, [str(error)]
-    return question, value, answer.interval("table", level), answer.notes
+_Where = Mapping[str, Any] | None
 
 
-def _of_rows(
-    columns: Mapping[str, Column],
-    rows: pd.DataFrame,
-    asked: Criterion,
-    where: Mapping[str, Any] | None,
-    among: Mapping[str, Any] | None,
-) -> float:
-    met = _met(columns, rows, where)
-    if asked.what == "share":
-        base = _met(columns, rows, among)
-        return float((met & base).sum() / base.sum()) if base.any() else math.nan
-    numbers = numbers_in(column_named(columns, asked.of), cells_of(rows, str(asked.of)))
-    kept = numbers[met & ~np.isnan(numbers)]
-    return float(kept.mean()) if len(kept) else math.nan
+@dataclass(frozen=True)
+class _Both:
+    """What the noisy tables say of the table, and what rows say."""
 
+    questions: Questions
+    rows: pd.DataFrame
+    level: float
 
-def _met(
-    columns: Mapping[str, Column], rows: pd.DataFrame, conditions: Mapping[str, Any] | None
-) -> np.ndarray:
-    found = np.ones(len(rows), dtype=bool)
-    for name, wish in (conditions or {}).items():
-        found &= meeting(column_named(columns, name), cells_of(rows, str(name)), wish)
-    return found
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        return {column.name: column for column in self.questions.schema.columns}
 
+    def answer(self, asked: Criterion) -> _Found:
+        """A share or a mean, or a difference of two."""
+        groups: list[dict[str, Any]] = [{"where": asked.where, "among": asked.among}]
+        if asked.minus is not None:
+            other = "among" if asked.what == "share" else "where"
+            groups.append({**groups[0], other: asked.minus})
+        answers: list[Any] = [
+            self.questions.answer(asked.what, of=asked.of, **each) for each in groups
+        ]
+        value = reduce(operator.sub, [self._of_rows(asked, **each) for each in groups])
+        question = " minus ".join(each.question for each in answers)
+        if any(each.statistic is None for each in answers):
+            return question, value, _NOTHING, ["The tables do not determine the table's value."]
+        try:
+            answer = reduce(operator.sub, answers)
+        except ValueError as error:
+            return question, value, _NOTHING, [str(error)]
+        return question, value, answer.interval("table", self.level), answer.notes
 
-def _coefficient(
-    questions: Questions,
-    columns: Mapping[str, Column],
-    rows: pd.DataFrame,
-    asked: Criterion,
-    level: float,
-) -> _Found:
-    """Of a coefficient, by the tables and by the rows, of one and the same design."""
-    release, outcome = questions.release, str(asked.of)
-    how = {"on": asked.on, "kind": asked.kind, "event": asked.event}
-    design = design_of(columns, outcome, **how, held=release.held)
-    terms = [each.name for each in design.terms[1:]]
-    term = terms[0] if asked.term is None and len(terms) == 1 else asked.term
-    if term not in terms:
-        raise ValueError(f"term must be one of {terms!r}, got {asked.term!r}.")
-    own = {name: columns[name] for name in design.columns}
-    codes = codes_of(release.domain, own, rows)
-    question = (
-        f"{term} in the {asked.kind} regression of {outcome} on {', '.join(design.columns[1:])}"
-    )
-    try:
-        of_table = regression(questions, outcome, **how)
-        of_rows = coefficients_of_rows(
-            questions, Rows(domain=release.domain, codes=codes), outcome, **how
-        )
-        middle, variance = of_table.coefficients[term], of_table.noise.loc[term, term]
-    except (ValueError, KeyError) as error:
-        why = str(error) if isinstance(error, ValueError) else "Noise hides its rows."
-        return question, math.nan, _NOTHING, [why]
-    half = deviations("table", level) * math.sqrt(variance)
-    return question, float(of_rows[term]), Interval(middle - half, middle + half), of_table.notes
+    def _of_rows(self, asked: Criterion, where: _Where, among: _Where) -> float:
+        met = self._met(where)
+        if asked.what == "share":
+            base = self._met(among)
+            return float((met & base).sum() / base.sum()) if base.any() else math.nan
+        column = column_named(self.columns, asked.of)
+        numbers = numbers_in(column, cells_of(self.rows, column.name))
+        kept = numbers[met & ~np.isnan(numbers)]
+        return float(kept.mean()) if len(kept) else math.nan
+
+    def _met(self, conditions: _Where) -> np.ndarray:
+        found = np.ones(len(self.rows), dtype=bool)
+        for name, wish in (conditions or {}).items():
+            cells = cells_of(self.rows, str(name))
+            found &= meeting(column_named(self.columns, name), cells, wish)
+        return found
+
+    def coefficient(self, asked: Criterion) -> _Found:
+        """A coefficient, by the tables and by the rows, of one and the same design."""
+        release, outcome = self.questions.release, str(asked.of)
+        how = {"on": asked.on, "kind": asked.kind, "event": asked.event}
+        design = design_of(self.columns, outcome, **how, held=release.held)
+        terms = [each.name for each in design.terms[1:]]
+        term = terms[0] if asked.term is None and len(terms) == 1 else asked.term
+        if term not in terms:
+            raise ValueError(f"term must be one of {terms!r}, got {asked.term!r}.")
+        own = {name: self.columns[name] for name in design.columns}
+        rows = Rows(domain=release.domain, codes=codes_of(release.domain, own, self.rows))
+        on = ", ".join(design.columns[1:])
+        question = f"{term} in the {asked.kind} regression of {outcome} on {on}"
+        try:
+            of_table = regression(self.questions, outcome, **how)
+            of_rows = coefficients_of_rows(self.questions, rows, outcome, **how)
+            middle, variance = of_table.coefficients[term], of_table.noise.loc[term, term]
+        except (ValueError, KeyError) as error:
+            why = str(error) if isinstance(error, ValueError) else "Noise hides its rows."
+            return question, math.nan, _NOTHING, [why]
+        half = deviations("table", self.level) * math.sqrt(variance)
+        ends = Interval(middle - half, middle + half)
+        return question, float(of_rows[term]), ends, of_table.notes

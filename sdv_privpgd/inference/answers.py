@@ -1,13 +1,37 @@
-"""An answer with what is known of its error, in numbers and in a sentence. Public."""
+"""An answer with what is known of its error, and the difference and the ratio of two. Public.
+
+Two answers of one fit share noise, because they are functions of the same tables, and rows: groups
+may be disjoint, nested or the same. Both covariances are known from the tables. The interval is
+made of those of the two answers (MOVER, Zou & Donner 2008): of a difference d = a - b its low end
+is
+
+    d - sqrt((a - l_a)^2 - 2 r (a - l_a) (u_b - b) + (u_b - b)^2)
+
+where l and u are the ends of the interval of a and of b, and r is their correlation. A ratio has
+the same on the scale of logarithms. So it is lopsided where they are, as those of small shares are.
+"""
 
 import math
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
+import numpy as np
 import pandas as pd
 
-from sdv_privpgd.inference.comparing import DIFFERENCE, RATIO, combined
-from sdv_privpgd.inference.intervals import Interval, Scaled, Statistic, Total, deviations
+from sdv_privpgd.inference.intervals import (
+    KINDS,
+    Enclosed,
+    Interval,
+    Open,
+    Ratio,
+    Scaled,
+    Statistic,
+    Total,
+    deviations,
+    middle_of,
+)
+from sdv_privpgd.inference.linear import LinearEstimate, Product, times, values_in
 from sdv_privpgd.methods.pipeline import Release
 
 TABLES, MODEL = "tables", "model"
@@ -232,3 +256,240 @@ def _written(value: Any, unit: str, datetime_format: str | None) -> str:
     else:
         text = f"{value:,.0f} {unit}" if unit else f"{value:,.5g}"
     return text.replace("inf", "infinity")
+
+
+DIFFERENCE, RATIO = "minus", "divided by"
+
+_MOST = 3
+"""Columns up to which tables may be asked: linear estimates take as long as there are cells."""
+
+
+class Source(Protocol):
+    """What knows sums over the rows of a fit: ``Questions``."""
+
+    @property
+    def release(self) -> Release: ...
+
+    @property
+    def linear(self) -> LinearEstimate: ...
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What an answer was computed from."""
+
+    source: Source
+    ends: tuple[bool, ...]
+    """Whether rows beyond a range that was found may move it, below and above."""
+    form: Sequence[tuple[float, Product]] | None = None
+    """The error of the answer, as a weighted sum of errors of sums over rows, if it is one."""
+
+
+@dataclass(frozen=True)
+class Combined:
+    """A difference or a ratio of a ``Total`` or a ``Ratio``, ``Enclosed`` or ``Open`` or not."""
+
+    first: Any
+    second: Any
+    correlations: Mapping[str, float]
+    """That of their errors, for each of ``KINDS``."""
+    how: str
+
+    @property
+    def value(self) -> float:
+        """The estimate."""
+        one, other = (middle_of(each).value for each in (self.first, self.second))
+        if self.how == DIFFERENCE:
+            return one - other
+        return one / other if other > 0 else math.nan
+
+    def interval(self, kind: str, level: float) -> Interval:
+        """The interval of one of ``KINDS``."""
+        (least, most), (low, high) = _extremes(self.first), _extremes(self.second)
+        ends = _difference if self.how == DIFFERENCE else _ratio
+        correlation = self.correlations[kind]
+        first, _ = ends(least, high, correlation, kind, level)
+        _, last = ends(most, low, correlation, kind, level)
+        if _is_open(self.first, 0) or _is_open(self.second, int(self.how == DIFFERENCE)):
+            first = -math.inf
+        elif self.how == RATIO and _is_open(self.second, 1):
+            first = min(first, 0.0)
+        if _is_open(self.first, 1) or _is_open(self.second, 0):
+            last = math.inf
+        return Interval(first, last)
+
+
+def combined(one: Any, other: Any, how: str) -> Any:
+    """The difference or the ratio of two answers, as an ``Answer``.
+
+    Raises:
+        ValueError: For answers that have nothing to be combined by; the message says why.
+    """
+    for answer in (one, other):
+        _require(answer, how)
+    if one.origin.source.release is not other.origin.source.release:
+        raise ValueError(
+            "These answers are of different fits, and nobody knows what rows these share: ask one "
+            "fit for both."
+        )
+    if how == DIFFERENCE and one.unit != other.unit:
+        raise ValueError(
+            f"A difference is of answers in the same unit, got {one.unit or 'values'!r} and "
+            f"{other.unit or 'values'!r}."
+        )
+    noise, rows, is_exact = _covariances(one.origin, other.origin)
+    both = zip(KINDS, (noise, noise + rows), strict=True)
+    correlations = {kind: _correlation(each) for kind, each in both}
+    statistic = Combined(one.statistic, other.statistic, correlations, how)
+    weights = np.array([1.0, -1.0])
+    if how == RATIO:
+        below = other.estimate if other.estimate > 0 else math.nan
+        weights = np.array([1.0, -statistic.value]) / below
+    told = (
+        "How many rows the two groups share was taken from the model, for the interval of the "
+        "population."
+    )
+    question = other.question[:1].lower() + other.question[1:]
+    notes = dict.fromkeys((*one.notes, *other.notes, *([] if is_exact else [told])))
+    unit = "" if how == RATIO else "points" if one.unit == "share" else one.unit
+    return replace(
+        one,
+        question=f"{one.question} {how} {question}",
+        estimate=float(statistic.value),
+        stddev=float(np.sqrt(np.maximum(weights @ noise @ weights, 0.0))),
+        statistic=statistic,
+        notes=tuple(notes),
+        unit=unit,
+        origin=None,
+    )
+
+
+def _require(answer: Any, how: str) -> None:
+    """Raises ``ValueError`` for an answer that cannot be a part of another."""
+    origin = getattr(answer, "origin", None)
+    if origin is None or origin.form is None:
+        raise ValueError(
+            "Two counts, shares, means or sums are combined, as they came from answer(): "
+            f"no quantiles, tables, combinations or answers that were pickled, got {answer!r}."
+        )
+    if origin.source.release.ledger.weights is not None:
+        raise ValueError(
+            "Rows have counted as their weights, which were drawn with them: how far two answers "
+            "vary together is not known. Compare their intervals."
+        )
+    if answer.statistic is None or answer.stddev is None:
+        raise ValueError(
+            f"{answer.question!r} is the model's answer: the tables do not say what its error has "
+            "in common with that of another. fitted.bootstrap() takes any function of the rows."
+        )
+    if how == RATIO and min(each.low for each in _extremes(answer.statistic)) < 0:
+        raise ValueError(
+            f"A ratio is of what is never negative, and {answer.question!r} may be: ask for the "
+            "difference."
+        )
+
+
+def _covariances(one: Origin, other: Origin) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Those of noise and of sampling of two answers, and whether the tables know the second."""
+    forms, source = (one.form or (), other.form or ()), one.source
+    products = [product for form in forms for _, product in form]
+    if not products:
+        return np.zeros((2, 2)), np.zeros((2, 2)), True
+    weights, first = np.zeros((2, len(products))), len(forms[0])
+    weights[0, :first], weights[1, first:] = ([weight for weight, _ in form] for form in forms)
+    found = source.linear.answers([{}, *products])
+    rows, sums = max(float(found.values[0]), 1.0), found.values[1:]
+    noise = found.covariance[1:, 1:]
+    pairs = [(i, j) for i in range(len(products)) for j in range(i + 1)]
+    both, is_exact = _sums(source, [times(products[i], products[j]) for i, j in pairs])
+    second = np.zeros((len(products), len(products)))
+    for (i, j), value in zip(pairs, both, strict=True):
+        second[i, j] = second[j, i] = value
+    sampling = second - np.outer(sums, sums) / rows
+    return weights @ noise @ weights.T, weights @ sampling @ weights.T, is_exact
+
+
+def _sums(source: Source, products: Sequence[Product]) -> tuple[np.ndarray, bool]:
+    """Sums of products over the rows; of what no table knows the model's, and whether none is."""
+    sums = np.zeros(len(products))
+    some = [at for at, own in enumerate(products) if all(each.any() for each in own.values())]
+    asked = [at for at in some if len(products[at]) <= _MOST]
+    found = source.linear.answers([{}, *(products[at] for at in asked)])
+    known = np.array(asked, dtype=int)[found.known[1:]]
+    sums[known] = found.values[1:][found.known[1:]]
+    left = sorted({*some} - {*known.tolist()})
+    if left:
+        model = source.release.model
+        codes = model.sample(max(model.block, 20_000), seed=0)
+        own = values_in(codes, source.release.domain, [products[at] for at in left])
+        sums[left] = found.values[0] * own.mean(axis=0)
+    return sums, not left
+
+
+def _correlation(covariance: np.ndarray) -> float:
+    one, other = (max(float(each), 0.0) for each in np.diagonal(covariance))
+    if not one * other:
+        return 0.0
+    return float(np.clip(covariance[0, 1] / math.sqrt(one * other), -1.0, 1.0))
+
+
+def _extremes(statistic: Any) -> tuple[Total | Ratio, Total | Ratio]:
+    """The statistic with rows spread in cells so that it is lowest, and highest."""
+    if isinstance(statistic, Open):
+        return _extremes(statistic.inner)
+    if isinstance(statistic, Enclosed):
+        return statistic.lowest, statistic.highest
+    return statistic, statistic
+
+
+def _is_open(statistic: Any, side: int) -> bool:
+    """Whether no end is known: of side 0, below, or of side 1, above."""
+    return isinstance(statistic, Open) and (statistic.below, statistic.above)[side]
+
+
+def _difference(
+    one: Total | Ratio, other: Total | Ratio, correlation: float, kind: str, level: float
+) -> tuple[float, float]:
+    """The ends of an interval for one less the other."""
+    low, high = _apart(_uncut(one, kind, level), _uncut(other, kind, level), correlation)
+    least, most = one.low - other.high, one.high - other.low
+    if math.isnan(low):
+        return least, most
+    return min(max(low, least), most), min(max(high, least), most)
+
+
+def _ratio(
+    one: Total | Ratio, other: Total | Ratio, correlation: float, kind: str, level: float
+) -> tuple[float, float]:
+    """The ends of an interval for one over the other, both of which are never negative."""
+    if not (one.value > 0 and other.value > 0):  # both at their ends: nobody knows better
+        first, second = one.interval(kind, level), other.interval(kind, level)
+        low = max(first.low, 0.0) / second.high if second.high > 0 else 0.0
+        return low, max(first.high, 0.0) / second.low if second.low > 0 else math.inf
+    first, second = ([_log(end) for end in _uncut(each, kind, level)] for each in (one, other))
+    low, high = _apart(first, second, correlation)
+    return math.exp(low), math.exp(high) if math.isfinite(high) else math.inf
+
+
+def _uncut(statistic: Total | Ratio, kind: str, level: float) -> Sequence[float]:
+    """The estimate, and the ends of an interval that is not cut at what is possible."""
+    whole = replace(statistic, low=-math.inf, high=math.inf)
+    return statistic.value, *whole.interval(kind, level)
+
+
+def _apart(one: Sequence[float], other: Sequence[float], correlation: float) -> tuple[float, float]:
+    """The ends for one less the other, each an estimate and its ends."""
+
+    def joined(error: float, another: float) -> float:
+        error, another = max(error, 0.0), max(another, 0.0)
+        if math.isinf(error + another):
+            return math.inf
+        return math.sqrt(max(error**2 + another**2 - 2 * correlation * error * another, 0.0))
+
+    value = one[0] - other[0]
+    low = value - joined(one[0] - one[1], other[2] - other[0])
+    return low, value + joined(one[2] - one[0], other[0] - other[1])
+
+
+def _log(number: float) -> float:
+    return math.log(number) if number > 0 else -math.inf

@@ -1,38 +1,33 @@
-"""Conditions as users write them, and what they mean for a column's codes. Public."""
+"""Conditions as users write them, and what codes stand for: their values and their rows. Public."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.columns.bins import Interval
+from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.encoders import encoder_for
-from sdv_privpgd.sampling.conditions import Between, shares, span
+from sdv_privpgd.sampling.conditions import Between, span
 
 _NEARLY = 1e-6
 """Shares of codes this near to 0 or to 1 are that: cells that never occur count a little."""
 
-_Ends: TypeAlias = tuple[np.ndarray, np.ndarray]
-"""The least and the largest shares of codes."""
+_SEVERAL = (list, tuple, set, frozenset)
 
 
 @dataclass(frozen=True)
 class Part:
-    """The rows that meet a condition on one column.
+    """The rows that meet a condition on one column: the share of each code's rows, float64.
 
-    Attributes:
-        column: The column.
-        weights: The share of each code's rows that meets it, float64, as sampled rows are spread.
-        least: The least share of them that may meet it, however rows are spread in cells.
-        most: The largest.
-        words: The condition in words.
+    ``weights`` are with rows spread as sampled ones are, ``least`` and ``most`` hold however rows
+    are spread in cells.
     """
 
-    column: Column
     weights: np.ndarray
     least: np.ndarray
     most: np.ndarray
@@ -47,11 +42,7 @@ class Part:
 def parts_of(
     columns: Mapping[str, Column], conditions: Mapping[str, Any] | None
 ) -> dict[str, Part]:
-    """The parts of conditions by column.
-
-    Raises:
-        ValueError: For a column that has no codes, and for what no row of the domain can meet.
-    """
+    """The parts of conditions by column."""
     if conditions is None:
         return {}
     if not isinstance(conditions, Mapping):
@@ -74,34 +65,30 @@ def column_named(columns: Mapping[str, Column], name: Any) -> Column:
 
 
 def part_of(column: Column, wish: Any) -> Part:
-    """The part of the rows that a condition asks for: a value, several, a range, or missing.
-
-    Raises:
-        ValueError: For a value or a range outside the domain, and for missing where nothing may be
-            missing.
-    """
+    """The part of the rows that a condition asks for: a value, several, a range, or missing."""
     if isinstance(wish, Between):
-        asked = span(column, wish)
-        weights, ends = shares(column, asked), _ends(column, column.cells.shares(*asked))
+        cells, is_missing = column.cells.shares(*span(column, wish)), False
         words = _between_words(column.name, wish)
-    elif isinstance(wish, list | tuple | set | frozenset):
-        wishes = list(dict.fromkeys(wish))
+    else:
+        wishes = [*dict.fromkeys(wish)] if isinstance(wish, _SEVERAL) else [wish]
         if any(isinstance(each, Between) for each in wishes) or not wishes:
             raise ValueError(
                 f"A list for {column.name!r} must hold values, at least one and no ranges, got "
                 f"{wish!r}."
             )
-        weights, ends = _of_values(column, wishes)
-        named = [_written(each) for each in wishes]
-        words = f"{column.name} is {' or '.join(named)}"
-    else:
-        weights, ends = _of_values(column, [wish])
-        words = f"{column.name} is {_written(wish)}"
-    weights = np.where(weights > 1 - _NEARLY, 1.0, np.where(weights < _NEARLY, 0.0, weights))
-    least, most = ends
+        cells, is_missing = _of_values(column, wishes)
+        words = f"{column.name} is {' or '.join(map(_written, wishes))}"
+    codes = np.arange(len(cells)) if column.merging is None else np.asarray(column.merging.codes)
+    least, most = np.ones(column.num_values), np.zeros(column.num_values)
+    np.minimum.at(least, codes, 1.0 * (cells > 1 - _NEARLY))
+    np.maximum.at(most, codes, 1.0 * (cells > 0))
+    whole = cells if column.merging is None else column.merging.covered(cells)
+    whole = np.where(whole > 1 - _NEARLY, 1.0, np.where(whole < _NEARLY, 0.0, whole))
+    missing = np.full(int(column.nullable), 1.0 * is_missing)
+    whole, least, most = (np.append(each, missing) for each in (whole, least, most))
     if not most.any():
         raise ValueError(f"No row of the domain meets {words!r}.")
-    return Part(column, weights, least, most, words)
+    return Part(whole, least, most, words)
 
 
 def meeting(column: Column, cells: pd.Series, wish: Any) -> np.ndarray:
@@ -111,7 +98,7 @@ def meeting(column: Column, cells: pd.Series, wish: Any) -> np.ndarray:
         low, high = span(column, wish)
         return (values >= low) & (values <= high) & ~missing
     found = np.zeros(len(cells), dtype=bool)
-    for value in wish if isinstance(wish, list | tuple | set | frozenset) else [wish]:
+    for value in wish if isinstance(wish, _SEVERAL) else [wish]:
         is_it = missing if _is_missing(value) else (values == _tick_of_value(column, value))
         found |= is_it & (missing == _is_missing(value))
     return found
@@ -143,8 +130,8 @@ def not_missing(column: Column) -> np.ndarray:
     return np.append(np.ones(column.num_values), np.zeros(int(column.nullable)))
 
 
-def _of_values(column: Column, values: Sequence[Any]) -> tuple[np.ndarray, _Ends]:
-    """The share of each code that has one of some values, and the least and the most of it."""
+def _of_values(column: Column, values: Sequence[Any]) -> tuple[np.ndarray, bool]:
+    """The share of each cell that has one of some values, and whether missing is one of them."""
     cells, is_missing = np.zeros(len(column.cells)), False
     for value in values:
         if _is_missing(value):
@@ -156,24 +143,7 @@ def _of_values(column: Column, values: Sequence[Any]) -> tuple[np.ndarray, _Ends
         else:
             found = _tick_of_value(column, value)
             cells = np.minimum(cells + column.cells.shares(found, found), 1.0)
-    whole = cells if column.merging is None else column.merging.covered(cells)
-    missing = np.full(int(column.nullable), 1.0 * is_missing)
-    least, most = _ends(column, cells)
-    known = slice(0, column.num_values)
-    return np.append(whole, missing), (
-        np.append(least[known], missing),
-        np.append(most[known], missing),
-    )
-
-
-def _ends(column: Column, cells: np.ndarray) -> _Ends:
-    """The least and the most that rows of each code can have of shares of the cells."""
-    codes = np.arange(len(cells)) if column.merging is None else np.asarray(column.merging.codes)
-    least, most = np.ones(column.num_values), np.zeros(column.num_values)
-    np.minimum.at(least, codes, 1.0 * (cells > 1 - _NEARLY))
-    np.maximum.at(most, codes, 1.0 * (cells > 0))
-    missing = np.zeros(int(column.nullable))
-    return np.append(least, missing), np.append(most, missing)
+    return cells, is_missing
 
 
 def _tick_of_value(column: Column, value: Any) -> Any:
@@ -209,3 +179,139 @@ def _between_words(name: str, between: Between) -> str:
     if between.high is None:
         return f"{name} is at least {_written(between.low)}"
     return f"{name} is from {_written(between.low)} to {_written(between.high)}"
+
+
+HEAVY, HEAVIEST = 0.02, 0.1
+"""Parts of the mean distance from the median that lie inside one code: from the first on an
+interval of a mean has to allow for it, from the second on it is worth a word."""
+
+FAR = 10.0
+"""So many mean distances from the median no rows are expected: of a normal column one row in 10^15
+lies there, of an exponential one three in 10^4."""
+
+CALENDAR = (
+    pd.Timestamp(np.datetime64("0001-01-01", "s")),
+    pd.Timestamp(np.datetime64("9999-12-31", "s")),
+)
+"""The first and the last day of the calendar, which stand for dates without a known end."""
+
+
+@dataclass(frozen=True)
+class CodeValues:
+    """The lowest and the highest value of each code of an ordered column, and the mean in it.
+
+    ``means`` are those of rows as they are sampled: spread evenly in a cell, and over cells that
+    share a code as often as they are known to occur; ``deviations`` are the standard deviations of
+    these rows. Missing has no entry. ``is_shaped`` says whether it was looked into where in a code
+    rows lie; if not, all may have one value.
+    """
+
+    lows: np.ndarray
+    highs: np.ndarray
+    means: np.ndarray
+    deviations: np.ndarray
+    is_shaped: bool = False
+
+    def heavy(self, counts: np.ndarray, least: float = HEAVY) -> np.ndarray:
+        """Which codes carry so much that a mean depends on how their rows are spread. Public.
+
+        What is unknown inside these codes is more than a part ``least`` of how far values lie from
+        their median. They are wide codes of rows far from the others, as at the end of a long tail;
+        or any that many rows are in, where nobody has looked into where.
+        """
+        shares, middle, around = self._spread(counts)
+        is_far = (np.abs(self.means - middle) > around) | (not self.is_shaped)
+        return is_far & (shares * self.deviations > least * around)
+
+    def far_reaching(
+        self, counts: np.ndarray, errors: np.ndarray | float = 0.0, least: float = HEAVY
+    ) -> np.ndarray:
+        """Which codes reach so far that few of their rows could make a mean. Public.
+
+        Where a range ends far beyond the rows, its last code holds both the end of the rows and all
+        values beyond it, where noise may hide some. These codes reach farther than ``FAR`` mean
+        distances from the median, and their rows, with ``errors`` more, would move the mean by more
+        than a part ``least`` of the mean distance if they lay at its end.
+        """
+        shares, middle, around = self._spread(counts)
+        more = shares + errors / _number(counts)
+        farthest = np.maximum(self.highs - middle, middle - self.lows).astype(np.float64)
+        reach = np.maximum(self.highs - self.means, self.means - self.lows).astype(np.float64)
+        return (farthest > FAR * around) & (more * reach > least * around)
+
+    def crowded(self, counts: np.ndarray, errors: float, least: float) -> np.ndarray:
+        """Which codes of several values have at least a part of all rows. Public.
+
+        They do without ``errors``, too. Of few codes they have four times as many as each code on
+        average.
+        """
+        shares = (counts - errors) / _number(counts)
+        return (self.highs > self.lows) & (shares > max(least, 4 / len(shares)))
+
+    def _spread(self, counts: np.ndarray) -> tuple[np.ndarray, float, float]:
+        """The share of each code, the median, and the mean distance of rows from it."""
+        shares = np.maximum(counts, 0.0) / _number(counts)
+        middle = float(self.means[min(int((np.cumsum(shares) < 0.5).sum()), len(shares) - 1)])
+        return shares, middle, float((shares * np.abs(self.means - middle)).sum())
+
+    @property
+    def are_single(self) -> bool:
+        """Whether each code is a single value."""
+        return bool(np.array_equal(self.lows, self.highs))
+
+
+def _number(counts: np.ndarray) -> float:
+    """The number of rows; no count of which is taken to be below 0."""
+    return max(float(np.maximum(counts, 0.0).sum()), 1e-9)
+
+
+def code_values(column: Column) -> CodeValues:
+    """The values of a column's codes; ticks for dates, indices for ordered categories."""
+    cells = column.cells
+    if isinstance(cells, Categories):
+        lows = highs = means = np.arange(len(cells))
+        spreads = np.zeros(len(cells))
+    elif isinstance(cells, Ticks):
+        lows, highs = cells.starts, cells.starts + cells.widths - 1
+        means = cells.starts + (cells.widths - 1) / 2
+        spreads = np.sqrt((np.square(np.asarray(cells.widths, dtype=np.float64)) - 1) / 12)
+    else:
+        lows, highs = cells.edges[: len(cells)], cells.edges[-len(cells) :]
+        means, spreads = (lows + highs) / 2, (highs - lows) / math.sqrt(12)
+    if column.merging is not None:
+        # A cell's own share of a code is what a range that covers this cell alone covers of it.
+        whole = column.merging.covered(np.ones(len(means)))
+        squares = column.merging.covered(np.square(means) + np.square(spreads)) / whole
+        means = column.merging.covered(means) / whole
+        spreads = np.sqrt(np.maximum(squares - np.square(means), 0.0))
+        codes = np.asarray(column.merging.codes)
+        order = np.argsort(codes, kind="stable")
+        starts = np.searchsorted(codes[order], np.arange(column.num_values))
+        lows, highs = (
+            np.minimum.reduceat(lows[order], starts),
+            np.maximum.reduceat(highs[order], starts),
+        )
+    if column.sdtype == "numerical":
+        lows, highs, means, spreads = (
+            column.numbers(each) for each in (lows, highs, means, spreads)
+        )
+    means, spreads = (np.asarray(each, np.float64) for each in (means, spreads))
+    return CodeValues(lows, highs, means, spreads, is_shaped=column.merging is not None)
+
+
+def as_users(column: Column, value: Any) -> Any:
+    """A value of ``code_values`` as users know it: a number, a date or a category."""
+    if isinstance(column.cells, Categories):
+        return column.cells.values[int(value)]
+    if column.unit is not None:
+        # Months and years have no length, so whole ticks alone are moments.
+        return pd.Timestamp(np.array([value], dtype=np.int64).astype(f"M8[{column.unit}]")[0])
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def value_at(column: Column, code: int, position: float) -> Any:
+    """The value at a position in [0, 1) of a code, as users know it."""
+    value = column.at(np.array([code]), np.array([position]))
+    if column.sdtype == "numerical":
+        value = column.numbers(value)
+    return as_users(column, value[0])

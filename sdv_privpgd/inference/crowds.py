@@ -56,8 +56,7 @@ class Crowded:
             f"moved on average, and {share(float(worst['share']))} at most ({named})."
         )
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
 
 def crowded(
@@ -67,11 +66,7 @@ def crowded(
     on: Sequence[str],
     min_rows_like: int,
 ) -> Crowded:
-    """The rows without rare combinations, as ``FittedTable.crowded`` describes it.
-
-    Raises:
-        ValueError: For unknown columns, and for fewer rows than are to be alike.
-    """
+    """The rows without rare combinations, as ``FittedTable.crowded`` describes it."""
     names = tuple(check_names("on", on))
     least = check_integer("min_rows_like", min_rows_like, least=2)
     for name in names:

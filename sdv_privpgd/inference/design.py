@@ -10,9 +10,14 @@ import numpy as np
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import code_labels
-from sdv_privpgd.inference.conditions import column_named, not_missing, part_of
-from sdv_privpgd.inference.linear import LinearEstimate, Product
-from sdv_privpgd.inference.values import as_users, code_values
+from sdv_privpgd.inference.conditions import (
+    as_users,
+    code_values,
+    column_named,
+    not_missing,
+    part_of,
+)
+from sdv_privpgd.inference.linear import LinearEstimate, Product, times
 from sdv_privpgd.synthesize.engine import Model
 
 KINDS = ("linear", "logistic")
@@ -23,10 +28,7 @@ KINDS = ("linear", "logistic")
 class Term:
     """One number of each row: a product of functions of columns' codes, 0 where a value is missing.
 
-    Attributes:
-        name: As the summary has it: a column, a column and a value, or two of these.
-        product: The numbers of the codes, float64, by column; none for the intercept.
-        parts: The places of the terms that an interaction is the product of.
+    The intercept is of no column. An interaction is the product of the terms in its ``parts``.
     """
 
     name: str
@@ -96,21 +98,10 @@ def design_of(
     event: Any = None,
     reference: Mapping[str, Any] | None = None,
 ) -> Design:
-    """The design of a regression of an outcome on columns.
+    """The design of a regression, as ``FittedTable.regression`` takes its arguments.
 
-    Args:
-        columns: By name.
-        outcome: A column of numbers or booleans; any column where an event is given.
-        on: The predictors; a pair of them for both and their interaction.
-        kind: One of ``KINDS``.
-        held: The codes of each column that surely hold rows, where that is known.
-        event: The values of the outcome that count as 1, as a condition; the others are 0.
-        reference: By categorical predictor the value that others are compared with; by default the
-            first that is known to hold rows. Ordered categories that are numbers are categories
-            only where one is given.
-
-    Raises:
-        ValueError: For what cannot be regressed; the message says what can.
+    ``held`` has the codes of each column that surely hold rows, where that is known. Raises
+    ``ValueError`` for what cannot be regressed; the message says what can.
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {KINDS}, got {kind!r}.")
@@ -259,22 +250,11 @@ def _notes(involved: Mapping[str, Column], event: Any) -> list[str]:
     return notes
 
 
-def times(one: Product, other: Product) -> Product:
-    """The product of two products."""
-    found = dict(one)
-    for name, values in other.items():
-        found[name] = found[name] * values if name in found else values
-    return found
-
-
 @dataclass(frozen=True, eq=False)
 class Scaled:
     """A design whose numbers have about mean 0 and variance 1, so that missing ones count as mean.
 
-    Attributes:
-        design: The design, in terms that are scaled.
-        back: The matrix that takes its coefficients to those of the terms as they were.
-        shift: What that adds to them: the outcome's mean to the intercept.
+    ``back`` takes its coefficients to those of the terms as they were, but for ``shift``.
     """
 
     design: Design
@@ -282,11 +262,7 @@ class Scaled:
     shift: np.ndarray
 
     def without(self, names: Collection[str]) -> "Scaled":
-        """The same without categories, which count with the reference, and their interactions.
-
-        Raises:
-            ValueError: If nothing is left of any column.
-        """
+        """The same without categories, which count with the reference, and their interactions."""
         terms = self.design.terms
         kept = [
             place
@@ -370,15 +346,8 @@ def distinct_rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Distinct codes of a model's rows that miss none of the design's columns, and their shares.
 
-    Args:
-        design: Says which codes are values.
-        model: Of all columns.
-        names: The columns; the codes of all others are 0.
-        most: The most rows that are drawn, where whole decks of particles are more; no limit by
-            default.
-
-    Raises:
-        ValueError: If no row has values in all of the columns.
+    The codes of other columns than ``names`` are 0. At ``most`` so many rows are drawn, where whole
+    decks of particles are more.
     """
     number = -(-FEWEST_ROWS // model.block) * model.block  # whole decks: each particle as often
     number = number if most is None else min(number, max(most, FEWEST_ROWS))
@@ -392,13 +361,3 @@ def distinct_rows(
     others[:, axes] = codes[:, axes]
     distinct, counts = np.unique(others, axis=0, return_counts=True)
     return distinct, counts / counts.sum()
-
-
-def values_in(rows: np.ndarray, model: Model, products: Sequence[Product]) -> np.ndarray:
-    """The products of each row, shape (row, product)."""
-    places = dict(zip(model.domain.attributes, range(len(model.domain)), strict=True))
-    found = np.ones((len(rows), len(products)))
-    for column, product in zip(found.T, products, strict=True):
-        for name, values in product.items():
-            column *= values[rows[:, places[name]]]
-    return found

@@ -53,15 +53,9 @@ def deviations(kind: str, level: float) -> float:
 class Total:
     """A count or a sum of values over the rows that meet a condition.
 
-    For the population it is the expected total of a table of as many rows.
-
-    Attributes:
-        value: The estimate.
-        variance: That of the noise in it.
-        num_rows: The estimated number of all rows.
-        squares: The estimated sum of the squares of the values; ``None`` for a count.
-        low: The least that it can be; the interval is cut there.
-        high: The most.
+    For the population it is the expected total of a table of as many rows. ``variance`` is that of
+    the noise, ``squares`` the estimated sum of the squares of the values, ``None`` for a count. The
+    interval is cut at ``low`` and ``high``, the least and the most that it can be.
     """
 
     value: float
@@ -98,15 +92,9 @@ class Total:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A share of rows, or a mean of values over rows: one sum over another.
+    """A share of rows, or a mean of values over rows: one sum over another, both estimated.
 
-    Attributes:
-        above: The estimated sum of the values.
-        below: The estimated number of rows.
-        covariance: That of the noise in the two, shape (2, 2).
-        squares: The estimated sum of the squares of the values; ``None`` for a share.
-        low: The least that it can be; the interval is cut there.
-        high: The most.
+    ``covariance`` is that of the noise in the two, shape (2, 2); all else is as in ``Total``.
     """
 
     above: float
@@ -155,26 +143,12 @@ class Enclosed:
 
     Its intervals hold the truth however they are: they reach from the interval with these rows
     where it is lowest, such as at the lowest values of their cells, to that where it is highest.
-
-    Attributes:
-        middle: With the rows spread as sampled rows are: the estimate.
-        lowest: With them where it is lowest.
-        highest: With them where it is highest.
+    ``middle``, with rows spread as sampled rows are, is the estimate.
     """
 
-    middle: "Total | Ratio"
-    lowest: "Total | Ratio"
-    highest: "Total | Ratio"
-
-    @property
-    def value(self) -> float:
-        """The estimate."""
-        return self.middle.value
-
-    @property
-    def stddev(self) -> float:
-        """The noise's standard deviation, with the rows spread as sampled rows are."""
-        return self.middle.stddev
+    middle: Total | Ratio
+    lowest: Total | Ratio
+    highest: Total | Ratio
 
     def interval(self, kind: str, level: float) -> Interval:
         """The interval of one of ``KINDS``."""
@@ -187,24 +161,10 @@ class Scaled:
     """A number of rows, or a sum over them, in units of which each row is several.
 
     Rows that count as less than one spread a sum by no more than as many whole ones would.
-
-    Attributes:
-        inner: In rows.
-        factor: The units of a row.
     """
 
-    inner: "Total | Ratio | Enclosed"
+    inner: Total | Ratio | Enclosed
     factor: float
-
-    @property
-    def value(self) -> float:
-        """The estimate."""
-        return self.inner.value * self.factor
-
-    @property
-    def stddev(self) -> float:
-        """The noise's standard deviation."""
-        return self.inner.stddev * self.factor
 
     def interval(self, kind: str, level: float) -> Interval:
         """The interval of one of ``KINDS``."""
@@ -215,30 +175,25 @@ class Scaled:
 class Open:
     """A statistic of a column that may have values beyond the range that was found, of any size.
 
-    Attributes:
-        inner: The statistic with these values moved to the ends of the range.
-        below: Whether they may lie below it: then no low end is known.
-        above: Whether they may lie above it.
+    ``inner`` has these values moved to the ends of the range. If they may lie ``below`` it no low
+    end is known, and if ``above`` it no high one.
     """
 
     inner: Any
     below: bool
     above: bool
 
-    @property
-    def value(self) -> float:
-        """The estimate."""
-        return self.inner.value
-
-    @property
-    def stddev(self) -> float:
-        """The noise's standard deviation."""
-        return self.inner.stddev
-
     def interval(self, kind: str, level: float) -> Interval:
         """The interval of one of ``KINDS``."""
         low, high = self.inner.interval(kind, level)
         return Interval(-math.inf if self.below else low, math.inf if self.above else high)
+
+
+def middle_of(statistic: Any) -> Any:
+    """The ``Total`` or the ``Ratio`` with rows spread in cells as sampled rows are."""
+    while not isinstance(statistic, Total | Ratio):
+        statistic = statistic.middle if isinstance(statistic, Enclosed) else statistic.inner
+    return statistic
 
 
 @dataclass(frozen=True)

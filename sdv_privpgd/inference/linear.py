@@ -10,8 +10,12 @@ B of a pair of k_a x k_b cells this gives the variance
         + v_b |B|(1-|B|/k_b) (|A|/k_a)^2 + (|A||B| / (k_a k_b))^2 Var(n)
 
 Tables over groups of codes say nothing of what differs within groups, and that part of an effect is
-orthogonal to the rest. The rest is ``between_groups.BetweenGroups``. If tables over several
-groupings were measured (a fit that was finished later), the most precise ones are used.
+orthogonal to the rest. In the sums of a table over codes noise grows with the numbers of codes in
+the groups. Where these differ, the effects of such tables are not orthogonal, so ``BetweenGroups``
+solves their weighted least squares as one sparse system. Its unknowns are the effects of sets of
+attributes on groups; the noise in one meets that in another only in a table that holds both, so it
+is nearly block-diagonal. If tables over several groupings were measured (a fit that was finished
+later), the most precise ones are used.
 
 It is computed before anything is shrunken, projected or clipped. So it is unbiased, counts may be
 negative, and what is impossible by a constraint need not be 0.
@@ -27,12 +31,14 @@ precise the second answer is. A test computes it.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import combinations
+from functools import cached_property, reduce
+from itertools import chain, combinations
 
 import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.linalg import SuperLU, splu
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.estimate.noisy_tables import (
@@ -42,13 +48,207 @@ from sdv_privpgd.estimate.noisy_tables import (
     grouped_tables,
     own_variance,
 )
-from sdv_privpgd.inference.between_groups import ROUNDING, BetweenGroups, Groups
 from sdv_privpgd.privacy.queries import CountQuery, Measurement
 
 Product = Mapping[str, np.ndarray]
 """A function of each of some attributes' codes, float64; of a row it is their product, and 1
 where no attribute is named. Summed over the rows it is an answer: a count where all functions are
 0 and 1."""
+
+
+def times(one: Product, other: Product) -> Product:
+    """The product of two products."""
+    found = dict(one)
+    for name, values in other.items():
+        found[name] = found[name] * values if name in found else values
+    return found
+
+
+def values_in(codes: np.ndarray, domain: Domain, products: Sequence[Product]) -> np.ndarray:
+    """The products of each row, shape (row, product)."""
+    found = np.ones((len(codes), len(products)))
+    for column, product in zip(found.T, products, strict=True):
+        for name, axis in zip(product, domain.axes(product), strict=True):
+            column *= product[name][codes[:, axis]]
+    return found
+
+
+_FIXED, _UNKNOWN = -2, -1
+"""Places of the number of rows where it is public, and of effects that no table holds."""
+
+ROUNDING = 1e-9
+"""The part of a functional's square that rounding may leave where nothing is."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of an attribute's codes: the group of each code, int64, from 0 on without gaps."""
+
+    of_codes: np.ndarray
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """The number of codes in each group."""
+        return np.bincount(self.of_codes)
+
+    @cached_property
+    def holds(self) -> np.ndarray:
+        """1 for the codes of each group, float64, shape (group, code)."""
+        return (np.arange(len(self.sizes))[:, None] == self.of_codes).astype(np.float64)
+
+    @cached_property
+    def effects(self) -> np.ndarray:
+        """Columns that span the functions of groups: an even share, then orthonormal contrasts."""
+        number = len(self.sizes)
+        basis, _ = np.linalg.qr(np.column_stack([np.ones(number), np.eye(number)[:, 1:]]))
+        basis[:, 0] = 1 / number
+        return basis
+
+    def means(self, functions: np.ndarray) -> np.ndarray:
+        """The means of functions of the codes over each group, shape (..., group)."""
+        return functions @ (self.holds / self.sizes[:, None]).T
+
+    def spread(self, functions: np.ndarray, axis: int = -1) -> np.ndarray:
+        """Functions of the codes, on one axis, with their mean over its group in place of each."""
+        means = self.means(np.moveaxis(functions, axis, -1))
+        return np.moveaxis(means[..., self.of_codes], -1, axis)
+
+
+class BetweenGroups:
+    """The least squares estimate of all sums over groups.
+
+    Args:
+        groups: Of each attribute; one group of all codes where no table is over groups of it.
+        tables: Over codes. The empty clique has the number of rows.
+        grouped: Over the same groups.
+    """
+
+    def __init__(
+        self,
+        groups: Mapping[str, Groups],
+        tables: Mapping[Clique, NoisyTable],
+        grouped: Mapping[Clique, NoisyTable],
+    ) -> None:
+        self._groups, self._tables, self._grouped = groups, tables, grouped
+        total = tables.get(())
+        self._total = float(total.counts) if total is not None and total.variance == 0 else None
+        self._positions: dict[Clique, np.ndarray] = {}
+        self._size = 0
+        for clique in [*tables, *grouped]:
+            for subset in _within(clique):
+                self._place(subset)
+
+    def _place(self, subset: Clique) -> None:
+        """Gives the effect of a set of attributes its places among the unknowns."""
+        shape = tuple(len(self._groups[name].sizes) - 1 for name in subset)
+        number = math.prod(shape)
+        if subset in self._positions or not number:
+            return
+        if not subset and self._total is not None:
+            self._positions[subset] = np.asarray(_FIXED)
+            return
+        self._positions[subset] = np.arange(self._size, self._size + number).reshape(shape)
+        self._size += number
+
+    def _places(self, clique: Clique) -> np.ndarray:
+        """The places of all effects in a clique: one axis an attribute, the even share first."""
+        shape = tuple(len(self._groups[name].sizes) for name in clique)
+        places = np.full(shape, _UNKNOWN)
+        for subset in _within(clique):
+            if subset in self._positions:
+                inner = tuple(slice(1, None) if name in subset else 0 for name in clique)
+                places[inner] = self._positions[subset]
+        return places.ravel()
+
+    @cached_property
+    def _solved(self) -> tuple[SuperLU, np.ndarray] | None:
+        """The factors of the normal equations, and the effects; ``None`` if none is unknown."""
+        if not self._size:
+            return None
+        right = np.zeros(self._size)
+        rows, columns, entries = [], [], []
+        for clique, table in self._tables.items():
+            if table.variance == 0:
+                continue
+            own = [self._groups[name] for name in clique]
+            counts = table.counts
+            for axis, each in enumerate(own):
+                counts = np.moveaxis(np.tensordot(each.holds, counts, (1, axis)), 0, axis)
+            spread = _outer([each.sizes for each in own])
+            design = reduce(np.kron, [each.effects for each in own], np.ones((1, 1)))
+            weighted = design.T / (table.variance * spread.ravel())
+            places, normal = self._places(clique), weighted @ design
+            is_free = places != _FIXED
+            free = places[is_free]
+            known = np.zeros(len(places)) if self._total is None else (~is_free) * self._total
+            right[free] += (weighted @ counts.ravel() - normal @ known)[is_free]
+            rows.append(np.repeat(free, len(free)))
+            columns.append(np.tile(free, len(free)))
+            entries.append(normal[np.ix_(is_free, is_free)].ravel())
+        for clique, table in self._grouped.items():
+            # The noise of one variance: effects are orthogonal, the contrasts of length 1.
+            effects, sums = [self._groups[name].effects for name in clique], table.counts
+            for axis, own in enumerate(effects):
+                sums = np.moveaxis(np.tensordot(own.T, sums, (1, axis)), 0, axis)
+            squares = _outer([np.square(own).sum(axis=0) for own in effects])
+            places = self._places(clique)
+            free = places[places != _FIXED]
+            right[free] += sums.ravel()[places != _FIXED] / table.variance
+            rows.append(free)
+            columns.append(free)
+            entries.append(squares.ravel()[places != _FIXED] / table.variance)
+        where = np.concatenate(rows), np.concatenate(columns)
+        normal = coo_matrix((np.concatenate(entries), where), shape=(self._size, self._size))
+        factors = splu(
+            normal.tocsc(),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+        return factors, factors.solve(right)
+
+    def answers(
+        self, products: Sequence[Mapping[str, np.ndarray]]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Products of functions of groups, summed over rows: values, covariance, which are known.
+
+        Each is a function of the groups of some attributes; of the others it is 1 everywhere.
+        """
+        at_once = 64  # right-hand sides that are solved together
+        parts = [self._coordinates(product) for product in products]
+        known = np.array([_is_known(places, values) for places, values in parts], dtype=bool)
+        fixed = 0.0 if self._total is None else self._total
+        found = np.array([fixed * values[places == _FIXED].sum() for places, values in parts])
+        covariance = np.zeros((len(products), len(products)))
+        if self._solved is None:
+            return found, covariance, known
+        factors, effects = self._solved
+        loads = np.zeros((self._size, len(products)))
+        for load, (places, values) in zip(loads.T, parts, strict=True):
+            load[places[places >= 0]] = values[places >= 0]
+        read = np.flatnonzero(loads.any(axis=1))  # few of all effects
+        for start in range(0, len(products), at_once):
+            block = slice(start, start + at_once)
+            covariance[:, block] = loads[read].T @ factors.solve(loads[:, block])[read]
+        found += loads[read].T @ effects[read]
+        return found, (covariance + covariance.T) / 2, known
+
+    def _coordinates(self, product: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """The places of the effects that a product of functions reads, and how much of each."""
+        clique = tuple(name for name in self._groups if name in product)
+        values = _outer([product[name] @ self._groups[name].effects for name in clique])
+        return self._places(clique), values.ravel()
+
+
+def _within(clique: Sequence[str]) -> Iterator[Clique]:
+    """All sets of a clique's attributes, the empty one first."""
+    return chain.from_iterable(combinations(clique, degree) for degree in range(len(clique) + 1))
+
+
+def _is_known(places: np.ndarray, values: np.ndarray) -> bool:
+    """Whether a functional reads nothing of the effects that no table holds."""
+    squares = np.square(values)
+    return bool(squares[places == _UNKNOWN].sum() <= ROUNDING * squares.sum())
 
 
 @dataclass(frozen=True)
@@ -99,9 +299,8 @@ class LinearEstimate:
         """The measured tables over codes that hold each set of attributes."""
         found: dict[Clique, list[Clique]] = {}
         for clique in self._tables:
-            for degree in range(len(clique) + 1):
-                for subset in combinations(clique, degree):
-                    found.setdefault(subset, []).append(clique)
+            for subset in _within(clique):
+                found.setdefault(subset, []).append(clique)
         return found
 
     def _effect(self, subset: Clique) -> NoisyTable:
@@ -182,25 +381,24 @@ class LinearEstimate:
         cells = _outer([groups.sizes[groups.of_codes] for groups in own])
         counts = sums.reshape(shape)[places] / cells
         variances = np.diagonal(covariance).reshape(shape)[places] / cells**2
-        for degree in range(1, len(clique) + 1):
-            for subset in combinations(clique, degree):
-                effect, axes = self._effect(subset), [clique.index(name) for name in subset]
-                others = tuple(axis for axis in range(len(clique)) if axis not in axes)
-                share = self.domain.size(subset) / self.domain.size(clique)
-                within = effect.counts
-                for axis, name in enumerate(subset):
-                    within = self._groups[name].spread(within, axis)
-                counts = counts + share * np.expand_dims(effect.counts - within, others)
-                sizes = self.domain.shape(subset)
-                whole = math.prod(1 - 1 / size for size in sizes)
-                between = _outer(
-                    [
-                        1 / self._groups[name].sizes[self._groups[name].of_codes] - 1 / size
-                        for name, size in zip(subset, sizes, strict=True)
-                    ]
-                )
-                own_part = effect.variance * share**2 * (whole - between)
-                variances = variances + np.expand_dims(own_part, others)
+        for subset in filter(None, _within(clique)):
+            effect, groups = self._effect(subset), [self._groups[name] for name in subset]
+            others = tuple(axis for axis, name in enumerate(clique) if name not in subset)
+            sizes = self.domain.shape(subset)
+            share = math.prod(sizes) / self.domain.size(clique)
+            within = effect.counts
+            for axis, each in enumerate(groups):
+                within = each.spread(within, axis)
+            counts = counts + share * np.expand_dims(effect.counts - within, others)
+            whole = math.prod(1 - 1 / size for size in sizes)
+            between = _outer(
+                [
+                    1 / each.sizes[each.of_codes] - 1 / size
+                    for each, size in zip(groups, sizes, strict=True)
+                ]
+            )
+            own_part = effect.variance * share**2 * (whole - between)
+            variances = variances + np.expand_dims(own_part, others)
         return counts, variances
 
     def _functions(self, name: str, products: Sequence[Product]) -> np.ndarray:
@@ -249,10 +447,8 @@ def _subsets(names: Sequence[str], products: Sequence[Product]) -> list[Clique]:
     """The sets of attributes that products name together, but for the empty one."""
     found: dict[Clique, None] = {}
     for product in products:
-        named = [name for name in names if name in product]
-        for degree in range(1, len(named) + 1):
-            found.update(dict.fromkeys(combinations(named, degree)))
-    return list(found)
+        found.update(dict.fromkeys(_within([name for name in names if name in product])))
+    return [subset for subset in found if subset]
 
 
 def _inner(functions: Mapping[str, np.ndarray], subset: Clique) -> np.ndarray:
@@ -270,7 +466,4 @@ def _read(counts: np.ndarray, functions: Mapping[str, np.ndarray], subset: Cliqu
 
 def _outer(parts: Sequence[np.ndarray]) -> np.ndarray:
     """The product of arrays of one axis each, one axis a part."""
-    found = np.ones(())
-    for part in parts:
-        found = np.multiply.outer(found, part)
-    return found
+    return reduce(np.multiply.outer, parts, np.ones(()))

@@ -23,8 +23,8 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack
 from scipy.special import chdtrc  # pyright: ignore[reportMissingTypeStubs]
 
-from sdv_privpgd.inference.design import FEWEST_ROWS, Design, times, values_in
-from sdv_privpgd.inference.linear import LinearEstimate, Product
+from sdv_privpgd.inference.design import FEWEST_ROWS, Design
+from sdv_privpgd.inference.linear import LinearEstimate, Product, times, values_in
 from sdv_privpgd.synthesize.engine import Model
 
 RIDGE = 1e-3
@@ -59,12 +59,10 @@ class Moments:
     left: np.ndarray
 
     def sampling(self, change: np.ndarray, spread: np.ndarray) -> np.ndarray:
-        """What drawing the rows adds to the covariance of a linear function of the means.
+        """What drawing the rows adds to the covariance of ``change``, a linear function of means.
 
-        Args:
-            change: The function, shape (number, product).
-            spread: The covariance of its numbers over rows that have all values. It is better known
-                than from the model's rows, which lend it how it goes with what is left.
+        ``spread`` is the covariance of its numbers over rows that have all values. It is better
+        known than from the model's rows, which lend it how it goes with what is left.
         """
         if not len(self.own):
             return spread / self.num_rows
@@ -83,16 +81,9 @@ def _root(square: np.ndarray) -> np.ndarray:
 def moments(
     estimate: LinearEstimate, model: Model, design: Design, products: Sequence[Product]
 ) -> Moments:
-    """The mean of each product over the rows that have all values.
+    """The mean over the rows that have all values of products that are 0 where one is missing.
 
-    Args:
-        estimate: From all noisy tables.
-        model: Tells what the tables leave open.
-        design: Says in which columns values are missing.
-        products: Functions of codes, 0 where values are missing.
-
-    Raises:
-        ValueError: If the tables do not determine one of them by itself, or leave no rows.
+    Raises ``ValueError`` if the tables do not determine one of them by itself, or leave no rows.
     """
     present = [{name: own} for name, own in design.present.items()]
     targets = [reduce(times, present, product) for product in [*products, {}]]
@@ -115,7 +106,7 @@ def moments(
     change[np.arange(number), np.arange(number)] = is_known
     own = left = np.zeros((0, number))
     if len(rows):
-        f, own = values_in(rows, model, features), values_in(rows, model, targets)
+        f, own = values_in(rows, model.domain, features), values_in(rows, model.domain, targets)
         means, aims = f.mean(axis=0), own.mean(axis=0)
         f, own = (f - means) / np.sqrt(len(rows)), (own - aims) / np.sqrt(len(rows))
         square = f.T @ f + RIDGE * found.covariance[number:-1, number:-1] / all_rows
@@ -168,9 +159,8 @@ def _missing_anew(
     Least squares add these up. What the model has beyond that is not so: missing is one more value
     to it, which goes with pairs of values as its other values do.
 
-    Returns:
-        The codes; and by a column with missing values and another column what each code of the
-        other adds to the chance of a value.
+    Also returns, by a column with missing values and another column, what each code of the other
+    adds to the chance of a value.
     """
     most = 100_000  # rows
     codes, rng = model.sample(most, 0), np.random.default_rng(0)
@@ -251,17 +241,11 @@ def require_distinct(
     variance: Callable[[np.ndarray], float] = lambda _: 0.0,
     least: float = 1e-6,
 ) -> None:
-    """Checks that no term follows from others, as far as their mean products tell.
+    """Checks that no term follows from others, as far as their mean products ``square`` tell.
 
-    Args:
-        design: Has the terms.
-        square: The mean products of the terms.
-        variance: Of the noise in v' square v, given v. Categories must be known from it.
-        least: The least eigenvalue of the terms' correlations; below it terms say the same.
-
-    Raises:
-        Alike: For the category that says most of what the other terms say.
-        ValueError: If these terms are numbers; it names them.
+    ``variance`` is of the noise in v' square v, given v. With a ``least`` eigenvalue of the terms'
+    correlations below that, terms say the same: raises ``Alike`` for the category that says most of
+    what the others say, and ``ValueError`` if they are numbers.
     """
     noises = 3.0  # standard deviations of the noise that a direction's variance must reach
     alike = 0.2  # of a direction's length: so much of it is that of a term that is alike

@@ -1,8 +1,8 @@
-"""Questions about a fitted table, answered from all measured tables or else from the model."""
+"""Questions of users: checked, put in words, answered from noisy tables or a model. Public."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,27 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.noisy_tables import made_once
-from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, TableAnswer, on_people
-from sdv_privpgd.inference.asking import Asked, Unseen, asked_of
-from sdv_privpgd.inference.comparing import Origin
-from sdv_privpgd.inference.conditions import not_missing
-from sdv_privpgd.inference.intervals import Enclosed, Open, Quantile, Ratio, Scaled, Total
+from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, Origin, TableAnswer, on_people
+from sdv_privpgd.inference.conditions import (
+    CALENDAR,
+    Part,
+    as_users,
+    code_values,
+    column_named,
+    not_missing,
+    parts_of,
+    value_at,
+)
+from sdv_privpgd.inference.intervals import (
+    Enclosed,
+    Open,
+    Quantile,
+    Ratio,
+    Scaled,
+    Total,
+    middle_of,
+)
 from sdv_privpgd.inference.linear import LinearEstimate, Product
-from sdv_privpgd.inference.values import CALENDAR, as_users, code_values, value_at
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.synthesize.engine import Model
 
@@ -37,6 +51,203 @@ _FAR = (
 )
 
 _AS_DAYS = " (the first or the last day of the calendar stands for it)"
+
+
+MOST_COLUMNS = 3
+"""The columns that a question may name."""
+
+_ARGUMENTS = {
+    "count": (),
+    "share": ("among",),
+    "mean": ("of",),
+    "sum": ("of",),
+    "quantile": ("of", "q"),
+    "table": ("of",),
+}
+"""What can be asked, and what each takes besides ``where``."""
+
+_OF_VALUES = ("mean", "sum", "quantile")
+"""What values beyond a range can change."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unseen:
+    """The rows that may lie beyond a range that was found from noisy counts.
+
+    They may lie on a side on which no end was declared.
+    """
+
+    rows: float
+    below: bool
+    above: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asked:
+    """A question that can be answered.
+
+    Attributes:
+        what: A key of ``_ARGUMENTS``.
+        question: The question in words.
+        columns: The columns that it is about.
+        rows: For columns with a condition, the share of each code's rows that meets it.
+        base: The same for the rows that a share is among.
+        least: The least of ``rows`` and of ``base``, however rows are spread in cells.
+        most: The most of them.
+        q: Of a quantile.
+        is_clipped: Whether values beyond a range that was found count as its ends.
+        notes: What to keep in mind, a sentence each.
+    """
+
+    what: str
+    question: str
+    columns: tuple[Column, ...]
+    rows: Product
+    base: Product
+    least: tuple[Product, Product]
+    most: tuple[Product, Product]
+    q: float
+    is_clipped: bool
+    notes: tuple[str, ...]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it depends on how rows are spread in cells."""
+        ends = zip(self.least, self.most, strict=True)
+        return any((low[name] < high[name]).any() for low, high in ends for name in high)
+
+
+def asked_of(
+    columns: Mapping[str, Column],
+    what: str,
+    *,
+    of: str | Sequence[str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    among: Mapping[str, Any] | None = None,
+    q: float | None = None,
+    clipped: bool = False,
+) -> Asked:
+    """Checks a question. Raises ``ValueError`` for what cannot be asked, and says what can."""
+    if what not in _ARGUMENTS:
+        known = ", ".join(map(repr, _ARGUMENTS))
+        raise ValueError(f"what must be one of {known}, got {what!r}.")
+    for name, given in {"of": of, "among": among, "q": q}.items():
+        if given is not None and name not in _ARGUMENTS[what]:
+            raise ValueError(f"answer({what!r}) takes no {name}=, got {given!r}.")
+        if given is None and name in _ARGUMENTS[what] and name != "among":
+            raise ValueError(f"answer({what!r}) needs {name}=.")
+    if clipped and what not in _OF_VALUES:
+        raise ValueError(f"answer({what!r}) takes no clipped=: it is for {', '.join(_OF_VALUES)}.")
+    if q is not None and not 0 < q < 1:
+        raise ValueError(f"q must be above 0 and below 1, such as 0.5, got {q!r}.")
+    events, base = parts_of(columns, where), parts_of(columns, among)
+    if what == "share" and not events:
+        raise ValueError("answer('share') needs where=, as in where={'ward': 'B'}.")
+    for part in {**events, **base}.values():
+        if what not in ("count", "share") and not part.weights.any():
+            raise ValueError(
+                f"The fit has put no rows where {part.words}, so there is no {what} of them. Count "
+                "them: the interval says how many there may be."
+            )
+    about = _about(columns, what, of)
+    involved = list(dict.fromkeys([*(column.name for column in about), *events, *base]))
+    if len(involved) > MOST_COLUMNS:
+        raise ValueError(
+            f"A question may name {MOST_COLUMNS} columns, got {involved!r}. Count more in rows "
+            "that were sampled."
+        )
+    return Asked(
+        what=what,
+        question=_in_words(what, about, events, base, q, clipped=clipped),
+        columns=about,
+        rows=_weights("weights", events, base),
+        base=_weights("weights", base),
+        least=(_weights("least", events, base), _weights("least", base)),
+        most=(_weights("most", events, base), _weights("most", base)),
+        q=0.5 if q is None else q,
+        is_clipped=clipped,
+        notes=_notes(what, about, {**events, **base}),
+    )
+
+
+def _about(
+    columns: Mapping[str, Column], what: str, of: str | Sequence[str] | None
+) -> tuple[Column, ...]:
+    """The columns that a question is about."""
+    if of is None:
+        return ()
+    if what != "table" and not isinstance(of, str):
+        raise ValueError(f"answer({what!r}) is of one column, got of={of!r}.")
+    names = [of] if isinstance(of, str) else list(of)
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"of= must name columns, each once, got {of!r}.")
+    about = tuple(column_named(columns, name) for name in names)
+    for column in about:
+        if what in ("mean", "sum") and column.sdtype != "numerical":
+            raise ValueError(
+                f"Column {column.name!r} is {column.sdtype}, which has no {what}. Ask for a share "
+                "of its values, or, of dates, for a quantile."
+            )
+        if what == "quantile" and not column.is_ordered:
+            raise ValueError(
+                f"Column {column.name!r} is {column.sdtype}: its values have no order, so it has "
+                "no quantiles."
+            )
+    return about
+
+
+def _weights(which: str, *events: Mapping[str, Part]) -> dict[str, np.ndarray]:
+    """The share of each code's rows that meets all conditions, by column."""
+    named = dict.fromkeys(name for parts in events for name in parts)
+    return {
+        name: reduce(np.minimum, (getattr(parts[name], which) for parts in events if name in parts))
+        for name in named
+    }
+
+
+def _in_words(
+    what: str,
+    about: Sequence[Column],
+    events: Mapping[str, Part],
+    base: Mapping[str, Part],
+    q: float | None,
+    *,
+    clipped: bool,
+) -> str:
+    """The question in words, without an end."""
+    text = {"table": "Counts", "quantile": f"Quantile {q}"}.get(what, what.capitalize())
+    if about:
+        text += " of " + " x ".join(column.name for column in about)
+    if clipped:
+        values = code_values(about[0])
+        low, high = (as_users(about[0], end) for end in (values.lows.min(), values.highs.max()))
+        text += f" clipped to {low} to {high}"
+    for word, parts in {"where": events, "among rows where": base}.items():
+        if parts:
+            text += f" {word} {' and '.join(part.words for part in parts.values())}"
+    return text
+
+
+def _notes(what: str, about: Sequence[Column], parts: Mapping[str, Part]) -> tuple[str, ...]:
+    """What the answer takes for granted beyond the noise."""
+    cut = [repr(name) for name, part in parts.items() if part.is_cut]
+    notes = []
+    if cut:
+        hidden = (
+            "the intervals hold for any spread, and the estimate may be far off"
+            if what in ("count", "share")
+            else "no interval covers what that hides"
+        )
+        notes.append(
+            f"A condition cuts cells of {' and '.join(cut)}: rows were taken to be spread in them "
+            f"as in sampled rows; {hidden}."
+        )
+    if what in ("mean", "sum") and not code_values(about[0]).are_single:
+        notes.append(
+            f"Values of {about[0].name!r} were taken to be spread in their cells as in sampled "
+            "rows, and no interval covers what that hides."
+        )
+    return tuple(notes)
 
 
 @dataclass(frozen=True)
@@ -74,36 +285,31 @@ class Questions:
         q: float | None = None,
         clipped: bool = False,
     ) -> Answer | TableAnswer:
-        """Answers a question, as ``FittedTable.answer`` describes it.
-
-        Raises:
-            ValueError: For a question that is none, more than three columns, unknown columns, and
-                values outside the domain.
-        """
+        """Answers a question, as ``FittedTable.answer`` describes it."""
         columns = {column.name: column for column in self.schema.attributes}
         asked = asked_of(columns, what, of=of, where=where, among=among, q=q, clipped=clipped)
         if what == "table":
             return self._table(asked)
         if what == "quantile":
             return self._quantile(asked)
-        ask = {"count": self._count, "share": self._share, "mean": self._mean, "sum": self._sum}
-        statistic, basis = ask[what](asked)
+        statistic, basis, notes = (self._of_values if asked.columns else self._of_rows)(asked)
         is_known, ends = basis == TABLES, self._open(asked)
-        told = statistic
+        told, middle, units = statistic, middle_of(statistic), 1.0
         if what in ("count", "sum") and self._units is not None:
-            told = Scaled(statistic, self._units)
+            units = self._units
+            told = Scaled(statistic, units)
         if any(ends):
             told = Open(told, *ends)
         return Answer(
             question=asked.question,
-            estimate=float(told.value),
-            stddev=told.stddev if is_known else None,
+            estimate=float(middle.value) * units,
+            stddev=middle.stddev * units if is_known else None,
             basis=basis,
             statistic=told if is_known else None,
-            origin=Origin(self, ends, self._form(asked, statistic)),
+            origin=Origin(self, ends, self._form(asked, middle)),
             notes=(
                 *asked.notes,
-                *self._unknown_spread(asked, statistic),
+                *notes,
                 *self._beyond(asked, is_open=any(ends)),
                 *on_people(self.release),
             ),
@@ -128,9 +334,8 @@ class Questions:
         """The number of rows that were drawn: with weights their sum is drawn as well."""
         return rows if self._units is None else np.inf
 
-    def _form(self, asked: Asked, statistic: Any) -> tuple[tuple[float, Product], ...]:
+    def _form(self, asked: Asked, middle: Any) -> tuple[tuple[float, Product], ...]:
         """The error of an answer as a sum of errors of sums over rows, to first order."""
-        middle = statistic.middle if isinstance(statistic, Enclosed) else statistic
         rows, base = asked.rows, asked.base
         if asked.columns:
             (column,) = asked.columns
@@ -142,6 +347,16 @@ class Questions:
             return ()
         return ((1 / middle.below, rows), (-middle.value / middle.below, base))
 
+    def noise_in(self, answer: Answer) -> float:
+        """The standard deviation of the noise in what the tables know of an answer."""
+        form = answer.origin.form
+        if not form:
+            return 0.0
+        weights = np.array([weight for weight, _ in form])
+        covariance = self.linear.answers([product for _, product in form]).covariance
+        units = self._units or 1.0 if answer.unit != "share" and len(form) == 1 else 1.0
+        return units * float(np.sqrt(max(weights @ covariance @ weights, 0.0)))
+
     def _open(self, asked: Asked) -> tuple[bool, bool]:
         """Whether rows beyond a range that was found may move the answer, below and above."""
         (column,) = asked.columns or (None,)
@@ -152,99 +367,63 @@ class Questions:
         below, above = meets[values.lows.argmin()], meets[values.highs.argmax()]
         return bool(unseen.below and below), bool(unseen.above and above)
 
-    def _count(self, asked: Asked) -> tuple[Total | Enclosed, str]:
-        middle, basis = self._count_of(asked.rows)
+    def _of_rows(self, asked: Asked) -> tuple[Any, str, Sequence[str]]:
+        """A count or a share; between its extremes if a condition cuts cells."""
+        of = self._count_of if asked.what == "count" else self._share_of
+        middle, basis = of(asked.rows, asked.base)
         if basis == MODEL or not asked.is_cut:
-            return middle, basis
-        lowest, highest = (self._count_of(rows)[0] for rows, _ in (asked.least, asked.most))
-        return Enclosed(middle, lowest, highest), basis
+            return middle, basis, ()
+        (fewest, least_base), (most, most_base) = asked.least, asked.most
+        lowest, highest = of(fewest, most_base)[0], of(most, least_base)[0]
+        return Enclosed(middle, lowest, highest), basis, ()
 
-    def _count_of(self, met: Product) -> tuple[Total, str]:
+    def _count_of(self, met: Product, _: Product) -> tuple[Total, str]:
         sums = self._sums([{}, met])
         rows, count = sums.values
-        variance = sums.covariance[1, 1]
         most = rows if sums.covariance[0, 0] == 0 else np.inf
-        weighted = self.release.ledger.weights is not None
-        squares = None if met or weighted else count  # all rows are no sample of the rows
+        # All rows are no sample of the rows.
+        squares = None if met or self._units is not None else count
+        variance = sums.covariance[1, 1]
         return Total(count, variance, self._drawn(rows), squares, low=0.0, high=most), sums.basis
-
-    def _share(self, asked: Asked) -> tuple[Ratio | Enclosed, str]:
-        middle, basis = self._share_of(asked.rows, asked.base)
-        if basis == MODEL or not asked.is_cut:
-            return middle, basis
-        lowest = self._share_of(asked.least[0], asked.most[1])
-        highest = self._share_of(asked.most[0], asked.least[1])
-        return Enclosed(middle, lowest[0], highest[0]), basis
 
     def _share_of(self, met: Product, base: Product) -> tuple[Ratio, str]:
         sums = self._sums([met, base])
         count, rows = sums.values
         return Ratio(count, rows, sums.covariance), sums.basis
 
-    def _mean(self, asked: Asked) -> tuple[Ratio | Enclosed, str]:
-        return self._enclosed(asked, self._mean_of)
-
-    def _mean_of(self, asked: Asked, numbers: np.ndarray) -> tuple[Ratio, str]:
-        """The mean with a number for each code."""
-        (column,) = asked.columns
-        values = code_values(column)
-        powers = [_weighed(asked.rows, column, numbers**power) for power in range(3)]
-        sums = self._sums(powers)
-        count, total, squares = sums.values
-        pair = np.array([1, 0])
-        return Ratio(
-            total,
-            count,
-            sums.covariance[np.ix_(pair, pair)],
-            squares,
-            low=float(values.lows.min()),
-            high=float(values.highs.max()),
-        ), sums.basis
-
-    def _sum(self, asked: Asked) -> tuple[Total | Enclosed, str]:
-        return self._enclosed(asked, self._sum_of)
-
-    def _enclosed(
-        self, asked: Asked, statistic: Callable[[Asked, np.ndarray], tuple[Any, str]]
-    ) -> tuple[Any, str]:
-        """A statistic; between its extremes if much lies, or may lie, in a few wide codes."""
-        (column,) = asked.columns
-        values = code_values(column)
-        middle, basis = statistic(asked, values.means)
-        if basis == MODEL:
-            return middle, basis
-        unknown = np.logical_or(*self._of_unknown_spread(asked))
-        if not unknown.any():
-            return middle, basis
-        ends = [np.where(unknown, end, values.means) for end in (values.lows, values.highs)]
-        return Enclosed(middle, *(statistic(asked, end)[0] for end in ends)), basis
-
-    def _of_unknown_spread(self, asked: Asked) -> tuple[np.ndarray, np.ndarray]:
-        """The codes in which much lies, and those so far out that few rows would be much."""
+    def _of_values(self, asked: Asked) -> tuple[Any, str, Sequence[str]]:
+        """A mean or a sum; between its extremes if much lies, or may lie, in a few wide codes."""
         confident = 2.0  # standard deviations of noise by which a count may be larger than it seems
         (column,) = asked.columns
         values = code_values(column)
-        sums = self._sums(
-            [_weighed(asked.rows, column, unit) for unit in np.eye(column.num_values)]
-        )
+        middle, basis = self._with_numbers(asked, values.means)
+        if basis == MODEL:
+            return middle, basis, ()
+        units = np.eye(column.num_values)
+        sums = self._sums([_weighed(asked.rows, column, unit) for unit in units])
         errors = confident * np.sqrt(np.maximum(np.diagonal(sums.covariance), 0.0))
-        return values.heavy(sums.values), values.far_reaching(sums.values, errors)
+        heavy = values.heavy(sums.values)
+        unknown = heavy | values.far_reaching(sums.values, errors)
+        if not unknown.any():
+            return middle, basis, ()
+        ends = (np.where(unknown, end, values.means) for end in (values.lows, values.highs))
+        outer = (self._with_numbers(asked, end)[0] for end in ends)
+        return Enclosed(middle, *outer), basis, (_WIDE if heavy.any() else _FAR,)
 
-    def _unknown_spread(self, asked: Asked, statistic: Any) -> list[str]:
-        """A sentence if intervals allow for any spread of rows in some code."""
-        if not asked.columns or not isinstance(statistic, Enclosed):
-            return []
-        return [_WIDE] if self._of_unknown_spread(asked)[0].any() else [_FAR]
-
-    def _sum_of(self, asked: Asked, numbers: np.ndarray) -> tuple[Total, str]:
-        """The sum with a number for each code."""
+    def _with_numbers(self, asked: Asked, numbers: np.ndarray) -> tuple[Ratio | Total, str]:
+        """The mean or the sum with a number for each code."""
         (column,) = asked.columns
-        powers = [_weighed(asked.rows, column, numbers**power) for power in (1, 2)]
-        sums = self._sums([{}, *powers])
-        rows, total, squares = sums.values
-        least = 0.0 if code_values(column).lows.min() >= 0 else -np.inf
-        variance, drawn = sums.covariance[1, 1], self._drawn(rows)
-        return Total(total, variance, num_rows=drawn, squares=squares, low=least), sums.basis
+        values = code_values(column)
+        powers = [_weighed(asked.rows, column, numbers**power) for power in range(3)]
+        sums = self._sums([*powers, {}])
+        count, total, squares, rows = sums.values
+        low, high = float(values.lows.min()), float(values.highs.max())
+        if asked.what == "sum":
+            least = 0.0 if low >= 0 else -np.inf
+            variance, drawn = sums.covariance[1, 1], self._drawn(rows)
+            return Total(total, variance, num_rows=drawn, squares=squares, low=least), sums.basis
+        covariance = sums.covariance[np.ix_([1, 0], [1, 0])]
+        return Ratio(total, count, covariance, squares, low=low, high=high), sums.basis
 
     def _quantile(self, asked: Asked) -> Answer:
         (column,), q = asked.columns, asked.q

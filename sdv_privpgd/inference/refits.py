@@ -17,14 +17,16 @@ import os
 import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from sdv_privpgd.base.arguments import check_integer
-from sdv_privpgd.base.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.domain import Clique, Domain, Grouping, code_type
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.dp_sgd import TrainingQuery
@@ -47,15 +49,8 @@ def simulated_answers(
 ) -> tuple[Measurement, ...]:
     """What the same questions, with the same noise, would have found in rows of a model. Public.
 
-    Args:
-        measurements: The questions: their answers are not looked at. What is not a table, an
-            embedding or the number of rows is left out.
-        domain: Of the codes.
-        codes: Of the model's rows, shape (row, attribute).
-        rng: Of the simulated noise.
-
-    Raises:
-        ValueError: For weights that private gradients have trained.
+    What is not a table, an embedding or the number of rows is left out. Raises ``ValueError`` for
+    weights that private gradients have trained.
     """
     tables = _Tables(domain, codes)
     found = []
@@ -149,40 +144,27 @@ class _Tables:
         return self._columns[key]
 
 
-class MakesRows(Protocol):
-    """What makes a sampler of a model, and can travel to other processes."""
-
-    def __call__(self, model: Model, seed: int) -> RowMaker: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Refit:
-    """One fit to simulated answers. Public.
-
-    Attributes:
-        codes: Of the simulated rows that were asked, shape (row, attribute).
-        model: What was fitted to the answers.
-        seed: Of rows of the model.
-    """
+    """One fit to simulated answers: rows that were asked, and the model of the answers. Public."""
 
     codes: np.ndarray
     model: Model
     seed: int
+    """Of rows of the model."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Refits:
     """A release that can be simulated. Public: it holds what a release holds, and no table.
 
-    Attributes:
-        release: The noisy answers and their model.
-        engine: What fitted the model.
-        sampler_of: Makes rows of a model as the fitted object would.
+    ``engine`` has fitted the model, and ``sampler_of`` makes rows of one, by a seed, as the fitted
+    object would.
     """
 
     release: Release
     engine: Engine
-    sampler_of: MakesRows
+    sampler_of: Callable[[Model, int], RowMaker]
 
     def __post_init__(self) -> None:
         kinds = MarginalQuery | GroupedMarginalQuery
@@ -191,6 +173,12 @@ class Refits:
                 "The noisy tables of this fit were not kept, because its engine protects a "
                 "statistic that they would show. So the fit cannot be repeated."
             )
+
+    @property
+    def are_quick(self) -> bool:
+        """Whether so many cells are simulated, and the answers to them fitted, in a moment."""
+        most = 5_000_000  # of the rows of a refit: 25 take 3 s of 35,000 cells, 15 s of 3,000,000
+        return self.engine.repeats and self.num_rows * len(self.release.domain) <= most
 
     @property
     def num_rows(self) -> int:
@@ -242,18 +230,6 @@ def numbers_of(num_repetitions: int) -> Sequence[int]:
 STAGE = "repeat the fit"
 
 
-@dataclass(frozen=True)
-class _Task:
-    """What is done for each number."""
-
-    refits: Refits
-    evaluate: Callable[[Refit], Any]
-    seed: int
-
-    def __call__(self, number: int) -> Any:
-        return self.evaluate(self.refits.refit(number, self.seed))
-
-
 def repeated(
     refits: Refits,
     evaluate: Callable[[Refit], Any],
@@ -268,16 +244,11 @@ def repeated(
     The first two are computed here. The second tells how long the others will take, the first one
     may have had to compile. Short work stays in this process; so does a function that cannot be
     sent to others.
-
-    Args:
-        refits: The release.
-        evaluate: What to compute of each.
-        numbers: The numbers of the refits.
-        seed: Of the simulated rows and noise.
-        num_processes: How many processes may be used; ``None`` for as many as there are cores.
-        progress: Told of the steps.
     """
-    task = _Task(refits, evaluate, seed)
+
+    def task(number: int) -> Any:
+        return evaluate(refits.refit(number, seed))
+
     found = [task(number) for number in numbers[:1]]
     begun = time.perf_counter()
     found += [task(number) for number in numbers[1:2]]
@@ -287,6 +258,28 @@ def repeated(
     for _ in progress(left, STAGE):
         found.append(next(results))
     return found
+
+
+_KEPT: WeakKeyDictionary[Measurement, tuple[Engine, ref[Model], list[Refit]]] = WeakKeyDictionary()
+"""The first refits of releases that are still there, by the last of their measurements."""
+
+
+def kept(
+    refits: Refits, number: int, shown: Callable[[], AbstractContextManager[Progress]]
+) -> list[Refit]:
+    """The first refits: made once for a release, however often they are asked for."""
+    release, last = refits.release, refits.release.measurements[-1]
+    engine, model, found = _KEPT.get(last, (None, None, []))
+    if engine != refits.engine or model is None or model() is not release.model or not found:
+        small = code_type(release.domain)
+
+        def task(refit: Refit) -> Refit:
+            return replace(refit, codes=refit.codes.astype(small))
+
+        with shown() as progress:
+            found = repeated(refits, task, range(number), progress=progress)
+        _KEPT[last] = refits.engine, ref(release.model), found
+    return found[:number]
 
 
 def _num_processes(wanted: int | None, number: int, seconds: float) -> int:
@@ -301,7 +294,9 @@ def _num_processes(wanted: int | None, number: int, seconds: float) -> int:
     return max(min(cores or 1 if wanted is None else wanted, number), 1)
 
 
-def _in_processes(task: _Task, numbers: Sequence[int], processes: int) -> Iterator[Any]:
+def _in_processes(
+    task: Callable[[int], Any], numbers: Sequence[int], processes: int
+) -> Iterator[Any]:
     """The results in order, as they come. Each process computes on one core.
 
     What cannot be sent to other processes is computed here.
@@ -316,7 +311,7 @@ def _in_processes(task: _Task, numbers: Sequence[int], processes: int) -> Iterat
         yield from map(task, numbers[told:])
 
 
-def _alone(task: _Task, number: int) -> Any:
+def _alone(task: Callable[[int], Any], number: int) -> Any:
     """A task in a process of its own, which shares the cores with others."""
     import torch
 

@@ -15,7 +15,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.noisy_tables import made_once, own_variance
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.methods.pipeline import Release
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
 
 MEASURED, CONSISTENT = "measured", "consistent"
 
@@ -30,11 +30,8 @@ def noisy_tables(
 ) -> pd.DataFrame:
     """Every measured table, and the consistent tables that follow from all of them.
 
-    Users call ``FittedTable.noisy_tables``, which says what the columns are. ``kinds`` and
-    ``most``, the largest number of columns of a table, leave out the others.
-
-    Raises:
-        ValueError: For a path that does not end in ``.parquet`` or ``.csv``.
+    ``FittedTable.noisy_tables`` says what the columns are. ``kinds`` and ``most``, the largest
+    number of columns of a table, leave out the others.
     """
     writes = None if path is None else _writer(Path(path))
     columns = {column.name: column for column in schema.attributes}
@@ -43,8 +40,9 @@ def noisy_tables(
         *(_consistent(release, columns, most) if CONSISTENT in kinds else ()),
     ]
     frame = pd.concat(parts, ignore_index=True)
-    named = [name for name in frame if name.startswith(("column_", "label_"))]
-    ordered = ["kind", *sorted(named, key=_place), "estimate", "stddev", "round"]
+    most = max((int(name.split("_")[1]) for name in frame if name.startswith("column_")), default=0)
+    named = [f"{word}_{at}" for at in range(1, most + 1) for word in ("column", "label")]
+    ordered = ["kind", *named, "estimate", "stddev", "round"]
     frame = frame.reindex(columns=ordered)
     for name in ("kind", *named):
         frame[name] = frame[name].astype("category")
@@ -80,7 +78,14 @@ def _measured(
             continue
         key = (frozenset(clique), isinstance(query, GroupedMarginalQuery))
         asked[key] = asked.get(key, 0) + 1
-        yield _rows(MEASURED, clique, labels, measurement.answer, _stddev(measurement), asked[key])
+        yield _rows(
+            MEASURED,
+            clique,
+            labels,
+            measurement.answer,
+            own_variance(measurement) ** 0.5,
+            asked[key],
+        )
 
 
 def _consistent(
@@ -135,21 +140,8 @@ def group_labels(column: Column, groups: np.ndarray) -> list[str]:
     return [found[group] for group in sorted(found)]
 
 
-def _stddev(measurement: Measurement) -> float:
-    """The noise's standard deviation, its rounding to whole numbers included."""
-    return own_variance(measurement) ** 0.5
-
-
-def _place(name: str) -> tuple[int, str]:
-    """Sorts the names of columns and labels by their numbers."""
-    word, number = name.split("_")
-    return int(number), word
-
-
 def _writer(path: Path):
     """What writes a frame to a path, by its ending."""
-    if path.suffix == ".parquet":
-        return lambda frame: frame.to_parquet(path, index=False)
-    if path.suffix == ".csv":
-        return lambda frame: frame.to_csv(path, index=False)
-    raise ValueError(f"path must end in .parquet or .csv, got {str(path)!r}.")
+    if path.suffix not in (".parquet", ".csv"):
+        raise ValueError(f"path must end in .parquet or .csv, got {str(path)!r}.")
+    return lambda frame: getattr(frame, f"to_{path.suffix[1:]}")(path, index=False)

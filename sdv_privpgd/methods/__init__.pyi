@@ -2,8 +2,8 @@
 
 from sdv_privpgd.synthesize.annealed import AnnealedProjection as AnnealedProjection
 from sdv_privpgd.synthesize.engine import Engine as Engine
-from sdv_privpgd.synthesize.gem import GenerativeNetwork as GenerativeNetwork
 from sdv_privpgd.synthesize.generator import GeneratorNetwork as GeneratorNetwork
+from sdv_privpgd.synthesize.genetic import PrivateGSD as PrivateGSD
 from sdv_privpgd.synthesize.gum import GUM as GUM
 from sdv_privpgd.synthesize.particles.descent import (
     ParticleGradientDescent as ParticleGradientDescent,
@@ -13,11 +13,12 @@ from sdv_privpgd.synthesize.particles.penalties import (
 )
 from sdv_privpgd.synthesize.particles.penalties import ProtectedThreshold as ProtectedThreshold
 from sdv_privpgd.synthesize.pgm import PrivatePGM as PrivatePGM
-from sdv_privpgd.synthesize.private_gsd import PrivateGSD as PrivateGSD
-from sdv_privpgd.synthesize.rap import RelaxedProjection as RelaxedProjection
+from sdv_privpgd.synthesize.relaxed import GenerativeNetwork as GenerativeNetwork
+from sdv_privpgd.synthesize.relaxed import RelaxedProjection as RelaxedProjection
 
+from .adaptive import AIM as AIM
+from .adaptive import MWEM as MWEM
 from .adaptive import Adaptive as Adaptive
-from .aim import AIM as AIM
 from .dp_merf import DPMERF as DPMERF
 from .dp_sgd import DPCTGAN as DPCTGAN
 from .dp_sgd import DPDiffusion as DPDiffusion
@@ -26,7 +27,6 @@ from .fixed import Independent as Independent
 from .method import EngineMethod as EngineMethod
 from .method import Method as Method
 from .mst import MST as MST
-from .mwem import MWEM as MWEM
 from .privmrf import PrivMRF as PrivMRF
 from .privpgd import PrivPGD as PrivPGD
 from .privsyn import PrivSyn as PrivSyn

@@ -1,20 +1,30 @@
-"""Adaptive measurements: each round measures the marginals that the model fits worst."""
+"""Adaptive measurements: each round measures the marginals that the model fits worst.
+
+RAP's and GEM's selection, MWEM's and AIM's.
+"""
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
 
+from sdv_privpgd.base.arguments import check_fields, check_integer
 from sdv_privpgd.base.domain import Clique, Domain
-from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.methods.pipeline import COUNT_SHARE
-from sdv_privpgd.methods.workload import Importance, checked_workload, whole_weight
+from sdv_privpgd.methods.workload import (
+    Importance,
+    checked_workload,
+    downward_closure,
+    whole_weight,
+)
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -120,13 +130,81 @@ def affordable(
     return [clique for clique, size in sizes.items() if size <= limit]
 
 
-_SELECTING = Fraction(1, 10)
+SELECTING = Fraction(1, 10)
 """Share of a round's mu^2 that pays for the choices. On Adult at epsilon 1 with ``PrivateGSD`` the
 L1 error of pairs is 0.085 with a half, 0.081 with a quarter and 0.074 with a tenth."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adaptive(EngineMethod):
+class _ByRounds(EngineMethod):
+    """Rounds of equal budgets: some cliques are chosen, one after another, and then measured."""
+
+    workload: tuple[Clique, ...] | None = None
+    rounds: int | None = None
+    max_megabytes: float = 80.0
+    importance: Importance = field(default_factory=dict)
+
+    marginals = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_fields(self, check_integer, "rounds")
+
+    @abstractmethod
+    def bias(self, curator: Curator, clique: Clique, mu_squared: Fraction) -> float:
+        """What is taken off the error of a clique that is to be measured with so much."""
+
+    @abstractmethod
+    def left(self, workload: Sequence[Clique], chosen: Sequence[Clique]) -> list[Clique]:
+        """The cliques that may be chosen after others."""
+
+    @abstractmethod
+    def what(self, chosen: Sequence[Clique]) -> str:
+        """What the ledger calls the measurement of a round."""
+
+    def run(
+        self, curator: Curator, engine: Engine, *, progress: Progress = silent
+    ) -> list[Measurement]:
+        """Returns the measurements of all rounds, bought with all that is left of the budget."""
+        domain = curator.domain
+        if len(domain) < 2:
+            return Independent().run(curator, engine, progress=progress)
+        workload = checked_workload(domain, self.workload)
+        rounds = min(self.rounds or len(domain), math.ceil(len(workload) / self.marginals))
+        measured = count_rows(curator)
+        cliques = measured_cliques(curator.measurements)
+        every: list[Clique] = []
+        model = None
+        for index in progress(range(rounds), "select"):
+            if cliques:
+                model = engine.fit(domain, curator.measurements, warm_start=model)
+            left = curator.ledger.remaining
+            step = left / (rounds - index)
+            total = estimate_total(domain, curator.measurements).value
+            number = min(self.marginals, len(self.left(workload, every)))
+            each = (1 - SELECTING) * step / number
+            megabytes = self.max_megabytes * (index + 1) / rounds
+            chosen: list[Clique] = []
+            for _ in range(number):
+                unmeasured = self.left(workload, every)
+                near = affordable(engine, domain, [*cliques, *chosen], unmeasured, megabytes)
+                biases = {clique: self.bias(curator, clique, each) for clique in near}
+                scores = model_errors(domain, model, total, biases, self.importance)
+                best = curator.select(scores, SELECTING * step / number, what="worst fitted clique")
+                chosen.append(near[best])
+                every.append(near[best])
+            # The tables get all that the choices left of the round; a free choice leaves all.
+            measured += curator.measure(
+                [MarginalQuery(clique) for clique in chosen],
+                curator.ledger.remaining - (left - step),
+                what=self.what(chosen),
+            )
+            cliques += chosen
+        return measured
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adaptive(_ByRounds):
     """Measures the worst fitted cliques of each round together, with equal budgets a round.
 
     The selection of RAP (Aydore et al. 2021, Algorithm 1: T rounds of K queries) and of GEM (Liu,
@@ -155,7 +233,6 @@ class Adaptive(EngineMethod):
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
-    >>> from sdv_privpgd.methods import PrivatePGM
     >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
     >>> fitted = fit_table(table, columns, epsilon=1.0, method=Adaptive(engine="pgm"))
@@ -164,11 +241,7 @@ class Adaptive(EngineMethod):
     """
 
     engine: Engine | str = "rap"
-    workload: tuple[Clique, ...] | None = None
-    rounds: int | None = None
     marginals: int = 3
-    max_megabytes: float = 80.0
-    importance: Importance = field(default_factory=dict)
 
     citation = (
         "Aydore, S., Brown, W., Kearns, M., Kenthapadi, K., Melis, L., Roth, A. & Siva, A. (2021). "
@@ -177,9 +250,7 @@ class Adaptive(EngineMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("rounds", "marginals"):
-            if (value := getattr(self, name)) is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value!r}.")
+        check_fields(self, check_integer, "marginals")
 
     def cliques(self, domain: Domain) -> Sequence[Clique]:
         rounds = self.rounds or len(domain)
@@ -189,58 +260,188 @@ class Adaptive(EngineMethod):
         del measurements
         return f"contingency tables that were chosen privately, {self.marginals:,} a round"
 
+    def bias(self, curator: Curator, clique: Clique, mu_squared: Fraction) -> float:
+        return expected_noise(curator.ledger, curator.domain, clique, mu_squared)
+
+    def left(self, workload: Sequence[Clique], chosen: Sequence[Clique]) -> list[Clique]:
+        return [clique for clique in workload if clique not in chosen]
+
+    def what(self, chosen: Sequence[Clique]) -> str:
+        del chosen
+        return "worst fitted marginals"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MWEM(_ByRounds):
+    """Starts from the uniform distribution and measures the worst fitted clique of each round.
+
+    Hardt, Ligett & McSherry 2012, as MWEM+PGM (McKenna, Sheldon & Miklau 2019). A tenth of each
+    round pays for the choice, and a candidate's score is the L1 error of the model minus its number
+    of cells. Ours differs in three ways: budgets are in mu^2; the last round takes exactly what is
+    left; and the number of records, which the published code takes from the table, is measured
+    where it is private.
+
+    When to use it: to compare with it, or where few pairs matter and you name them as the workload.
+    Fits of 21,688 to 274,391 rows take 1 to 7 seconds at epsilon 1 on one core. The L1 error of
+    pairs on Adult at epsilon 1 is 0.096, that of ``PrivPGD`` with particles 0.044.
+
+    Attributes:
+        workload: The cliques to choose from; ``None`` means all pairs.
+        rounds: The number of rounds, at most the number of cliques; ``None`` means one an
+            attribute. More rounds measure more cliques with more noise each.
+        max_megabytes: The largest model, by ``engine.megabytes``. Round t of T may use t / T of it.
+        importance: How many times as much as others the cliques with an attribute count, rounded
+            to a whole number.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
+    >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
+    >>> fitted = fit_table(table, columns, epsilon=1.0, method=MWEM())
+    >>> [charge.what for charge in fitted.ledger.charges][2:]
+    ['number of rows', 'marginal of smokes x coughs']
+    """
+
+    engine: Engine | str = "pgm"
+
+    asks_pairs = True
+    counts = "contingency tables that were chosen privately, one after another"
+    citation = (
+        "Hardt, M., Ligett, K. & McSherry, F. (2012). A simple and practical algorithm for "
+        "differentially private data release. NeurIPS 25."
+    )
+
+    def bias(self, curator: Curator, clique: Clique, mu_squared: Fraction) -> float:
+        del mu_squared
+        return curator.domain.size(clique)
+
+    def left(self, workload: Sequence[Clique], chosen: Sequence[Clique]) -> list[Clique]:
+        del chosen
+        return list(workload)
+
+    def what(self, chosen: Sequence[Clique]) -> str:
+        return MarginalQuery(chosen[0]).describe()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AIM(EngineMethod):
+    """1-way marginals, then in each round the clique that matters most and is fitted worst.
+
+    McKenna, Mullins, Sheldon & Miklau 2022 (AIM). A candidate's score is its weight in the workload
+    times (L1 error of the model - L1 norm of the noise of measuring it). Ours differs in three
+    ways:
+
+    - Budgets are in mu^2, and a round that anneals has 4 times as much. The last round takes
+      exactly what is left.
+    - Both kinds of neighbors are possible: under replace-one a score's sensitivity is twice as
+      large, and the number of records is known.
+    - Expected counts and noise are rounded to whole numbers, because a choice among integer scores
+      is exact.
+
+    When to use it: at a small epsilon on many columns, when the synthetic rows are to train a
+    classifier. On flights at epsilon 0.2 its downstream error is 0.28, where ``PrivPGD`` with
+    particles has 0.39. Elsewhere it is slower and mostly less accurate: fits of 21,688 to 274,391
+    rows take 1 to 110 seconds at epsilon 1 with ``max_megabytes=8`` on one core
+    (``benchmark show``).
+
+    Attributes:
+        workload: The cliques to be accurate on; ``None`` means all pairs.
+        rounds_per_attribute: There are at most this many rounds for each attribute, and the first
+            rounds get equal shares of the budget by this number. 16 is the paper's.
+        max_megabytes: The largest model, by ``engine.megabytes``. A round may use the same part of
+            it as was spent of the budget by the round's end. The benchmarks ran with 8; a round's
+            time grows with it.
+        importance: How many times as much as others the cliques with an attribute count, rounded
+            to a whole number.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
+    >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
+    >>> method = AIM(max_megabytes=8)
+    >>> fitted = fit_table(table, columns, epsilon=1.0, method=method)
+    >>> [charge.what for charge in fitted.ledger.charges][2:5]
+    ['number of rows', '1-way marginals', 'worst fitted clique']
+    """
+
+    engine: Engine | str = "pgm"
+    workload: tuple[Clique, ...] | None = None
+    rounds_per_attribute: int = 16
+    max_megabytes: float = 80.0
+    importance: Importance = field(default_factory=dict)
+
+    asks_pairs = True
+    counts = "contingency tables that were chosen privately, one after another"
+    citation = (
+        "McKenna, R., Mullins, B., Sheldon, D. & Miklau, G. (2022). AIM: an adaptive and iterative "
+        "mechanism for differentially private synthetic data. PVLDB 15(11), 2599–2612."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_fields(self, check_integer, "rounds_per_attribute")
+
     def run(
         self, curator: Curator, engine: Engine, *, progress: Progress = silent
     ) -> list[Measurement]:
-        """Returns the measurements of all rounds, bought with all that is left of the budget."""
-        domain = curator.domain
+        """Measures the 1-way marginals, then one a round, with all that is left of the budget."""
+        # A round's mu^2 grows by this factor when a measurement told nothing: its noise halves.
+        annealing = 4
+        # Share of a round's mu^2 for the measurement; the rest pays for the choice.
+        measuring = Fraction(9, 10)
+        domain, budget = curator.domain, curator.ledger.remaining
         if len(domain) < 2:
             return Independent().run(curator, engine, progress=progress)
-        workload = checked_workload(domain, self.workload)
-        rounds = min(self.rounds or len(domain), math.ceil(len(workload) / self.marginals))
-        measured = count_rows(curator)
+        weights = downward_closure(checked_workload(domain, self.workload))
+        rounds = self.rounds_per_attribute * len(domain)
+        step = budget / rounds
+        one_way = [MarginalQuery(clique) for clique in weights if len(clique) == 1]
+        measured = curator.measure(
+            one_way,
+            len(one_way) * measuring * step if len(weights) > 1 else budget,
+            what="1-way marginals",
+            progress=progress,
+        )
+        if len(weights) == 1:
+            return measured
         cliques = measured_cliques(curator.measurements)
-        unmeasured, model = list(workload), None
-        for index in progress(range(rounds), "select"):
-            if cliques:
-                model = engine.fit(domain, curator.measurements, warm_start=model)
+        model = engine.fit(domain, curator.measurements)
+        # Each round takes at least 1 / rounds of the budget, so the loop always reaches its last
+        # round: the 1-way marginals stay candidates, so no choice has one option, which is free.
+        shares = Shares(progress, "select")
+        for _ in range(rounds):
             left = curator.ledger.remaining
-            step = left / (rounds - index)
-            total = estimate_total(domain, curator.measurements).value
-            number = min(self.marginals, len(unmeasured))
-            each = (1 - _SELECTING) * step / number
-            chosen: list[Clique] = []
-            for _ in range(number):
-                candidates = affordable(
-                    engine,
-                    domain,
-                    [*cliques, *chosen],
-                    unmeasured,
-                    self.max_megabytes * (index + 1) / rounds,
-                )
-                scores = model_errors(
-                    domain,
-                    model,
-                    total,
-                    {
-                        clique: expected_noise(curator.ledger, domain, clique, each)
-                        for clique in candidates
-                    },
-                    self.importance,
-                )
-                best = curator.select(
-                    scores, _SELECTING * step / number, what="worst fitted clique"
-                )
-                chosen.append(candidates[best])
-                unmeasured.remove(candidates[best])
-            # The tables get all that the choices left of the round; a free choice leaves all.
-            measured += curator.measure(
-                [MarginalQuery(clique) for clique in chosen],
-                curator.ledger.remaining - (left - step),
-                what="worst fitted marginals",
+            is_last = left < 2 * step
+            step = left if is_last else step
+            spent = float(1 - (left - step) / budget)
+            candidates = affordable(
+                engine, domain, cliques, tuple(weights), self.max_megabytes * spent
             )
-            cliques += chosen
+            total = estimate_total(domain, curator.measurements).value
+            noise = {
+                clique: expected_noise(curator.ledger, domain, clique, measuring * step)
+                for clique in candidates
+            }
+            scores = [
+                replace(score, weight=weights[score.clique] * score.weight)
+                for score in model_errors(domain, model, total, noise, self.importance)
+            ]
+            chosen = candidates[
+                curator.select(scores, (1 - measuring) * step, what="worst fitted clique")
+            ]
+            measured += curator.measure(
+                [MarginalQuery(chosen)], measuring * step, what=MarginalQuery(chosen).describe()
+            )
+            cliques.append(chosen)
+            if is_last:
+                break
+            shares.reach(float(1 - curator.ledger.remaining / budget))
+            before = model.marginal(chosen)
+            model = engine.fit(domain, curator.measurements, warm_start=model)
+            if total * np.abs(model.marginal(chosen) - before).sum() <= noise[chosen]:
+                step *= annealing
+        shares.reach(1.0)
         return measured
 
 
-METHODS = {"rap": Adaptive, "gem": partial(Adaptive, engine="gem")}
+METHODS = {"rap": Adaptive, "gem": partial(Adaptive, engine="gem"), "mwem": MWEM, "aim": AIM}

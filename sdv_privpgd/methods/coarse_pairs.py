@@ -44,11 +44,6 @@ _LOUD = 2.0
 count. Where it is one to two times as large, the L1 error of the estimated pairs is 2 % lower
 without (three of the nine tables at epsilon 1)."""
 
-_LOUDEST = 1.0
-"""Of too many pairs, so many are asked for over codes that the noise of a cell is so many times its
-mean count. On 100,000 rows as above the error is 0.138, 0.137, 0.138 and 0.152 with 0.7, 1, 1.5
-and 2.5: 105 to 1,225 pairs. Few of them cost least time."""
-
 EACH = 2
 """The most pairs over codes for each attribute. On 1,000,000 rows as above the error is 0.047 with
 245 and 0.043 with 1,125 pairs; but fewer tables leave time for more particles."""
@@ -130,9 +125,10 @@ def measure_coarsely(
     domain, known = curator.domain, curator.measurements
     total, number = counted_total(curator), GROUPS
     asked, share = (pairs, _OF_MANY) if are_many else ((), _BESIDE)
-    if total is not None and are_many and _is_clear(curator, pairs, mu_squared, total):
-        number = FINE_GROUPS
-    elif total is not None and not are_many:
+    if are_many:
+        if total is not None and _stand_out(curator, pairs, mu_squared * share, total, _CLEAR):
+            number = FINE_GROUPS
+    elif total is not None:
         most = _LOUD * total / noise_of(curator, pairs, mu_squared)
         asked = [
             pair
@@ -141,9 +137,8 @@ def measure_coarsely(
         ]
     if not asked:
         return []
-    counts = {name: np.ones(domain.size((name,))) for name in domain.attributes}
-    if known:
-        counts = consistent_tables(domain, known).one_way
+    even = {name: np.ones(domain.size((name,))) for name in domain.attributes}
+    counts = consistent_tables(domain, known).one_way if known else even
     weights = clique_weights(pairs, importance)
     parts = {pair: weights[pair] for pair in asked}
     whole, coarse = (sum(map(Fraction, each.values())) for each in (weights, parts))
@@ -154,9 +149,7 @@ def measure_coarsely(
         "2-way marginals in groups",
         progress,
         is_named=len(asked) < len(pairs) or len(set(parts.values())) > 1,
-        # Groups that were asked about before are asked about again: answers can be averaged.
-        grouping=_asked_before(curator, asked)
-        or Grouping.of({name: equal_groups(own, number) for name, own in counts.items()}),
+        grouping=_groups(curator, asked, counts, number),
     )
 
 
@@ -165,26 +158,28 @@ def _cells(domain: Domain, clique: Clique, number: int) -> int:
     return math.prod(min(size, number) for size in domain.shape(clique))
 
 
-def _is_clear(
-    curator: Curator, pairs: Sequence[Clique], mu_squared: Fraction, total: float
+def _stand_out(
+    curator: Curator, cliques: Sequence[Clique], mu_squared: Fraction, total: float, times: float
 ) -> bool:
-    """Whether cells of eight groups stand out from the noise, by public or noisy facts alone."""
-    cells = fmean(_cells(curator.domain, pair, FINE_GROUPS) for pair in pairs)
-    return total >= _CLEAR * noise_of(curator, pairs, mu_squared * _OF_MANY) * cells
+    """Whether the mean count of cells of eight groups is so many times their noise."""
+    cells = fmean(_cells(curator.domain, clique, FINE_GROUPS) for clique in cliques)
+    return total >= times * noise_of(curator, cliques, mu_squared) * cells
 
 
 def pairs_paid_for(curator: Curator, mu_squared: Fraction, most: int) -> int:
     """How many pairs to measure over codes for ``mu_squared``. Public: a rule of public facts.
 
-    So many that a cell's noise is ``_LOUDEST`` times as large as the mean count of a cell; at least
-    as many as there are attributes, at most twice as many, and at most ``most``.
+    So many that a cell's noise is as large as the mean count of a cell; at least as many as there
+    are attributes, at most twice as many, and at most ``most``. On 100,000 rows as above the error
+    is 0.138, 0.137, 0.138 and 0.152 where noise is 0.7, 1, 1.5 and 2.5 times as large (105 to 1,225
+    pairs), and few of them cost least time.
     """
     domain, total = curator.domain, counted_total(curator)
     if total is None:
         return min(len(domain), most)
     pairs = domain.cliques(2)
-    stddev = _LOUDEST * total / fmean(map(domain.size, pairs))
-    paid = int((stddev / noise_of(curator, pairs[:1], mu_squared)) ** 2)
+    mean_count = total / fmean(map(domain.size, pairs))
+    paid = int((mean_count / noise_of(curator, pairs[:1], mu_squared)) ** 2)
     return min(max(paid, len(domain)), EACH * len(domain), most)
 
 
@@ -256,11 +251,9 @@ def measure_triples(
     tables = consistent_tables(curator.domain, curator.measurements)
     triples = _strongest(curator.domain, triples, tables, progress)
     number = GROUPS
-    if is_for_important(importance) and _can_pay(curator, triples, tables, mu_squared):
+    if is_for_important(importance) and _stand_out(curator, triples, mu_squared, tables.total, 1.0):
         number = FINE_GROUPS
-    grouping = _asked_before(curator, triples) or Grouping.of(
-        {name: equal_groups(counts, number) for name, counts in tables.one_way.items()}
-    )
+    grouping = _groups(curator, triples, tables.one_way, number)
     for known in tables.grouped:  # sums over the same groups say more together
         if max(known.domain.sizes) == number:
             grouping = known
@@ -272,23 +265,18 @@ def measure_triples(
     )
 
 
-def _asked_before(curator: Curator, cliques: Sequence[Clique]) -> Grouping | None:
-    """The last grouping of which such cliques were measured."""
-    queries = [known.query for known in curator.measurements]
-    found = [
-        query.grouping
-        for query in queries
-        if isinstance(query, GroupedMarginalQuery) and query.clique in cliques
-    ]
-    return found[-1] if found else None
+def _groups(
+    curator: Curator, cliques: Sequence[Clique], counts: Mapping[str, np.ndarray], number: int
+) -> Grouping:
+    """So many groups of about equal counts, or those that such cliques were last asked for over.
 
-
-def _can_pay(
-    curator: Curator, triples: list[Clique], tables: ConsistentTables, mu_squared: Fraction
-) -> bool:
-    """Whether a cell of fine groups holds as many records as its noise on average."""
-    cells = fmean(_cells(curator.domain, triple, FINE_GROUPS) for triple in triples)
-    return tables.total >= noise_of(curator, triples, mu_squared) * cells
+    Answers about the same groups can be averaged.
+    """
+    for known in reversed(curator.measurements):
+        query = known.query
+        if isinstance(query, GroupedMarginalQuery) and query.clique in cliques:
+            return query.grouping
+    return Grouping.of({name: equal_groups(own, number) for name, own in counts.items()})
 
 
 def has_triples(domain: Domain) -> bool:

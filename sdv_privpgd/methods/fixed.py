@@ -28,7 +28,6 @@ class AllKWay(EngineMethod):
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
-    >>> from sdv_privpgd.methods import PrivatePGM
     >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
     >>> method = AllKWay(degree=2)

@@ -29,10 +29,10 @@ ENGINES = {
     "particles": "particles.descent:ParticleGradientDescent",
     "pgm": "pgm:PrivatePGM",
     "gum": "gum:GUM",
-    "rap": "rap:RelaxedProjection",
+    "rap": "relaxed:RelaxedProjection",
     "rap++": "annealed:AnnealedProjection",
-    "gem": "gem:GenerativeNetwork",
-    "private_gsd": "private_gsd:PrivateGSD",
+    "gem": "relaxed:GenerativeNetwork",
+    "private_gsd": "genetic:PrivateGSD",
     "generator": "generator:GeneratorNetwork",
 }
 """The engines by name. They are imported when they are used: most of them need torch."""
@@ -251,6 +251,11 @@ class EngineMethod(Method):
     def takes_prior(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether its engine can lean on public rows."""
         return self.made.takes_prior
+
+    @property
+    def repeats(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether its engine repeats a fit in a moment."""
+        return self.made.repeats
 
     def small(self: OwnEngine) -> OwnEngine:
         return replace(self, engine=self.made.small())

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sdv_privpgd.base.domain import Clique, Domain, in_words
+from sdv_privpgd.base.domain import Clique, in_words
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.methods.adaptive import whole_counts
@@ -45,7 +45,6 @@ class MST(EngineMethod):
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
-    >>> from sdv_privpgd.methods import PrivatePGM
     >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
     >>> fitted = fit_table(table, columns, epsilon=1.0, method=MST())
@@ -76,18 +75,19 @@ class MST(EngineMethod):
         if len(domain) < 2:
             return Independent().run(curator, engine, progress=progress)
         third = curator.ledger.remaining / 3
-        one_way = curator.measure(
-            [MarginalQuery(clique) for clique in domain.cliques(1)],
-            third,
-            what="all 1-way marginals",
-            progress=progress,
-        )
-        tree = _spanning_tree(
-            curator,
-            _independence_errors(domain, curator.measurements, self.importance),
-            third,
-            progress,
-        )
+        alone = [MarginalQuery(clique) for clique in domain.cliques(1)]
+        one_way = curator.measure(alone, third, what="all 1-way marginals", progress=progress)
+        known = consistent_tables(domain, curator.measurements)
+        # The L1 distance between each pair's counts and the independent model's.
+        errors = {
+            (a, b): ModelErrorQuery(
+                clique=(a, b),
+                expected=whole_counts(np.outer(known.one_way[a], known.one_way[b]) / known.total),
+                weight=whole_weight((a, b), self.importance),
+            )
+            for a, b in domain.cliques(2)
+        }
+        tree = _spanning_tree(curator, errors, third, progress)
         pairs = curator.measure(
             [MarginalQuery(clique) for clique in tree],
             curator.ledger.remaining,
@@ -95,21 +95,6 @@ class MST(EngineMethod):
             progress=progress,
         )
         return [*one_way, *pairs]
-
-
-def _independence_errors(
-    domain: Domain, measurements: tuple[Measurement, ...], importance: Importance
-) -> dict[Clique, ModelErrorQuery]:
-    """Queries for the L1 distance between each pair's counts and the independent model's."""
-    known = consistent_tables(domain, measurements)
-    return {
-        (a, b): ModelErrorQuery(
-            clique=(a, b),
-            expected=whole_counts(np.outer(known.one_way[a], known.one_way[b]) / known.total),
-            weight=whole_weight((a, b), importance),
-        )
-        for a, b in domain.cliques(2)
-    }
 
 
 def _spanning_tree(

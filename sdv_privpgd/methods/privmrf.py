@@ -21,8 +21,8 @@ from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.methods.workload import Importance, clique_weights
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.queries import MarginalQuery, Measurement, ModelErrorQuery
-from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
+from sdv_privpgd.synthesize.engine import Engine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class PrivMRF(EngineMethod):
     - The graph's model has 80 MiB at most; theirs may have 400, 80 for a clique, on a GPU. What is
       fitted are the measured tables alone, mostly a much smaller model. There are no hierarchies
       of values.
-    - The graph is searched as ``select.dependence_graph`` says, and what their code draws at random
+    - The graph is searched as ``dependence_graph`` says, and what their code draws at random
       to fill up the first tables is taken by its score.
 
     When to use it: with Private-PGM, where few attributes depend on each other, and tables of three
@@ -64,7 +64,6 @@ class PrivMRF(EngineMethod):
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
-    >>> from sdv_privpgd.methods import PrivatePGM
     >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
     >>> fitted = fit_table(table, columns, epsilon=1.0, method=PrivMRF())
@@ -123,18 +122,16 @@ class PrivMRF(EngineMethod):
             return noise <= total / self.usefulness
 
         first = first_tables(domain, graph.cliques, dependence, is_useful)
-        pool = _Pool(self._useful(graph.cliques, is_useful))
-        pool.leave_out(first)
+        pool = _outside(self._useful(graph.cliques, is_useful), first)
         measured += curator.measure(
             [MarginalQuery(clique) for clique in first],
-            len(first) * step if pool.weights else curator.ledger.remaining,
+            len(first) * step if pool else curator.ledger.remaining,
             what=f"first marginals: {in_words(first)}",
             progress=progress,
         )
-        if not pool.weights:
-            return measured
-        later = self._later(curator, engine, pool, number, choices, progress)
-        return measured + later
+        if pool:
+            measured += self._later(curator, engine, pool, number, choices, progress)
+        return measured
 
     def _useful(
         self, cliques: Sequence[Clique], is_useful: Callable[[Clique], bool]
@@ -161,12 +158,12 @@ class PrivMRF(EngineMethod):
         self,
         curator: Curator,
         engine: Engine,
-        pool: "_Pool",
+        pool: dict[Clique, float],
         number: int,
         choices: Fraction,
         progress: Progress,
     ) -> list[Measurement]:
-        """Rounds of choosing and measuring; spends all that is left."""
+        """Rounds of choosing from a pool, and measuring; spends all that is left."""
         most_rounds = 8
         domain, rng = curator.domain, np.random.default_rng(self.seed)
         rounds = max(min(len(domain) // 2, most_rounds), 1)
@@ -177,14 +174,19 @@ class PrivMRF(EngineMethod):
             left = number - len(measured)
             this_time = -(-left // (rounds - turn))
             step = (curator.ledger.remaining - choices * left / number) / max(left, 1)
-            scores = self._scores(curator, model, pool.drawn(self.candidates, rng), step)
+            total = estimate_total(domain, curator.measurements).value
+            biases = {
+                clique: expected_noise(curator.ledger, domain, clique, step)
+                for clique in _drawn(pool, self.candidates, rng)
+            }
+            scores = model_errors(domain, model, total, biases, self.importance)
             chosen: list[Clique] = []
             while len(chosen) < this_time and scores:
                 at = curator.select(scores, choices / number, what="worst fitted table")
                 chosen.append(scores[at].clique)
-                pool.leave_out(chosen)
-                scores = [score for score in scores if score.clique in pool.weights]
-            is_last = turn == rounds - 1 or not pool.weights
+                pool = _outside(pool, chosen)
+                scores = [score for score in scores if score.clique in pool]
+            is_last = turn == rounds - 1 or not pool
             measured += curator.measure(
                 [MarginalQuery(clique) for clique in chosen],
                 curator.ledger.remaining if is_last else len(chosen) * step,
@@ -194,39 +196,24 @@ class PrivMRF(EngineMethod):
                 break
         return measured
 
-    def _scores(
-        self, curator: Curator, model: Model, cliques: Sequence[Clique], step: Fraction
-    ) -> list[ModelErrorQuery]:
-        total = estimate_total(curator.domain, curator.measurements).value
-        biases = {
-            clique: expected_noise(curator.ledger, curator.domain, clique, step)
-            for clique in cliques
-        }
-        return model_errors(curator.domain, model, total, biases, self.importance)
+
+def _outside(pool: dict[Clique, float], measured: Sequence[Clique]) -> dict[Clique, float]:
+    """The tables of a pool that lie in no measured table, with their weights."""
+    return {
+        clique: weight
+        for clique, weight in pool.items()
+        if not any(set(clique) <= set(known) for known in measured)
+    }
 
 
-class _Pool:
-    """The tables that may still be chosen, with their weights."""
-
-    def __init__(self, weights: dict[Clique, float]) -> None:
-        self.weights = weights
-
-    def leave_out(self, measured: Sequence[Clique]) -> None:
-        """Leaves out what lies in a measured table."""
-        self.weights = {
-            clique: weight
-            for clique, weight in self.weights.items()
-            if not any(set(clique) <= set(known) for known in measured)
-        }
-
-    def drawn(self, number: int, rng: np.random.Generator) -> list[Clique]:
-        """So many of them at most, drawn by their weights without replacement."""
-        cliques = list(self.weights)
-        if len(cliques) <= number:
-            return cliques
-        shares = np.array(list(self.weights.values()))
-        places = rng.choice(len(cliques), number, replace=False, p=shares / shares.sum())
-        return [cliques[place] for place in sorted(places.tolist())]
+def _drawn(pool: dict[Clique, float], number: int, rng: np.random.Generator) -> list[Clique]:
+    """So many tables at most, drawn by their weights without replacement."""
+    cliques = list(pool)
+    if len(cliques) <= number:
+        return cliques
+    shares = np.array(list(pool.values()))
+    places = rng.choice(len(cliques), number, replace=False, p=shares / shares.sum())
+    return [cliques[place] for place in sorted(places.tolist())]
 
 
 METHODS = {"privmrf": PrivMRF}

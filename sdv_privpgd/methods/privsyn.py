@@ -10,14 +10,12 @@ import numpy as np
 from sdv_privpgd.base.arguments import check_fields, check_integer
 from sdv_privpgd.base.domain import Clique, Domain, in_words
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.methods.adaptive import modelled_together
+from sdv_privpgd.methods.adaptive import expected_noise, modelled_together
 from sdv_privpgd.methods.dependence import dependences, measure_dependences
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.methods.workload import Importance, clique_weights
-from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
 
@@ -97,7 +95,7 @@ class PrivSyn(EngineMethod):
         pairs = dense_pairs(
             {pair: weights[pair] * known for pair, known in dependence.items()},
             domain,
-            _unit_noise(curator.ledger, left),
+            expected_noise(curator.ledger, domain, (), left),
         )
         pairs = modelled_together(engine, domain, pairs)
         measured += curator.measure(
@@ -138,11 +136,6 @@ def dense_pairs(
         held += powers[best]
         is_left[best] = False
     return chosen
-
-
-def _unit_noise(ledger: PrivacyLedger, mu_squared: Fraction) -> float:
-    squared = MarginalQuery(()).l2_sensitivity_squared(ledger.adjacency)
-    return math.sqrt(2 / math.pi) * stddev_for(ledger.rows_counted**2 * squared, mu_squared)
 
 
 def _tables(curator: Curator, cliques: Sequence[Clique], progress: Progress) -> list[Measurement]:

@@ -11,15 +11,15 @@ import numpy as np
 
 from sdv_privpgd.base.arguments import check_fields, check_integer
 from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.methods.adaptive import whole_counts
+from sdv_privpgd.methods.adaptive import SELECTING, whole_counts
 from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.methods.workload import Importance
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.privacy.queries import (
     CutMarginalQuery,
     MarginalQuery,
@@ -103,13 +103,10 @@ def candidates(
     Tables of two columns with each label, and random hyperplanes of so many directions, half of
     them over all numbers and the others over two or three.
     """
-    axes = dict(zip(lines, domain.axes(lines), strict=True))
-    places = {
-        name: np.array([*line.places, 0], dtype=np.int64)[codes[:, axes[name]]][
-            codes[:, axes[name]] < len(line.places)
-        ]
-        for name, line in lines.items()
-    }
+    places = {}
+    for (name, line), axis in zip(lines.items(), domain.axes(lines), strict=True):
+        held = codes[:, axis]
+        places[name] = np.array(line.places)[held[held < len(line.places)]]
     found: list[Asked] = []
     for clique, names in planned(domain, lines, labels):
         number = _TOGETHER if len(names) == 1 else _PAIRED
@@ -136,12 +133,13 @@ def _planes(
     names = [name for name, line in lines.items() if len(line.places) > 1]
     if len(names) < 2:
         return []
-    held = [np.array(lines[name].places) for name in names]
-    columns = [codes[:, axis] for axis in domain.axes(names)]
-    there = np.all([own < len(line) for own, line in zip(columns, held, strict=True)], axis=0)
-    points = np.stack([line[own[there]] for own, line in zip(columns, held, strict=True)], axis=1)
-    if not len(points):
+    own = codes[:, domain.axes(names)]
+    own = own[(own < [len(lines[name].places) for name in names]).all(axis=1)]
+    if not len(own):
         return []
+    points = np.stack(
+        [np.array(lines[name].places)[own[:, at]] for at, name in enumerate(names)], axis=1
+    )
     spread = np.maximum(points.std(axis=0), 1.0)
     conditions = list(labels) or [
         name for name in domain.attributes if name not in lines and domain.size((name,)) > 1
@@ -153,8 +151,7 @@ def _planes(
         theta = rng.standard_normal(most) / spread[used]
         weights = np.rint(weight * theta / np.abs(theta).max()).astype(np.int64)
         clique = () if not conditions else (conditions[int(rng.integers(len(conditions)))],)
-        used = used[weights != 0]
-        weights = weights[weights != 0]
+        used, weights = used[weights != 0], weights[weights != 0]
         cut = _at_quantiles(
             tuple(lines[names[place]] for place in used),
             tuple(weights.tolist()),
@@ -164,19 +161,6 @@ def _planes(
         if cut is not None and domain.size(clique) * cut.size <= _MOST_CELLS:
             found.append(CutMarginalQuery(clique, (cut,)))
     return found
-
-
-def columns_of(asked: Asked) -> frozenset[str]:
-    """The columns that a question is about."""
-    cuts = asked.cuts if isinstance(asked, CutMarginalQuery) else ()
-    return frozenset([*asked.clique, *(line.name for cut in cuts for line in cut.lines)])
-
-
-def kind_of(asked: Asked) -> int:
-    """0 for a table of categories alone, 1 for one of mixed types, 2 for a half-space."""
-    if isinstance(asked, MarginalQuery):
-        return 0
-    return 2 if any(len(cut.lines) > 1 for cut in asked.cuts) else 1
 
 
 def _evenly(line: Line, number: int) -> Cut:
@@ -340,7 +324,10 @@ class RAPPlusPlus(EngineMethod):
         if not follows:
             return measured
         model = engine.fit(domain, curator.measurements)
-        left = self._candidates(domain, lines, labels, model)
+        rows = model.sample(max(_ROWS, model.block), self.seed)
+        left = candidates(
+            domain, lines, labels, codes=rows, directions=self.directions, seed=self.seed
+        )
         rounds = max(min(self.rounds, len(left) // self.queries), 1)
         for index in progress(range(rounds), "select"):
             if index:
@@ -361,16 +348,14 @@ class RAPPlusPlus(EngineMethod):
         self, curator: Curator, model: Model, left: list[Asked], number: int, step: Fraction
     ) -> list[Asked]:
         """Takes the worst fitted questions out of those that are left, one after another."""
-        # Share of a round's mu^2 that pays for the choices, as in ``Adaptive``.
-        selecting = Fraction(1, 10)
         domain, ledger = curator.domain, curator.ledger
         total = estimate_total(domain, curator.measurements).value
-        each = (1 - selecting) * step / number
+        each = (1 - SELECTING) * step / number
         stddev = stddev_for(
             ledger.rows_counted**2 * left[0].l2_sensitivity_squared(ledger.adjacency), each
         )
         rows = model.sample(max(_ROWS, model.block), self.seed)
-        scale = total / max(_ROWS, model.block)
+        scale = total / len(rows)
         scores = [
             ModelErrorQuery(
                 clique=asked.clique,
@@ -382,14 +367,13 @@ class RAPPlusPlus(EngineMethod):
         ]
         chosen: list[Asked] = []
         for turn in range(number):
-            open_ = _open_to(left, chosen, turn)
-            best = open_[
-                curator.select(
-                    [scores[place] for place in open_],
-                    selecting * step / number,
-                    what="worst fitted half-space or marginal",
-                )
-            ]
+            places = _open_to(left, chosen, turn)
+            at = curator.select(
+                [scores[place] for place in places],
+                SELECTING * step / number,
+                what="worst fitted half-space or marginal",
+            )
+            best = places[at]
             chosen.append(left.pop(best))
             scores.pop(best)
         return chosen
@@ -405,24 +389,21 @@ class RAPPlusPlus(EngineMethod):
             if size >= FEWEST and name not in self.nominal
         }
 
-    def _candidates(
-        self, domain: Domain, lines: dict[str, Line], labels: Sequence[str], model: Model
-    ) -> list[Asked]:
-        codes = model.sample(max(_ROWS, model.block), self.seed)
-        return candidates(
-            domain, lines, labels, codes=codes, directions=self.directions, seed=self.seed
-        )
-
 
 def _open_to(left: Sequence[Asked], chosen: Sequence[Asked], turn: int) -> list[int]:
     """The places of the questions whose turn it is, of columns that no other of the round is about.
 
-    All of them where there are none.
+    Tables of categories alone, those of mixed types and half-spaces take turns. All questions where
+    there are none.
     """
-    taken = {columns_of(asked) for asked in chosen}
-    kinds = sorted({kind_of(asked) for asked in left})
-    free = [place for place, asked in enumerate(left) if columns_of(asked) not in taken]
-    own = [place for place in free if kind_of(left[place]) == kinds[turn % len(kinds)]]
+    kinds, columns = [], []
+    for asked in (*left, *chosen):
+        cuts = asked.cuts if isinstance(asked, CutMarginalQuery) else ()
+        kinds.append(max((min(len(cut.lines), 2) for cut in cuts), default=0))
+        columns.append(frozenset([*asked.clique, *(o.name for cut in cuts for o in cut.lines)]))
+    taken, present = columns[len(left) :], sorted(set(kinds[: len(left)]))
+    free = [place for place in range(len(left)) if columns[place] not in taken]
+    own = [place for place in free if kinds[place] == present[turn % len(present)]]
     return own or free or list(range(len(left)))
 
 

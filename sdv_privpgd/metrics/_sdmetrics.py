@@ -5,9 +5,8 @@ Take the classes from ``sdv_privpgd.metrics``, which imports SDMetrics first.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import inf, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,86 +18,22 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.dates import instants
 from sdv_privpgd.columns.scalars import real_numbers
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.metrics import conditional, decoded, learning, pairs, queries
-from sdv_privpgd.metrics.rows import average
+from sdv_privpgd.metrics import learning, pairs, queries
 
 _NUMERIC = ("numerical", "datetime")
-_CATEGORICAL = ("categorical", "ordinal", "boolean")
+_MODELLED = (*_NUMERIC, "categorical", "ordinal", "boolean")
 
 Data = pd.DataFrame | Mapping[str, pd.DataFrame]
 """A table, or SDV 2's dictionary of tables."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cells:
+class Cells(NamedTuple):
     """Two tables as codes of one public domain. Nominal attributes have no order."""
 
     domain: Domain
-    nominal: frozenset[str]
     real: np.ndarray
     synthetic: np.ndarray
-
-
-@dataclass(frozen=True, kw_only=True)
-class Values:
-    """The modelled columns of two tables as they are. Those in ``numeric`` hold float64."""
-
-    numeric: tuple[str, ...]
-    real: pd.DataFrame
-    synthetic: pd.DataFrame
-
-
-def cells_of(
-    real: Data,
-    synthetic: Data,
-    metadata: Mapping[str, Any],
-    table_name: str | None,
-    *,
-    public_domain: Mapping[str, Mapping] | None,
-    num_bins: int,
-) -> Cells:
-    """Two tables as codes of the cells that the metadata and the public domain declare."""
-    from sdv_privpgd.columns.encoding import encode_table
-
-    facts = _facts(metadata, table_name)
-    schema = Schema.from_sdv(
-        facts["columns"], keys=_keys(facts), public_domain=public_domain, num_bins=num_bins
-    )
-    domain = schema.domain()
-    codes = [
-        encode_table(_columns(data, table_name, domain.attributes), schema)
-        for data in (real, synthetic)
-    ]
-    return Cells(
-        domain=domain,
-        nominal=frozenset(column.name for column in schema.columns if not column.is_ordered),
-        real=codes[0],
-        synthetic=codes[1],
-    )
-
-
-def values_of(
-    real: Data, synthetic: Data, metadata: Mapping[str, Any], table_name: str | None
-) -> Values:
-    """The modelled columns of two tables, without keys. Unreadable numbers or dates are missing."""
-    facts = _facts(metadata, table_name)
-    keys = _keys(facts)
-    kinds = {
-        name: column
-        for name, column in facts["columns"].items()
-        if column.get("sdtype") in (*_NUMERIC, *_CATEGORICAL) and name not in keys
-    }
-    numeric = tuple(name for name, column in kinds.items() if column["sdtype"] in _NUMERIC)
-    tables = [
-        pd.DataFrame(
-            {
-                name: _numbers(column, kinds[name]) if name in numeric else column.to_numpy()
-                for name, column in _columns(data, table_name, tuple(kinds)).items()
-            }
-        )
-        for data in (real, synthetic)
-    ]
-    return Values(numeric=numeric, real=tables[0], synthetic=tables[1])
+    nominal: frozenset[str]
 
 
 def _facts(metadata: Mapping[str, Any], table_name: str | None) -> Mapping[str, Any]:
@@ -155,8 +90,8 @@ class _Metric(SingleTableMetric):
         cls, real_data: Data, synthetic_data: Data, metadata=None, table_name=None, **options: Any
     ) -> float:
         """The score. Not private. The options are those of the class."""
-        found = cls._scores(real_data, synthetic_data, metadata, table_name, **options)
-        return float(found["score"]) if "score" in found else average(found)
+        found = cls._scores((real_data, synthetic_data), metadata, table_name, **options)
+        return float(found["score"]) if "score" in found else pairs.average(found)
 
     @classmethod
     def compute_breakdown(
@@ -166,15 +101,31 @@ class _Metric(SingleTableMetric):
 
         A score that is no average is ``'score'`` itself, beside the other results.
         """
-        found = cls._scores(real_data, synthetic_data, metadata, table_name, **options)
+        found = cls._scores((real_data, synthetic_data), metadata, table_name, **options)
         return found if "score" in found else {key: {"score": one} for key, one in found.items()}
 
     @classmethod
     def _scores(
-        cls, real: Data, synthetic: Data, metadata: Any, table_name: str | None, **options: Any
+        cls, tables: tuple[Data, Data], metadata: Any, table_name: str | None, **options: Any
     ) -> dict:
-        """The scores on values, which need no ranges."""
-        return cls._of(values_of(real, synthetic, metadata, table_name), **options)
+        """The scores on the values of modelled columns, without keys."""
+        facts = _facts(metadata, table_name)
+        kinds = {
+            name: column
+            for name, column in facts["columns"].items()
+            if column.get("sdtype") in _MODELLED and name not in _keys(facts)
+        }
+        numeric = [name for name, column in kinds.items() if column["sdtype"] in _NUMERIC]
+        real, synthetic = (
+            pd.DataFrame(
+                {
+                    name: _numbers(column, kinds[name]) if name in numeric else column.to_numpy()
+                    for name, column in _columns(data, table_name, tuple(kinds)).items()
+                }
+            )
+            for data in tables
+        )
+        return cls._of(real, synthetic, numeric=numeric, **options)
 
 
 class _CellMetric(_Metric):
@@ -189,8 +140,7 @@ class _CellMetric(_Metric):
     @classmethod
     def _scores(
         cls,
-        real: Data,
-        synthetic: Data,
+        tables: tuple[Data, Data],
         metadata: Any,
         table_name: str | None,
         *,
@@ -198,8 +148,18 @@ class _CellMetric(_Metric):
         num_bins: int = 32,
         **options: Any,
     ) -> dict:
-        declared = {"public_domain": public_domain, "num_bins": num_bins}
-        return cls._of(cells_of(real, synthetic, metadata, table_name, **declared), **options)
+        from sdv_privpgd.columns.encoding import encode_table
+
+        facts = _facts(metadata, table_name)
+        schema = Schema.from_sdv(
+            facts["columns"], keys=_keys(facts), public_domain=public_domain, num_bins=num_bins
+        )
+        domain = schema.domain()
+        real, synthetic = (
+            encode_table(_columns(data, table_name, domain.attributes), schema) for data in tables
+        )
+        nominal = frozenset(column.name for column in schema.columns if not column.is_ordered)
+        return cls._of(Cells(domain, real, synthetic, nominal), **options)
 
 
 def _metric(
@@ -218,58 +178,43 @@ def _metric(
         "name": name,
         "max_value": max_value,
         "goal": goal,
-        "_of": staticmethod(of),
+        "_of": staticmethod(lambda *tables, **options: of(*tables, **options)),
     }
     return type(name, (base,), body)
 
 
 def _compared(function: Callable[..., dict]) -> Callable[..., dict]:
-    return lambda cells, **options: function(cells.domain, cells.real, cells.synthetic, **options)
-
-
-def _covariance_error(cells: Cells, **options: Any) -> dict:
-    score = pairs.covariance_error(cells.domain, cells.real, cells.synthetic, **options)
-    return {"score": score}
+    return lambda cells, **options: function(*cells[:3], **options)
 
 
 def _conditional(function: Callable[..., Any], *, is_nominal: bool) -> Callable[..., dict]:
     """Errors of RAP++'s features, which are either the nominal columns or the ordered ones."""
 
     def of(cells: Cells, *, label: str, **options: Any) -> dict:
-        features = [
-            name
-            for name in cells.domain.attributes
-            if name != label and (name in cells.nominal) == is_nominal
-        ]
-        found = function(
-            cells.domain, cells.real, cells.synthetic, features=features, labels=[label], **options
-        )
+        asked = [name for name in cells.domain.attributes if name != label]
+        features = [name for name in asked if (name in cells.nominal) == is_nominal]
+        found = function(*cells[:3], features=features, labels=[label], **options)
         return {"score": found.mean, "max": found.max}
 
     return of
 
 
+def _covariance(cells: Cells, **options: Any) -> dict:
+    return {"score": pairs.covariance_error(*cells[:3], **options)}
+
+
 def _downstream(cells: Cells, *, label: str, **options: Any) -> dict:
-    error = learning.downstream_error(cells.domain, cells.synthetic, cells.real, label, **options)
-    return {"score": error}
+    tables = cells.synthetic, cells.real
+    return {"score": learning.downstream_error(cells.domain, *tables, label, **options)}
 
 
 def _efficiency(cells: Cells, *, label: str, **options: Any) -> dict:
-    return learning.f1_by_model(
-        cells.domain, cells.synthetic, cells.real, label, nominal=cells.nominal, **options
-    )
-
-
-def _on_values(function: Callable[..., dict]) -> Callable[..., dict]:
-    def of(values: Values, **options: Any) -> dict:
-        return function(values.real, values.synthetic, numeric=values.numeric, **options)
-
-    return of
+    tables = cells.synthetic, cells.real
+    return learning.f1_by_model(cells.domain, *tables, label, nominal=cells.nominal, **options)
 
 
 def _halved_l1(cells: Cells) -> dict:
-    distances = pairs.l1_by_pair(cells.domain, cells.real, cells.synthetic)
-    return {pair: distance / 2 for pair, distance in distances.items()}
+    return {pair: distance / 2 for pair, distance in pairs.l1_by_pair(*cells[:3]).items()}
 
 
 PairwiseTotalVariation = _metric(
@@ -303,7 +248,7 @@ PairwiseSlicedWasserstein = _metric(
 )
 CovarianceError = _metric(
     "CovarianceError",
-    _covariance_error,
+    _covariance,
     """Relative Frobenius error of the covariance of embedded rows. Not private.
 
     Option: ``relative_to``, ``"real"`` or, as in Donhauser et al. 2024, ``"synthetic"``.
@@ -330,7 +275,7 @@ ThresholdQueryError = _metric(
 )
 CategoricalMarginalError = _metric(
     "CategoricalMarginalError",
-    _conditional(conditional.categorical_marginal_errors, is_nominal=True),
+    _conditional(queries.categorical_marginal_errors, is_nominal=True),
     """Mean error of RAP++'s class-conditional marginals of nominal columns. Not private.
 
     Option: ``label``, the column that conditions; it must be given. The breakdown has the maximum.
@@ -338,7 +283,7 @@ CategoricalMarginalError = _metric(
 )
 MixedMarginalError = _metric(
     "MixedMarginalError",
-    _conditional(conditional.mixed_marginal_errors, is_nominal=False),
+    _conditional(queries.mixed_marginal_errors, is_nominal=False),
     """Mean error of RAP++'s class-conditional mixed marginals of ordered columns. Not private.
 
     Options: ``label``, the column that conditions; it must be given; ``num_queries`` (200,000) and
@@ -347,7 +292,7 @@ MixedMarginalError = _metric(
 )
 LinearThresholdError = _metric(
     "LinearThresholdError",
-    _conditional(conditional.linear_threshold_errors, is_nominal=False),
+    _conditional(queries.linear_threshold_errors, is_nominal=False),
     """Mean error of RAP++'s class-conditional linear thresholds of ordered columns. Not private.
 
     Options: ``label``, the column that conditions; it must be given; ``num_queries`` (2,000) and
@@ -376,7 +321,7 @@ MLEfficiency = _metric(
 )
 RangeQueryError = _metric(
     "RangeQueryError",
-    _on_values(decoded.range_errors),
+    queries.range_errors,
     """Mean error of random 3-way range and point queries on values. Not private.
 
     Chen et al. 2025, "query error": ``real_data`` are test rows. Options: ``mode`` (``"paper"`` or
@@ -386,7 +331,7 @@ RangeQueryError = _metric(
 )
 FidelityError = _metric(
     "FidelityError",
-    _on_values(decoded.fidelity_by_pair),
+    pairs.fidelity_by_pair,
     """Mean total variation distance of all pairs of columns, numbers in 100 levels. Not private.
 
     Chen et al. 2025, "fidelity error": ``real_data`` are test rows.

@@ -56,24 +56,20 @@ def tail_error(columns: "Sequence[Described]", real: "Columns", synthetic: "Colu
     from the median: 1 for a column that is the real median in all rows. The mean over all columns
     of numbers or dates that vary; not a number if there is none.
     """
-    num_levels = 50  # quantiles of each tail that are compared
-    tail = 0.01  # the share of the numbers at either end that are a column's tail
-    levels = tail * (np.arange(num_levels) + 0.5) / num_levels
+    levels = 0.01 * (np.arange(50) + 0.5) / 50
     levels = np.concatenate((levels, 1 - levels))
     found = []
     for column in columns:
-        if column.is_numeric:
-            read = [read_numbers(column, table[column.name]) for table in (real, synthetic)]
-            ours, theirs = (values[state == READ] for values, state in read)
-            ours, theirs = ours[np.isfinite(ours)], theirs[np.isfinite(theirs)]
-            if not len(ours) or not len(theirs):
-                continue
+        if not column.is_numeric:
+            continue
+        read = [read_numbers(column, table[column.name]) for table in (real, synthetic)]
+        ours, theirs = (values[(state == READ) & np.isfinite(values)] for values, state in read)
+        if len(ours) and len(theirs):
             own, other = (
                 np.quantile(each, levels, method="inverted_cdf") for each in (ours, theirs)
             )
             far = np.abs(own - np.median(ours)).mean()
-            if far > 0:
-                found.append(float(np.abs(own - other).mean() / far))
+            found += [float(np.abs(own - other).mean() / far)] if far > 0 else []
     return float(np.mean(found)) if found else float("nan")
 
 
@@ -90,18 +86,10 @@ def learning_scores(
 
     For categories: ``auroc`` (of two classes; the mean over pairs of classes for more), ``f1``
     (macro, over the classes of the test rows) and ``accuracy``; for numbers ``r2``. Rows without a
-    label are left out.
-
-    Args:
-        columns: How the columns are read. Features are numbers in their order; a category is its
-            place among the values of both tables.
-        train: The rows to learn from.
-        test: The rows to predict.
-        label: The name of the column to predict.
-        models: scikit-learn's estimators by the beginning of their scores' names. By default
-            histogram gradient boosting, and a linear model (logistic or ridge regression) whose
-            scores are called ``linear_...``.
-        seed: Of the models.
+    label are left out. Features are numbers in their order; a category is its place among the
+    values of both tables. ``models`` are scikit-learn's estimators by the beginning of their
+    scores' names: by default histogram gradient boosting, and a linear model (logistic or ridge
+    regression) whose scores are called ``linear_...``.
     """
     (target,) = (column for column in columns if column.name == label)
     features = [column for column in columns if column.name != label]
@@ -132,20 +120,19 @@ def propensity_error(
     many rows of both, each predicted by a model that has not seen it: the pMSE of Snoke et al. 2018
     in units of its largest value. 0 where nothing tells them apart.
     """
-    num_folds = 2
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.model_selection import StratifiedKFold
 
     generator = np.random.default_rng(seed)
     matrices = _features(columns, real, synthetic)
     size = min(map(len, matrices))
-    if size < num_folds:
-        raise ValueError(f"Both tables need at least {num_folds} rows to be told apart.")
+    if size < 2:
+        raise ValueError("Both tables need at least 2 rows to be told apart.")
     rows = np.concatenate(
         [each[generator.choice(len(each), size=size, replace=False)] for each in matrices]
     )
     is_synthetic, chances = np.repeat([0, 1], size), np.empty(2 * size)
-    folds = StratifiedKFold(num_folds, shuffle=True, random_state=seed)
+    folds = StratifiedKFold(2, shuffle=True, random_state=seed)
     for learned, judged in folds.split(rows, is_synthetic):
         own, other = _readable(rows[learned], rows[judged])
         model = HistGradientBoostingClassifier(random_state=seed).fit(own, is_synthetic[learned])
@@ -165,15 +152,13 @@ def distances(
 
     In the cells of ``common_cells``. Of more than 200 tables of a degree, 200 at random.
     """
-    # Tables of a degree that are compared; where there are more, so many of them at random.
-    most_tables = 200
     domain, ours, theirs = as_codes(common_cells(columns, real, synthetic))
     generator = np.random.default_rng(seed)
     found = {}
     for degree in degrees:
         cliques = np.array(list(combinations(range(len(domain)), degree)))
-        if len(cliques) > most_tables:
-            cliques = generator.choice(cliques, size=most_tables, replace=False)
+        if len(cliques) > 200:
+            cliques = generator.choice(cliques, size=200, replace=False)
         if len(cliques):
             apart = [_distance(ours[:, axes], theirs[:, axes]) for axes in cliques]
             found[degree] = float(np.mean(apart))
@@ -240,10 +225,9 @@ def _of_classes(model: Any, rows, known, test_rows, truth) -> dict[str, float]:
         for place, value in enumerate(classes):
             if value in model.classes_:
                 chances[:, place] = given[:, np.searchsorted(model.classes_, value)]
+    macro: Any = {"average": "macro", "labels": classes, "zero_division": 0}
     found = {
-        "f1": float(
-            f1_score(truth, guesses, average="macro", labels=classes, zero_division=0)  # pyright: ignore
-        ),
+        "f1": float(f1_score(truth, guesses, **macro)),
         "accuracy": float(accuracy_score(truth, guesses)),
     }
     if len(classes) == 2:
@@ -269,27 +253,19 @@ def _features(
     """Both tables as numbers, NaN where nothing could be read, shape (row, column)."""
     import pandas as pd
 
-    parts: list[tuple[np.ndarray, np.ndarray]] = []
+    cut, end = (len(next(iter(table.values()))) for table in (first, second))
+    found = np.empty((cut + end, len(columns)))
     with quiet():
-        for column in columns:
+        for axis, column in enumerate(columns):
             pair = first[column.name], second[column.name]
             if column.is_numeric:
                 read = [read_numbers(column, each) for each in pair]
                 both = [np.where(state == READ, values, np.nan) for values, state in read]
-            else:
-                keys, codes = read_categories(
-                    column, pd.concat([each.astype(object) for each in pair])
-                )
-                rank = {value: place for place, value in enumerate(column.order)}
-                order = sorted(keys, key=lambda key: (rank.get(key, len(rank)), str(key)))
-                place_of = {key: float(place) for place, key in enumerate(order)}
-                values = np.array([*(place_of[key] for key in keys), np.nan])[codes]
-                both = [values[: len(pair[0])], values[len(pair[0]) :]]
-            parts.append((both[0].astype(np.float64), both[1].astype(np.float64)))
-    ours, theirs = (
-        np.stack([each[table] for each in parts], axis=1)
-        if parts
-        else np.empty((len(next(iter(given.values()))), 0))
-        for table, given in enumerate((first, second))
-    )
-    return ours, theirs
+                found[:, axis] = np.concatenate(both)
+                continue
+            keys, codes = read_categories(column, pd.concat([each.astype(object) for each in pair]))
+            rank = {value: place for place, value in enumerate(column.order)}
+            order = sorted(keys, key=lambda key: (rank.get(key, len(rank)), str(key)))
+            place_of = {key: float(place) for place, key in enumerate(order)}
+            found[:, axis] = np.array([*(place_of[key] for key in keys), np.nan])[codes]
+    return found[:cut], found[cut:]

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import wasserstein_distance
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import Categories, Ticks
@@ -25,7 +26,7 @@ from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import plain, quiet, real_numbers, truths
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.metrics.rows import ratio
+from sdv_privpgd.metrics.pairs import ratio
 
 READ, UNREAD, EMPTY = 0, 1, 2
 """Results for a cell that should hold a number or a date."""
@@ -124,26 +125,20 @@ MISSING, UNREADABLE = "(missing)", "(unreadable)"
 """Names of the cells of missing and unreadable values."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class CommonCells:
     """A column of both tables in cells that are made of the values of both.
 
-    Attributes:
-        column: The description of the column.
-        ends: The smallest and the largest value of each of the first cells: numbers, nanoseconds
-            of dates, or a category twice.
-        others: The names of the cells after those.
-        real: The cell of each real row.
-        synthetic: The cell of each synthetic row.
-        numbers: The finite numbers of both tables; ``None`` for categories.
+    ``ends`` are the smallest and the largest value of each of the first cells: numbers, nanoseconds
+    of dates, or a category twice. ``others`` are the names of the cells after those.
     """
 
     column: Described
     ends: Sequence[tuple[Any, Any]]
     others: Sequence[str]
-    real: np.ndarray
+    real: np.ndarray  # the cell of each real row
     synthetic: np.ndarray
-    numbers: tuple[np.ndarray, np.ndarray] | None = None
+    numbers: tuple[np.ndarray, np.ndarray] | None = None  # finite ones of both tables
 
     def __len__(self) -> int:
         return len(self.ends) + len(self.others)
@@ -174,7 +169,7 @@ class CommonCells:
             return float("nan")
         real, synthetic = self.numbers
         spread = float(np.abs(real - np.median(real)).mean())
-        return ratio(_w1(np.sort(real), np.sort(synthetic)), spread)
+        return ratio(float(wasserstein_distance(real, synthetic)), spread)
 
 
 def common_cells(
@@ -219,28 +214,9 @@ def _of_numbers(column: Described, real: pd.Series, synthetic: pd.Series) -> Com
         for place, kind in enumerate(held, start=len(ends)):
             code[state == kind] = place
         codes.append(code)
-    return CommonCells(
-        column=column,
-        ends=ends,
-        others=[names[kind] for kind in held],
-        real=codes[0],
-        synthetic=codes[1],
-        numbers=(_finite(numbers[0]), _finite(numbers[1])),
-    )
-
-
-def _w1(real: np.ndarray, synthetic: np.ndarray) -> float:
-    """The area between the distribution functions of sorted numbers."""
-    values = np.sort(np.concatenate((real, synthetic)))
-    ours, theirs = (
-        np.searchsorted(numbers, values[:-1], side="right") / len(numbers)
-        for numbers in (real, synthetic)
-    )
-    return float((np.abs(ours - theirs) * np.diff(values)).sum())
-
-
-def _finite(numbers: np.ndarray) -> np.ndarray:
-    return numbers[np.isfinite(numbers)]
+    others = [names[kind] for kind in held]
+    finite = (numbers[0][np.isfinite(numbers[0])], numbers[1][np.isfinite(numbers[1])])
+    return CommonCells(column, ends, others, *codes, numbers=finite)
 
 
 def _cut(
@@ -251,8 +227,6 @@ def _cut(
     A number that many rows of either table share has a cell of its own. The others are cut at the
     real numbers' quantiles. Synthetic numbers beyond all real ones have cells of their own.
     """
-    # Number of cells between quantiles of the real numbers, and the fewest rows that a cell holds.
-    most_cells, rows_a_cell = 20, 10
     values, places = np.unique(np.concatenate((real, synthetic)), return_inverse=True)
     if not len(values):
         return [], real.astype(np.int64), synthetic.astype(np.int64)
@@ -261,7 +235,7 @@ def _cut(
         for part in (places[: len(real)], places[len(real) :])
     ]
     shares = [count / max(count.sum(), 1) for count in counts]
-    most = min(max(len(real) // rows_a_cell, 2), most_cells)
+    most = min(max(len(real) // 10, 2), 20)  # of ten rows at least, as far as there are
     heavy = (np.maximum(*shares) >= 1 / most) & (np.maximum(*counts) > 1)
     light = np.where(heavy, 0.0, shares[0])
     quantile = np.floor((np.cumsum(light) - light) * most + 1e-9).astype(np.int64)
@@ -279,9 +253,7 @@ def _cut(
 
 
 def _of_categories(column: Described, real: pd.Series, synthetic: pd.Series) -> CommonCells:
-    # Most categories with a cell of their own. Rarer ones share a cell: those of both tables, those
-    # of the real rows alone, and those of the synthetic rows alone.
-    most_categories = 200
+    # Rare categories share a cell: those of both tables, and those of either alone.
     keys, codes = read_categories(
         column, pd.concat([real.astype(object), synthetic.astype(object)])
     )
@@ -291,7 +263,7 @@ def _of_categories(column: Described, real: pd.Series, synthetic: pd.Series) -> 
     rank = {value: place for place, value in enumerate(column.order)}
     pooled = counts[0] / len(ours) + counts[1] / len(theirs)
     frequent = np.argsort(-pooled, kind="stable")
-    kept = sorted(frequent[:most_categories], key=lambda key: rank.get(keys[key], len(rank)))
+    kept = sorted(frequent[:200], key=lambda key: rank.get(keys[key], len(rank)))
     cell_of = np.full(num_keys + 1, -1)
     cell_of[kept] = np.arange(len(kept))
     others = []
@@ -308,37 +280,25 @@ def _of_categories(column: Described, real: pd.Series, synthetic: pd.Series) -> 
     if (codes < 0).any():
         cell_of[-1] = len(kept) + len(others)
         others.append(MISSING)
-    return CommonCells(
-        column=column,
-        ends=[(keys[key], keys[key]) for key in kept],
-        others=others,
-        real=cell_of[ours],
-        synthetic=cell_of[theirs],
-    )
+    ends = [(keys[key], keys[key]) for key in kept]
+    return CommonCells(column, ends, others, cell_of[ours], cell_of[theirs])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outside:
     """The shares of a column's real rows whose values its domain does not hold.
 
-    Attributes:
-        below: Numbers or dates below the range, which become its first.
-        above: Numbers or dates above the range, which become its last.
-        undeclared: Categories that are not declared.
-        unreadable: Values that are no number, or no date in the column's format.
-        missing: Missing values where nothing may be missing.
-        finer: Numbers and dates in the range that are rounded, because they have more decimal
-            places or a finer unit. They are inside the domain, so ``share`` does not count them.
-        fate: What undeclared, unreadable and missing values become.
+    ``finer`` numbers and dates are in the range but rounded, because they have more decimal places
+    or a finer unit. They are inside the domain, so ``share`` does not count them.
     """
 
-    below: float = 0.0
+    below: float = 0.0  # the range: they become its first value
     above: float = 0.0
     undeclared: float = 0.0
-    unreadable: float = 0.0
-    missing: float = 0.0
+    unreadable: float = 0.0  # no number, or no date in the column's format
+    missing: float = 0.0  # where nothing may be missing
     finer: float = 0.0
-    fate: str = "missing"
+    fate: str = "missing"  # what undeclared, unreadable and missing values become
 
     @property
     def share(self) -> float:
@@ -377,11 +337,8 @@ def _outside(column: Column, series: pd.Series) -> Outside:
 
 def _known(column: Column, series: pd.Series) -> np.ndarray:
     """True for values of a column that are among its categories; each value is looked up once."""
-    try:
-        places, distinct = pd.factorize(series.astype(object), use_na_sentinel=False)
-    except TypeError:  # lists and the like have no hash, and are no category
-        return encoder_for(column).holds(series)
-    return encoder_for(column).holds(pd.Series(distinct, dtype=object))[places]
+    distinct, places = _distinct(series.astype(object))
+    return encoder_for(column).holds(distinct)[places]
 
 
 def _ticks(column: Column, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -18,13 +18,7 @@ from numbers import Real
 from typing import Any
 
 from scipy.optimize import brentq  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
-from scipy.special import (  # pyright: ignore[reportMissingTypeStubs]
-    erfcx,
-    log_ndtr,
-    ndtr,
-    ndtri,
-    ndtri_exp,
-)
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri, ndtri_exp  # pyright: ignore[reportMissingTypeStubs]
 
 _solve: Any = brentq  # pyright: ignore[reportUnknownVariableType]
 """It has no types."""

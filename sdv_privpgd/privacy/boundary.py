@@ -7,7 +7,9 @@ The rows are a source's: of a frame, of files, of a database. Nothing here looks
 encoders read them, cell by cell.
 """
 
+import abc
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -29,39 +31,73 @@ from sdv_privpgd.privacy.counting import Bound, Weights
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset, Records
 from sdv_privpgd.privacy.ledger import Books
-from sdv_privpgd.privacy.looking import Looking
 from sdv_privpgd.privacy.queries import Adjacency, Measurement
-from sdv_privpgd.privacy.streams import ClusterRecords, MarginRecords, StoredRecords
-from sdv_privpgd.privacy.value_counts import ValueCounts
-from sdv_privpgd.privacy.weighing import (
-    ColumnsByDigit,
+from sdv_privpgd.privacy.streams import (
+    ClusterRecords,
     Encoding,
+    Looking,
+    MarginRecords,
+    StoredRecords,
     WeighedRecords,
     Weighing,
     records_of,
     weighing_of,
 )
+from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.sources.frames import FrameSource
-from sdv_privpgd.sources.mapped import as_read
 from sdv_privpgd.sources.opening import (
+    as_read,
     of_families,
     of_people,
     of_visits,
     open_source,
     require_column,
 )
-from sdv_privpgd.sources.source import Cluster, Source, SourceError, in_batches, total_of
+from sdv_privpgd.sources.source import Cluster, Opaque, Source, SourceError, in_batches, total_of
 from sdv_privpgd.sources.withheld import sealed
 
 
-class PrivateTable:
-    """The columns of a private table. What it shows is public, but for ``codes``.
+class _Table(Opaque, abc.ABC):
+    """A private table that curators answer for."""
 
-    Its ``repr`` says nothing and pickling is refused, so that no log, message or file can come to
-    hold a cell.
-    """
+    __slots__ = ("_bound",)
 
-    __slots__ = ("_bound", "_source", "_weighing")
+    @sealed
+    def known_rows(self, adjacency: Adjacency) -> int | None:
+        """The number of rows where the adjacency calls it public, else ``None``."""
+        return self._number() if adjacency is Adjacency.REPLACE_ONE else None
+
+    @sealed
+    def curator(
+        self,
+        schema: Schema,
+        books: Books,
+        *,
+        known: Sequence[Measurement] = (),
+        progress: Progress = silent,
+    ) -> Curator:
+        """Who answers for the table as codes of a schema, and writes into the books.
+
+        ``known`` are answers about these codes that were paid for earlier.
+
+        Raises ``ValueError`` if the books are of another bound on people, and reads no row then.
+        """
+        books.require(self._bound)
+        return Curator(self._records(schema, progress), books, known=known)
+
+    @abc.abstractmethod
+    def _number(self) -> int:
+        """The number of rows."""
+
+    @abc.abstractmethod
+    def _records(self, schema: Schema, progress: Progress) -> Records:
+        """The rows as codes."""
+
+
+class PrivateTable(_Table):
+    """The columns of a private table. What it shows is public, but for ``codes``."""
+
+    __slots__ = ("_source", "_weighing")
 
     def __init__(self, source: Source | Mapping[str, Any], *, bound: Bound = None) -> None:
         """Takes a source, or pandas' columns of one length by name.
@@ -172,17 +208,6 @@ class PrivateTable:
         found = {name: PrivateTable(each) for name, each in rows.items()}
         return found, {name: PrivateTable(each) for name, each in pairs.items()}
 
-    def __repr__(self) -> str:
-        return "PrivateTable()"
-
-    def __reduce__(self):
-        raise TypeError("A PrivateTable is private and cannot be pickled or copied.")
-
-    @sealed
-    def known_rows(self, adjacency: Adjacency) -> int | None:
-        """The number of rows where the adjacency calls it public, else ``None``."""
-        return self._source.num_rows() if adjacency is Adjacency.REPLACE_ONE else None
-
     def dtypes_kept(
         self,
         described: Mapping[str, Mapping[str, Any]],
@@ -222,24 +247,6 @@ class PrivateTable:
         return encode_table(self._source.columns, schema, progress)
 
     @sealed
-    def curator(
-        self,
-        schema: Schema,
-        books: Books,
-        *,
-        known: Sequence[Measurement] = (),
-        progress: Progress = silent,
-    ) -> Curator:
-        """Who answers for the table as codes of a schema, and writes into the books.
-
-        ``known`` are answers about these codes that were paid for earlier.
-
-        Raises ``ValueError`` if the books are of another bound on people, and reads no row then.
-        """
-        books.require(self._bound)
-        return Curator(self._records(schema, progress), books, known=known)
-
-    @sealed
     def first_look(
         self, readings: Sequence[Reading | Readable], books: Books, progress: Progress = silent
     ) -> Curator:
@@ -251,19 +258,16 @@ class PrivateTable:
         Raises ``ValueError`` if the books are of another bound on people, and reads no row then.
         """
         books.require(self._bound)
-        tally, weighing = Looking(readings), self._weighing
-        names = [each.name for each in readings]
-        if weighing is None:
-            seen, units = total_of(self._source, names, tally, "look", progress), 1
-        else:
-            apart, names = ColumnsByDigit(tally, weighing), [*names, weighing.name]
-            parts = total_of(self._source, list(dict.fromkeys(names)), apart, "look", progress)
-            seen, units = tally.zero(), weighing.units
-            for part, weight in zip(parts, weighing.worth, strict=True):
-                tally.merge(seen, part.times(weight))
+        tally = Looking(readings, self._weighing)
+        seen = total_of(self._source, tally.names, tally, "look", progress)
+        units = 1 if self._weighing is None else self._weighing.units
         domain = Domain(tuple(tally.sizes), tuple(tally.sizes.values()))
         records = MarginRecords(domain, list(seen.tables.values()), seen.num_rows, units)
-        return Curator(records, books, values=ValueCounts.of(seen.values, seen.numbers))
+        found = {name: own.counted() for name, own in (seen.values | seen.numbers).items()}
+        return Curator(records, books, values=ValueCounts(found))
+
+    def _number(self) -> int:
+        return self._source.num_rows()
 
     def _records(self, schema: Schema, progress: Progress) -> Records:
         """The rows as codes: in memory, in a file, or where they are."""
@@ -275,17 +279,15 @@ class PrivateTable:
             records = ClusterRecords(self._source, encoding)
         else:
             batches = in_batches(self._source, encoding.read, "encode", progress)
-            records = StoredRecords(encoding.domain, map(encoding.codes, batches))
+            blocks = chain.from_iterable(map(encoding.blocks, batches))
+            records = StoredRecords(encoding.domain, blocks)
         return records if weighing is None else WeighedRecords(records, schema.domain(), weighing)
 
 
-class EncodedTable:
-    """The codes of a private table, as its owner got them from SDV's ``preprocess``.
+class EncodedTable(_Table):
+    """The codes of a private table, as its owner got them from SDV's ``preprocess``."""
 
-    As opaque as a ``PrivateTable`` is.
-    """
-
-    __slots__ = ("_bound", "_rows", "_table")
+    __slots__ = ("_rows", "_table")
 
     def __init__(self, table: Any, *, bound: Bound = None, rows: int = 1) -> None:
         """Takes a pandas DataFrame with a column for each attribute, in any order.
@@ -296,36 +298,14 @@ class EncodedTable:
         """
         self._table, self._bound, self._rows = table, bound, rows
 
-    def __repr__(self) -> str:
-        return "EncodedTable()"
+    def _number(self) -> int:
+        return len(self._table)
 
-    def __reduce__(self):
-        raise TypeError("An EncodedTable is private and cannot be pickled or copied.")
-
-    @sealed
-    def known_rows(self, adjacency: Adjacency) -> int | None:
-        """The number of rows where the adjacency calls it public, else ``None``."""
-        return len(self._table) if adjacency is Adjacency.REPLACE_ONE else None
-
-    @sealed
-    def curator(
-        self,
-        schema: Schema,
-        books: Books,
-        *,
-        known: Sequence[Measurement] = (),
-        progress: Progress = silent,
-    ) -> Curator:
-        """Who answers for the codes, which must be those of the schema.
-
-        Raises ``ValueError`` if the books are of another bound on people.
-        """
+    def _records(self, schema: Schema, progress: Progress) -> Records:
         del progress  # nothing is left to be read
-        books.require(self._bound)
         names, table = list(schema.domain().attributes), self._table
         in_order = table if list(table.columns) == names else table[names]
-        records = records_of(schema, in_order.to_numpy(), self._bound, self._rows)
-        return Curator(records, books, known=known)
+        return records_of(schema, in_order.to_numpy(), self._bound, self._rows)
 
 
 def without_table(schema: Schema, books: Books, known: Sequence[Measurement]) -> Curator:

@@ -1,5 +1,6 @@
 """What is counted over private codes: tallies, which add up over any division of the records."""
 
+import abc
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -8,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.half_spaces import Cut
 
 MOST = 100
 """Rows of a person that are weighed, at most. A row has less than 2^18 units then: counts of 2^44
@@ -19,8 +21,7 @@ _EXACT = 10
 
 def units_of(most: int) -> int:
     """The units of a count of one, if no person has more than so many rows."""
-    exact = math.lcm(*range(1, min(most, _EXACT) + 1))
-    return exact if most <= _EXACT else exact * most
+    return math.lcm(*range(1, min(most, _EXACT) + 1)) * (most if most > _EXACT else 1)
 
 
 def weights_of(most: int) -> list[int]:
@@ -74,23 +75,45 @@ _MOST_UNEQUAL = 2_500
 Tables = list[np.ndarray]
 """Int64 sums over records."""
 
-Parts = list[tuple[int, np.ndarray]]
-"""Axes, and what each of their codes adds to a sum."""
 
-CutTable = tuple[tuple[int, ...], tuple[int, ...], list[tuple[Parts, np.ndarray]]]
-"""The axes of a table and their sizes, and the parts and the steps of each sum."""
+class CodeTally(abc.ABC):
+    """A tally over blocks of codes, of shape (attribute, record). Its tables add up."""
+
+    @abc.abstractmethod
+    def zero(self) -> Tables:
+        """The tables of no records."""
+
+    @abc.abstractmethod
+    def add(self, total: Tables, item: np.ndarray) -> None:
+        """Adds a block, which should fit the cache."""
+
+    def merge(self, total: Tables, other: Tables) -> None:
+        for here, there in zip(total, other, strict=True):
+            here += there
 
 
-class CliqueCounts:
-    """The int64 table of each of some cliques, flat, over codes or over their groups."""
+class TableCounts(CodeTally):
+    """The int64 table of each clique, flat: over codes or their groups, then intervals of cuts.
+
+    Whatever its parts say, a record adds one to a single cell of a table.
+    """
 
     def __init__(
-        self, domain: Domain, cliques: Sequence[Clique], grouping: Grouping | None = None
+        self,
+        domain: Domain,
+        cliques: Sequence[Clique],
+        grouping: Grouping | None = None,
+        cuts: Sequence[Sequence[Cut]] = (),
     ) -> None:
-        """Takes the domain of the codes, and a grouping that fits it."""
+        """Takes the domain of the codes, a grouping that fits it, and the cuts of each clique."""
         self.cliques = tuple(cliques)
         counted = domain if grouping is None else grouping.domain
-        self.shapes = [counted.shape(clique) for clique in self.cliques]
+        cuts = cuts or [()] * len(self.cliques)
+        self._cuts = [[(cut.contributions(domain), cut.steps()) for cut in own] for own in cuts]
+        self.shapes = [
+            (*counted.shape(clique), *(cut.size for cut in own))
+            for clique, own in zip(self.cliques, cuts, strict=True)
+        ]
         self._axes = [counted.axes(clique) for clique in self.cliques]
         self._groups = None
         if grouping is not None:
@@ -99,48 +122,36 @@ class CliqueCounts:
 
     @property
     def are_single(self) -> bool:
-        """Whether these are the codes of single attributes."""
-        return self._groups is None and all(len(clique) == 1 for clique in self.cliques)
+        """Whether these are the codes of single attributes, or numbers of records."""
+        is_plain = self._groups is None and not any(self._cuts)
+        return is_plain and all(len(clique) <= 1 for clique in self.cliques)
 
     def zero(self) -> Tables:
         return [np.zeros(math.prod(shape), dtype=np.int64) for shape in self.shapes]
 
     def add(self, total: Tables, item: np.ndarray) -> None:
-        """Counts a block of shape (attribute, record), which should fit the cache."""
         if self._groups is not None:
             item = np.stack([groups[item[axis]] for groups, axis in self._groups])
         cells = np.empty(item.shape[1], dtype=np.int64)
         leading, begun = (), np.zeros_like(cells)
-        for axes, shape, table in zip(self._axes, self.shapes, total, strict=True):
+        each = zip(self._axes, self.shapes, self._cuts, total, strict=True)
+        for axes, shape, cuts, table in each:
             if axes[:-1] != leading:
                 # Cliques of a workload come sorted: few differ in more than the last.
                 leading, begun = axes[:-1], np.zeros_like(cells)
                 for axis, size in zip(leading, shape, strict=False):
                     begun *= size
                     begun += item[axis]
-            np.multiply(begun, shape[-1] if shape else 1, out=cells)
+            np.multiply(begun, shape[len(axes) - 1] if axes else 1, out=cells)
             if axes:
                 cells += item[axes[-1]]
+            for parts, steps in cuts:
+                cells *= len(steps) + 1
+                cells += np.searchsorted(steps, _summed(parts, item))  # steps below a sum
             table += np.bincount(cells, minlength=len(table))
 
-    def merge(self, total: Tables, other: Tables) -> None:
-        add_all(total, other)
 
-
-class RecordNumber:
-    """The number of records."""
-
-    def zero(self) -> Tables:
-        return [np.zeros(1, dtype=np.int64)]
-
-    def add(self, total: Tables, item: np.ndarray) -> None:
-        total[0] += item.shape[1]
-
-    def merge(self, total: Tables, other: Tables) -> None:
-        add_all(total, other)
-
-
-class AllCodes:
+class AllCodes(CodeTally):
     """A copy of all codes, in blocks of shape (record, attribute): for ``Curator.train`` alone."""
 
     def __init__(self, num_attributes: int) -> None:
@@ -157,31 +168,8 @@ class AllCodes:
         total += other
 
 
-class LookupSum:
-    """The sum over records of the value at the sum of their contributions."""
-
-    def __init__(
-        self, axes: Sequence[int], contributions: Sequence[np.ndarray], values: np.ndarray
-    ) -> None:
-        """Takes the axes that contribute, an int64 entry a code of each, and int64 values."""
-        self._parts = list(zip(axes, contributions, strict=True))
-        self._values = values
-
-    def zero(self) -> Tables:
-        return [np.zeros(1, dtype=np.int64)]
-
-    def add(self, total: Tables, item: np.ndarray) -> None:
-        sums = np.zeros(item.shape[1], dtype=np.int64)
-        for axis, contribution in self._parts:
-            sums += contribution[item[axis]]
-        total[0] += self._values[sums].sum(dtype=np.int64)
-
-    def merge(self, total: Tables, other: Tables) -> None:
-        add_all(total, other)
-
-
-class FeatureSums:
-    """The sums over records of the waves at their phases, by label: (label, 2, feature)."""
+class LookupSums(CodeTally):
+    """Sums over records of values at sums of contributions, by label: (label, wave, feature)."""
 
     _AT_ONCE = 1 << 11
     """Records whose features are held at a time."""
@@ -189,72 +177,39 @@ class FeatureSums:
     def __init__(
         self,
         axes: Sequence[int],
-        phases: Sequence[np.ndarray],
-        waves: np.ndarray,
-        label: int | None,
-        num_labels: int,
+        contributions: Sequence[np.ndarray],
+        values: np.ndarray,
+        label: int | None = None,
+        num_labels: int = 1,
     ) -> None:
-        """Takes uint16 phases (code, feature) of each axis, integers (2, phase), and a label."""
-        self._parts = list(zip(axes, phases, strict=True))
-        self._waves, self._label, self._num_labels = waves, label, num_labels
-        self._num_features = phases[0].shape[1]
+        """Takes the axes that contribute, what each of their codes adds, values, and a label.
+
+        Contributions are integers (code, feature), whose sums wrap around as their type does, and
+        values integers (wave, sum). The label is an axis by whose codes sums are taken apart.
+        """
+        self._parts = list(zip(axes, contributions, strict=True))
+        self._values, self._label, self._num_labels = values, label, num_labels
 
     def zero(self) -> Tables:
-        return [np.zeros((self._num_labels, 2, self._num_features), dtype=np.int64)]
+        features = self._parts[0][1].shape[1] if self._parts else 1
+        return [np.zeros((self._num_labels, len(self._values), features), dtype=np.int64)]
 
     def add(self, total: Tables, item: np.ndarray) -> None:
         for start in range(0, item.shape[1], self._AT_ONCE):
             part = item[:, start : start + self._AT_ONCE]
-            held = np.zeros((part.shape[1], self._num_features), dtype=np.uint16)
-            for axis, phases in self._parts:
-                held += phases[part[axis]]  # modulo a turn
-            if self._label is None:
-                self._count(total[0][0], held)
-                continue
-            for code in range(self._num_labels):
-                self._count(total[0][code], held[part[self._label] == code])
-
-    def _count(self, total: np.ndarray, phases: np.ndarray) -> None:
-        for wave, values in enumerate(self._waves):
-            total[wave] += values[phases].sum(axis=0, dtype=np.int64)
-
-    def merge(self, total: Tables, other: Tables) -> None:
-        add_all(total, other)
+            held = _summed(self._parts, part)
+            for code, own in enumerate(total[0]):
+                places = held if self._label is None else held[part[self._label] == code]
+                for wave, values in zip(own, self._values, strict=True):
+                    wave += values[places].sum(axis=0, dtype=np.int64)
 
 
-class CutCounts:
-    """The int64 table of each clique, flat, over codes and then over intervals of sums."""
-
-    def __init__(self, tables: Sequence[CutTable]) -> None:
-        """Takes for each table axes and their sizes, and contributions with ascending steps."""
-        self._tables = list(tables)
-
-    def zero(self) -> Tables:
-        sizes = [
-            math.prod(shape) * math.prod(len(steps) + 1 for _, steps in cuts)
-            for _, shape, cuts in self._tables
-        ]
-        return [np.zeros(size, dtype=np.int64) for size in sizes]
-
-    def add(self, total: Tables, item: np.ndarray) -> None:
-        for (axes, shape, cuts), table in zip(self._tables, total, strict=True):
-            cells = np.zeros(item.shape[1], dtype=np.int64)
-            for axis, size in zip(axes, shape, strict=True):
-                cells *= size
-                cells += item[axis]
-            for parts, steps in cuts:
-                sums = np.zeros_like(cells)
-                for axis, contribution in parts:
-                    sums += contribution[item[axis]]
-                cells *= len(steps) + 1
-                cells += np.searchsorted(steps, sums)  # the number of steps below a sum
-            table += np.bincount(cells, minlength=len(table))
-
-    def merge(self, total: Tables, other: Tables) -> None:
-        add_all(total, other)
-
-
-def add_all(total: Tables, other: Tables) -> None:
-    """Adds tables to others of the same shapes, in place."""
-    for here, there in zip(total, other, strict=True):
-        here += there
+def _summed(parts: Sequence[tuple[int, np.ndarray]], item: np.ndarray) -> np.ndarray:
+    """The sum for each record of what its codes of some axes contribute."""
+    if not parts:
+        return np.zeros((item.shape[1], 1), dtype=np.int64)
+    (first, contribution), *others = parts
+    sums = contribution[item[first]]
+    for axis, contribution in others:
+        sums += contribution[item[axis]]
+    return sums

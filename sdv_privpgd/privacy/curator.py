@@ -2,9 +2,9 @@
 
 import math
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from sdv_privpgd.privacy.queries import (
 from sdv_privpgd.privacy.selection import COST, decay_of, exponential_choice, halved
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
 from sdv_privpgd.privacy.value_counts import ValueCounts
+from sdv_privpgd.sources.source import Opaque
 from sdv_privpgd.sources.withheld import sealed
 
 _BLOCK, _CELLS, _MOST = 32, 1 << 15, 1 << 10
@@ -105,11 +106,11 @@ def _usable_stddev(sensitivity_squared: int, mu_squared: Fraction, what: str) ->
     return stddev
 
 
-class Curator:
+class Curator(Opaque):
     """Answers queries about one private table of codes within one budget.
 
-    It holds the table and the books. It is never pickled, returned or kept. Threads may share it:
-    no charge is lost.
+    It holds the table and the books, and is never returned or kept. Threads may share it: no charge
+    is lost.
 
     Args:
         dataset: The records that it answers for.
@@ -139,9 +140,6 @@ class Curator:
         self._tables: dict[Query, np.ndarray] = {}  # of earlier choices: private, never noisy
         self._lock = threading.Lock()
 
-    def __reduce__(self):
-        raise TypeError("A Curator holds a private table and cannot be pickled or copied.")
-
     @property
     def domain(self) -> Domain:
         """The public domain of the table."""
@@ -156,6 +154,31 @@ class Curator:
     def measurements(self) -> tuple[Measurement, ...]:
         """All that was measured so far, in order. Public."""
         return self._measurements
+
+    def _charge(
+        self,
+        mechanism: str,
+        what: str,
+        num_queries: int,
+        num_values: int,
+        squares: Mapping[Adjacency, int],
+        mu_squared: Fraction,
+        delta: Fraction,
+        **noise: Any,
+    ) -> None:
+        """Charges first: if the budget is short this raises, and no row has been read."""
+        self._books.charge(
+            Charge(
+                mechanism=mechanism,
+                what=what,
+                num_queries=num_queries,
+                num_values=num_values,
+                sensitivity_squared=tuple(squares.items()),
+                mu_squared=mu_squared,
+                delta=delta,
+                **noise,
+            )
+        )
 
     def _released(self, measurement: Measurement) -> Measurement:
         """The same measurement, among those that were made: at once, whatever happens next."""
@@ -188,29 +211,17 @@ class Curator:
         if not queries:
             return []
         mu_squared, ledger, units = Fraction(mu_squared), self.ledger, self.ledger.units
-        squares = {
-            adjacency: (ledger.rows_counted * units) ** 2
-            * sum(_squared(query, adjacency, ledger) for query in queries)
-            for adjacency in Adjacency
-        }
-        sensitivity_squared = squares[ledger.adjacency]
-        if sensitivity_squared:
-            stddev = _usable_stddev(sensitivity_squared, mu_squared, what)
-        else:
-            stddev, mu_squared = 0.0, Fraction(0)
-        # Charge first: if the budget is short this raises, and no row has been read.
-        self._books.charge(
-            Charge(
-                mechanism="Gaussian, rounded" if stddev else "exact (public)",
-                what=what,
-                num_queries=len(queries),
-                num_values=sum(math.prod(query.shape(self.domain)) for query in queries),
-                sensitivity_squared=tuple(squares.items()),
-                stddev=stddev,
-                mu_squared=mu_squared,
-                delta=SAMPLING_DELTA if stddev else Fraction(0),
-            )
+        squares = ledger.squares(
+            lambda each: sum(_squared(query, each, ledger) for query in queries)
         )
+        stddev = 0.0
+        if squares[ledger.adjacency]:
+            stddev = _usable_stddev(squares[ledger.adjacency], mu_squared, what)
+        number = sum(math.prod(query.shape(self.domain)) for query in queries)
+        mechanism, own = "Gaussian, rounded", SAMPLING_DELTA
+        if not stddev:
+            mechanism, mu_squared, own = "exact (public)", Fraction(0), Fraction(0)
+        self._charge(mechanism, what, len(queries), number, squares, mu_squared, own, stddev=stddev)
         in_one = self._dataset.in_one_pass
         blocks = [queries] if in_one else _blocks(queries, self.domain)
         return [
@@ -251,28 +262,17 @@ class Curator:
             return {}
         queries = [ValueCountsQuery(name) for name in names]
         mu_squared, units = Fraction(mu_squared), ledger.units
-        whole = ledger.rows_counted * units
-        squares = {
-            adjacency: whole**2 * sum(query.l2_sensitivity_squared(adjacency) for query in queries)
-            for adjacency in Adjacency
-        }
+        squares = ledger.squares(
+            lambda each: sum(query.l2_sensitivity_squared(each) for query in queries)
+        )
         stddev = _usable_stddev(squares[ledger.adjacency], mu_squared, what)
+        whole = ledger.rows_counted * units
         shape = len(names), ledger.rows_per_person, ledger.adjacency, whole
         threshold = threshold_for(stddev, delta, *shape)
-        # Charge first: if the budget is short this raises, and no row has been read.
-        self._books.charge(
-            Charge(
-                mechanism="Gaussian, rounded, over a threshold",
-                what=what,
-                num_queries=len(names),
-                num_values=0,
-                sensitivity_squared=tuple(squares.items()),
-                stddev=stddev,
-                mu_squared=mu_squared,
-                delta=SAMPLING_DELTA + thresholded_delta(stddev, threshold, *shape),
-                threshold=threshold,
-            )
-        )
+        mechanism = "Gaussian, rounded, over a threshold"
+        own = SAMPLING_DELTA + thresholded_delta(stddev, threshold, *shape)
+        noise = {"stddev": stddev, "threshold": threshold}
+        self._charge(mechanism, what, len(names), 0, squares, mu_squared, own, **noise)
         found: dict[str, list[tuple[Value | None, int]]] = {}
         for name, query in zip(names, queries, strict=True):
             counted = query.answer(self._values)
@@ -307,28 +307,15 @@ class Curator:
             score.shape(self.domain)  # a mismatch is public, and raised before anything is spent
         if len(scores) == 1:
             return 0
-        mu_squared, ledger = Fraction(mu_squared), self.ledger
-        scores = [score.in_units(ledger.units) for score in scores]  # refuses what is too large
-        squares = {
-            adjacency: (ledger.rows_counted * ledger.units) ** 2
-            * max(score.l2_sensitivity_squared(adjacency) for score in scores)
-            for adjacency in Adjacency
-        }
-        sensitivity = math.isqrt(squares[ledger.adjacency])
-        temperature = 2 * sensitivity / Fraction(range_epsilon_of(mu_squared))
-        # Charge first: if the budget is short this raises, and no row has been read.
-        self._books.charge(
-            Charge(
-                mechanism="exponential",
-                what=what,
-                num_queries=len(scores),
-                num_values=1,
-                sensitivity_squared=tuple(squares.items()),
-                stddev=0.0,
-                mu_squared=mu_squared,
-                delta=SAMPLING_DELTA,
-                temperature=temperature,
-            )
+        scores = [
+            score.in_units(self.ledger.units) for score in scores
+        ]  # refuses what is too large
+        temperature = self._charged_choice(
+            "exponential",
+            what,
+            len(scores),
+            lambda each: max(score.l2_sensitivity_squared(each) for score in scores),
+            Fraction(mu_squared),
         )
         new = [table for table in {s.table: None for s in scores} if table not in self._tables]
         self._tables.update(zip(new, answers(new, self._dataset), strict=True))
@@ -350,25 +337,8 @@ class Curator:
         """
         if not 1 <= num_codes <= self.domain.size((name,)):
             raise ValueError(f"num_codes must be 1 to {self.domain.size((name,))}: {num_codes!r}.")
-        mu_squared, ledger = Fraction(mu_squared), self.ledger
-        rows = {Adjacency.REPLACE_ONE: 2, Adjacency.ADD_REMOVE: 1}
-        whole = ledger.rows_counted * ledger.units
-        squares = {each: (whole * rows[each]) ** 2 for each in Adjacency}
-        sensitivity = math.isqrt(squares[ledger.adjacency])
-        alike = 2 * sensitivity / Fraction(range_epsilon_of(mu_squared))
-        # Charge first: if the budget is short this raises, and no row has been read.
-        self._books.charge(
-            Charge(
-                mechanism="PrivTree",
-                what=what,
-                num_queries=1,
-                num_values=1,
-                sensitivity_squared=tuple(squares.items()),
-                stddev=0.0,
-                mu_squared=mu_squared,
-                delta=SAMPLING_DELTA,
-                temperature=alike,
-            )
+        alike = self._charged_choice(
+            "PrivTree", what, 1, lambda each: each.cells**2, Fraction(mu_squared)
         )
         temperature, words = alike * COST / 2, self._books.words
         return halved(
@@ -376,6 +346,22 @@ class Curator:
             decay_of(temperature),
             lambda score: exponential_choice([0, score], temperature, words) == 1,
         )
+
+    def _charged_choice(
+        self,
+        mechanism: str,
+        what: str,
+        num_scores: int,
+        of_row: Callable[[Adjacency], int],
+        mu_squared: Fraction,
+    ) -> Fraction:
+        """The temperature of a choice, which is on the books then, and no row has been read."""
+        squares = self.ledger.squares(of_row)
+        sensitivity = math.isqrt(squares[self.ledger.adjacency])
+        temperature = 2 * sensitivity / Fraction(range_epsilon_of(mu_squared))
+        own = {"temperature": temperature}
+        self._charge(mechanism, what, num_scores, 1, squares, mu_squared, SAMPLING_DELTA, **own)
+        return temperature
 
     @sealed
     def train(
@@ -407,30 +393,17 @@ class Curator:
                 "Gradients are not summed over rows that are weighed, nor on a cluster: leave out "
                 "weighed=True and weight_column, or choose a method that counts, such as 'privpgd'."
             )
-        squares = {
-            adjacency: ledger.rows_counted**2 * query.l2_sensitivity_squared(adjacency)
-            for adjacency in Adjacency
-        }
+        squares = ledger.squares(query.l2_sensitivity_squared)
         most = {adjacency: math.isqrt(square) for adjacency, square in squares.items()}
         stddev = _usable_stddev(squares[ledger.adjacency], Fraction(mu_squared), what)
         mu = 1 / stddev
-        own = delta_of_one(mu, float(delta) * (1 - 2**-40), most[ledger.adjacency])
-        trainer.prepare(mu, own)
-        deltas = {each: Fraction(delta_of_rows(mu, own, rows)) for each, rows in most.items()}
-        # Charge first: if the budget is short this raises, and no row has been read.
-        self._books.charge(
-            Charge(
-                mechanism=TRAINED,
-                what=what,
-                num_queries=trainer.steps,
-                num_values=math.prod(query.shape(self.domain)),
-                sensitivity_squared=tuple(squares.items()),
-                stddev=stddev,
-                mu_squared=Fraction(mu_squared),
-                delta=deltas[ledger.adjacency],
-                deltas=tuple(deltas.items()),
-            )
-        )
+        of_one = delta_of_one(mu, float(delta) * (1 - 2**-40), most[ledger.adjacency])
+        trainer.prepare(mu, of_one)
+        deltas = {each: Fraction(delta_of_rows(mu, of_one, rows)) for each, rows in most.items()}
+        number, mu_squared = math.prod(query.shape(self.domain)), Fraction(mu_squared)
+        noise = {"stddev": stddev, "deltas": tuple(deltas.items())}
+        own = deltas[ledger.adjacency]
+        self._charge(TRAINED, what, trainer.steps, number, squares, mu_squared, own, **noise)
         codes = np.concatenate(self._dataset.total(AllCodes(len(self.domain))))
         try:
             # The steps that were charged are taken; the bar only looks on.

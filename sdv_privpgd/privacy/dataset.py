@@ -6,18 +6,18 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping, code_type
-from sdv_privpgd.privacy.counting import CliqueCounts, LookupSum, RecordNumber, Tables
-from sdv_privpgd.sources.source import Tally
+from sdv_privpgd.base.half_spaces import Cut
+from sdv_privpgd.privacy.counting import TableCounts, Tables
+from sdv_privpgd.sources.source import Opaque, Tally
 
 BLOCK = 1 << 16
 """Records that are counted at a time: their cells fit the cache."""
 
 
-class Records(abc.ABC):
+class Records(Opaque, abc.ABC):
     """Private records of integer codes, which can be counted. ``boundary`` makes them.
 
-    They have no public view: ``repr`` names the domain alone and pickling is refused, so that no
-    log, message or file can come to hold a record.
+    Their ``repr`` names the domain alone.
     """
 
     in_one_pass = False
@@ -34,45 +34,34 @@ class Records(abc.ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r})"
 
-    def __reduce__(self):
-        raise TypeError(f"A {type(self).__name__} is private and cannot be pickled or copied.")
-
     @abc.abstractmethod
     def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
         """A tally over all records, in blocks of shape (attribute, record). Private."""
 
     def num_records(self) -> int:
         """The number of records. Private under add/remove."""
-        (number,) = self.total(RecordNumber())
-        return int(number[0])
+        return int(self.counts(()))
 
     def counts(self, clique: Clique) -> np.ndarray:
         """The int64 table of a clique: records per cell, one axis an attribute. Private."""
         (table,) = self.counts_of([clique])
         return table
 
-    def counts_of(self, cliques: Iterable[Clique], grouping: Grouping | None = None) -> Tables:
+    def counts_of(
+        self,
+        cliques: Iterable[Clique],
+        grouping: Grouping | None = None,
+        cuts: Sequence[Sequence[Cut]] = (),
+    ) -> Tables:
         """The int64 table of each clique, from one pass over the records. Private.
 
         With a grouping, which must fit the domain, its groups are counted in place of the codes.
-        Besides the tables it needs no memory that grows with the records or the cliques.
+        The ``cuts`` of a clique add an axis each. Besides the tables it needs no memory that grows
+        with the records or the cliques.
         """
-        tally = CliqueCounts(self.domain, tuple(cliques), grouping)
+        tally = TableCounts(self.domain, tuple(cliques), grouping, cuts)
         tables = self.total(tally)
         return [table.reshape(shape) for table, shape in zip(tables, tally.shapes, strict=True)]
-
-    def lookup_sum(
-        self, attributes: Clique, contributions: Sequence[np.ndarray], values: np.ndarray
-    ) -> np.ndarray:
-        """The sum over records of the value at the sum of their contributions, alone. Private.
-
-        Args:
-            attributes: Those that contribute.
-            contributions: An int64 entry a code, for each of them.
-            values: The int64 value of each sum of contributions.
-        """
-        (found,) = self.total(LookupSum(self.domain.axes(attributes), contributions, values))
-        return found
 
 
 class Dataset(Records):

@@ -15,7 +15,7 @@ from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.privacy.counting import FeatureSums
+from sdv_privpgd.privacy.counting import LookupSums
 from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.queries import Adjacency
 
@@ -117,11 +117,11 @@ class EmbeddingQuery:
         tally.add(found, codes.T)
         return found[0]
 
-    def _tally(self, domain: Domain) -> FeatureSums:
+    def _tally(self, domain: Domain) -> LookupSums:
         labels, _, _ = self.shape(domain)
         axes = domain.axes(name for name, _ in self.coordinates)
         label = None if self.label is None else domain.axes((self.label,))[0]
-        return FeatureSums(axes, self.phases(), waves(), label, labels)
+        return LookupSums(axes, self.phases(), waves(), label, labels)
 
 
 @cache

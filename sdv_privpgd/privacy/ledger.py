@@ -4,13 +4,12 @@ import json
 import math
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
-from sdv_privpgd.base.damage import digest_of
 from sdv_privpgd.privacy.accounting import (
     check_delta,
     check_epsilon,
@@ -57,9 +56,9 @@ class Charge:
     num_queries: int
     num_values: int
     sensitivity_squared: tuple[tuple[Adjacency, int], ...]
-    stddev: float
     mu_squared: Fraction
     delta: Fraction
+    stddev: float = 0.0
     temperature: Fraction | None = None
     threshold: int | None = None
     deltas: tuple[tuple[Adjacency, Fraction], ...] = ()
@@ -144,15 +143,12 @@ class PrivacyLedger:
         rows_per_person: int = 1,
         *,
         reserved: Fraction = Fraction(0),
-        people: str | None = None,
-        weighed: bool = False,
-        rows_are_people: bool = False,
-        weights: Weights | None = None,
-        family: tuple[str, ...] = (),
+        **whose: Any,
     ) -> "PrivacyLedger":
         """An empty ledger over the largest mu^2 that (epsilon, delta)-DP allows.
 
-        ``reserved`` is the part of delta, below all of it, that thresholds may use up.
+        ``reserved`` is the part of delta, below all of it, that thresholds may use up, and
+        ``whose`` what else is said of the rows, by the names of the ledger's own attributes.
         """
         reserved = Fraction(reserved)
         if not 0 <= reserved < Fraction(check_delta(delta)):
@@ -164,11 +160,7 @@ class PrivacyLedger:
             delta=check_delta(delta),
             budget=mu_squared_of(epsilon, float(Fraction(delta) - reserved)),
             reserved=reserved,
-            people=people,
-            weighed=weighed,
-            rows_are_people=rows_are_people,
-            weights=weights,
-            family=family,
+            **whose,
         )
 
     @property
@@ -201,6 +193,10 @@ class PrivacyLedger:
         if self.weights is not None:
             return self.weights.units
         return units_of(self.rows_per_person) if self.weighed else 1
+
+    def squares(self, of_row: Callable[[Adjacency], int]) -> dict[Adjacency, int]:
+        """The squared sensitivity to a whole person, in units: that to a row, of all their rows."""
+        return {each: (self.rows_counted * self.units) ** 2 * of_row(each) for each in Adjacency}
 
     @property
     def unit(self) -> str:
@@ -319,54 +315,13 @@ class PrivacyLedger:
 
         Their ``digest`` tells an edit by mistake. It is no signature: who edits can write it anew.
         """
-        facts = {
-            "adjacency": self.adjacency.value,
-            "rows_per_person": self.rows_per_person,
-            "people": self.people,
-            "weighed": self.weighed,
-            "rows_are_people": self.rows_are_people,
-            "weights": None if self.weights is None else list(self.weights),
-            **({"family": list(self.family)} if self.family else {}),
-            "units": self.units,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "reserved_delta": str(self.reserved),
-            "budget_mu_squared": str(self.budget),
-            "spent_mu_squared": str(self.mu_squared),
-            "spent_epsilon": {each.value: self.spent(adjacency=each) for each in Adjacency},
-            "charges": [
-                {
-                    "mechanism": charge.mechanism,
-                    "what": charge.what,
-                    "num_queries": charge.num_queries,
-                    "num_values": charge.num_values,
-                    "sensitivity_squared": {
-                        adjacency.value: value for adjacency, value in charge.sensitivity_squared
-                    },
-                    "stddev": charge.stddev,
-                    "temperature": None if charge.temperature is None else str(charge.temperature),
-                    "threshold": charge.threshold,
-                    "range_epsilon": {
-                        adjacency.value: float(charge.range_epsilon_under(adjacency))
-                        for adjacency, _ in charge.sensitivity_squared
-                    },
-                    "mu_squared": str(charge.mu_squared),
-                    "share": float(charge.mu_squared / (self.budget or 1)),
-                    "delta": str(charge.delta),
-                    **({"deltas": _texts(charge.deltas)} if charge.deltas else {}),
-                }
-                for charge in self.charges
-            ],
-        }
-        return {**facts, "digest": digest_of(facts)}
+        from sdv_privpgd.privacy.ledger_file import written
+
+        return written(self)
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """``to_dict`` as JSON text."""
         return json.dumps(self.to_dict(), indent=indent)
-
-
-def _texts(amounts: tuple[tuple[Adjacency, Fraction], ...]) -> dict[str, str]:
-    return {adjacency.value: str(amount) for adjacency, amount in amounts}
 
 
 class Books:

@@ -67,6 +67,48 @@ def read_ledger(text: str) -> PrivacyLedger:
     return ledger
 
 
+def written(ledger: PrivacyLedger) -> dict[str, Any]:
+    """The ledger as plain values, which ``read_ledger`` reads as JSON."""
+    facts = {
+        "adjacency": ledger.adjacency.value,
+        "rows_per_person": ledger.rows_per_person,
+        "people": ledger.people,
+        "weighed": ledger.weighed,
+        "rows_are_people": ledger.rows_are_people,
+        "weights": None if ledger.weights is None else list(ledger.weights),
+        **({"family": list(ledger.family)} if ledger.family else {}),
+        "units": ledger.units,
+        "epsilon": ledger.epsilon,
+        "delta": ledger.delta,
+        "reserved_delta": str(ledger.reserved),
+        "budget_mu_squared": str(ledger.budget),
+        "spent_mu_squared": str(ledger.mu_squared),
+        "spent_epsilon": {each.value: ledger.spent(adjacency=each) for each in Adjacency},
+        "charges": [_written(charge, ledger.budget) for charge in ledger.charges],
+    }
+    return {**facts, "digest": digest_of(facts)}
+
+
+def _written(charge: Charge, budget: Fraction) -> dict[str, Any]:
+    own = [adjacency for adjacency, _ in charge.sensitivity_squared]
+    deltas = {adjacency.value: str(delta) for adjacency, delta in charge.deltas}
+    return {
+        "mechanism": charge.mechanism,
+        "what": charge.what,
+        "num_queries": charge.num_queries,
+        "num_values": charge.num_values,
+        "sensitivity_squared": {each.value: n for each, n in charge.sensitivity_squared},
+        "stddev": charge.stddev,
+        "temperature": None if charge.temperature is None else str(charge.temperature),
+        "threshold": charge.threshold,
+        "range_epsilon": {each.value: float(charge.range_epsilon_under(each)) for each in own},
+        "mu_squared": str(charge.mu_squared),
+        "share": float(charge.mu_squared / (budget or 1)),
+        "delta": str(charge.delta),
+        **({"deltas": deltas} if deltas else {}),
+    }
+
+
 def planned(ledger: PrivacyLedger, what: str) -> PrivacyLedger:
     """The ledger with all that is left charged at once, for what may come to be spent.
 

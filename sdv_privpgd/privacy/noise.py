@@ -23,7 +23,7 @@ import mpmath  # pyright: ignore[reportMissingTypeStubs]
 import numpy as np
 from scipy.special import erfc, erfcinv  # pyright: ignore[reportMissingTypeStubs]
 
-_exact: Any = mpmath
+exact: Any = mpmath
 """Arithmetic of any precision. It has no types."""
 
 WordSource = Callable[[int], bytes]
@@ -36,8 +36,8 @@ MAX_STDDEV = 2.0**40
 """No useful answer has such noise: 2^20 rows for a sum in units of 2^-20 of a row."""
 
 _MAGNITUDE_BITS = 63  # of a 64-bit word; the last bit is the sign
-_EXTRA_BITS = 1024
-_PRECISION = 1280
+EXTRA_BITS = 1024
+PRECISION = 1280
 _REACH = 39
 """So many standard deviations no magnitude exceeds: the tail beyond is below 2^-1087."""
 _RELATIVE_ERROR = 2.0**-44
@@ -53,15 +53,15 @@ def _tail(magnitude: np.ndarray, stddev: float) -> tuple[np.ndarray, np.ndarray]
 
 def _magnitude_exactly(word: int, stddev: float, words: WordSource) -> int:
     """The magnitude of a word that double precision cannot place."""
-    bits = _MAGNITUDE_BITS + _EXTRA_BITS
-    uniform = (word << _EXTRA_BITS) | int.from_bytes(words(_EXTRA_BITS // 8), "little")
-    with _exact.workprec(_PRECISION):
-        scale = _exact.mpf(stddev) * _exact.sqrt(2)
+    bits = _MAGNITUDE_BITS + EXTRA_BITS
+    uniform = (word << EXTRA_BITS) | int.from_bytes(words(EXTRA_BITS // 8), "little")
+    with exact.workprec(PRECISION):
+        scale = exact.mpf(stddev) * exact.sqrt(2)
 
         def is_most(k: int) -> bool:
             """Whether the magnitude is at most k: the uniform is not below the tail beyond k."""
-            tail = _exact.erfc((k + _exact.mpf(1) / 2) / scale)
-            return uniform >= int(_exact.ldexp(tail, bits))
+            tail = exact.erfc((k + exact.mpf(1) / 2) / scale)
+            return uniform >= int(exact.ldexp(tail, bits))
 
         return bisect_left(range(math.ceil(_REACH * stddev)), True, key=is_most)
 

@@ -9,9 +9,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping
-from sdv_privpgd.privacy.counting import CutCounts
+from sdv_privpgd.base.half_spaces import Cut
+from sdv_privpgd.privacy.counting import LookupSums
 from sdv_privpgd.privacy.dataset import Dataset, Records
-from sdv_privpgd.privacy.half_spaces import Cut
 from sdv_privpgd.privacy.value_counts import Counted, ValueCounts
 
 
@@ -22,6 +22,11 @@ class Adjacency(Enum):
     """One record's values may change; the number of records is public."""
     ADD_REMOVE = "add_remove"
     """One record may be there or not; the number of records is private."""
+
+    @property
+    def cells(self) -> int:
+        """In how many cells of a table neighbors differ, by one in each, at most."""
+        return 2 if self is Adjacency.REPLACE_ONE else 1
 
     @classmethod
     def parse(cls, value: "Adjacency | str") -> "Adjacency":
@@ -64,8 +69,7 @@ class MarginalQuery:
         return "marginal of " + " x ".join(self.clique)
 
     def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
-        """1 when a record is added or removed; 2 when it moves from one cell to another."""
-        return 2 if adjacency is Adjacency.REPLACE_ONE else 1
+        return adjacency.cells
 
     def shape(self, domain: Domain) -> tuple[int, ...]:
         return domain.shape(self.clique)
@@ -85,8 +89,7 @@ class GroupedMarginalQuery:
         return "marginal of " + " x ".join(self.clique) + " in groups"
 
     def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
-        """1 when a record is added or removed; 2 when it moves from one cell to another."""
-        return 2 if adjacency is Adjacency.REPLACE_ONE else 1
+        return adjacency.cells
 
     def shape(self, domain: Domain) -> tuple[int, ...]:
         """One axis an attribute. Raises ``ValueError`` if the groups are not of this domain."""
@@ -114,8 +117,7 @@ class CutMarginalQuery:
         return "marginal of " + " x ".join((*self.clique, *said))
 
     def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
-        """1 when a record is added or removed; 2 when it moves from one cell to another."""
-        return 2 if adjacency is Adjacency.REPLACE_ONE else 1
+        return adjacency.cells
 
     def shape(self, domain: Domain) -> tuple[int, ...]:
         """One axis an attribute, then one a cut. Raises ``ValueError`` for lines of other codes."""
@@ -124,8 +126,8 @@ class CutMarginalQuery:
         return (*domain.shape(self.clique), *(cut.size for cut in self.cuts))
 
     def answer(self, dataset: Records) -> np.ndarray:
-        (found,) = _cut_tables([self], dataset)
-        return found
+        (table,) = dataset.counts_of([self.clique], cuts=[self.cuts])
+        return table
 
 
 @dataclass(frozen=True)
@@ -222,7 +224,7 @@ class ModelErrorQuery:
 
     def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
         """A record that comes or goes changes one cell by 1, one that moves changes two."""
-        return (self.weight * (2 if adjacency is Adjacency.REPLACE_ONE else 1)) ** 2
+        return (self.weight * adjacency.cells) ** 2
 
     def shape(self, domain: Domain) -> tuple[int, ...]:
         """One number. Raises ``ValueError`` if the expected counts have not the clique's shape."""
@@ -272,7 +274,7 @@ class ValueCountsQuery:
 
     def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
         """1 when a record is added or removed; 2 when it moves from one value to another."""
-        return 2 if adjacency is Adjacency.REPLACE_ONE else 1
+        return adjacency.cells
 
     def answer(self, values: ValueCounts) -> Counted:
         """The values, sorted, and their exact counts. Private."""
@@ -334,34 +336,33 @@ class SigmoidSumQuery:
         # The parts' own ranges: high - low could cancel, and an index then leave the table.
         span = math.fsum(float(part.max() - part.min()) for part in exact)
         unit = max(span, 1e-12) / self._SCORES
-        contributions = [np.rint((part - part.min()) / unit).astype(np.int64) for part in exact]
+        steps = [np.rint((part - part.min()) / unit).astype(np.int64)[:, None] for part in exact]
         # Rounding moves a score by at most half a unit an attribute.
         scores = low + unit * np.arange(self._SCORES + len(exact) + 1)
         values = 0.5 * (1 + np.tanh(0.5 * self.slope * (scores - self.b)))
-        return contributions, np.rint(self.GRID * values).astype(np.int64)
+        return steps, np.rint(self.GRID * values).astype(np.int64)
 
     def answer(self, dataset: Records) -> np.ndarray:
         contributions, sigmoid = self._tables(dataset.domain)
-        names = tuple(name for name, _ in self.theta)
-        return dataset.lookup_sum(names, contributions, sigmoid)
+        axes = dataset.domain.axes(name for name, _ in self.theta)
+        (found,) = dataset.total(LookupSums(axes, contributions, sigmoid[None]))
+        return found.ravel()
 
 
 def answers(queries: Sequence[Query], dataset: Records) -> list[np.ndarray]:
     """The exact answer of each query, int64. Private. Tables of one grouping take one pass."""
-    asked: dict[Grouping | None, list[Clique]] = {}
+    asked: dict[Grouping | None, list[_OfTable]] = {}
     for query in queries:
         if isinstance(query, _OfTable):
-            asked.setdefault(_grouping(query), []).append(query.clique)
-    tables = {key: iter(dataset.counts_of(cliques, key)) for key, cliques in asked.items()}
-    cut = iter(
-        _cut_tables([each for each in queries if isinstance(each, CutMarginalQuery)], dataset)
-    )
+            asked.setdefault(_grouping(query), []).append(query)
+    tables = {
+        grouping: iter(
+            dataset.counts_of([each.clique for each in own], grouping, list(map(_cuts, own)))
+        )
+        for grouping, own in asked.items()
+    }
     found = [
-        next(tables[_grouping(query)])
-        if isinstance(query, _OfTable)
-        else next(cut)
-        if isinstance(query, CutMarginalQuery)
-        else query.answer(dataset)
+        next(tables[_grouping(query)]) if isinstance(query, _OfTable) else query.answer(dataset)
         for query in queries
     ]
     return [
@@ -377,33 +378,16 @@ def answers_of_codes(
     return answers(queries, Dataset(domain, codes))
 
 
-def _cut_tables(queries: Sequence[CutMarginalQuery], dataset: Records) -> list[np.ndarray]:
-    """The int64 table of each query, from one pass over the records. Private."""
-    if not queries:
-        return []
-    domain = dataset.domain
-    tally = CutCounts(
-        [
-            (
-                domain.axes(query.clique),
-                domain.shape(query.clique),
-                [(cut.contributions(domain), cut.steps()) for cut in query.cuts],
-            )
-            for query in queries
-        ]
-    )
-    tables = dataset.total(tally)
-    return [
-        table.reshape(query.shape(domain)) for table, query in zip(tables, queries, strict=True)
-    ]
-
-
-_OfTable = MarginalQuery | GroupedMarginalQuery | DependenceQuery
+_OfTable = MarginalQuery | GroupedMarginalQuery | CutMarginalQuery | DependenceQuery
 """The queries that are answered by the table of a clique."""
 
 
 def _grouping(query: _OfTable) -> Grouping | None:
     return query.grouping if isinstance(query, GroupedMarginalQuery) else None
+
+
+def _cuts(query: _OfTable) -> tuple[Cut, ...]:
+    return query.cuts if isinstance(query, CutMarginalQuery) else ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

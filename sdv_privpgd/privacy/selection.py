@@ -65,19 +65,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import accumulate
-from typing import Any
 
-import mpmath  # pyright: ignore[reportMissingTypeStubs]
 import numpy as np
 
-from sdv_privpgd.privacy.noise import WordSource
-
-_exact: Any = mpmath
-"""Arithmetic of any precision. It has no types."""
+from sdv_privpgd.privacy.noise import EXTRA_BITS, PRECISION, WordSource, exact
 
 _WORD_BITS = 64
-_EXTRA_BITS = 1024
-_PRECISION = 1280
 _ERROR = 2.0**-45
 """Generous bound, per score, on the error of the intervals' ends in double precision."""
 
@@ -104,23 +97,12 @@ def _choice_exactly(
     below: Sequence[int], temperature: Fraction, word: int, words: WordSource
 ) -> int:
     """The index of a word that double precision cannot place; ``below`` are scores minus top."""
-    uniform = (word << _EXTRA_BITS) | int.from_bytes(words(_EXTRA_BITS // 8), "little")
-    with _exact.workprec(_PRECISION + 64):
-        weights = [
-            int(
-                _exact.floor(
-                    _exact.ldexp(
-                        _exact.exp(
-                            _exact.mpf(gap * temperature.denominator) / temperature.numerator
-                        ),
-                        _PRECISION,
-                    )
-                )
-            )
-            for gap in below
-        ]
+    uniform = (word << EXTRA_BITS) | int.from_bytes(words(EXTRA_BITS // 8), "little")
+    with exact.workprec(PRECISION + 64):
+        exponents = [exact.mpf(g * temperature.denominator) / temperature.numerator for g in below]
+        weights = [int(exact.floor(exact.ldexp(exact.exp(x), PRECISION))) for x in exponents]
     ends = list(accumulate(weights))
-    return bisect_right(ends, uniform * ends[-1] >> (_WORD_BITS + _EXTRA_BITS))
+    return bisect_right(ends, uniform * ends[-1] >> (_WORD_BITS + EXTRA_BITS))
 
 
 COST = Fraction(3265, 1000)

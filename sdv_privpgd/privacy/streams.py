@@ -1,20 +1,171 @@
-"""Private records that are too many for memory: codes in a file, margins of one reading, clusters.
+"""Private records in batches: as codes, in a file or on a cluster, and what a first look counts.
 
-Each of them is asked as a ``Dataset`` is.
+Rows may count as less than one: those of a person together as one, or each as its weight. Counts
+stay integers: a count of one is U units, and each of n rows of a person is the whole number of
+units in U / n. So all rows of a person are U units together, or less. A row with a weight w of its
+own, from 0 to an upper end u, is the whole number of units nearest to U w / u: U, or less. A tally
+is added up apart for the rows with each binary digit of their units, and the sum of these, each
+times what its digit is worth, is that of weighed rows.
 """
 
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sdv_privpgd.base.domain import Domain, code_type
-from sdv_privpgd.privacy.counting import CliqueCounts, RecordNumber, Tables
-from sdv_privpgd.privacy.dataset import BLOCK, Records
-from sdv_privpgd.privacy.weighing import Encoding
-from sdv_privpgd.sources.source import Cluster, Columns, SourceError, Tally
+from sdv_privpgd.base.domain import Clique, Domain, code_type
+from sdv_privpgd.columns.encoding import encode_table, parts_of_one
+from sdv_privpgd.columns.readings import Readable, Reading, attribute_of
+from sdv_privpgd.columns.scalars import key_counts, quiet
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.privacy.counting import Bound, TableCounts, Tables, Weights, units_of, weights_of
+from sdv_privpgd.privacy.dataset import BLOCK, Dataset, Records
+from sdv_privpgd.privacy.value_counts import KindCounts, NumberCounts
+from sdv_privpgd.sources.source import Cluster, Columns, MappedTally, Numbered, SourceError, Tally
+
+
+class Weighing(NamedTuple):
+    """What each row counts as: whole units, of which each of its last codes has eight digits."""
+
+    name: str
+    """Of the column that says it: of weights, or how many rows of a row's person are used."""
+    bound: Weights | tuple[str, int, bool]
+
+    @property
+    def units(self) -> int:
+        """The units of a count of one."""
+        return self.bound.units if isinstance(self.bound, Weights) else units_of(self.bound[1])
+
+    @property
+    def worth(self) -> list[int]:
+        """The units of each digit."""
+        return [1 << digit for digit in range(self.units.bit_length())]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (256,) * -(-len(self.worth) // 8)
+
+    def of_cells(self, cells: Any) -> np.ndarray:
+        """The codes of a private column's cells, of shape (attribute, record)."""
+        if isinstance(self.bound, Weights):
+            parts = parts_of_one(cells, self.bound.low, self.bound.high)
+            return self.coded(np.rint(parts * self.units).astype(np.int64))
+        each = np.array(weights_of(self.bound[1]))
+        return self.coded(each[np.asarray(cells, dtype=np.int64) - 1])
+
+    def coded(self, units: np.ndarray) -> np.ndarray:
+        """The codes of rows of so many units, of shape (attribute, record)."""
+        return np.array([units >> 8 * byte & 255 for byte in range(len(self.sizes))])
+
+    def rows_with(self, codes: np.ndarray) -> Iterator[np.ndarray]:
+        """The rows that have each digit, bool."""
+        own = codes[-len(self.sizes) :]
+        return (own[at // 8] >> at % 8 & 1 == 1 for at in range(len(self.worth)))
+
+    def parts_of(self, columns: Columns) -> Iterator[tuple[Columns, int]]:
+        """The rows of private columns that have each digit, and what it is worth."""
+        codes = self.of_cells(columns[self.name])
+        for worth, rows in zip(self.worth, self.rows_with(codes), strict=True):
+            if rows.any():
+                yield {name: cells[rows] for name, cells in columns.items()}, worth
+
+
+class Encoding:
+    """Makes codes of columns: those of a schema, and last those that say what a row counts as."""
+
+    def __init__(self, schema: Schema, weighing: Weighing | None) -> None:
+        """Takes a schema and, where rows are weighed, how."""
+        self._schema, self._weighing = schema, weighing
+        self.domain, self.read = schema.domain(), list(schema.read)
+        if weighing is not None:
+            names, sizes = self.domain.attributes, weighing.sizes
+            longest = max(map(len, names), default=0)  # no attribute has so long a name
+            own = ("#" * (longest + place) for place in range(1, len(sizes) + 1))
+            self.domain = Domain((*names, *own), (*self.domain.sizes, *sizes))
+            self.read = list(dict.fromkeys([*self.read, weighing.name]))
+
+    def codes(self, columns: Columns) -> np.ndarray:
+        """The codes of private columns, of shape (attribute, record)."""
+        codes = encode_table(columns, self._schema).T
+        if self._weighing is None:
+            return codes
+        own = self._weighing.of_cells(columns[self._weighing.name])
+        return np.vstack([codes, own.astype(codes.dtype)])
+
+    def blocks(self, columns: Columns) -> list[np.ndarray]:
+        """The same in blocks that fit the cache."""
+        codes = self.codes(columns)
+        return [codes[:, at : at + BLOCK] for at in range(0, codes.shape[1], BLOCK)]
+
+
+class ByDigit:
+    """A tally for each digit of what rows count as, which are the last codes."""
+
+    def __init__(self, tally: Tally[Any, Any], weighing: Weighing) -> None:
+        """Takes a tally and what rows count as."""
+        self._tally, self._weighing = tally, weighing
+
+    def zero(self) -> list[Any]:
+        return [self._tally.zero() for _ in self._weighing.worth]
+
+    def add(self, total: list[Any], item: Any) -> None:
+        others = item[: -len(self._weighing.sizes)]
+        for own, rows in zip(total, self._weighing.rows_with(item), strict=True):
+            self._tally.add(own, others[:, rows])
+
+    def merge(self, total: list[Any], other: list[Any]) -> None:
+        for own, others in zip(total, other, strict=True):
+            self._tally.merge(own, others)
+
+
+class WeighedRecords(Records):
+    """Records that count in units, each as its weight."""
+
+    def __init__(self, inner: Records, domain: Domain, weighing: Weighing) -> None:
+        """Takes records whose last attributes are the codes of what they count as.
+
+        ``domain`` is that of the others.
+        """
+        super().__init__(domain)
+        self._inner, self._weighing = inner, weighing
+        self.units, self.in_one_pass = weighing.units, inner.in_one_pass
+
+    def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
+        parts: Any = self._inner.total(ByDigit(tally, self._weighing))
+        # Who is asked decides, not the rows: sums of sigmoids or waves have up to 2^20 of their own
+        # units a row, and those of 35 million people would wrap around in 64 bits.
+        kind, worth = np.int64 if isinstance(tally, TableCounts) else object, self._weighing.worth
+        return [
+            np.asarray(sum(each.astype(kind) * n for each, n in zip(own, worth, strict=True)))
+            for own in zip(*parts, strict=True)
+        ]
+
+
+def weighing_of(bound: Bound, names: Sequence[str]) -> Weighing | None:
+    """What rows count as by what is done about people, from a column that is none of these."""
+    if bound is None or not (isinstance(bound, Weights) or bound[2]):
+        return None
+    return Weighing(Numbered.among(names, 1).name, bound)
+
+
+def records_of(schema: Schema, codes: np.ndarray, bound: Bound, rows: int = 1) -> Records:
+    """Codes, of shape (record, attribute), as records in memory. Private as they are.
+
+    Where people are weighed each is one of a person of so many ``rows``, and where rows are, each
+    counts as one.
+    """
+    domain, weighing = schema.domain(), weighing_of(bound, schema.read)
+    if weighing is None:
+        return Dataset(domain, codes)
+    units = weighing.units // (1 if isinstance(bound, Weights) else rows)
+    own = weighing.coded(np.full(len(codes), units)).T
+    encoded = Dataset(Encoding(schema, weighing).domain, np.hstack([codes, own]))
+    return WeighedRecords(encoded, domain, weighing)
+
 
 _IN_MEMORY = 1 << 25
 """Bytes of codes that stay in memory."""
@@ -27,7 +178,7 @@ class StoredRecords(Records):
     """
 
     def __init__(self, domain: Domain, parts: Iterable[np.ndarray]) -> None:
-        """Takes codes of the domain, of its ``code_type``, in parts of shape (attribute, record).
+        """Takes codes of the domain, of its ``code_type``, in blocks of shape (attribute, record).
 
         Raises ``SourceError`` if the folder for temporary files cannot hold them.
         """
@@ -37,8 +188,7 @@ class StoredRecords(Records):
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
         weakref.finalize(self, self._file.close)
         for part in parts:
-            for start in range(0, part.shape[1], BLOCK):
-                self._write(part[:, start : start + BLOCK])
+            self._write(part)
 
     def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
         found, kind, width = tally.zero(), np.dtype(code_type(self.domain)), len(self.domain)
@@ -72,15 +222,14 @@ class MarginRecords(Records):
         """
         super().__init__(domain)
         self.units = units
-        self._tables = dict(zip(domain.attributes, tables, strict=True))
-        self._number = number
+        self._tables: dict[Clique, np.ndarray] = {(): np.array([number], dtype=np.int64)}
+        for name, own in zip(domain.attributes, tables, strict=True):
+            self._tables[(name,)] = own
 
     def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
-        if isinstance(tally, RecordNumber):
-            return [np.array([self._number], dtype=np.int64)]
-        if not isinstance(tally, CliqueCounts) or not tally.are_single:
+        if not isinstance(tally, TableCounts) or not tally.are_single:
             raise ValueError("Of these records tables of one attribute alone were counted.")
-        return [self._tables[name].copy() for (name,) in tally.cliques]
+        return [self._tables[clique].copy() for clique in tally.cliques]
 
 
 class ClusterRecords(Records):
@@ -93,22 +242,69 @@ class ClusterRecords(Records):
         self._source, self._encoding = source, encoding
 
     def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
-        return self._source.total(self._encoding.read, _Encoded(self._encoding, tally))
+        return self._source.total(self._encoding.read, MappedTally(tally, self._encoding.blocks))
 
 
-class _Encoded:
-    """A tally of codes as one of the columns that are encoded to them."""
+@dataclass
+class Seen:
+    """What was counted so far, in units of what rows count as. Private."""
 
-    def __init__(self, encoding: Encoding, tally: Tally[np.ndarray, Tables]) -> None:
-        self._encoding, self._tally = encoding, tally
+    num_rows: int  # the number of rows
+    tables: dict[str, np.ndarray]  # the int64 counts of the codes of each attribute
+    values: dict[str, KindCounts]  # the values of the columns of which all were asked for
+    numbers: dict[str, NumberCounts]  # those of the columns of which numbers were asked for
 
-    def zero(self) -> Tables:
-        return self._tally.zero()
 
-    def add(self, total: Tables, item: Columns) -> None:
-        codes = self._encoding.codes(item)
-        for start in range(0, codes.shape[1], BLOCK):
-            self._tally.add(total, codes[:, start : start + BLOCK])
+class Looking:
+    """The tally of a first look: what its readings ask for. It holds public facts alone."""
 
-    def merge(self, total: Tables, other: Tables) -> None:
-        self._tally.merge(total, other)
+    def __init__(
+        self, readings: Sequence[Reading | Readable], weighing: Weighing | None = None
+    ) -> None:
+        """Takes what is to be read and, where rows are weighed, how."""
+        self.readings, self._weighing = tuple(readings), weighing
+        self.names = list(dict.fromkeys(each.name for each in readings))
+        if weighing is not None:
+            self.names = list(dict.fromkeys([*self.names, weighing.name]))
+        self.sizes = {
+            attribute_of(kind, each.name): size
+            for each in self.readings
+            for kind, size in each.sizes.items()
+        }
+
+    def zero(self) -> Seen:
+        return Seen(
+            num_rows=0,
+            tables={name: np.zeros(size, dtype=np.int64) for name, size in self.sizes.items()},
+            values={each.name: KindCounts() for each in self._asking("categories")},
+            numbers={each.name: NumberCounts() for each in self._asking("numbers")},
+        )
+
+    def add(self, total: Seen, item: Columns) -> None:
+        parts = [(item, 1)] if self._weighing is None else self._weighing.parts_of(item)
+        for columns, worth in parts:
+            self._add(total, columns, worth)
+
+    def _add(self, total: Seen, item: Columns, worth: int) -> None:
+        total.num_rows += worth * len(next(iter(item.values()), ()))
+        with quiet():
+            for name, found in total.values.items():
+                found.add(key_counts(item[name]), worth)
+            for each in self._asking("numbers"):
+                total.numbers[each.name].add(each.finite_numbers(item[each.name]), worth)
+            for each in self.readings:
+                for kind, codes in zip(each.sizes, each.codes(item[each.name]), strict=True):
+                    table = total.tables[attribute_of(kind, each.name)]
+                    table += worth * np.bincount(codes, minlength=len(table))
+
+    def merge(self, total: Seen, other: Seen) -> None:
+        total.num_rows += other.num_rows
+        for name, table in other.tables.items():
+            total.tables[name] += table
+        for name, found in other.values.items():
+            total.values[name].merge(found)
+        for name, found in other.numbers.items():
+            total.numbers[name].merge(found)
+
+    def _asking(self, kind: str) -> list[Reading]:
+        return [each for each in self.readings if isinstance(each, Reading) and kind in each.asks]

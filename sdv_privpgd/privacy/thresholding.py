@@ -51,8 +51,7 @@ def threshold_for(
 
     ``whole`` is what all rows of a person count as together; by default as many as they are.
     """
-    sides = 2 if adjacency is Adjacency.REPLACE_ONE else 1
-    tail = float(delta) / (sides * num_columns * rows_per_person)
+    tail = float(delta) / (adjacency.cells * num_columns * rows_per_person)
     # Half a row below what has this tail, and what is sought is at or above that.
     whole = rows_per_person if whole is None else whole
     threshold = math.floor(whole + stddev * math.sqrt(2) * float(erfcinv(2 * tail)))

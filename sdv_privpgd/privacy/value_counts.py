@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sdv_privpgd.columns.values import Value, kind_of
+from sdv_privpgd.sources.source import Opaque
 
 Kind = tuple[Any, Any]
 """A value after its kind, which sorts before it; two times ``None`` is missing."""
@@ -34,38 +35,13 @@ class Counted(NamedTuple):
         return list(zip([*values, None], self.numbers.tolist(), strict=True))
 
 
-class ValueCounts:
-    """The values of some columns, and how many records have them. Private: for the curator alone.
-
-    It has no public view of itself, as ``Dataset`` has none.
-    """
+class ValueCounts(Opaque):
+    """The values of some columns, and how many records have them: for the curator alone."""
 
     __slots__ = ("_counted", "names")
 
-    def __init__(self, columns: Mapping[str, Iterable[tuple[Value | None, int]]]) -> None:
-        """Takes values in their one spelling and how many records have them.
-
-        ``None`` is missing. The same value may come again.
-        """
-        self._counted = {name: _sorted(by_kind(counts)) for name, counts in columns.items()}
-        self.names = tuple(self._counted)
-
-    @classmethod
-    def of(
-        cls, values: Mapping[str, Mapping[Kind, int]], numbers: "Mapping[str, NumberCounts]"
-    ) -> "ValueCounts":
-        """Those that were added up."""
-        made = cls({})
-        made._counted = {name: _sorted(found) for name, found in values.items()}
-        made._counted |= {name: found.counted() for name, found in numbers.items()}
-        made.names = tuple(made._counted)
-        return made
-
-    def __repr__(self) -> str:
-        return f"ValueCounts({self.names!r})"
-
-    def __reduce__(self):
-        raise TypeError("ValueCounts are private and cannot be pickled or copied.")
+    def __init__(self, columns: Mapping[str, Counted]) -> None:
+        self._counted, self.names = dict(columns), tuple(columns)
 
     def counts(self, name: str) -> Counted:
         """Each value that a record has and how many have it: truths, numbers, times, text.
@@ -75,6 +51,28 @@ class ValueCounts:
         return self._counted[name]
 
 
+class KindCounts:
+    """Values of all kinds, and how many records have each. It adds up. Private."""
+
+    def __init__(self) -> None:
+        self._found: Counter[Kind] = Counter()
+
+    def add(self, counts: Iterable[tuple[Value | None, int]], weight: int = 1) -> None:
+        """Adds values in their one spelling, each so many times ``weight``; ``None`` is missing."""
+        for key, number in counts:
+            self._found[None if key is None else kind_of(key), key] += number * weight
+
+    def merge(self, other: "KindCounts") -> None:
+        """Adds those of other records."""
+        self.add(other.counted().pairs())
+
+    def counted(self) -> Counted:
+        """The values, sorted by kind."""
+        listed = sorted((pair, n) for pair, n in self._found.items() if pair[0] is not None)
+        numbers = [*(number for _, number in listed), self._found.get((None, None), 0)]
+        return Counted([key for (_, key), _ in listed], np.array(numbers, dtype=np.int64))
+
+
 class NumberCounts:
     """Finite numbers, and how many records have each. It adds up. Private."""
 
@@ -82,11 +80,12 @@ class NumberCounts:
         self._parts = [(np.zeros(0), np.zeros(0, dtype=np.int64))]
         self._missing = 0
 
-    def add(self, numbers: np.ndarray) -> None:
-        """Adds a number a record, float64, with NaN for missing."""
+    def add(self, numbers: np.ndarray, weight: int = 1) -> None:
+        """Adds a number a record, float64, with NaN for missing, each ``weight`` times."""
         held = numbers[~np.isnan(numbers)] + 0.0  # a zero has no sign
-        self._missing += numbers.size - held.size
-        self._parts.append(np.unique(held, return_counts=True))
+        self._missing += (numbers.size - held.size) * weight
+        values, counts = np.unique(held, return_counts=True)
+        self._parts.append((values, counts * weight))
         pending = sum(len(values) for values, _ in self._parts[1:])
         if pending > max(_PENDING, len(self._parts[0][0])):
             self._put_together()
@@ -97,13 +96,6 @@ class NumberCounts:
         self._parts.append((np.asarray(values), numbers[:-1]))
         self._missing += int(numbers[-1])
         self._put_together()
-
-    def times(self, weight: int) -> "NumberCounts":
-        """The same numbers, each counted so many times."""
-        found = NumberCounts()
-        found._parts = [(values, counts * weight) for values, counts in self._parts]
-        found._missing = self._missing * weight
-        return found
 
     def counted(self) -> Counted:
         """The numbers, ascending."""
@@ -119,20 +111,3 @@ class NumberCounts:
         counts = np.zeros(len(values), dtype=np.int64)
         np.add.at(counts, places, np.concatenate([numbers for _, numbers in self._parts]))
         self._parts = [(values, counts)]
-
-
-def by_kind(counts: Iterable[tuple[Value | None, int]]) -> Counter[Kind]:
-    """The number of each value with its kind, so that ``True`` and 1 are two.
-
-    ``None`` is missing. The same value may come again.
-    """
-    found: Counter[Kind] = Counter()
-    for key, number in counts:
-        found[None if key is None else kind_of(key), key] += number
-    return found
-
-
-def _sorted(found: Mapping[Kind, int]) -> Counted:
-    listed = sorted((pair, number) for pair, number in found.items() if pair[0] is not None)
-    numbers = [*(number for _, number in listed), found.get((None, None), 0)]
-    return Counted([key for (_, key), _ in listed], np.array(numbers, dtype=np.int64))

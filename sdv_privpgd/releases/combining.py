@@ -15,7 +15,7 @@ Post-processing of noisy answers: public and free.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -25,7 +25,6 @@ import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping, in_words
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, grouped_tables, noisy_tables
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.privacy.ledger import PrivacyLedger, epsilon_in_all
@@ -34,7 +33,7 @@ from sdv_privpgd.releases.measured import Holder, Measured
 from sdv_privpgd.releases.modelling import ModelledTables, modelled
 from sdv_privpgd.releases.pages import holders_report, holders_text
 from sdv_privpgd.releases.release_file import order_facts
-from sdv_privpgd.report.card import promise_of
+from sdv_privpgd.report.about import promise_of
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.synthesize.engine import Engine
 
@@ -44,18 +43,13 @@ Key = tuple[Clique, Grouping | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Pooled:
-    """Sums over holders. Public.
-
-    Attributes:
-        measurements: The number of rows, and the tables that all holders have measured. Answers are
-            float64.
-        within: Tables that only some have measured and that lie within others: they were used.
-        left_out: Tables that only some have measured and that could not be used.
-    """
+    """Sums over holders, float64: their number of rows, and the tables that all have measured."""
 
     measurements: tuple[Measurement, ...]
     within: tuple[Clique, ...]
+    """Tables that only some have measured and that lie within others: they were used."""
     left_out: tuple[Clique, ...]
+    """Tables that only some have measured and that could not be used."""
 
 
 def pooled(domain: Domain, of_holders: Sequence[Sequence[Measurement]]) -> Pooled:
@@ -133,15 +127,14 @@ def _estimates(
 
 def _rows(of_holders: Sequence[Sequence[Measurement]]) -> list[Measurement]:
     """The sum of the numbers of rows, if every holder was asked for its own."""
-    counts = [
-        next((each for each in answers if isinstance(each.query, CountQuery)), None)
+    known = [
+        [each for each in answers if isinstance(each.query, CountQuery)][:1]
         for answers in of_holders
     ]
-    known = [count for count in counts if count is not None]
-    if len(known) < len(counts):
+    if not all(known):
         return []
-    total = np.asarray(sum(count.answer for count in known))
-    stddev = float(np.sqrt(sum(count.stddev**2 for count in known)))
+    total = np.asarray(sum(count.answer for (count,) in known))
+    stddev = float(np.sqrt(sum(count.stddev**2 for (count,) in known)))
     units = _units(of_holders)
     return [Measurement(query=CountQuery(), answer=total, stddev=stddev, units=units)]
 
@@ -189,25 +182,9 @@ class CombinedTable(ModelledTables):
             return max(ledger.spent() for ledger in known.values())
         return epsilon_in_all([known[name] for name in dict.fromkeys(names)])
 
-    def report(self, path: str | Path | None = None) -> Report:
-        """What is promised to whom, and how well the rows fit the sums of the noisy tables.
-
-        Args:
-            path: Where to save it as well: the page, or the text (``.txt``) or the numbers
-                (``.json``). Nothing is written without one.
-
-        >>> import pandas as pd
-        >>> from sdv_privpgd import Boolean, measure
-        >>> table = pd.DataFrame({"ill": [True, False] * 500})
-        >>> measured = measure(table, {"ill": Boolean()}, epsilon=1.0, holder="North")
-        >>> combine([measured], engine="pgm").report().to_dict()["holders"][0]["holder"]
-        'North'
-        """
+    def _report(self) -> Report:
         about = self.about("several holders")
-        report = holders_report(self.fitted, self.holders, about, notes=self.warnings)
-        if path is not None:
-            report.save(path)
-        return report
+        return holders_report(self.fitted, self.holders, about, notes=self.warnings)
 
     def _promise(self) -> dict[str, Any]:
         holders = [{"holder": each.name, **promise_of(each.ledger)} for each in self.holders]
@@ -254,7 +231,13 @@ def combine(
     """
     if isinstance(releases, str | Path | Measured) or not releases:
         raise ValueError("combine takes a list of releases, or of paths of their files.")
-    measured = [each if isinstance(each, Measured) else _loaded(each) for each in releases]
+    for each in releases:
+        if not isinstance(each, Measured | str | Path):
+            raise ValueError(
+                f"combine takes what measure gave, or the paths of its files, got "
+                f"{type(each).__name__}."
+            )
+    measured = [e if isinstance(e, Measured) else Measured.load(e) for e in releases]
     _require_alike(measured)
     first = measured[0]
     found = pooled(first.domain, [each.answers for each in measured])
@@ -272,45 +255,42 @@ def combine(
     )
 
 
-def _loaded(path: str | Path) -> Measured:
-    if not isinstance(path, str | Path):
-        raise ValueError(
-            f"combine takes what measure gave, or the paths of its files, got "
-            f"{type(path).__name__}."
-        )
-    return Measured.load(path)
+_ALIKE: Sequence[tuple[Callable[[Measured], Any], str]] = (
+    (
+        lambda each: each.ledger.adjacency.value,
+        "{first} has measured under {ours!r} and {other} under {theirs!r}: what is promised to a "
+        "person would be two things. Let all holders measure with the same adjacency.",
+    ),
+    (
+        # The order of rows, but for what the column of people is called.
+        lambda each: each.visits and {**order_facts(each.visits), "column": None},
+        "{first} has told rows of the row before by {ours}, and {other} by {theirs}. Let both "
+        "measure with the same People.",
+    ),
+    (
+        lambda each: "people (weighed=True)" if each.ledger.weighed else "rows",
+        "{first} has counted {ours} and {other} {theirs}: they cannot be added up. Let all holders "
+        "measure with the same People.",
+    ),
+    (
+        lambda each: each.ledger.weights and each.ledger.weights[1:],
+        "{first} has weighed rows by weight_range={ours} and {other} by {theirs}: what they have "
+        "counted cannot be added up. Let both measure with the same weight_range.",
+    ),
+)
+"""What must be the same of releases, and what is said if it is not."""
 
 
 def _require_alike(measured: Sequence[Measured]) -> None:
     """Raises ``ValueError`` for releases that cannot be put together."""
     first = measured[0]
     for other in measured[1:]:
-        if other.ledger.adjacency is not first.ledger.adjacency:
-            raise ValueError(
-                f"{first.holder!r} has measured under {first.ledger.adjacency.value!r} and "
-                f"{other.holder!r} under {other.ledger.adjacency.value!r}: what is promised to a "
-                "person would be two things. Let all holders measure with the same adjacency."
-            )
-        ours, theirs = _order(first), _order(other)
-        if ours != theirs:
-            raise ValueError(
-                f"{first.holder!r} has told rows of the row before by {ours}, and {other.holder!r} "
-                f"by {theirs}. Let both measure with the same People."
-            )
+        for fact, said in _ALIKE:
+            ours, theirs = fact(first), fact(other)
+            if ours != theirs:
+                names = {"first": repr(first.holder), "other": repr(other.holder)}
+                raise ValueError(said.format(**names, ours=ours, theirs=theirs))
         _require_same_columns(first, other)
-        if other.ledger.weighed is not first.ledger.weighed:
-            weighs, counts = (first, other) if first.ledger.weighed else (other, first)
-            raise ValueError(
-                f"{weighs.holder!r} has counted people (weighed=True) and {counts.holder!r} rows: "
-                "they cannot be added up. Let all holders measure with the same People."
-            )
-        ours, theirs = (each.ledger.weights and each.ledger.weights[1:] for each in (first, other))
-        if ours != theirs:
-            raise ValueError(
-                f"{first.holder!r} has weighed rows by weight_range={ours} and {other.holder!r} by "
-                f"{theirs}: what they have counted cannot be added up. Let both measure with the "
-                "same weight_range."
-            )
     for digest, times in Counter(each.digest for each in measured).items():
         named = [each.holder for each in measured if each.digest == digest]
         if times > 1 and len(set(named)) > 1:
@@ -327,29 +307,20 @@ def _require_alike(measured: Sequence[Measured]) -> None:
 
 
 def _require_same_columns(first: Measured, other: Measured) -> None:
-    ours, theirs = _columns(first.schema), _columns(other.schema)
+    ours, theirs = (
+        {column.name: column for column in each.schema.attributes} for each in (first, other)
+    )
     named = f"{first.holder!r} and {other.holder!r}"
     remedy = "Let both measure with one and the same domain file, and the same num_bins."
     if list(ours) != list(theirs):
-        lacking = [name for name in ours if name not in theirs]
-        more = [name for name in theirs if name not in ours]
+        unshared = [name for name in {**ours, **theirs} if name not in ours or name not in theirs]
         said = "the same columns in another order"
-        if lacking or more:
-            said = f"other columns: {lacking + more!r} are not in both"
+        if unshared:
+            said = f"other columns: {unshared!r} are not in both"
         raise ValueError(f"{named} have {said}. {remedy}")
     unlike = [name for name in ours if ours[name] != theirs[name]]
     if unlike:
         raise ValueError(f"{named} have declared other values of {unlike!r}. {remedy}")
-
-
-def _order(measured: Measured) -> dict | None:
-    """The order of rows, but for what the column of people is called."""
-    visits = measured.visits
-    return None if visits is None else {**order_facts(visits), "column": None}
-
-
-def _columns(schema: Schema) -> dict:
-    return {column.name: column for column in schema.attributes}
 
 
 def _worst(holders: Sequence[Holder]) -> PrivacyLedger:

@@ -27,13 +27,8 @@ def described(
 ) -> Description:
     """The columns by what is declared of them alone, in words that files can hold.
 
-    With ``visits``, a person's rows are in order.
-
-    No dtype of a table has a say: the same words give the same codes everywhere.
-
-    Raises:
-        PublicDomainError: If columns lack their range or categories.
-        ValueError: For facts that contradict each other, or that files cannot hold.
+    No dtype of a table has a say: the same words give the same codes everywhere. Raises
+    ``PublicDomainError`` if columns lack their range or categories.
     """
     description = Description.of(
         *require_sdtypes(plain_words(columns)), num_bins=num_bins, discovers=False, visits=visits
@@ -119,15 +114,7 @@ class Measured(FieldsAlone):
 
     @cached_property
     def digest(self) -> str:
-        """Hexadecimal digits that no other release has, whatever its holder is called.
-
-        >>> import pandas as pd
-        >>> from sdv_privpgd import Boolean, measure
-        >>> table = pd.DataFrame({"ill": [True, False] * 500})
-        >>> one, two = (measure(table, {"ill": Boolean()}, 1.0, holder="North") for _ in range(2))
-        >>> one.digest == two.digest, len(one.digest)
-        (False, 64)
-        """
+        """64 hexadecimal digits that no other release has, whatever its holder is called."""
         found = hashlib.sha256(json.dumps(self.columns, sort_keys=True).encode())
         if self.visits is not None:
             found.update(json.dumps(order_facts(self.visits)).encode())
@@ -180,34 +167,18 @@ class Measured(FieldsAlone):
 
 @dataclass(frozen=True, kw_only=True)
 class Holder:
-    """One of the holders of a combined table. Public.
-
-    Attributes:
-        name: Whose table it is.
-        ledger: What was spent on it.
-        rows: How many rows it has, noisy where that is private.
-        strategy: What chose the questions.
-        date: When it was measured.
-    """
+    """One of the holders of a combined table, as its release has it. Public."""
 
     name: str
     ledger: PrivacyLedger
     rows: Total
+    """How many rows it has, noisy where that is private."""
     strategy: str
     date: str
 
     @classmethod
     def of(cls, measured: Measured) -> "Holder":
         """The holder of a release."""
-        return cls(
-            name=measured.holder,
-            ledger=measured.ledger,
-            rows=estimate_total(measured.domain, measured.answers),
-            strategy=measured.strategy,
-            date=measured.date,
-        )
-
-    @property
-    def unit(self) -> str:
-        """What is protected: one row, or the rows of one person."""
-        return self.ledger.unit
+        own = {name: getattr(measured, name) for name in ("ledger", "strategy", "date")}
+        rows = estimate_total(measured.domain, measured.answers)
+        return cls(name=measured.holder, rows=rows, **own)

@@ -1,7 +1,9 @@
 """A model of noisy tables alone: no table of rows, no curator and no budget. Public."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.progress import Progress, silent
@@ -16,7 +18,8 @@ from sdv_privpgd.methods.method import engine_of, require_model
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
-from sdv_privpgd.report.assumed import About
+from sdv_privpgd.report.about import About
+from sdv_privpgd.report.page import Report
 from sdv_privpgd.synthesize.engine import Engine
 
 
@@ -45,6 +48,21 @@ class ModelledTables(SampledTable):
         )
         return Refits(release=release, engine=self.engine, sampler_of=maker)
 
+    def report(self, path: str | Path | None = None) -> Report:
+        """What the rows were made of, what is promised, and how well they fit the noisy tables.
+
+        Args:
+            path: Where to save it as well: the page, or the text (``.txt``) or the numbers
+                (``.json``). Nothing is written without one.
+        """
+        report = self._report()
+        if path is not None:
+            report.save(path)
+        return report
+
+    @abstractmethod
+    def _report(self) -> Report: ...
+
     def about(self, table: str) -> About:
         """What a page says of the model at its head."""
         description = self.fitted.description
@@ -71,16 +89,9 @@ def modelled(
     *,
     said: Sequence[Measurement] | None = None,
 ) -> tuple[Fitted, Engine]:
-    """A model of noisy answers, and the engine that made it.
+    """A model of noisy answers on columns that are all declared, and the engine that made it.
 
-    Args:
-        description: Of the columns, all of them declared.
-        ledger: What is said to be spent on the answers.
-        measurements: What the model is made of.
-        engine: What makes it, as ``fit_table`` takes it.
-        seed: Of an engine that is named and of the rows.
-        progress: Told of the steps.
-        said: The same answers with the noise that intervals are made of, if it is another.
+    ``said`` are the same answers with the noise that intervals are made of, if it is another.
     """
     seed = check_integer("seed", seed, least=0)
     own, schema = engine_of(engine, seed=seed), description.attributes

@@ -15,7 +15,7 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger, epsilon_in_all
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.releases.measured import Holder
 from sdv_privpgd.releases.tidy_tables import TidyTable
-from sdv_privpgd.report.assumed import (
+from sdv_privpgd.report.about import (
     CONFIDENT,
     About,
     assumed_section,
@@ -101,7 +101,7 @@ def holders_text(holders: Sequence[Holder], *, notes: Sequence[str] = ()) -> str
         paragraphs.append(
             f"{holder.name}: {_rows(holder)} rows, measured on {holder.date}\n"
             f"({ledger.spent():.6g}, {ledger.delta:g})-differential privacy, "
-            f"{ledger.adjacency.value.replace('_', '-')}, for {holder.unit}"
+            f"{ledger.adjacency.value.replace('_', '-')}, for {ledger.unit}"
         )
     if holders:
         paragraphs.append(
@@ -116,59 +116,77 @@ def holders_report(
 ) -> Report:
     """What is promised to whom, and how well rows fit the sums of the noisy tables. Public."""
     ledgers = [holder.ledger for holder in holders]
-    return Report(
-        text=holders_text(holders, notes=notes),
-        page=_page(fitted, holders, about, notes),
-        facts={
-            "report": "combined",
-            "public": True,
-            **facts_about(about, fitted.release),
-            "epsilon_at_one_holder": max(ledger.spent() for ledger in ledgers),
-            "epsilon_at_all_holders": epsilon_in_all(ledgers),
-            "holders": [_facts(holder) for holder in holders],
-            "warnings": list(notes),
-        },
-    )
-
-
-def _page(fitted: Fitted, holders: Sequence[Holder], about: About, notes: Sequence[str]) -> Page:
-    ledgers = [holder.ledger for holder in holders]
-    shown, folded = model_sections(fitted.release, fitted.schema)
-    line, worth = opening(fitted.schema, about, notes)
-    return Page(
+    at_one, at_all = max(each.spent() for each in ledgers), epsilon_in_all(ledgers)
+    return _report(
+        fitted,
+        about,
+        notes,
         title=f"Synthetic rows of {len(holders)} holders' tables",
-        lead=[
-            Text(line),
-            *first_line(_least_protected(holders)),
-            Facts(
-                [
-                    ("holders", f"{len(holders):,}"),
-                    ("rows", f"{fitted.num_rows or 0:,}"),
-                    ("columns", f"{len(about.columns):,}"),
-                    ("epsilon, rows at one holder", f"{max(x.spent() for x in ledgers):.4g}"),
-                    ("epsilon, rows at all", f"{epsilon_in_all(ledgers):.4g}"),
-                    ("combined on", about.date),
-                    ("rows made by", about.method.parts[-1]),
-                ]
-            ),
-        ],
+        lead=first_line(_least_protected(holders)),
+        numbers={
+            "holders": f"{len(holders):,}",
+            "rows": f"{fitted.num_rows or 0:,}",
+            "columns": f"{len(about.columns):,}",
+            "epsilon, rows at one holder": f"{at_one:.4g}",
+            "epsilon, rows at all": f"{at_all:.4g}",
+            "combined on": about.date,
+            "rows made by": about.method.parts[-1],
+        },
         sections=[
-            *shown,
-            *worth,
             _promised(holders),
             *visits_sections(about.visits),
             assumed_section(about, ledgers[0].adjacency),
             _asked(holders),
-            *folded,
         ],
+        text=holders_text(holders, notes=notes),
+        facts={
+            "report": "combined",
+            "epsilon_at_one_holder": at_one,
+            "epsilon_at_all_holders": at_all,
+            "holders": [
+                {
+                    "holder": holder.name,
+                    "num_rows": holder.rows.value,
+                    "epsilon_spent": holder.ledger.spent(),
+                    "date": holder.date,
+                    "strategy": holder.strategy,
+                    "ledger": holder.ledger.to_dict(),
+                }
+                for holder in holders
+            ],
+        },
     )
+
+
+def _report(
+    fitted: Fitted,
+    about: About,
+    notes: Sequence[str],
+    *,
+    title: str,
+    lead: Sequence[Part],
+    numbers: Mapping[str, str],
+    sections: Sequence[Section],
+    text: str,
+    facts: Mapping[str, Any],
+) -> Report:
+    """A report whose page has its own sections between the pictures and what is folded away."""
+    shown, folded = model_sections(fitted.release, fitted.schema)
+    line, worth = opening(fitted.schema, about, notes)
+    page = Page(
+        title=title,
+        lead=[Text(line), *lead, Facts([*numbers.items()])],
+        sections=[*shown, *worth, *sections, *folded],
+    )
+    of_all = {"public": True, **facts_about(about, fitted.release), "warnings": list(notes)}
+    return Report(text=text, page=page, facts={**of_all, **facts})
 
 
 def _promised(holders: Sequence[Holder]) -> Section:
     rows = [
         (
             holder.name,
-            holder.unit,
+            holder.ledger.unit,
             _rows(holder),
             f"{holder.ledger.spent():.4g}",
             f"{holder.ledger.delta:g}",
@@ -205,17 +223,6 @@ def _asked(holders: Sequence[Holder]) -> Section:
     return Section("What was asked of the tables", parts, folded=True)
 
 
-def _facts(holder: Holder) -> Mapping[str, Any]:
-    return {
-        "holder": holder.name,
-        "num_rows": holder.rows.value,
-        "epsilon_spent": holder.ledger.spent(),
-        "date": holder.date,
-        "strategy": holder.strategy,
-        "ledger": holder.ledger.to_dict(),
-    }
-
-
 def _rows(holder: Holder) -> str:
     if not holder.rows.stddev:
         return f"{holder.rows.value:,.0f}"
@@ -241,13 +248,8 @@ class PublishedTable:
     @classmethod
     def of(cls, table: TidyTable) -> "PublishedTable":
         """What is said of a table."""
-        stddevs = table.stddevs
-        return cls(
-            clique=table.clique,
-            num_cells=len(stddevs),
-            least=float(stddevs.min()),
-            largest=float(stddevs.max()),
-        )
+        least, largest = float(table.stddevs.min()), float(table.stddevs.max())
+        return cls(clique=table.clique, num_cells=len(table.stddevs), least=least, largest=largest)
 
     @property
     def name(self) -> str:
@@ -307,31 +309,26 @@ def published_report(
     notes: Sequence[str] = (),
 ) -> Report:
     """Whose guarantee it is, and how well rows fit the published tables. Public."""
-    shown, folded = model_sections(fitted.release, fitted.schema)
-    line, worth = opening(fitted.schema, about, notes)
-    rows = [
+    declared = [
         (name, facts.sdtype, facts_in_words(words_of(facts)))
         for name, facts in about.declared.items()
     ]
-    page = Page(
+    return _report(
+        fitted,
+        about,
+        notes,
         title=f"Synthetic rows of tables that {publisher} has published",
-        lead=[
-            Text(line),
-            Facts(
-                [
-                    ("published by", publisher),
-                    ("tables", f"{len(tables):,}"),
-                    ("rows", f"{fitted.num_rows or 0:,}"),
-                    ("columns", f"{len(about.columns):,}"),
-                    ("made on", about.date),
-                    ("rows made by", about.method.parts[-1]),
-                    ("program", f"sdv-privpgd {version('sdv-privpgd')}"),
-                ]
-            ),
-        ],
+        lead=[],
+        numbers={
+            "published by": publisher,
+            "tables": f"{len(tables):,}",
+            "rows": f"{fitted.num_rows or 0:,}",
+            "columns": f"{len(about.columns):,}",
+            "made on": about.date,
+            "rows made by": about.method.parts[-1],
+            "program": f"sdv-privpgd {version('sdv-privpgd')}",
+        },
         sections=[
-            *shown,
-            *worth,
             Section(
                 "Whose guarantee it is",
                 [
@@ -345,19 +342,13 @@ def published_report(
             ),
             Section(
                 "What was declared of the columns",
-                long_table("Columns", ("column", "kind", "declared"), rows, texts=3),
+                long_table("Columns", ("column", "kind", "declared"), declared, texts=3),
                 folded=True,
             ),
-            *folded,
         ],
-    )
-    return Report(
         text=published_text(publisher, tables, notes=notes),
-        page=page,
         facts={
             "report": "published",
-            "public": True,
-            **facts_about(about, fitted.release),
             "publisher": publisher,
             "tables": [
                 {
@@ -368,6 +359,5 @@ def published_report(
                 }
                 for each in tables
             ],
-            "warnings": list(notes),
         },
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, silent
@@ -57,20 +58,9 @@ class PublishedTables(ModelledTables):
     publisher: str
     tables: tuple[PublishedTable, ...]
 
-    def report(self, path: str | Path | None = None) -> Report:
-        """Which tables the rows were made of, and how well they fit them.
-
-        Args:
-            path: Where to save it as well: the page, or the text (``.txt``) or the numbers
-                (``.json``). Nothing is written without one.
-        """
-        about = self.about(f"tables of {self.publisher}")
-        report = published_report(
-            self.fitted, self.publisher, self.tables, about, notes=self.warnings
-        )
-        if path is not None:
-            report.save(path)
-        return report
+    def _report(self) -> Report:
+        about, notes = self.about(f"tables of {self.publisher}"), self.warnings
+        return published_report(self.fitted, self.publisher, self.tables, about, notes=notes)
 
     def _promise(self) -> dict[str, Any]:
         return {"publisher": self.publisher}
@@ -148,9 +138,9 @@ def from_tables(
     """
     if not isinstance(publisher, str) or not publisher.strip():
         raise ValueError(f"publisher must name who has published the tables, got {publisher!r}.")
-    is_one = isinstance(tables, str | Path) or hasattr(tables, "columns")
+    is_one = isinstance(tables, str | Path | pd.DataFrame)
     how = HowPublished(suppressed_below=suppressed_below, rounded_to=rounded_to, total=total)
-    found = tidy_tables([tables] if is_one else list(tables), how)  # pyright: ignore
+    found = tidy_tables([tables] if is_one else tables, how)  # pyright: ignore
     if not found:
         raise ValueError("There are no tables: the rows are empty, or none of them is 'measured'.")
     words = without_missing(plain_words(columns), found)

@@ -18,22 +18,37 @@ ledger says that people are weighed, these are in its ``units`` of a count of on
 that is read is run, no pickle is accepted, and no array may be larger than its columns say. Answers
 that are more precise than the ledger says, or more than it has paid for, are refused, and so are
 tables that cannot be about the rows of the others. The file ends in the digest of all of it.
+
+Answers agree if they may be of the same rows. What a set of attributes is counted as follows from
+every table that holds the set. Of one table it has noise of a known variance, independent from cell
+to cell, and so has the average of what the others say. So the squared differences over their
+variances sum up to a chi-square. Counts that were altered after they were measured are far out,
+whatever digest was written. Who alters all tables alike is not found.
 """
 
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import chdtrc  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.archive import MOST_TEXT, Members, array_bytes, read_archive, write_archive
-from sdv_privpgd.base.domain import Domain, Grouping
+from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
+from sdv_privpgd.estimate.noisy_tables import (
+    EXACT,
+    NoisyTable,
+    fresh_tables,
+    grouped_tables,
+    margin_estimates,
+)
 from sdv_privpgd.fitting.settings import People
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
@@ -45,7 +60,6 @@ from sdv_privpgd.privacy.queries import (
     Measurement,
     Query,
 )
-from sdv_privpgd.releases.agreement import require_agreement
 
 COUNT, TABLE, GROUPED = "number of rows", "table", "table over groups"
 DEPENDENCE = "dependence"
@@ -63,17 +77,8 @@ def query_facts(query: Query) -> dict[str, Any]:
     if isinstance(query, DependenceQuery):
         return {"asks": DEPENDENCE, "columns": list(query.clique)}
     if isinstance(query, GroupedMarginalQuery):
-        groups = {name: query.grouping[name].tolist() for name in query.clique}
-        others = {
-            name: query.grouping[name].tolist()
-            for name in query.grouping.attributes
-            if name not in groups
-        }
-        return {
-            "asks": GROUPED,
-            "columns": list(query.clique),
-            "groups": {name: (groups | others)[name] for name in query.grouping.attributes},
-        }
+        groups = {name: query.grouping[name].tolist() for name in query.grouping.attributes}
+        return {"asks": GROUPED, "columns": list(query.clique), "groups": groups}
     raise ValueError(f"A release file cannot hold an answer on {query.describe()}.")
 
 
@@ -137,15 +142,10 @@ _FACTS = "release.json"
 
 @dataclass(frozen=True, kw_only=True)
 class ReadRelease:
-    """What a file holds.
-
-    Attributes:
-        facts: Holder, columns, num_bins, strategy, date, program and visits, by name.
-        ledger: What the answers cost.
-        answers: The noisy answers.
-    """
+    """What a file holds."""
 
     facts: Mapping[str, Any]
+    """Holder, columns, num_bins, strategy, date, program and visits, by name."""
     ledger: PrivacyLedger
     answers: tuple[Measurement, ...]
 
@@ -153,11 +153,7 @@ class ReadRelease:
 def write_release(
     path: Path, facts: Mapping[str, Any], ledger: PrivacyLedger, answers: Sequence[Measurement]
 ) -> Path:
-    """Writes a release, and returns where it lies. The same release gives the same bytes.
-
-    Raises:
-        ValueError: Unless the path ends in ``.zip``.
-    """
+    """Writes a release, and returns where it lies. The same release gives the same bytes."""
     if path.suffix.lower() != ".zip":
         raise ValueError(f"A release is kept in a file that ends in .zip, got {str(path)!r}.")
     names = [f"answers/{place:05}.npy" for place in range(len(answers))]
@@ -180,15 +176,10 @@ def write_release(
 def read_release(
     path: Path, schema_of: Callable[[Mapping[str, Mapping], int | None, Visits | None], Schema]
 ) -> ReadRelease:
-    """The release in a file.
+    """The release in a file; ``schema_of`` takes its columns, num_bins and order of rows.
 
-    Args:
-        path: Of the file.
-        schema_of: Makes the schema of declared columns, a number of cells, and an order of rows.
-
-    Raises:
-        DamagedFileError: For a file that cannot be read or is no release, or whose answers are not
-            those of its ledger.
+    Raises ``DamagedFileError`` for a file that cannot be read or is no release, or whose answers
+    are not those of its ledger.
     """
     return read_archive(path, "release file", lambda members: _read(members, schema_of))
 
@@ -253,3 +244,91 @@ def _require_paid(ledger: PrivacyLedger, answers: Sequence[Measurement]) -> None
     public = all(isinstance(each.query, CountQuery) for each in answers if not each.stddev)
     if given - paid or not public:
         raise ValueError("it has answers that its ledger has not paid for.")
+
+
+class Apart(NamedTuple):
+    """How far a table is from what others say of some of its attributes."""
+
+    clique: Clique
+    chi_square: float
+    freedom: int
+
+    @property
+    def score(self) -> float:
+        """It in standard deviations, about."""
+        return (self.chi_square - self.freedom) / math.sqrt(2 * self.freedom)
+
+
+def require_agreement(domain: Domain, answers: Sequence[Measurement]) -> None:
+    """Raises ``ValueError`` for a table that cannot be about the rows of the others.
+
+    Noise alone makes a release with a thousand pairs look so once in 300 million.
+    """
+    chance = 1e-12  # of noise alone, for one table and one set of its attributes
+    lowest = 12.0  # standard deviations below 0 that noise does not reach: 2e-33
+    answers = [replace(each, stddev=_stddev(each)) for each in answers]
+    for each in answers:
+        if each.answer.min(initial=0) < -lowest * each.stddev:
+            raise ValueError(f"the {each.query.describe()} is far below 0: it was altered.")
+    codes, grouped = fresh_tables(domain, answers), grouped_tables(domain, answers)
+    for each in answers:
+        if isinstance(each.query, CountQuery):
+            codes[()] = NoisyTable(each.answer.astype(np.float64).reshape(()), each.stddev**2)
+    found = [*_beside_each_other(codes)]
+    for grouping, tables in grouped.items():
+        found += [*_beside_each_other(tables), *_beside_codes(grouping, tables, codes)]
+    worst = max(found, key=lambda each: each.score, default=None)
+    if worst is not None and chdtrc(worst.freedom, worst.chi_square) < chance:
+        name = f"table of {' x '.join(worst.clique)}" if worst.clique else "number of rows"
+        raise ValueError(
+            f"its {name} is not of the rows that its other tables count: one of them was altered "
+            "after it was measured."
+        )
+
+
+def _stddev(answer: Measurement) -> float:
+    """At least that of the noise, rounded: where it is nearly always 0, one is no surprise."""
+    return math.hypot(answer.stddev, 1 / math.sqrt(12) / answer.units) if answer.stddev else EXACT
+
+
+def _beside_each_other(tables: Mapping[Clique, NoisyTable]) -> Iterator[Apart]:
+    """Each table beside all others over codes of the same kind."""
+    held: dict[Clique, list[tuple[Clique, NoisyTable]]] = {}
+    for clique, table in tables.items():
+        for degree in range(len(clique) + 1):
+            for subset in combinations(clique, degree):
+                held.setdefault(subset, []).append((clique, _margin(table, clique, subset)))
+    for margins in held.values():
+        precision = sum(1 / margin.variance for _, margin in margins)
+        whole = sum(margin.counts / margin.variance for _, margin in margins)
+        for clique, margin in margins if len(margins) > 1 else ():
+            left = precision - 1 / margin.variance
+            others = (whole - margin.counts / margin.variance) / left
+            yield _apart(clique, margin, others, 1 / left)
+
+
+def _beside_codes(
+    grouping: Grouping, tables: Mapping[Clique, NoisyTable], codes: Mapping[Clique, NoisyTable]
+) -> Iterator[Apart]:
+    """Each table over groups beside the sums of what tables over codes say."""
+    for degree in (1, 2):
+        known = margin_estimates(codes, degree)
+        for clique, table in tables.items():
+            for subset in known.keys() & set(combinations(clique, degree)):
+                counts, variance = known[subset].counts, known[subset].variance
+                sizes = grouping.sums(np.ones_like(counts), subset)
+                margin = _margin(table, clique, subset)
+                yield _apart(clique, margin, grouping.sums(counts, subset), variance * sizes)
+
+
+def _margin(table: NoisyTable, clique: Clique, subset: Clique) -> NoisyTable:
+    others = tuple(axis for axis, name in enumerate(clique) if name not in subset)
+    margin = np.asarray(table.counts.sum(axis=others))
+    return NoisyTable(margin, table.variance * (table.counts.size // margin.size))
+
+
+def _apart(
+    clique: Clique, margin: NoisyTable, others: np.ndarray, variance: float | np.ndarray
+) -> Apart:
+    squares = np.square(margin.counts - others) / (margin.variance + variance)
+    return Apart(clique, float(squares.sum()), squares.size)

@@ -50,9 +50,8 @@ class ColumnLabels:
         """The codes that a label names, in order. Raises ``ValueError`` if it names none."""
         if is_missing(label) and self.column.nullable:
             return (self.column.size - 1,)
-        found, key = self._of_value(label), _plain(label, splits=not self._is_category)
-        for known in (self._singles, self._runs):
-            found = known.get(key) if found is None else found
+        key = _plain(label, splits=not self._is_category)
+        found = self._of_value(label) or self._known.get(key)
         if found is None:
             raise ValueError(
                 f"{self.column.name!r} has no cell {label!r}. Its cells are "
@@ -86,31 +85,26 @@ class ColumnLabels:
         return {value: (code,) for code, value in enumerate(cells.values)}
 
     @cached_property
-    def _singles(self) -> Mapping[Any, Codes]:
-        splits = not self._is_category
-        return {_plain(text, splits=splits): (code,) for code, text in enumerate(self.texts)}
-
-    @cached_property
-    def _runs(self) -> Mapping[Any, Codes]:
-        """Groups of neighboring codes, and of these with missing."""
-        values, found = self.texts[: self.column.num_values], {}
+    def _known(self) -> Mapping[Any, Codes]:
+        """Single codes, then groups of neighboring ones, and of these with missing."""
+        values, splits = self.texts[: self.column.num_values], not self._is_category
+        found: dict[Any, Codes] = {
+            _plain(text, splits=splits): (code,) for code, text in enumerate(self.texts)
+        }
         for first in range(len(values)):
             for last in range(first, len(values)):
-                codes = tuple(range(first, last + 1))
-                for key in self._names_of_run(values, first, last):
-                    found.setdefault(key, codes)
-                    if self.column.nullable:
-                        with_missing = (*codes, self.column.size - 1)
-                        found.setdefault(_with_missing(key), with_missing)
+                key, codes = self._run(values, first, last), tuple(range(first, last + 1))
+                found.setdefault(key, codes)
+                if self.column.nullable:
+                    found.setdefault(_with_missing(key), (*codes, self.column.size - 1))
         return found
 
-    def _names_of_run(self, values: list[str], first: int, last: int) -> list[Any]:
-        if self._is_category:
-            if first == last:
-                return [_plain(values[first], splits=False)]
-            return [_plain(f"{values[first]} and {last - first} others", splits=False)]
-        low, high = (_ends(_plain(values[at], splits=True)) for at in (first, last))
-        return [(low[0], high[1])]
+    def _run(self, values: list[str], first: int, last: int) -> Any:
+        if not self._is_category:
+            low, high = (_plain(values[at], splits=True)[:2] for at in (first, last))
+            return low[0], high[1]
+        more = f" and {last - first} others" if first < last else ""
+        return _plain(f"{values[first]}{more}", splits=False)
 
 
 def is_missing(label: Any) -> bool:
@@ -135,10 +129,6 @@ def _plain(label: Any, *, splits: bool) -> Any:
     low, high = (text, text) if matched is None else (matched[1], matched[2])
     ends = (_number(low), _number(high))
     return _with_missing(ends) if has_missing else ends
-
-
-def _ends(plain: Any) -> tuple[str, str]:
-    return plain[:2]
 
 
 def _with_missing(key: Any) -> Any:

@@ -7,6 +7,7 @@ have.
 """
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,8 +44,6 @@ Useful = Mapping[str, Mapping[str, float]]
 _FEWEST, _MOST = 50, 50_000
 """Rows of either table: with fewer nothing is said, and of more so many are drawn at random."""
 
-_MODELS = {"": "gradient boosting", "linear_": "a linear model"}
-
 _LEARNED = {
     "auroc": "area under the ROC curve of {}: 1 is best, 0.5 is chance",
     "f1": "macro F1 of {}: 1 is best",
@@ -53,11 +52,8 @@ _LEARNED = {
 }
 
 _USEFUL = {
-    **{
-        f"{prefix}{name}": meaning.format(model)
-        for prefix, model in _MODELS.items()
-        for name, meaning in _LEARNED.items()
-    },
+    **{name: meaning.format("gradient boosting") for name, meaning in _LEARNED.items()},
+    **{f"linear_{name}": meaning.format("a linear model") for name, meaning in _LEARNED.items()},
     "pmse": "how well boosting tells these rows from real ones: 0 is not at all, 1 always",
     "tv2": "mean distance of the tables of two columns: 0 is best",
     "tv3": "mean distance of the tables of three columns: 0 is best",
@@ -75,28 +71,18 @@ def useful_scores(
 ) -> Useful:
     """The scores of ``metrics.usefulness`` for the synthetic rows and for fresh real ones.
 
-    Args:
-        columns: How the columns are read.
-        real: The real rows.
-        synthetic: The synthetic rows.
-        label: A column that models learn to predict, if any.
-        held_out: Real rows to compare with. Without them, a random fifth of ``real`` is taken, and
-            the fresh real rows are the others.
-
-    Raises:
-        ValueError: If the label is no column.
+    Both are compared with the rows that were held out. Without them, a random fifth of ``real`` is
+    taken, and the fresh real rows are the others. Raises ``ValueError`` if the label is no column.
     """
-    test_share = 0.2
     names = [column.name for column in columns]
     if label is not None and label not in names:
         raise ValueError(f"label must be one of the columns {listed(names, 12)}, got {label!r}.")
     generator = np.random.default_rng(0)
     if held_out is None:
         order = generator.permutation(_size(real))
-        cut = round(test_share * len(order))
+        cut = round(len(order) / 5)
         real, held_out = _taken(real, order[cut:]), _taken(real, order[:cut])
-    fewest = min(_size(real), _size(synthetic), _size(held_out) / test_share)
-    if fewest < _FEWEST:
+    if min(_size(real), _size(synthetic), 5 * _size(held_out)) < _FEWEST:
         return {}
     size = min(_size(real), _size(synthetic), _MOST)
     real, synthetic, held_out = (
@@ -121,32 +107,13 @@ def useful_section(found: Useful) -> Section:
         (name, _USEFUL[name], *(f"{each.get(name, np.nan):.3g}" for each in (ours, fresh)))
         for name in fresh
     ]
-    return Section(
-        "What the rows are good for",
-        [
-            Text(
-                "Both kinds of rows are compared with real rows that were set aside. What fresh "
-                f"real rows reach is the best that rows of a table of this size could. {more}"
-            ),
-            Table(
-                "In the values that a user gets",
-                ("score", "what it measures", "synthetic rows", "fresh real rows"),
-                rows,
-                texts=2,
-            ),
-        ],
+    said = (
+        "Both kinds of rows are compared with real rows that were set aside. What fresh real rows "
+        f"reach is the best that rows of a table of this size could. {more}"
     )
-
-
-def useful_lines(found: Useful) -> list[str]:
-    """The same as lines of text."""
-    if not found:
-        return []
-    lines = ["", "What the rows are good for:", f"  {'synthetic':>12}  {'fresh real':>12}"]
-    for name, fresh in found["real"].items():
-        numbers = f"  {found['synthetic'].get(name, np.nan):>12.3g}  {fresh:>12.3g}"
-        lines.append(f"{numbers}  {_USEFUL[name].partition(':')[0]}")
-    return lines
+    header = ("score", "what it measures", "synthetic rows", "fresh real rows")
+    table = Table("In the values that a user gets", header, rows, texts=2)
+    return Section("What the rows are good for", [Text(said), table])
 
 
 def _size(columns: "Columns") -> int:
@@ -164,8 +131,8 @@ def _drawn(columns: "Columns", most: int, generator: np.random.Generator) -> "Co
     return _taken(columns, np.sort(generator.choice(size, size=most, replace=False)))
 
 
-_MOST_PAIRS, _MOST_DRAWN = 4, 40
-"""Numbers of pairs that are drawn cell by cell, and of a column's cells that are drawn."""
+_MOST_DRAWN = 40
+"""A column's cells that are drawn, of pairs cell by cell."""
 
 
 def pairs_section(cells: Mapping[str, CommonCells], pairs: Mapping[Clique, float]) -> Section:
@@ -173,37 +140,24 @@ def pairs_section(cells: Mapping[str, CommonCells], pairs: Mapping[Clique, float
     ranked = sorted(pairs.items(), key=lambda pair: -pair[1])
     maps = [
         figure
-        for (first, second), distance in ranked[:_MOST_PAIRS]
+        for (first, second), distance in ranked[:4]
         for figure in _maps(cells[first], cells[second], distance)
     ]
-    distances = list(pairs.values())
-    domain = Domain(tuple(cells), tuple(map(len, cells.values())))
-    return Section(
-        "Columns in pairs",
-        [
-            Text(
-                "The distance is the share of rows that would have to change cells to turn one "
-                "table into the other."
-            ),
-            Grid(
-                "wide",
-                [
-                    Figure(
-                        "Distance of the synthetic rows from the real ones",
-                        f"{len(distances):,} pairs, mean {share(float(np.mean(distances)))}, "
-                        f"largest {share(max(distances))}.",
-                        pair_heat(domain, pairs, max(distances)),
-                    )
-                ],
-            ),
-            Table(
-                f"The {len(ranked[:12])} pairs that lie furthest apart",
-                ("pair", "distance"),
-                [(" × ".join(pair), share(value)) for pair, value in ranked[:12]],
-            ),
-            Grid("triple", maps),
-        ],
+    domain, largest = Domain(tuple(cells), tuple(map(len, cells.values()))), max(pairs.values())
+    said = (
+        "The distance is the share of rows that would have to change cells to turn one table into "
+        "the other."
     )
+    matrix = Figure(
+        "Distance of the synthetic rows from the real ones",
+        f"{len(pairs):,} pairs, mean {share(fmean(pairs.values()))}, largest {share(largest)}.",
+        pair_heat(domain, pairs, largest),
+    )
+    furthest = [(" × ".join(pair), share(value)) for pair, value in ranked[:12]]
+    caption = f"The {len(furthest)} pairs that lie furthest apart"
+    table = Table(caption, ("pair", "distance"), furthest)
+    parts: list[Part] = [Text(said), Grid("wide", [matrix]), table, Grid("triple", maps)]
+    return Section("Columns in pairs", parts)
 
 
 def common_names(cells: CommonCells) -> Names:
@@ -224,7 +178,8 @@ def common_names(cells: CommonCells) -> Names:
 
 def _maps(first: CommonCells, second: CommonCells, distance: float) -> list[Figure]:
     """A pair's shares in both tables and their difference."""
-    title = f"{first.column.name} × {second.column.name}"
+    names = first.column.name, second.column.name
+    title = " × ".join(names)
     rows, columns = _few(first), _few(second)
     theirs, ours = (
         _shares(getattr(first, each), getattr(second, each), len(rows.labels), len(columns.labels))
@@ -237,20 +192,11 @@ def _maps(first: CommonCells, second: CommonCells, distance: float) -> list[Figu
         ("synthetic", ours, top, False),
         ("difference", theirs - ours, largest, True),
     ):
-        summary = (
-            f"Real less synthetic, distance {share(distance)}"
-            if diverging
-            else f"Share of rows in each of {table.size:,} cells, at most {share(top)}"
-        )
-        heat = Heat(
-            titles=(first.column.name, second.column.name),
-            rows=rows,
-            columns=columns,
-            values=table,
-            largest=limit,
-            diverging=diverging,
-        )
-        figures.append(Figure(f"{title}: {what}", f"{summary}.", heat))
+        summary = f"Share of rows in each of {table.size:,} cells, at most {share(top)}."
+        if diverging:
+            summary = f"Real less synthetic, distance {share(distance)}."
+        heat = Heat(names, rows, columns, table, limit, diverging=diverging)
+        figures.append(Figure(f"{title}: {what}", summary, heat))
     return figures
 
 
@@ -259,10 +205,9 @@ def _few(cells: CommonCells) -> Names:
     names = common_names(cells)
     if len(cells) <= _MOST_DRAWN:
         return names
-    rest = f"{len(cells) - _MOST_DRAWN + 1} others"
-    return Names(
-        [*names.labels[: _MOST_DRAWN - 1], rest], [*names.ticks[: _MOST_DRAWN - 1], "others"]
-    )
+    kept = _MOST_DRAWN - 1
+    labels, ticks = [*names.labels[:kept], f"{len(cells) - kept} others"], names.ticks[:kept]
+    return Names(labels, [*ticks, "others"])
 
 
 def _shares(first: np.ndarray, second: np.ndarray, rows: int, columns: int) -> np.ndarray:
@@ -284,8 +229,6 @@ _MEANINGS = {
     "threshold": "relative error of random linear threshold queries",
 }
 
-_QUANTILES = (0.01, 0.5, 0.99, 0.999)
-
 
 def comparison_page(
     cells: Mapping[str, CommonCells],
@@ -306,10 +249,10 @@ def comparison_page(
         ("real rows", f"{len(first.real):,}"),
         ("synthetic rows", f"{len(first.synthetic):,}"),
         ("columns", f"{len(cells):,}"),
-        ("mean distance of columns", share(_mean([each.distance for each in cells.values()]))),
+        ("mean distance of columns", share(fmean(each.distance for each in cells.values()))),
     ]
     if pairs:
-        facts.append(("mean distance of pairs", share(_mean(list(pairs.values())))))
+        facts.append(("mean distance of pairs", share(fmean(pairs.values()))))
     facts.append(("SDMetrics' quality", share(quality["Overall"])))
     sections = [_outside_section(lost), _columns_section(cells)]
     if pairs:
@@ -343,8 +286,6 @@ def said(name: str, lost: Outside) -> str:
 
 
 def _outside_section(lost: Mapping[str, Outside]) -> Section:
-    # Sentences on values outside the domain that are shown; the others are folded away.
-    most_sentences = 12
     worst = sorted(lost.items(), key=lambda item: -item[1].share)
     sentences = [said(name, each) for name, each in worst if each.share > 0]
     if sentences:
@@ -354,9 +295,9 @@ def _outside_section(lost: Mapping[str, Outside]) -> Section:
                 "the fit has put them where the domain has a place. Declare a wider range, "
                 "or more categories, from public knowledge and not from this list."
             ),
-            Items(sentences[:most_sentences]),
+            Items(sentences[:12]),
         ]
-        if rest := sentences[most_sentences:]:
+        if rest := sentences[12:]:
             shown.append(Fold(f"The other {len(rest)} columns", [Items(rest)]))
     else:
         shown = [Text("None: every real value lies in the domain of its column.")]
@@ -398,18 +339,11 @@ def _columns_section(cells: Mapping[str, CommonCells]) -> Section:
 
 
 def _numbers_table(numeric: Sequence[CommonCells]) -> list[Part]:
-    header = (
-        "column",
-        "mean",
-        *(f"{100 * level:g} % quantile" for level in _QUANTILES),
-        "how far off",
-    )
+    levels = 0.01, 0.5, 0.99, 0.999
+    header = ("column", "mean", *(f"{100 * level:g} % quantile" for level in levels), "how far off")
+    rows = [(each.column.name, *_facts_of(each, levels), f"{each.w1:.3g}") for each in numeric]
     return [
-        *long_table(
-            "Numbers and dates: real → synthetic",
-            header,
-            [(each.column.name, *_facts_of(each), f"{each.w1:.3g}") for each in numeric],
-        ),
+        *long_table("Numbers and dates: real → synthetic", header, rows),
         Text(
             "How far off is the mean way from the real values to the synthetic ones, in units of "
             "the real values' mean distance from their median: 1 for a column that is the median "
@@ -419,12 +353,12 @@ def _numbers_table(numeric: Sequence[CommonCells]) -> list[Part]:
     ]
 
 
-def _facts_of(cells: CommonCells) -> list[str]:
+def _facts_of(cells: CommonCells, levels: Sequence[float]) -> list[str]:
     """The mean and quantiles of both tables."""
     assert cells.numbers is not None
     write = dates if cells.column.sdtype == "datetime" else lambda values: list(map(number, values))
     real, synthetic = (
-        write([values.mean(), *np.quantile(values, _QUANTILES, method="inverted_cdf")])
+        write([values.mean(), *np.quantile(values, levels, method="inverted_cdf")])
         for values in cells.numbers
     )
     return [
@@ -461,7 +395,3 @@ def _scores_section(scores: Mapping[str, float], quality: Mapping[str, float]) -
             ),
         ],
     )
-
-
-def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values))

@@ -8,14 +8,12 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import pandas as pd
 
 from sdv_privpgd._lazy import need
 from sdv_privpgd.base.domain import Clique
-from sdv_privpgd.base.words import share
 from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.recoding import Recoding, recoded
@@ -30,14 +28,8 @@ from sdv_privpgd.metrics.values import (
     outside,
     read_numbers,
 )
-from sdv_privpgd.report.comparison import (
-    BANNER,
-    Useful,
-    comparison_page,
-    useful_lines,
-    useful_scores,
-)
-from sdv_privpgd.report.page import Report, checked_ending
+from sdv_privpgd.report.comparison import BANNER, Useful, comparison_page, useful_scores
+from sdv_privpgd.report.page import Report, Text, as_text, checked_ending
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -179,52 +171,19 @@ def compare(
         "properties": properties,
         "usefulness": useful,
     }
+    parts = {"Overall": quality, **properties}
+    page = comparison_page(cells, lost, pairs, overall, parts, useful)
+    listed = [{"columns": list(pair), "distance": distance} for pair, distance in pairs.items()]
     evaluation = Evaluation(
         **numbers,
-        text=_text(numbers),
-        page=comparison_page(
-            cells, lost, pairs, overall, {"Overall": quality, **properties}, useful
-        ),
-        facts={
-            "report": "evaluation",
-            "public": False,
-            **numbers,
-            "pairs": [
-                {"columns": list(pair), "distance": distance} for pair, distance in pairs.items()
-            ],
-        },
+        text=as_text([Text(BANNER), *page.lead, *page.sections]),
+        page=page,
+        facts={"report": "evaluation", "public": False, **numbers, "pairs": listed},
         path=None if path is None else Path(path),
     )
     if evaluation.path is not None:
         evaluation.save(evaluation.path)
     return evaluation
-
-
-def _text(numbers: Mapping[str, Any]) -> str:
-    """The numbers in lines, the worst first."""
-    most_named = 12  # columns and pairs that the text names
-    columns, pairs = numbers["columns"], numbers["pairs"]
-    lines = [
-        BANNER,
-        "",
-        f"SDMetrics' quality           {share(numbers['quality'])}",
-        f"mean distance of columns     {share(fmean(columns.values()))}",
-    ]
-    if pairs:
-        lines.append(f"mean distance of pairs       {share(fmean(pairs.values()))}")
-    for what, found in (
-        ("Real values that the domain does not hold, by column", numbers["outside"]),
-        ("Rows in the wrong place, by column", columns),
-        ("Rows in the wrong place, by pair", {" × ".join(pair): pairs[pair] for pair in pairs}),
-    ):
-        worst = sorted((item for item in found.items() if item[1] > 0), key=lambda item: -item[1])
-        if worst:
-            rest = len(worst) - most_named
-            lines += ["", f"{what}:"]
-            lines += [f"  {share(part):>12}  {name}"[:100] for name, part in worst[:most_named]]
-            lines += [f"  and {rest:,} more"] if rest > 0 else []
-    lines += useful_lines(numbers["usefulness"])
-    return "\n".join(lines)
 
 
 def _by_pairs(cells: Mapping[str, CommonCells]) -> tuple[dict[Clique, float], dict[str, float]]:
@@ -275,11 +234,11 @@ def _quality(
     # Imported here because it takes a second and only this page needs it.
     from sdmetrics.reports import QualityReport
 
-    described = {}
-    for column in columns:
-        described[column.name] = {"sdtype": column.sdtype}
-        if column.datetime_format is not None:
-            described[column.name]["datetime_format"] = column.datetime_format
+    described = {
+        each.name: {"sdtype": each.sdtype}
+        | ({"datetime_format": each.datetime_format} if each.datetime_format is not None else {})
+        for each in columns
+    }
     real_rows, synthetic_rows = (
         {"": pd.DataFrame({column.name: _plain(column, each[column.name]) for column in columns})}
         for each in (real, synthetic)

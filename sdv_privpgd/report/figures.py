@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SYNTHETIC, _OTHER, _INK, _LINE = "#2f6fb3", "#d07a1f", "#5d646d", "#d9dde2"
+_NAMED = {_SYNTHETIC: "synthetic", _OTHER: "other", _INK: "quiet", _LINE: "line"}
+"""What a page's style calls the colors, which it has others for in the dark."""
+
 _LONGEST_TICK, _LONGEST_TITLE = 14, 36
 _FONT, _LETTER = 11, 6.6
 """The size of letters in pixels, and how wide one of them is."""
@@ -86,9 +89,9 @@ class Bars:
         codes = np.arange(len(self.synthetic))
         bars = np.zeros(len(codes)) if self.margins is None else self.margins
         other = self.synthetic[:0] if self.other is None else np.clip(self.other, -1.0, 1.0)
-        ends = [self.synthetic, (other - bars, other + bars)] if len(other) else [self.synthetic]
-        drawn = np.concatenate([np.ravel(each) for each in ends]) if len(codes) else np.zeros(1)
-        low, high = max(min(0.0, float(drawn.min())), -1.0), min(1.05 * float(drawn.max()), 1.0)
+        ends = (other - bars, other + bars) if len(other) else ()
+        drawn = np.concatenate((np.zeros(1), self.synthetic, *ends))
+        low, high = max(float(drawn.min()), -1.0), min(1.05 * float(drawn.max()), 1.0)
         axes = _axes(figure, (self.title, "share of rows"), _ticks(self.names, 7), left=58)
         axes.set(xlim=(-0.5, max(len(codes), 1) - 0.5), ylim=(low, high or 1.0))
         found = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high or 1.0)
@@ -108,7 +111,7 @@ class Bars:
         _paths(axes, points, _OTHER, width=5 if len(codes) < 40 else 3.5)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Heat:
     """A table as colors from 0 to ``largest``, the first row at the top.
 
@@ -138,7 +141,7 @@ class Heat:
         most = 30 if self.rows is self.columns else 10
         x, y = _ticks(self.columns, most), _ticks(self.rows, most)
         left = 32 + _LETTER * max(map(len, y.values()), default=0)
-        axes = _axes(figure, self.titles[::-1], x, left=left, right=72, above=22)
+        axes = _axes(figure, self.titles[::-1], x, left=left, right=72, above=28)
         width, height = figure.get_size_inches() * figure.dpi
         place = axes.get_position()
         size = min(_FONT, 0.85 * height * place.height / max(len(y), 1))
@@ -177,7 +180,10 @@ class Curves:
 
     @property
     def numbers(self) -> Numbers:
-        rows = [(name, *map(_part, errors)) for name, errors in self.lines.items()]
+        rows = [
+            (name, *(_part(error) if error <= 1 else "over 100" for error in errors))
+            for name, errors in self.lines.items()
+        ]
         return (self.title, *(f"{point:,.12g}" for point in self.at)), rows
 
     def svg(self, label: str) -> str:
@@ -220,9 +226,9 @@ def pair_matrix(domain: Domain, values: Mapping[Clique, float]) -> np.ndarray:
 
 def pair_heat(domain: Domain, values: Mapping[Clique, float], largest: float) -> Heat:
     """The pairs' values, which are distances, as colors."""
-    names, matrix = Names.plain(domain.attributes), pair_matrix(domain, values)
-    known = {"titles": ("column", "column"), "rows": names, "columns": names, "values": matrix}
-    return Heat(**known, largest=largest, unit="distance")
+    names = Names.plain(domain.attributes)
+    matrix = pair_matrix(domain, values)
+    return Heat(("column", "column"), names, names, matrix, largest, unit="distance")
 
 
 def _svg(size: tuple[int, int], label: str, draw: "Callable[[Figure], None]") -> str:
@@ -270,10 +276,16 @@ def _slim(text: str, label: str) -> str:
             if name in ("d", "style"):
                 # Two decimal places are less than any screen shows, and a page has its own letters.
                 shorter = re.sub(r"(\.\d\d)\d+", r"\1", found.replace("\n", ""))
-                each.set(name, shorter.replace(" font-family: 'DejaVu Sans';", ""))
+                shorter = shorter.replace(" font-family: 'DejaVu Sans';", "")
+                each.set(name, re.sub("#[0-9a-f]{6}", _in_style, shorter))
     known = {"role": "img", "aria-label": label, "class": "picture"}
     root.attrib = {"viewBox": root.attrib["viewBox"], **known}
     return ElementTree.tostring(root, encoding="unicode")
+
+
+def _in_style(color: re.Match) -> str:
+    named = _NAMED.get(color[0])
+    return color[0] if named is None else f"var(--{named}, {color[0]})"
 
 
 def _axes(

@@ -1,14 +1,21 @@
-"""The sections of a page on a release's noise and on its rows' fit to the answers. Public."""
+"""The sections of a page on a model: its pictures, the noise, what it hides, and files. Public."""
 
+import gzip
 import math
-from collections.abc import Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
+from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.words import in_rows, share
-from sdv_privpgd.columns.labels import Names, code_names
+from sdv_privpgd.columns.bins import Categories
+from sdv_privpgd.columns.labels import Names, code_labels, code_names
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
@@ -18,11 +25,23 @@ from sdv_privpgd.estimate.noisy_tables import (
     margin_estimates,
     noisy_tables,
 )
+from sdv_privpgd.inference import intervals, tables
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.methods.pipeline import Release
-from sdv_privpgd.report.assumed import CONFIDENT
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.report.about import CONFIDENT
 from sdv_privpgd.report.figures import Bars, Heat, pair_heat
-from sdv_privpgd.report.page import Figure, Grid, Part, Section, Table, Text, long_grid, long_table
+from sdv_privpgd.report.page import (
+    Figure,
+    Grid,
+    Part,
+    Section,
+    Table,
+    Text,
+    long_grid,
+    long_table,
+    number_of,
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,8 +73,7 @@ class PairFit:
         return self.distance / self.expected if self.expected else math.inf
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnEstimate:
+class ColumnEstimate(NamedTuple):
     """The best linear estimates of how many rows have each code, with their variances."""
 
     counts: np.ndarray
@@ -119,21 +137,17 @@ _HOW_TO_READ = Text(
 
 
 def _noise_section(release: Release, noisy: Mapping[Clique, NoisyTable], total: Total) -> Section:
-    most_rows = 300
-    grouped = grouped_tables(release.domain, release.measurements).values()
-    tables = [(" × ".join(clique), table) for clique, table in noisy.items()]
-    tables += [
-        (f"{' × '.join(clique)}, in groups", table)
-        for each in grouped
-        for clique, table in each.items()
-    ]
+    shown = 300
+    named = [(" × ".join(clique), table) for clique, table in noisy.items()]
+    for each in grouped_tables(release.domain, release.measurements).values():
+        named += [(f"{' × '.join(clique)}, in groups", table) for clique, table in each.items()]
     rows = []
-    for name, table in tables:
+    for name, table in named:
         cells, stddev = table.counts.size, math.sqrt(table.variance)
         strength = float(np.square(table.counts).mean() / table.variance) if stddev else math.inf
         rows.append((strength, name, cells, total.value / cells, stddev))
     rows.sort(key=lambda row: row[0])
-    left_out = "" if len(rows) <= most_rows else f" (the first {most_rows} of {len(rows):,})"
+    left_out = "" if len(rows) <= shown else f" (the first {shown} of {len(rows):,})"
     count = in_rows(total.value) + (
         f", give or take {CONFIDENT * total.stddev:,.0f}" if total.stddev else ""
     )
@@ -150,16 +164,11 @@ def _noise_section(release: Release, noisy: Mapping[Clique, NoisyTable], total: 
             ),
             *long_table(
                 f"Measured tables, the noisiest first{left_out}",
-                (
-                    "table",
-                    "cells",
-                    "rows per cell, mean",
-                    "noise sd per cell, rows",
-                    "power / noise",
-                ),
+                ("table", "cells", "rows per cell, mean", "noise sd per cell, rows")
+                + ("power / noise",),
                 [
                     (name, f"{cells:,}", f"{mean:,.3g}", f"{stddev:,.3g}", f"{strength:,.3g}")
-                    for strength, name, cells, mean, stddev in rows[:most_rows]
+                    for strength, name, cells, mean, stddev in rows[:shown]
                 ],
             ),
         ],
@@ -205,8 +214,7 @@ def _column_figure(
 
 
 def _pairs_section(fits: Sequence[PairFit], names: Mapping[str, Names]) -> Section:
-    most_pairs = 3
-    strongest = sorted(fits, key=lambda fit: fit.strength, reverse=True)[:most_pairs]
+    strongest = sorted(fits, key=lambda fit: fit.strength, reverse=True)[:3]
     said = (
         "The columns that tell most of each other in the synthetic rows, cell by cell, beside "
         "what was measured, with its noise."
@@ -223,7 +231,7 @@ def _distances_section(domain: Domain, fits: Sequence[PairFit]) -> Section:
     matrices = [
         Figure(
             title,
-            f"{len(fits):,} pairs, mean {share(float(np.mean(list(values.values()))))}.",
+            f"{len(fits):,} pairs, mean {share(fmean(values.values()))}.",
             pair_heat(domain, values, largest),
         )
         for title, values in (
@@ -260,13 +268,196 @@ def _maps(fit: PairFit, names: Mapping[str, Names]) -> list[Figure]:
         Figure(
             f"{first} × {second}: {title}",
             f"Share of rows in each of {shares.size:,} cells, at most {share(float(shares.max()))}",
-            Heat(
-                titles=fit.clique,
-                rows=names[first],
-                columns=names[second],
-                values=shares,
-                largest=top,
-            ),
+            Heat(fit.clique, names[first], names[second], shares, top),
         )
         for title, shares in (("synthetic", fit.synthetic), ("measured", fit.noisy))
     ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HiddenValue:
+    """A value that noise hides, or that the synthetic rows have far too rarely. Public."""
+
+    column: str
+    label: str
+    synthetic: float  # rows that have it among as many synthetic rows as there are rows
+    estimate: float  # of how many rows have it, unbiased
+    low: float  # of the interval that holds that number in 95 of 100 cases
+    high: float
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether rows surely have it, and the synthetic rows less than half of these."""
+        return self.low > 0 and self.synthetic < self.low / 2
+
+
+def hidden_values(
+    release: Release, schema: Schema, estimates: Mapping[str, ColumnEstimate]
+) -> list[HiddenValue]:
+    """Those of all categories, lost ones first, then those that most rows may have."""
+    total = estimate_total(release.domain, release.measurements).value
+    limits = {"num_rows": total, "low": 0.0, "high": max(total, 0.0)}
+    found = []
+    for column in schema.columns:
+        if not isinstance(column.cells, Categories) or column.name not in estimates:
+            continue
+        synthetic, own = release.model.marginal((column.name,)) * total, estimates[column.name]
+        counts = zip(own.counts.tolist(), own.variances.tolist(), strict=True)
+        labels = code_labels(column)[: column.num_values]
+        for label, has, count in zip(labels, synthetic, counts, strict=False):
+            low, high = intervals.Total(*count, **limits).interval("table", 0.95)
+            value = HiddenValue(
+                column=column.name,
+                label=label,
+                synthetic=float(has),
+                estimate=count[0],
+                low=low,
+                high=high,
+            )
+            if low <= 0 or value.is_lost:
+                found.append(value)
+    return sorted(found, key=lambda value: (not value.is_lost, -value.high))
+
+
+def hidden_section(
+    release: Release, schema: Schema, estimates: Mapping[str, ColumnEstimate]
+) -> Section:
+    """The values that noise hides, with the intervals of how many rows have them."""
+    values, heading = hidden_values(release, schema, estimates), "Values that the noise hides"
+    if not values:
+        said = "There are none: all values of all categories stand out from the noise."
+        return Section(heading, [Text(said)], folded=True)
+    columns, lost = len({each.column for each in values}), sum(each.is_lost for each in values)
+    sentences = (
+        f"{number_of(len(values), 'value')} of {number_of(columns, 'column')} cannot be told from "
+        "values that no row has, or the synthetic rows have lost them. That the synthetic rows "
+        "have none or few of a value does not say that nobody has it. Each interval holds the true "
+        "number of rows in 95 of 100 cases; up to so many rows may have the value."
+    )
+    if lost:
+        sentences += (
+            f" {number_of(lost, 'value')}, listed first, surely {'has' if lost == 1 else 'have'} "
+            "rows, but the synthetic rows have too few: use the interval."
+        )
+    rows = [
+        (
+            each.label,
+            each.column,
+            f"{each.synthetic:,.0f}",
+            f"{each.estimate:,.0f}".replace("-", "−"),
+            f"{each.low:,.0f} to {each.high:,.0f}",
+        )
+        for each in values
+    ]
+    header = ("value", "column", "synthetic rows", "estimate, rows", "interval, rows")
+    caption = "Values, those that most rows may have first"
+    return Section(
+        heading, [Text(sentences), *long_table(caption, header, rows, texts=2)], folded=True
+    )
+
+
+@dataclass(frozen=True)
+class Download:
+    """A link to a file that lies in the page. It is made when the page is written."""
+
+    words: str
+    name: str
+    kind: str
+    make: Callable[[], bytes]
+
+    def html(self) -> str:
+        """The link, with the size of the file."""
+        content = self.make()
+        kilobytes, name = len(content) / 1e3, escape(self.name)
+        size = f"{kilobytes:,.0f} kB" if kilobytes < 1e3 else f"{kilobytes / 1e3:.1f} MB"
+        return (
+            f'<p class=download><a download="{name}" href="data:{self.kind};base64,'
+            f'{b64encode(content).decode()}">{escape(self.words)}</a> '
+            f"<span class=quiet>{name}, {size}</span></p>"
+        )
+
+
+def download_section(
+    release: Release, schema: Schema, estimates: Mapping[str, ColumnEstimate]
+) -> Section:
+    """The estimates of all columns, and the noisy tables of columns and pairs, as files."""
+    kinds = _kinds(release)
+    lacking = [kind for kind in (tables.MEASURED, tables.CONSISTENT) if kind not in kinds]
+    said = (
+        f"the {' and '.join(lacking)} tables of pairs, which are too large, and " if lacking else ""
+    )
+    parts: list[Part] = [
+        Text(
+            "The noisy tables are what was measured; all else on this page follows from them. They "
+            "are as public as the synthetic rows."
+        ),
+        Download(
+            "How many rows have each value of each column, with 95 % intervals",
+            "columns.csv",
+            "text/csv",
+            lambda: _columns_csv(schema, estimates),
+        ),
+        # Without a time of packing: pages of the same answers are the same.
+        Download(
+            f"The {' and the '.join(kinds)} tables of columns and pairs, packed with gzip",
+            "noisy_tables.csv.gz",
+            "application/gzip",
+            lambda: gzip.compress(
+                _csv(tables.noisy_tables(release, schema, kinds=kinds, most=2)), mtime=0
+            ),
+        ),
+        Text(
+            f"Left out are {said}tables of three columns: the program's "
+            'noisy_tables("tables.csv") writes everything.',
+            quiet=True,
+        ),
+    ]
+    if not kinds:
+        del parts[2]
+    return Section("Download the noisy tables", parts, folded=True)
+
+
+def _columns_csv(schema: Schema, estimates: Mapping[str, ColumnEstimate]) -> bytes:
+    """One line for each value: the estimated rows, the noise's standard deviation, the interval."""
+    parts = []
+    for column in schema.attributes:
+        if column.name in estimates:
+            counts, stddev = estimates[column.name].counts, estimates[column.name].variances ** 0.5
+            low, high = (counts + side * CONFIDENT * stddev for side in (-1, 1))
+            rows = {"column": column.name, "label": code_labels(column), "estimate": counts}
+            ends = {"low": low.clip(min=0), "high": high.clip(min=0)}
+            parts.append(pd.DataFrame({**rows, "stddev": stddev, **ends}))
+    return _csv(pd.concat(parts, ignore_index=True))
+
+
+def _csv(frame: pd.DataFrame) -> bytes:
+    rounded = frame.round({"estimate": 2, "stddev": 4, "low": 2, "high": 2})
+    return rounded.to_csv(index=False, float_format="%.12g", lineterminator="\n").encode()
+
+
+_MOST_CELLS = 40_000
+"""Cells in a file of pairs: at most half a megabyte in a page, which has one at most."""
+
+
+def _kinds(release: Release) -> list[str]:
+    """The kinds of tables whose cells are few enough together, those that were measured first."""
+    measured = [
+        each
+        for each in release.measurements
+        if isinstance(each.query, MarginalQuery | GroupedMarginalQuery)
+        and len(each.query.clique) <= 2
+    ]
+    asked = {
+        frozenset(each.query.clique): release.domain.size(each.query.clique)
+        for each in measured
+        if isinstance(each.query, MarginalQuery)
+    }
+    found, left = [], _MOST_CELLS
+    for kind, number in (
+        (tables.MEASURED, sum(each.answer.size for each in measured)),
+        (tables.CONSISTENT, sum(asked.values())),
+    ):
+        if asked and number <= left:
+            found.append(kind)
+            left -= number
+    return found

@@ -8,8 +8,6 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from importlib.metadata import version
-from textwrap import fill
-from typing import Any
 
 from scipy.special import ndtr
 
@@ -17,12 +15,14 @@ from sdv_privpgd.base.words import listed
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import TRAINED, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.assumed import About, assumed_facts
-from sdv_privpgd.report.page import Facts, Items, Page, Part, Report, Section, Table, Text
+from sdv_privpgd.report.about import About, assumed_facts
+from sdv_privpgd.report.page import Facts, Items, Page, Part, Report, Section, Table, Text, as_text
 from sdv_privpgd.report.privacy import (
-    WIDTH,
+    guarantee_facts,
+    in_words,
     most_caught,
     not_covered,
+    odds,
     protected,
     what_counts,
 )
@@ -36,18 +36,19 @@ def officer_report(
 ) -> Report:
     """The page, the same as text, and its facts.
 
-    Args:
-        release: The fit's own answers; ``None`` where no column was modelled.
-        ledger: All that was spent on these people, with earlier releases.
-        about: What was fitted.
-        own: The release's digits, by ``release_id``.
-        notes: What is worth a look, a sentence each.
+    ``release`` is None where no column was modelled. The ledger is of all that was spent on these
+    people, with earlier releases; ``own`` are the release's digits, by ``release_id``.
     """
     gains, program = attackers_gains(ledger), f"sdv-privpgd {version('sdv-privpgd')}"
     made = f"Release {own} (a hash of its noisy answers), by {program} on {about.date}."
     title = f"Synthetic rows of {about.table!r}: what an officer needs to know"
     whose = protected(ledger).split(" If each row")[0]
-    lead: list[Part] = [Text(whose), Facts(_at_a_glance(ledger, about))]
+    facts = [
+        *guarantee_facts(ledger)[:2],
+        ("odds change at most by", f"{odds(ledger):.4g} times"),
+        ("date of the fit", about.date),
+    ]
+    lead: list[Part] = [Text(whose), Facts(facts)]
     sections = [
         Section("What an attacker can gain, at most", [_in_odds(ledger), _gained(gains)]),
         Section(
@@ -56,7 +57,7 @@ def officer_report(
         Section("For a privacy notice", [Text(privacy_notice(ledger))]),
         Section("What NIST SP 800-226 asks", [_pyramid(ledger, about, len(notes)), Text(made)]),
     ]
-    facts = {
+    told = {
         "report": "officer",
         "public": True,
         "table": about.table,
@@ -66,16 +67,13 @@ def officer_report(
         "protected": whose,
         "epsilon_spent": ledger.spent(),
         "delta": ledger.delta,
-        "odds": _odds(ledger),
-        "gains": [
-            {"attack": name, "without": without, "with_it": with_it}
-            for name, without, with_it in gains
-        ],
+        "odds": odds(ledger),
+        "gains": [dict(zip(("attack", "without", "with_it"), each, strict=True)) for each in gains],
         "privacy_notice": privacy_notice(ledger),
         "ledger": ledger.to_dict(),
     }
-    text = "\n\n".join([title, *_lines(lead), *(line for each in sections for line in _told(each))])
-    return Report(text=text, page=Page(title=title, lead=lead, sections=sections), facts=facts)
+    text = as_text([Text(title), *lead, *sections])
+    return Report(text=text, page=Page(title=title, lead=lead, sections=sections), facts=told)
 
 
 def attackers_gains(ledger: PrivacyLedger) -> list[tuple[str, float, float]]:
@@ -93,18 +91,12 @@ def attackers_gains(ledger: PrivacyLedger) -> list[tuple[str, float, float]]:
         Adjacency.REPLACE_ONE: f"which of two equally likely sets of data is that of {who}",
         Adjacency.ADD_REMOVE: f"whether {who} is in the table, which is as likely as not",
     }[ledger.adjacency]
+    single = f"singling out: a description that fits 1 of 1,000 by chance fits {who}"
+    value = f"inferring: a value of {who}, of which ten are equally likely"
     return [
-        (
-            f"singling out: a description that fits 1 of 1,000 by chance fits {who}",
-            0.001,
-            min(most_caught(0.001, mu) + own, 1.0),
-        ),
+        (single, 0.001, min(most_caught(0.001, mu) + own, 1.0)),
         (f"linking: {one_of_two}", 0.5, min(float(ndtr(mu / 2)) + own / 2, 1.0)),
-        (
-            f"inferring: a value of {who}, of which ten are equally likely",
-            0.1,
-            min(most_caught(0.1, mu) + own, 1.0),
-        ),
+        (value, 0.1, min(most_caught(0.1, mu) + own, 1.0)),
     ]
 
 
@@ -122,29 +114,15 @@ def privacy_notice(ledger: PrivacyLedger) -> str:
         "privacy), so that "
         f"whatever anybody learns from them would be nearly the same had {whose} been others"
         f"{' or none' if ledger.adjacency is Adjacency.ADD_REMOVE else ''}: the odds of any guess "
-        f"about it change by a factor of at most {_odds(ledger):.3g}. What the records tell about "
+        f"about it change by a factor of at most {odds(ledger):.3g}. What the records tell about "
         "people in general may still be used about you. Questions go to [contact]."
     )
-
-
-def _odds(ledger: PrivacyLedger) -> float:
-    epsilon = ledger.spent()
-    return math.exp(epsilon) if epsilon < 700 else math.inf
-
-
-def _at_a_glance(ledger: PrivacyLedger, about: About) -> list[tuple[str, str]]:
-    return [
-        ("epsilon spent", f"{ledger.spent():.4g}"),
-        ("delta", f"{ledger.delta:g}"),
-        ("odds change at most by", f"{_odds(ledger):.4g} times"),
-        ("date of the fit", about.date),
-    ]
 
 
 def _in_odds(ledger: PrivacyLedger) -> Text:
     return Text(
         f"The odds of whatever somebody believed about {ledger.unit} change by a factor of at most "
-        f"{_odds(ledger):.4g} (e to the epsilon), but for 1 in {1 / ledger.delta:,.0f} in "
+        f"{odds(ledger):.4g} (e to the epsilon), but for 1 in {1 / ledger.delta:,.0f} in "
         "probability. The attacker below knows all other rows and this program, and makes the best "
         "of everything that was released."
     )
@@ -161,11 +139,10 @@ def _gained(gains: Sequence[tuple[str, float, float]]) -> Table:
 
 def _limits(release: Release | None, ledger: PrivacyLedger, about: About) -> list[str]:
     """What is not covered, what was public, what was spent, and who could see what."""
-    counts = [" ".join(said.split())] if (said := what_counts(ledger)) else []
     public = " ".join(assumed_facts(ledger.adjacency, about.prior))
     return [
         not_covered(ledger),
-        *counts,
+        *filter(None, [what_counts(ledger)]),
         f"Taken to be public: {public}",
         _spent(release, ledger),
         "The confidential table is seen by whoever could read it before, and by the machine of the "
@@ -177,14 +154,13 @@ def _limits(release: Release | None, ledger: PrivacyLedger, about: About) -> lis
 
 
 def _spent(release: Release | None, ledger: PrivacyLedger) -> str:
-    own = ledger if release is None else release.ledger
-    begun = len(ledger.charges) - len(own.charges)
-    earlier = (
-        f"{begun:,} of its {len(ledger.charges):,} entries are of earlier releases; this one alone "
-        f"has epsilon {own.spent():.4g} at delta {own.delta:g}."
-        if begun > 0
-        else f"All of its {len(ledger.charges):,} entries are of this release."
-    )
+    own, number = ledger if release is None else release.ledger, len(ledger.charges)
+    earlier = f"All of its {number:,} entries are of this release."
+    if begun := number - len(own.charges):
+        earlier = (
+            f"{begun:,} of its {number:,} entries are of earlier releases; this one alone has "
+            f"epsilon {own.spent():.4g} at delta {own.delta:g}."
+        )
     return (
         f"Spent on these people so far, by the ledger: epsilon {ledger.spent():.4g} at delta "
         f"{ledger.delta:g}. {earlier} What stands in no ledger, or in another, is not counted: "
@@ -196,21 +172,18 @@ def _pyramid(ledger: PrivacyLedger, about: About, noted: int) -> Table:
     mechanisms = "; ".join(dict.fromkeys(charge.mechanism for charge in ledger.charges))
     found = sum(bool(facts) for facts in about.discovered.values())
     is_trained = any(charge.mechanism == TRAINED for charge in ledger.charges)
-    hazards = [
-        f"{name} ({fact})"
-        for name, fact, is_one in (
-            ("epsilon above 20", f"{ledger.spent():.3g}", ledger.spent() > 20),
-            ("delta above 1e-5", f"{ledger.delta:g}", ledger.delta > 1e-5),
-            ("the unit is no person", ledger.unit, not ledger.says_whose),
-        )
-        if is_one
-    ]
+    hazards = {
+        f"epsilon above 20 ({ledger.spent():.3g})": ledger.spent() > 20,
+        f"delta above 1e-5 ({ledger.delta:g})": ledger.delta > 1e-5,
+        f"the unit is no person ({ledger.unit})": not ledger.says_whose,
+    }
+    named = listed([hazard for hazard, is_one in hazards.items() if is_one])
     rows = [
         (
             "Epsilon and unit",
             f"epsilon {ledger.spent():.4g} at delta {ledger.delta:g} for {ledger.unit}, "
-            f"{ledger.adjacency.value.replace('_', '-')}. "
-            + (f"Hazards: {listed(hazards)}." if hazards else "None of the hazards named for it."),
+            f"{in_words(ledger.adjacency)}. "
+            + (f"Hazards: {named}." if named else "None of the hazards named for it."),
         ),
         (
             "Mechanism",
@@ -241,27 +214,3 @@ def _pyramid(ledger: PrivacyLedger, about: About, noted: int) -> Table:
         ),
     ]
     return Table("Level by level, from the top of its pyramid", ("level", "answer"), rows, texts=2)
-
-
-def _told(section: Section) -> list[str]:
-    return [section.heading.upper(), *_lines(section.parts)]
-
-
-def _lines(parts: Sequence[Any]) -> list[str]:
-    """The parts of a page as text."""
-    found = []
-    for part in parts:
-        if isinstance(part, Text):
-            found.append(fill(part.text, WIDTH))
-        elif isinstance(part, Items):
-            found += [fill(f"- {each}", WIDTH, subsequent_indent="  ") for each in part.items]
-        else:
-            rows = part.facts if isinstance(part, Facts) else part.rows
-            heads = part.header[1:] if isinstance(part, Table) and len(part.header) > 2 else ("",)
-            found.append("\n".join(_row(heads, *row) for row in rows))
-    return found
-
-
-def _row(heads: Sequence[str], name: str, *cells: str) -> str:
-    told = ", ".join(f"{each} {head}".rstrip() for each, head in zip(cells, heads, strict=True))
-    return fill(f"{name}: {told}", WIDTH, subsequent_indent="  ")

@@ -14,15 +14,20 @@ from decimal import Decimal
 from fractions import Fraction
 from html import escape
 from importlib import resources
+from itertools import zip_longest
 from pathlib import Path
 from tempfile import mkdtemp
+from textwrap import fill, wrap
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns.scalars import plain
-from sdv_privpgd.report.figures import Picture
+from sdv_privpgd.report.figures import Curves, Picture
+
+WIDTH = 98
+"""The most characters of a line of text."""
 
 _IN_SIGHT = 12
 """Rows of a table, and figures, that are not folded behind a line."""
@@ -62,10 +67,6 @@ class Items:
         return f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in self.items)}</ul>"
 
 
-_HUMPS = re.compile("(?<=[a-z])(?=[A-Z])")
-"""Where names of classes may be broken."""
-
-
 @dataclass(frozen=True)
 class Facts:
     """The few most important numbers, each with its name."""
@@ -74,7 +75,8 @@ class Facts:
 
     def html(self) -> str:
         shown = "".join(
-            f"<div><dt>{escape(name)}</dt><dd>{_HUMPS.sub('<wbr>', escape(fact))}</dd></div>"
+            f"<div><dt>{escape(name)}</dt><dd>"  # names of classes may be broken
+            f"{re.sub('(?<=[a-z])(?=[A-Z])', '<wbr>', escape(fact))}</dd></div>"
             for name, fact in self.facts
         )
         return f'<dl class="facts">{shown}</dl>'
@@ -113,23 +115,18 @@ class Figure:
     picture: Picture
 
     def html(self) -> str:
-        most_numbers = 2_500  # numbers of a figure that a page holds
         header, rows = self.picture.numbers
-        caption = f"{self.title}: in % of the rows"
-        numbers: list[Part] = (
-            [Table(caption, header, rows)]
-            if len(header) * len(rows) <= most_numbers
-            else [Text(f"{len(rows):,} rows of numbers are too many for a page.", quiet=True)]
-        )
+        numbers: Part = Table(f"{self.title}: in % of the rows", header, rows)
+        if len(header) * len(rows) > 2_500:
+            numbers = Text(f"{len(rows):,} rows of numbers are too many for a page.", quiet=True)
         try:
             shown = self.picture.svg(f"{self.title}. {self.summary}")
-            numbers = [Fold("The numbers", numbers)]
+            numbers = Fold("The numbers", [numbers])
         except ImportError as error:
             shown = Text(str(error), quiet=True).html()
         return (
             f"<figure><h3>{escape(self.title)}</h3>{shown}"
-            f"<figcaption>{escape(self.summary)}</figcaption>"
-            f"{''.join(part.html() for part in numbers)}</figure>"
+            f"<figcaption>{escape(self.summary)}</figcaption>{numbers.html()}</figure>"
         )
 
 
@@ -170,6 +167,11 @@ class Details:
         )
 
 
+def number_of(count: int, word: str) -> str:
+    """So many of a thing."""
+    return f"{count:,} {word}{'s' * (count != 1)}"
+
+
 def long_table(
     caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 1
 ) -> list[Part]:
@@ -204,10 +206,8 @@ class Section:
     folded: bool = False
 
     def html(self) -> str:
-        shown, head = (
-            "".join(part.html() for part in self.parts),
-            f"<h2>{escape(self.heading)}</h2>",
-        )
+        shown = "".join(part.html() for part in self.parts)
+        head = f"<h2>{escape(self.heading)}</h2>"
         if self.folded:
             return f"<section><details><summary>{head}</summary>{shown}</details></section>"
         return f"<section>{head}{shown}</section>"
@@ -358,6 +358,52 @@ def _markdown(part: Part) -> str:
                 return f"## {_plain(heading)}\n\n{shown}"
             return f"<details><summary>{escape(heading)}</summary>\n\n{shown}\n\n</details>"
     return ""
+
+
+def as_text(parts: Sequence[Part]) -> str:
+    """Parts of a page as lines of text: pictures in words, and of what is folded the line."""
+    return "\n\n".join(filter(None, map(_text, parts)))
+
+
+def _text(part: Part) -> str:
+    match part:
+        case Text(text):
+            return fill(text, WIDTH)
+        case Items(items):
+            return "\n".join(fill(f"- {item}", WIDTH, subsequent_indent="  ") for item in items)
+        case Facts(facts):
+            return "\n".join(fill(": ".join(each), WIDTH, subsequent_indent="  ") for each in facts)
+        case Table(caption):
+            return f"{fill(caption, WIDTH)}\n{aligned(part)}"
+        case Grid(_, figures):
+            drawn = [each for each in figures if isinstance(each.picture, Curves)]
+            lines = [f"{each.title}: {each.summary}" for each in figures if each not in drawn]
+            tables = [Table(f"{e.title}: in % of the rows", *e.picture.numbers) for e in drawn]
+            return as_text([*([Items(lines)] if lines else []), *tables])
+        case Section(heading, parts):
+            return f"{heading}\n{'=' * len(heading)}\n\n{as_text(parts)}"
+        case Fold(heading):
+            return fill(f"{heading}: on the page.", WIDTH)
+    return ""
+
+
+def aligned(table: Table) -> str:
+    """A table in lines of text: texts are broken first, and numbers stand below each other."""
+    rows, count = [table.header, *table.rows], table.texts
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    while sum(widths) + 2 * len(widths) > WIDTH + 2 and max(widths) > 8:
+        widest = max(widths[:count])
+        widths[widths.index(widest if widest > 20 else max(widths))] -= 1
+    lines = []
+    for row in rows:
+        cells = [wrap(cell, width) for cell, width in zip(row, widths, strict=True)]
+        for places in zip_longest(*cells, fillvalue=""):
+            texts, numbers = places[:count], places[count:]
+            line = [*map(str.ljust, texts, widths), *map(str.rjust, numbers, widths[count:])]
+            lines.append("  ".join(line).rstrip())
+        if row is table.header:
+            lines.append("-" * max(map(len, lines)))
+    return "\n".join(lines)
 
 
 def checked_ending(path: str | Path) -> Path:

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,10 @@ from sdv_privpgd.report.page import (
     Report,
     Section,
     Text,
+    as_text,
     long_table,
 )
-from sdv_privpgd.report.privacy import WIDTH, events, first_line, ledger_table, whose_row
+from sdv_privpgd.report.privacy import events, first_line, in_words, ledger_table
 
 _FEWER_THAN_NOISE = 1 / math.sqrt(2 * math.pi)
 """The displaced part of the rows where a pair's cells hold, on average, as many rows as their
@@ -83,12 +83,9 @@ def of_rows(noise: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """The errors over epsilon, or over the number of rows. Public.
+    """The errors at some epsilons, or numbers of rows, as in ``Errors``. Public.
 
-    Attributes:
-        at: The epsilons or numbers of rows.
-        columns: The errors of each column there, as in ``Errors``.
-        pair: The mean over pairs there; empty where none is asked.
+    ``pair``, the mean over pairs, is empty where none is asked.
     """
 
     at: Sequence[float]
@@ -133,22 +130,14 @@ class Curve:
 class ExpectedErrors:
     """What is to be expected of a fit. Public.
 
-    Attributes:
-        num_rows: The assumed number of rows.
-        epsilon: That of the fit.
-        are_chosen: Whether noisy answers choose the pairs that are asked for.
-        listed: Columns whose number of values is declared, so that it can be changed.
-        assumed: Columns whose number of values had to be assumed.
-        here: The errors at this epsilon and number of rows.
-        over_epsilon: The errors at other epsilons; ``None`` where the method takes too long.
-        over_rows: The errors at other numbers of rows.
+    Curves, over other epsilons and numbers of rows, are None where the method takes too long.
     """
 
-    num_rows: int
+    num_rows: int  # as assumed
     epsilon: float
-    are_chosen: bool
-    listed: Sequence[str]
-    assumed: Sequence[str]
+    are_chosen: bool  # by noisy answers: the pairs that are asked for
+    listed: Sequence[str]  # columns whose number of values is declared, so that it can be changed
+    assumed: Sequence[str]  # those whose number of values had to be assumed
     here: Errors
     over_epsilon: Curve | None
     over_rows: Curve | None
@@ -165,23 +154,17 @@ class ExpectedErrors:
     def to_dict(self) -> dict[str, Any]:
         """All numbers, by name. Parts of the rows, not percent."""
         here, noise = self.here, self.here.pair
+        within = list(of_rows(noise)) if noise and not self.are_chosen else None
         return {
             "columns": {
                 name: {"values": here.sizes[name], "share_within": error}
                 for name, error in here.columns.items()
             },
-            "pairs": []
-            if self.are_chosen
-            else [
+            "pairs": [
                 {"columns": list(pair), "displaced_by_noise": error}
-                for pair, error in here.pairs.items()
+                for pair, error in ({} if self.are_chosen else here.pairs).items()
             ],
-            "pairs_mean": {
-                "displaced_by_noise": noise,
-                "rows_usually_within": list(of_rows(noise))
-                if noise and not self.are_chosen
-                else None,
-            },
+            "pairs_mean": {"displaced_by_noise": noise, "rows_usually_within": within},
             "over_epsilon": _curve(self.over_epsilon, "epsilon"),
             "over_rows": _curve(self.over_rows, "num_rows"),
             "too_fine": {"columns": self.too_fine, "most_values": here.most_values},
@@ -194,78 +177,33 @@ def _curve(curve: Curve | None, name: str) -> dict[str, Any] | None:
     return {name: curve.at, "share_within": curve.columns, "pairs_mean": curve.pair}
 
 
-_MOST_LINES = 12
-"""Columns that the text lists."""
-
-_NAME = 40
-"""Width of a name in the text, in characters."""
-
-_MOST_NAMED = 6
-
-_SHARES = (
-    "Shares, the parts of the rows that have a value, will be right to within so many percentage "
-    "points in 95 of 100 cases, in the noisy tables and what is computed from them"
-)
-
-
-def expected_lines(expected: ExpectedErrors) -> list[str]:
-    r"""The expectation as lines of text."""
-    lines = [*_wrapped(f"{heading(expected)}.", f"{_SHARES}:")]
-    rows = _columns(expected)
-    shown = rows if len(rows) <= _MOST_LINES + 3 else rows[:_MOST_LINES]
-    lines.append(_line("column", "values", "points"))
-    lines += [_line(*row) for row in shown]
-    if len(shown) < len(rows):
-        rest = rows[len(shown) :]
-        lines.append(_line(f"the other {len(rest)}", "", f"{rest[-1][2]} to {rest[0][2]}"))
-    for sentences in _sentences(expected):
-        lines += ["", *wrap(sentences, WIDTH)]
-    for name, curve in _curves(expected):
-        header, *body = _points(name, curve, expected)
-        widths = [max(map(len, cells)) for cells in zip(header, *body, strict=True)]
-        lines.append("")
-        for row in (header, *body):
-            first, *others = (
-                cell.ljust(width) if not place else cell.rjust(width)
-                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-            )
-            lines.append("  ".join([first, *others]))
-    return lines
-
-
 def expected_section(expected: ExpectedErrors) -> Section:
     """The expectation as a section of a page."""
+    said = (
+        "Shares, the parts of the rows that have a value, will be right to within so many "
+        "percentage points in 95 of 100 cases, in the noisy tables and what is computed from them."
+    )
+    errors = sorted(expected.here.columns.items(), key=lambda each: -each[1])
+    columns = [(name, _size(expected, [name]), _of_100(error)) for name, error in errors]
+    header = ("column", "values", "points, within")
     parts: list[Part] = [
-        Text(f"{_SHARES}."),
-        *long_table(
-            "Columns, the least precise first",
-            ("column", "values", "points, within"),
-            _columns(expected),
-        ),
+        Text(said),
+        *long_table("Columns, the least precise first", header, columns),
         *map(Text, _sentences(expected)),
     ]
-    pairs = _pairs(expected)
-    if pairs:
-        parts += long_table(
-            "Pairs of columns, the loudest first",
-            ("pair", "cells", "% of rows, put elsewhere by noise"),
-            pairs,
-        )
-    curves = _curves(expected)
-    figures = [figure for name, curve in curves for figure in _figures(name, curve, expected)]
+    if pairs := _pairs(expected):
+        header = ("pair", "cells", "% of rows, put elsewhere by noise")
+        parts += long_table("Pairs of columns, the loudest first", header, pairs)
+    curves = {"epsilon": expected.over_epsilon, "rows": expected.over_rows}
+    figures = [
+        figure
+        for name, curve in curves.items()
+        if curve is not None and curve.columns
+        for figure in _figures(name, curve, expected)
+    ]
     parts += [Grid("wide", figures)] if figures else []
-    return Section(heading(expected), parts)
-
-
-def heading(expected: ExpectedErrors) -> str:
-    """What the numbers are of."""
-    return f"What to expect at epsilon {expected.epsilon:g} and {in_rows(expected.num_rows)}"
-
-
-def _columns(expected: ExpectedErrors) -> list[tuple[str, str, str]]:
-    """Each column, its number of values and the error of its shares; the largest first."""
-    errors = sorted(expected.here.columns.items(), key=lambda each: -each[1])
-    return [(name, _size(expected, [name]), _of_100(error)) for name, error in errors]
+    at = f"epsilon {expected.epsilon:g} and {in_rows(expected.num_rows)}"
+    return Section(f"What to expect at {at}", parts)
 
 
 def _size(expected: ExpectedErrors, names: Sequence[str]) -> str:
@@ -284,14 +222,25 @@ def _pairs(expected: ExpectedErrors) -> list[tuple[str, str, str]]:
 
 def _sentences(expected: ExpectedErrors) -> Iterator[str]:
     """On pairs, on columns that are too fine, and on what was assumed."""
-    noise = expected.here.pair
+    noise, fine, most = expected.here.pair, expected.too_fine, expected.here.most_values
     if noise is not None:
         yield _of_pairs(expected, noise)
-    yield from _of_fine(expected)
+    if most is not None and most < 2:
+        yield (
+            "The noise is louder than the rows in all pairs, even of two values each. Choose fewer "
+            "columns, a larger epsilon, or pairs that matter (target)."
+        )
+    elif fine:
+        named = listed([f"{name!r} ({expected.here.sizes[name]:,} values)" for name in fine])
+        yield (
+            f"Too fine for this budget: {named}. In a pair of two such columns a cell holds fewer "
+            f"rows than its noise has standard deviations. About {most:,} values each would do: "
+            "put values together (for numbers, num_bins)."
+        )
     if expected.assumed:
         one = len(expected.assumed) == 1
         yield (
-            f"How many values {listed([*map(repr, expected.assumed)], _MOST_NAMED)} "
+            f"How many values {listed([*map(repr, expected.assumed)])} "
             f"{'has' if one else 'have'} is not declared: {'a' if one else 'the'} usual "
             f"number{'' if one else 's'} of them (~) {'was' if one else 'were'} assumed."
         )
@@ -313,44 +262,6 @@ def _of_pairs(expected: ExpectedErrors, noise: float) -> str:
         f"noise is taken out: in fits with as much noise {least} to {most} % of them were in "
         "another cell than in the table; the less columns depend on each other, the fewer."
     )
-
-
-def _of_fine(expected: ExpectedErrors) -> Iterator[str]:
-    fine, most = expected.too_fine, expected.here.most_values
-    if most is not None and most < 2:
-        yield (
-            "The noise is louder than the rows in all pairs, even of two values each. Choose fewer "
-            "columns, a larger epsilon, or pairs that matter (target)."
-        )
-    elif fine:
-        named = listed(
-            [f"{name!r} ({expected.here.sizes[name]:,} values)" for name in fine], _MOST_NAMED
-        )
-        yield (
-            f"Too fine for this budget: {named}. In a pair of two such columns a cell holds fewer "
-            f"rows than its noise has standard deviations. About {most:,} values each would do: "
-            "put values together (for numbers, num_bins)."
-        )
-
-
-def _curves(expected: ExpectedErrors) -> list[tuple[str, Curve]]:
-    named = [("epsilon", expected.over_epsilon), ("rows", expected.over_rows)]
-    return [(name, curve) for name, curve in named if curve is not None and curve.columns]
-
-
-def _points(name: str, curve: Curve, expected: ExpectedErrors) -> list[Sequence[str]]:
-    """The rows of a table: the points, the mean column, the mean pair, and the synthetic rows."""
-    found: list[Sequence[str]] = [
-        (name, *(f"{point:,.12g}" for point in curve.at)),
-        ("share in a column, points", *map(_of_100, curve.column)),
-    ]
-    if curve.pair:
-        found.append(("noise in a pair, % of rows", *map(_of_100, curve.pair)))
-    if curve.pair and not expected.are_chosen:
-        least, most = zip(*map(of_rows, curve.pair), strict=True)
-        found.append(("synthetic rows, % least", *map(_of_100, least)))
-        found.append(("synthetic rows, % most", *map(_of_100, most)))
-    return found
 
 
 def _figures(name: str, curve: Curve, expected: ExpectedErrors) -> list[Figure]:
@@ -398,25 +309,7 @@ def _of_100(part: float) -> str:
         return "over 100"
     if number < 0.01:
         return "below 0.01"
-    return (
-        f"{number:.0f}"
-        if number >= 9.95
-        else f"{number:.1f}"
-        if number >= 0.995
-        else f"{number:.2f}"
-    )
-
-
-def _line(name: str, values: str, error: str) -> str:
-    first, *rest = wrap(name, _NAME) or [""]
-    lines = [f"{first:<{_NAME}}  {values:>6}  {error:>11}", *rest]
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _wrapped(*paragraphs: str) -> Iterator[str]:
-    for paragraph in paragraphs:
-        yield from wrap(paragraph, WIDTH)
-        yield ""
+    return f"{number:.{(number < 9.95) + (number < 0.995)}f}"
 
 
 def plan_report(
@@ -425,17 +318,33 @@ def plan_report(
     expected: ExpectedErrors | None,
     notes: Sequence[str] = (),
 ) -> Report:
-    """What a fit would ask and how large its errors would be. Public: no table was read.
-
-    Args:
-        ledger: Of the questions.
-        num_rows: The number of rows that was assumed.
-        expected: What is to be expected; ``None`` where nothing is asked.
-        notes: What is worth a look before a fit, a sentence each.
-    """
+    """What a fit would ask and how large its errors would be, if anything is asked. Public."""
+    asked = (
+        f"Epsilon {ledger.epsilon:g}, delta {ledger.delta:g}, {in_words(ledger.adjacency)}, for "
+        f"{ledger.unit}"
+    )
+    shown = [] if expected is None else [expected_section(expected)]
+    text = [
+        *first_line(ledger),
+        Text(f"Plan for {in_rows(num_rows)}: no table was asked, nothing was spent"),
+        Text(asked),
+    ]
+    page = Page(
+        title=f"Plan for {in_rows(num_rows)}",
+        lead=[
+            *first_line(ledger),
+            Facts([("rows assumed", f"{num_rows:,}"), ("epsilon", f"{ledger.epsilon:g}")]),
+            Text("No table was asked, and nothing was spent."),
+            Text(f"{asked}."),
+            *map(Text, notes),
+        ],
+        sections=[*shown, Section("What would be asked of the table", [ledger_table(ledger)])],
+    )
     return Report(
-        text=_text(ledger, num_rows, expected, notes),
-        page=_page(ledger, num_rows, expected, notes),
+        text="\n\n".join(
+            filter(None, [as_text(text), events(ledger), as_text([*shown, *map(Text, notes)])])
+        ),
+        page=page,
         facts={
             "report": "plan",
             "public": True,
@@ -444,48 +353,4 @@ def plan_report(
             "expected": None if expected is None else expected.to_dict(),
             "warnings": list(notes),
         },
-    )
-
-
-def _text(
-    ledger: PrivacyLedger, num_rows: int, expected: ExpectedErrors | None, notes: Sequence[str]
-) -> str:
-    lines = [
-        *_wrapped(*filter(None, [whose_row(ledger)])),
-        f"Plan for {in_rows(num_rows)}: no table was asked, nothing was spent",
-        "",
-        _asked_for(ledger),
-        "",
-        events(ledger),
-    ]
-    if expected is not None:
-        lines += ["", *expected_lines(expected)]
-    for sentence in notes:
-        lines += ["", *wrap(sentence, WIDTH)]
-    return "\n".join(lines)
-
-
-def _page(
-    ledger: PrivacyLedger, num_rows: int, expected: ExpectedErrors | None, notes: Sequence[str]
-) -> Page:
-    return Page(
-        title=f"Plan for {in_rows(num_rows)}",
-        lead=[
-            *first_line(ledger),
-            Facts([("rows assumed", f"{num_rows:,}"), ("epsilon", f"{ledger.epsilon:g}")]),
-            Text("No table was asked, and nothing was spent."),
-            Text(f"{_asked_for(ledger)}."),
-            *map(Text, notes),
-        ],
-        sections=[
-            *([] if expected is None else [expected_section(expected)]),
-            Section("What would be asked of the table", [ledger_table(ledger)]),
-        ],
-    )
-
-
-def _asked_for(ledger: PrivacyLedger) -> str:
-    return (
-        f"Epsilon {ledger.epsilon:g}, delta {ledger.delta:g}, "
-        f"{ledger.adjacency.value.replace('_', '-')}, for {ledger.unit}"
     )

@@ -4,8 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from importlib.metadata import version
-from itertools import zip_longest
-from textwrap import fill, wrap
+from textwrap import fill
 
 from scipy.special import ndtr, ndtri
 
@@ -13,7 +12,7 @@ from sdv_privpgd.privacy.accounting import delta_of_rows, epsilon_of
 from sdv_privpgd.privacy.ledger import TRAINED, Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.thresholding import thresholded_delta
-from sdv_privpgd.report.page import Details, Items, Section, Table, Text
+from sdv_privpgd.report.page import WIDTH, Details, Items, Section, Table, Text, aligned, as_text
 from sdv_privpgd.report.warnings import OPENING
 
 _MEANING = {
@@ -56,10 +55,6 @@ _WEAKER: str = (
     "none, and to make the same gradient of the same row whoever else is in the sample. A step "
     "takes the longer the more rows are in it."
 )
-
-WIDTH = 98
-_QUESTION, _MECHANISM = 34, 17
-"""Widths in characters: of a line, of a question and of a mechanism."""
 
 
 def whose_row(ledger: PrivacyLedger) -> str:
@@ -139,8 +134,7 @@ def _in_words(parts: Sequence[object]) -> str:
 
 def first_line(ledger: PrivacyLedger | None) -> list[Text]:
     """The first line of a page: whose row is protected, where nobody has said it."""
-    said = "" if ledger is None else whose_row(ledger)
-    return [Text(said)] if said else []
+    return [*map(Text, filter(None, [ledger and whose_row(ledger)]))]
 
 
 def uncovered_rows(ledger: PrivacyLedger) -> str:
@@ -170,25 +164,25 @@ def not_covered(ledger: PrivacyLedger) -> str:
 
 def what_counts(ledger: PrivacyLedger) -> str:
     """Says what a count is a number of, if it is not one of rows; else nothing. Public."""
+    whole = f"noise are whole numbers of 1/{ledger.units}."
     if ledger.weights is not None:
         column, low, high = ledger.weights
-        return _filled(
+        return (
             f"Counts are of rows of weight {high:g}: a row counts as its weight ({column!r}), "
             f"clipped to {low:g} to {high:g}, / {high:g}. {high:g} times a count is a sum of "
-            f"weights. Counts and noise are whole numbers of 1/{ledger.units}."
+            f"weights. Counts and {whole}"
         )
     if not ledger.weighed:
         return ""
     if ledger.family:
-        return _filled(
+        return (
             f"Counts are of rows of {ledger.family[0]!r}: rows of other tables, and pairs of them, "
             "count as 1 / the number of those that lead to the same row, so that all of them count "
-            f"as one. They and the noise are whole numbers of 1/{ledger.units}."
+            f"as one. They and the {whole}"
         )
-    return _filled(
+    return (
         "Counts are of people: each row counts as 1 / the number of rows of its person that are "
-        "used, so that all rows of a person count as one. They and the noise are whole numbers of "
-        f"1/{ledger.units}."
+        f"used, so that all rows of a person count as one. They and the {whole}"
     )
 
 
@@ -197,37 +191,46 @@ def privacy_report(ledger: PrivacyLedger, *, notes: Sequence[str] = ()) -> str:
 
     ``notes`` are public sentences that stand at its end.
     """
-    unit = ledger.unit
     own, other = ledger.adjacency, other_adjacency(ledger.adjacency)
+    exact = ", given the exact answers above, which that adjacency would count as private"
+    under = (
+        f"Under {in_words(other)} the same release is ({ledger.spent(adjacency=other):.6g}, "
+        f"{ledger.delta:g})-differentially private{exact if ledger.exact_releases else ''}."
+    )
+    covered = [
+        *neighbors_in_words(ledger).splitlines(),
+        "It covers every attribute, sample, file, message and log record of the synthesizer.",
+        what_counts(ledger),
+    ]
     paragraphs = [
-        *([_filled(said)] if (said := whose_row(ledger)) else []),
+        fill(whose_row(ledger), WIDTH),
         f"Privacy report (sdv-privpgd {version('sdv-privpgd')})",
         f"Guarantee   ({ledger.spent():.6g}, {ledger.delta:g})-differential privacy, "
-        f"{own.value.replace('_', '-')}, for {unit}\n"
+        f"{in_words(own)}, for {ledger.unit}\n"
         f"Asked for   epsilon {ledger.epsilon:g}, delta {ledger.delta:g}",
-        neighbors_in_words(ledger)
-        + "\nIt covers every attribute, sample, file, message and log record of the synthesizer."
-        + (f"\n{said}" if (said := what_counts(ledger)) else ""),
+        "\n".join(fill(said, WIDTH) for said in covered),
         events(ledger),
         f"Spent       {_share(ledger.mu_squared, ledger)} of mu² = {float(ledger.budget):.6g}\n"
-        + _filled(
-            f"Under {other.value.replace('_', '-')} the same release is "
-            f"({ledger.spent(adjacency=other):.6g}, {ledger.delta:g})-differentially private"
-            + (
-                ", given the exact answers above, which that adjacency would count as private."
-                if ledger.exact_releases
-                else "."
-            )
-        ),
-        _filled(not_covered(ledger)),
+        + fill(under, WIDTH),
+        fill(not_covered(ledger), WIDTH),
+        *worth_a_look(notes),
     ]
-    return "\n\n".join([*paragraphs, *worth_a_look(notes)])
+    return "\n\n".join(filter(None, map(str.strip, paragraphs)))
 
 
 def worth_a_look(notes: Sequence[str]) -> list[str]:
     """The notes as one paragraph, if there are any."""
-    said = [fill(f"- {note}", WIDTH, subsequent_indent="  ") for note in notes]
-    return ["\n".join([OPENING, *said])] if notes else []
+    return [f"{OPENING}\n{as_text([Items(notes)])}"] if notes else []
+
+
+def in_words(adjacency: Adjacency) -> str:
+    """The name of an adjacency as people write it. Public."""
+    return adjacency.value.replace("_", "-")
+
+
+def odds(ledger: PrivacyLedger) -> float:
+    """The most that the odds of any guess change by: e to the epsilon. Public."""
+    return math.exp(epsilon) if (epsilon := ledger.spent()) < 700 else math.inf
 
 
 def other_adjacency(adjacency: Adjacency) -> Adjacency:
@@ -268,23 +271,15 @@ def asked(charge: Charge) -> str:
 
 def events(ledger: PrivacyLedger) -> str:
     """A table of the charges with its legend; equal charges share an entry."""
-    entries = [_HEADER, *((*entry, share) for *entry, _, share in _entries(ledger))]
-    wrapped = [
-        (wrap(what, _QUESTION), wrap(mechanism, _MECHANISM), numbers)
-        for what, mechanism, *numbers in entries
-    ]
-    widths = [max(len(row[2][place]) for row in wrapped) for place in range(len(_HEADER) - 2)]
-    lines = [line for row in wrapped for line in _lines(*row, widths)]
-    lines.insert(1, "-" * max(map(len, lines)))
+    header = ("question", "mechanism", "values", "replaced", "added", "noise sd", "share")
+    entries = [(*entry, share) for *entry, _, share in _entries(ledger)]
     legend = [*_LEGEND]
     if any(charge.temperature is not None for charge in ledger.charges):
         legend.append(_CHOICES)
     if any(charge.mechanism == TRAINED for charge in ledger.charges):
         legend.append(_WEAKER)
-    return "\n".join([*lines, "", *map(_filled, legend)])
-
-
-_HEADER = ("question", "mechanism", "values", "replaced", "added", "noise sd", "share")
+    table = aligned(Table("", header, entries, texts=2))
+    return "\n".join([table, "", *(fill(each, WIDTH) for each in legend)])
 
 
 def ledger_table(ledger: PrivacyLedger) -> Table:
@@ -308,23 +303,6 @@ def _entries(ledger: PrivacyLedger) -> Iterator[tuple[str, ...]]:
         yield (said, *entry, f"{float(sum(spent)):.4g}", _share(sum(spent), ledger))
 
 
-def _lines(
-    what: Sequence[str], mechanism: Sequence[str], numbers: Sequence[str], widths: Sequence[int]
-) -> Iterator[str]:
-    """The lines of an entry; its numbers stand in the first line."""
-    cells = "  ".join(cell.rjust(width) for cell, width in zip(numbers, widths, strict=True))
-    for place, (left, right) in enumerate(zip_longest(what, mechanism, fillvalue="")):
-        line = f"{left:<{_QUESTION}}  {right:<{_MECHANISM}}"
-        yield (f"{line}  {cells}" if place == 0 else line).rstrip()
-
-
-def _filled(text: str) -> str:
-    return fill(text, WIDTH)
-
-
-_FALSE_ALARMS = (0.01, 0.05, 0.1)
-
-
 def most_caught(false_alarms: float, mu: float) -> float:
     """The largest share of true findings at a share of false alarms, against a mu-GDP release.
 
@@ -340,39 +318,35 @@ def guarantee_facts(ledger: PrivacyLedger) -> list[tuple[str, str]]:
         ("epsilon spent", f"{ledger.spent():.4g}"),
         ("delta", f"{ledger.delta:g}"),
         ("protected", ledger.unit),
-        ("neighboring tables", ledger.adjacency.value.replace("_", "-")),
+        ("neighboring tables", in_words(ledger.adjacency)),
         ("of the budget used", _share(ledger.mu_squared, ledger)),
     ]
 
 
 def _promise(ledger: PrivacyLedger) -> list[Text]:
     """What the noise hides, and of whom."""
-    unit, rows = ledger.unit, ledger.rows_per_person
-    secret = (
-        f"what the values of {unit} were"
-        if ledger.adjacency is Adjacency.REPLACE_ONE
-        else f"whether {unit} {'was' if rows == 1 else 'were'} in it at all"
-    )
-    count = (
-        "The number of rows is public."
-        if ledger.adjacency is Adjacency.REPLACE_ONE
-        else "The number of rows is protected, too: only a noisy count of it was used."
-    )
-    return [
-        Text(
-            "The synthetic rows, the saved model and everything on this page were computed from "
-            f"noisy counts of a confidential table. The noise limits how well anybody can find "
-            f"out {secret}, even somebody who knows every other row and all of this software. "
-            f"{count}"
+    was = "was" if ledger.rows_per_person == 1 else "were"
+    secret, count = {
+        Adjacency.REPLACE_ONE: (
+            f"what the values of {ledger.unit} were",
+            "The number of rows is public.",
         ),
-        *([Text(said)] if (said := what_counts(ledger)) else []),
-    ]
+        Adjacency.ADD_REMOVE: (
+            f"whether {ledger.unit} {was} in it at all",
+            "The number of rows is protected, too: only a noisy count of it was used.",
+        ),
+    }[ledger.adjacency]
+    said = (
+        "The synthetic rows, the saved model and everything on this page were computed from noisy "
+        f"counts of a confidential table. The noise limits how well anybody can find out {secret}, "
+        f"even somebody who knows every other row and all of this software. {count}"
+    )
+    return [*map(Text, filter(None, [said, what_counts(ledger)]))]
 
 
 def meaning_section(ledger: PrivacyLedger) -> Section:
     """The promise, in odds and as the success of the best attacker, and what it does not cover."""
     epsilon, mu = ledger.spent(), math.sqrt(ledger.mu_squared)
-    odds = math.exp(epsilon) if epsilon < 700 else math.inf
     even = 1 / (1 + math.exp(-epsilon))
     return Section(
         "What is promised, and what an attacker can gain",
@@ -380,8 +354,8 @@ def meaning_section(ledger: PrivacyLedger) -> Section:
             *_promise(ledger),
             Text(
                 f"In odds. Whatever somebody believed about {ledger.unit} before, what was "
-                f"released changes the odds by a factor of at most {odds:.4g}, which is e to the "
-                f"epsilon, but for an allowance of delta, 1 in {1 / ledger.delta:,.0f}, in "
+                f"released changes the odds by a factor of at most {odds(ledger):.4g}, which is e "
+                f"to the epsilon, but for an allowance of delta, 1 in {1 / ledger.delta:,.0f}, in "
                 "probability. Two possibilities that seemed equally likely may then seem "
                 f"{even:.1%} and {1 - even:.1%} likely at the most."
             ),
@@ -396,7 +370,7 @@ def meaning_section(ledger: PrivacyLedger) -> Section:
                 ("false alarms accepted in", "truth found in at most", "without the release"),
                 [
                     (f"{rate:.0%} of cases", f"{most_caught(rate, mu):.2%}", f"{rate:.0%}")
-                    for rate in _FALSE_ALARMS
+                    for rate in (0.01, 0.05, 0.1)
                 ]
                 + [("as many as misses: right guesses", f"{ndtr(mu / 2):.2%}", "50%")],
             ),
@@ -424,11 +398,8 @@ def meaning_section(ledger: PrivacyLedger) -> Section:
 def ledger_section(ledger: PrivacyLedger) -> Section:
     """Each use of the budget, to be folded."""
     other = other_adjacency(ledger.adjacency)
-    condition = (
-        " given the answers without noise, which that reading would count as private"
-        if ledger.exact_releases
-        else ""
-    )
+    exact = " given the answers without noise, which that reading would count as private"
+    condition = exact if ledger.exact_releases else ""
     return Section(
         "What was asked of the table",
         [
@@ -438,7 +409,7 @@ def ledger_section(ledger: PrivacyLedger) -> Section:
             ),
             ledger_table(ledger),
             Text(
-                f"If two tables count as neighbors by {other.value.replace('_', '-')} instead, the "
+                f"If two tables count as neighbors by {in_words(other)} instead, the "
                 f"same release has epsilon {ledger.spent(adjacency=other):.4g} at delta "
                 f"{ledger.delta:g}{condition}.",
                 quiet=True,

@@ -1,14 +1,15 @@
-"""The entry of a fit in the public registry of differentially private deployments. Public.
+"""What others ask for in writing: a methods text, and the public registry's entry. Public.
 
-The fields are those of ``deployments-registry-data`` (OpenDP and NIST), as they were in July 2026,
-at tier 3. What a fit knows is filled in, exactly; all else is a blank that is named.
+The entry's fields are those of ``deployments-registry-data`` (OpenDP and NIST), as they were in
+July 2026, at tier 3. What a fit knows is filled in, exactly; all else is a blank that is named.
 """
 
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
@@ -17,11 +18,23 @@ from typing import Any
 from scipy.special import ndtr
 
 from sdv_privpgd.base.trees import write_tree
-from sdv_privpgd.base.words import listed
+from sdv_privpgd.base.words import in_rows, listed, share
+from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.report.assumed import About, assumed_facts, column_words
+from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
+from sdv_privpgd.report.about import (
+    CONFIDENT,
+    About,
+    assumed_facts,
+    column_words,
+    on_visits,
+    prior_facts,
+)
+from sdv_privpgd.report.page import Items, Section, Text, number_of
 from sdv_privpgd.report.privacy import (
+    in_words,
     ledger_table,
     neighbors_in_words,
     not_covered,
@@ -29,7 +42,165 @@ from sdv_privpgd.report.privacy import (
     other_adjacency,
     what_counts,
 )
-from sdv_privpgd.report.release import fitted_by, methods_of
+from sdv_privpgd.synthesize.engine import Engine
+
+_GAUSSIAN = (
+    "Dong, J., Roth, A. & Su, W. J. (2022). Gaussian differential privacy. Journal of the Royal "
+    "Statistical Society B 84(1), 3–37."
+)
+_DEFINITION = (
+    "Dwork, C., McSherry, F., Nissim, K. & Smith, A. (2006). Calibrating noise to sensitivity in "
+    "private data analysis. Theory of Cryptography, 265–284."
+)
+
+
+_INTERVALS = (
+    "Where counts, shares and means have intervals, these were not computed from the synthetic "
+    "rows, as if they were real. They come from all noisy counts by generalized least squares; the "
+    "variance of the noise is known. Intervals for the table account for the noise, those for the "
+    "population for sampling as well."
+)
+
+
+@dataclass(frozen=True)
+class Methods:
+    """A text for a methods section, whose paragraphs name references by number. Public."""
+
+    paragraphs: Sequence[str]
+    references: Sequence[str]
+
+    def __str__(self) -> str:
+        return "\n\n".join([*self.paragraphs, "\n".join(self.references)])
+
+
+def methods_of(about: About, release: Release | None, ledger: PrivacyLedger) -> Methods:
+    """The text of what was done; where no column was modelled, of what was promised alone."""
+    references: list[str] = []
+
+    def cited(work: str) -> str:
+        if work not in references:
+            references.append(work)
+        return f"[{references.index(work) + 1}]"
+
+    paragraphs = []
+    if release is not None:
+        done = _made(about, release, ledger), _asked(about, release, cited), fitted_by(about, cited)
+        paragraphs.append(" ".join(done))
+    paragraphs.append(f"{_promise(ledger, cited)}{_spent_on(ledger)}")
+    if release is not None and any(
+        isinstance(each.query, MarginalQuery) for each in release.measurements
+    ):
+        paragraphs.append(_INTERVALS)
+    works = [f"[{place}] {work}" for place, work in enumerate(references, start=1)]
+    return Methods(paragraphs, works)
+
+
+def methods_section(about: About, release: Release, ledger: PrivacyLedger) -> Section:
+    """The text, and the references that it names by number."""
+    methods = methods_of(about, release, ledger)
+    return Section(
+        "For a methods section",
+        [
+            Text("The facts of this fit, in sentences to be pasted and shortened.", quiet=True),
+            *map(Text, methods.paragraphs),
+            Items(methods.references),
+        ],
+        folded=True,
+    )
+
+
+def _made(about: About, release: Release, ledger: PrivacyLedger) -> str:
+    total = estimate_total(release.domain, release.measurements)
+    rows = in_rows(total.value)
+    if ledger.adjacency is Adjacency.ADD_REMOVE:
+        rows = (
+            f"about {total.value:,.0f} rows (a noisy count; ± {CONFIDENT * total.stddev:,.0f} with "
+            "95 % confidence)"
+        )
+    return (
+        f"We used synthetic rows that were generated with sdv-privpgd {version('sdv-privpgd')} on "
+        f"{about.date} from a confidential table of {rows} and "
+        f"{number_of(len(about.columns), 'column')}."
+    )
+
+
+def _asked(about: About, release: Release, cited: Callable[[str], str]) -> str:
+    """What was asked, by the method."""
+    method = about.method
+    assert isinstance(method, Method)
+    counted = method.counted(release.measurements)
+    if method.citation:
+        counted += f" {cited(method.citation)}"
+    said = [
+        f"From the table we measured {counted}, and added Gaussian noise, rounded to whole "
+        f"numbers, to every answer {cited(_GAUSSIAN)}."
+    ]
+    if about.visits is not None:
+        said.append(on_visits(about.visits)[0])
+    if changed := changed_settings(method):
+        said.append(f"Settings other than the program's defaults were {changed}.")
+    if found := [name for name, facts in about.discovered.items() if facts]:
+        said.append(
+            f"What was not declared of the values of {number_of(len(found), 'column')} "
+            f"({listed(found)}) was found by noisy answers under the same budget."
+        )
+    said.append("All other facts on columns (types, declared ranges and categories) were public.")
+    if about.prior:
+        said.append(f"What nobody declared of them is that of {'; '.join(about.prior)}.")
+        if prior_facts(about, release).get("is_used"):
+            said.append("These rows, weighted to fit the noisy counts, were the prior of the fit.")
+    return " ".join(said)
+
+
+def changed_settings(method: Engine) -> str:
+    """The settings of a method that are not its defaults, as Python writes them."""
+    engine = getattr(method, "made", None)
+    known = {
+        each.name: (each.default, getattr(method, each.name))
+        for each in (fields(method) if is_dataclass(method) else ())
+        if each.default is not MISSING and each.name != "engine" and each.compare
+    }
+    said = [f"{name} = {value!r}" for name, (usual, value) in known.items() if value != usual]
+    return ", ".join(filter(None, [*said, "" if engine is None else changed_settings(engine)]))
+
+
+def fitted_by(about: About, cited: Callable[[str], str]) -> str:
+    """What made rows of the answers, by the engine, and what they were made to meet."""
+    engine = getattr(about.method, "made", about.method)
+    said = f"{engine.title} {cited(engine.citation)}." if engine.citation else f"{engine.title}."
+    if about.constraints:
+        said += (
+            f" The rows were made to meet declared constraints ({listed(about.constraints)}), "
+            "which were not learned from the table."
+        )
+    return said
+
+
+def _spent_on(ledger: PrivacyLedger) -> str:
+    """The questions that cost most, and what a row counts as, if it is not one."""
+    parts: Any = Counter()
+    for charge in ledger.charges:
+        parts[charge.what.split(":")[0]] += charge.mu_squared
+    most = [(what, float(part / parts.total())) for what, part in parts.most_common(3) if part]
+    shares = ", ".join(f"{what} ({share(part)})" for what, part in most)
+    said = f" Of the privacy loss, measured by μ², most went to: {shares}." if shares else ""
+    return f"{said} {what_counts(ledger)}".rstrip()
+
+
+def _promise(ledger: PrivacyLedger, cited: Callable[[str], str]) -> str:
+    unit = ledger.unit
+    differ = {
+        Adjacency.REPLACE_ONE: f"{unit} replaced by any others; the number of rows is public",
+        Adjacency.ADD_REMOVE: f"{unit} added or removed; the number of rows is private",
+    }[ledger.adjacency]
+    return (
+        f"All that was released of the table satisfies (ε, δ)-differential privacy "
+        f"{cited(_DEFINITION)} with ε = {ledger.spent():.4g} and δ = {ledger.delta:g}, where two "
+        f"tables are neighbors if one is the other with {differ}. It was accounted for exactly, as "
+        f"{math.sqrt(ledger.mu_squared):.4g}-Gaussian differential privacy {cited(_GAUSSIAN)} over "
+        f"{len(ledger.charges):,} sets of questions."
+    )
+
 
 _PARTLY = {
     "preprocessing_and_hyperparameter_tuning": (
@@ -87,11 +258,8 @@ def registry_entry(
 ) -> RegistryEntry:
     """Returns the record of a fit. Empty texts are blanks.
 
-    Args:
-        release: The fit's own answers; ``None`` where no column was modelled.
-        ledger: All that was spent, with earlier releases.
-        about: What was fitted.
-        said: What ``FittedTable.registry_entry`` takes, by name.
+    ``release`` is None where no column was modelled, ``ledger`` of all that was spent, with earlier
+    releases, and ``said`` what ``FittedTable.registry_entry`` takes, by name.
     """
     methods = methods_of(about, release, ledger)
     facts = {
@@ -150,13 +318,11 @@ def _leaves(facts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, st
 
 
 def _data_domain(about: About) -> str:
-    columns = [column_words(name, about) for name in about.columns]
-    words = [
-        f"{name!r} ({kind}; declared: {declared}"
-        + f"; found with noise: {found}" * (found != "–")
-        + ")"
-        for name, kind, declared, found in columns
-    ]
+    words = []
+    for name in about.columns:
+        _, kind, declared, found = column_words(name, about)
+        looked = "" if found == "–" else f"; found with noise: {found}"
+        words.append(f"{name!r} ({kind}; declared: {declared}{looked})")
     return f"All tables of {len(words):,} columns: {', '.join(words)}."
 
 
@@ -177,9 +343,8 @@ def _privacy_loss(ledger: PrivacyLedger) -> dict[str, Any]:
     apart = (
         f" People are told apart by the column {ledger.people!r}; all rows without a value there "
         "count as one person's, and a person's further rows were not read."
-        if ledger.people is not None
-        else ""
     )
+    apart = "" if ledger.people is None else apart
     return {
         "privacy_unit": ledger.unit if ledger.says_whose else f"{ledger.unit}, not one person",
         "privacy_unit_details": " ".join(
@@ -194,7 +359,7 @@ def _privacy_loss(ledger: PrivacyLedger) -> dict[str, Any]:
             f"The release is {mu:.6g}-Gaussian differentially private (mu), from which epsilon at "
             f"this delta is computed exactly; rho is mu² / 2{but}. Asked for was epsilon "
             f"{ledger.epsilon:g} at delta {ledger.delta:g}. If tables are neighbors by "
-            f"{other.value.replace('_', '-')} instead, epsilon is "
+            f"{in_words(other)} instead, epsilon is "
             f"{ledger.spent(adjacency=other):.6g}{exact}. The best attacker who decides between "
             f"two neighbors has an advantage of at most "
             f"{math.ceil(1_000 * (advantage + float(own))) / 1_000:.3f}."
@@ -204,15 +369,18 @@ def _privacy_loss(ledger: PrivacyLedger) -> dict[str, Any]:
 
 def _deployment_model(release: Release | None, ledger: PrivacyLedger) -> dict[str, str]:
     own = ledger if release is None else release.ledger
-    begun = len(ledger.charges) - len(own.charges)
-    several = (
-        "The ledger holds earlier releases of the same people's rows: epsilon, delta and rho are "
-        f"of all together. This release alone has epsilon {own.spent():.6g} at delta {own.delta:g}."
-    )
-    one = (
+    kind, details = (
+        "One release",
         "All that the ledger holds was spent on this release. More may be asked of the same table "
-        "later: it would be added to the same ledger."
+        "later: it would be added to the same ledger.",
     )
+    if len(ledger.charges) > len(own.charges):
+        kind, details = (
+            "Many releases",
+            "The ledger holds earlier releases of the same people's rows: epsilon, delta and rho "
+            f"are of all together. This release alone has epsilon {own.spent():.6g} at delta "
+            f"{own.delta:g}.",
+        )
     return {
         "model_name": "Central",
         "model_name_details": (
@@ -220,8 +388,8 @@ def _deployment_model(release: Release | None, ledger: PrivacyLedger) -> dict[st
             "left the fit."
         ),
         "actors": "",
-        "release_type": "Many releases" if begun else "One release",
-        "release_type_details": several if begun else one,
+        "release_type": kind,
+        "release_type_details": details,
         "data_source_type": "",
         "data_source_type_details": "",
         "access_type": "Non-interactive",
@@ -242,10 +410,11 @@ def _post_processing(about: About) -> str:
 
 
 def _composition(ledger: PrivacyLedger) -> str:
-    entries = [
-        f"{what} ({mechanism}{_noise(scale)}, {shared})"
-        for what, mechanism, _, _, _, scale, _, shared in ledger_table(ledger).rows
-    ]
+    entries = []
+    for what, mechanism, _, _, _, scale, _, shared in ledger_table(ledger).rows:
+        kind = "range " if scale.startswith("eps") else "noise sd " if scale[0].isdigit() else ""
+        noise = "" if scale == "none" else f", {kind}{scale}"
+        entries.append(f"{what} ({mechanism}{noise}, {shared})")
     return (
         "Gaussian differential privacy: mu² adds up over questions, also where later ones depend "
         "on earlier answers, in exact fractions; deltas add up. The questions with their mechanism "
@@ -253,21 +422,13 @@ def _composition(ledger: PrivacyLedger) -> str:
     )
 
 
-def _noise(scale: str) -> str:
-    """The noise of a question, as the ledger's table has it, in words."""
-    if scale == "none":
-        return ""
-    return f", {'range ' * scale.startswith('eps')}{'noise sd ' * scale[0].isdigit()}{scale}"
-
-
 def _preprocessing(about: About) -> str:
-    found = [name for name, facts in about.discovered.items() if facts]
-    looked = (
-        f"What was not declared of {listed(found)} was found with noise, charged to the same "
-        "ledger."
-        if found
-        else "All values of columns were declared, and none was looked for."
-    )
+    looked = "All values of columns were declared, and none was looked for."
+    if found := [name for name, facts in about.discovered.items() if facts]:
+        looked = (
+            f"What was not declared of {listed(found)} was found with noise, charged to the same "
+            "ledger."
+        )
     return (
         f"{looked} Values outside the declared or found domain were clipped or counted as missing, "
         "cell by cell. The method and its settings were fixed before the fit; where the method "

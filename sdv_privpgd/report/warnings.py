@@ -36,7 +36,7 @@ from sdv_privpgd.estimate.noisy_tables import (
     margin_estimates,
     noisy_tables,
 )
-from sdv_privpgd.inference.values import HEAVIEST, code_values
+from sdv_privpgd.inference.conditions import HEAVIEST, code_values
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
@@ -52,16 +52,9 @@ SOME, MANY, MOST, NEARLY_ALL = 0.01, 0.1, 0.5, 0.9
 Adult (15 declared columns, epsilon 1) noise moves a tenth of the rows in a column's counts at 3,000
 rows; at 8,000 the pairs of columns are as far from the true ones as if columns were independent."""
 
-ALMOST_ALL = 0.95
-"""The share of values at one end of a range that stops a fit. A wrong unit or year moves all of
-them there; what is left is for a few codes and zeros."""
-
 SEVERAL = 5
 """Fewer values are few: one of them may well be the only one, or an end of a range. And clipped
 values are so many times as dense as those beside them; with the right range few columns are."""
-
-NATURAL_ENDS = (-1, 0, 1)
-"""Ends that hold many rows in many good tables: nothing, the first of a count, a code."""
 
 FAR, NARROW = 0.8, 0.1
 """A code lies so many times the width of all other values away from them, as -99 from ages of 0 to
@@ -69,13 +62,6 @@ FAR, NARROW = 0.8, 0.1
 
 CROWDED = 0.25
 """The share of rows in one wide cell that is worth a word. A cell of 32 has a thirtieth."""
-
-FAINT = 0.07
-"""The noise in a correlation that is worth a word: where it is .12, correlations of .5 among 40
-columns of 20,000 rows came out as .1 to .2."""
-
-WRITTEN_DATES = 19_000_101, 20_991_231
-"""The dates of two centuries as numbers. Hardly any other column lies between them alone."""
 
 LARGE_DELTA = 1e-2
 """The delta that promises nothing whatever the table: fewer than 100 rows show nothing anyway."""
@@ -102,14 +88,18 @@ class Rule(NamedTuple):
     """A kind of warning, on columns or on a whole fit.
 
     It is given where the value that its measure finds exceeds the threshold. In its text the list
-    of what was found takes the place of ``{}``. A fit stops where a rule that ``stops`` applies to
-    the first answers about a column whose values are declared.
+    of what was found takes the place of ``{}``.
     """
 
     rank: Rank
     measure: Callable[[Any], Finding | None]
     threshold: float
     text: str
+
+    def finding(self, seen: Any) -> Finding | None:
+        """What its measure finds, if that is enough."""
+        found = self.measure(seen)
+        return found if found is not None and found.value > self.threshold else None
 
 
 class Answers(NamedTuple):
@@ -121,37 +111,26 @@ class Answers(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PublicFacts:
-    """The public facts of a fit that measures may see.
-
-    Attributes:
-        schema: The modelled columns.
-        release: The release of the fit, if any column was modelled, or answers alone.
-        ledger: The ledger of this fit.
-        declared: What was declared of each column.
-        doubts: What discovery has to say of a column, as a sentence.
-        counted: The columns of which it was counted how many rows lie beyond their range.
-        added: Columns that an order of rows adds, of which there is nothing to mend.
-        settings: Sentences that follow from declarations and settings alone.
-    """
+    """The public facts of a fit that measures may see; no release where no column was modelled."""
 
     schema: Schema
     release: Release | Answers | None
-    ledger: PrivacyLedger
+    ledger: PrivacyLedger  # of this fit
     declared: Mapping[str, ColumnFacts]
-    doubts: Mapping[str, str] = field(default_factory=dict)
-    counted: Collection[str] = ()
-    added: Collection[str] = ()
-    settings: Sequence[str] = ()
+    doubts: Mapping[str, str] = field(default_factory=dict)  # what discovery says of a column
+    counted: Collection[str] = ()  # columns beyond whose range it was counted how many rows lie
+    added: Collection[str] = ()  # columns of an order of rows, of which there is nothing to mend
+    settings: Sequence[str] = ()  # sentences that follow from declarations and settings alone
 
     @cached_property
     def noisy(self) -> dict[Clique, NoisyTable]:
-        """The measured tables over codes, those of a clique averaged. There must be a release."""
+        """The measured tables over codes, those of a clique averaged."""
         assert self.release is not None
         return noisy_tables(self.release.domain, self.release.measurements)
 
     @cached_property
     def total(self) -> Total:
-        """The number of rows. There must be a release."""
+        """The number of rows."""
         assert self.release is not None
         return estimate_total(self.release.domain, self.release.measurements)
 
@@ -187,7 +166,6 @@ class ColumnShares:
 
     @property
     def size(self) -> int:
-        """The number of codes but for missing."""
         return self.column.num_values
 
     @property
@@ -215,7 +193,8 @@ class ColumnShares:
             widths = np.bincount(merging.codes, weights=widths)
         words = words_of(self.declared)
         for key, code, beside in (("range_min", 0, 1), ("range_max", last, last - 1)):
-            if words.get(key) is not None and words[key] not in NATURAL_ENDS:
+            # Nothing, the first of a count and a code hold many rows in many good tables.
+            if words.get(key) is not None and words[key] not in (-1, 0, 1):
                 is_single = isinstance(cells, Ticks) and last >= SEVERAL - 1 and widths[code] == 1
                 wider = widths[code] / widths[beside]
                 expected = wider * (max(float(self.shares[beside]), 0.0) + self.error)
@@ -243,14 +222,10 @@ def _missing(seen: ColumnShares) -> Finding | None:
     return seen.surely(float(seen.shares[-1]), remedy=remedy)
 
 
-def _missing_unsaid(seen: ColumnShares) -> Finding | None:
-    """As ``_missing``, where nobody said that values may be missing."""
-    return None if getattr(seen.declared, "nullable", None) else _missing(seen)
-
-
 def _unparsed(seen: ColumnShares) -> Finding | None:
-    """As ``_missing_unsaid``, where what is missing may be a value that was not parsed."""
-    return _missing_unsaid(seen) if _on_parsing(seen) else None
+    """As ``_missing``, where nobody said that values may be missing, and some may be unread."""
+    is_said = getattr(seen.declared, "nullable", None)
+    return _missing(seen) if _on_parsing(seen) and not is_said else None
 
 
 def _on_parsing(seen: ColumnShares) -> str:
@@ -294,9 +269,10 @@ def on_reading(declared: ColumnFacts) -> str:
 
 
 def _other(seen: ColumnShares) -> Finding | None:
-    if not (isinstance(seen.column.cells, Categories) and seen.column.cells.has_other):
+    cells = seen.column.cells
+    if not (isinstance(cells, Categories) and cells.has_other):
         return None
-    return seen.surely(float(seen.shares[seen.size - 1]), repr(seen.column.cells.values[-1]))
+    return seen.surely(float(seen.shares[seen.size - 1]), repr(cells.values[-1]))
 
 
 def _other_unsaid(seen: ColumnShares) -> Finding | None:
@@ -319,11 +295,11 @@ def _at_one_end(seen: ColumnShares) -> Finding | None:
 
 def _clipped(seen: ColumnShares) -> Finding | None:
     """The share of rows that pile up at an end of a declared range."""
-    found = (
+    found = [
         seen.surely(float(seen.shares[end.code]), end.words)
         for end in seen.ends()
         if seen.shares[end.code] - seen.error > SEVERAL * end.expected
-    )
+    ]
     return max(found, default=None)
 
 
@@ -338,8 +314,7 @@ def _one_value(seen: ColumnShares) -> Finding | None:
 
 def _found_constant(seen: ColumnShares) -> Finding | None:
     """Whether no range was declared, and one was found that holds one value."""
-    declared = seen.declared
-    is_found = isinstance(declared, NumberFacts | DateFacts) and declared.lacks_domain
+    is_found = isinstance(seen.declared, NumberFacts | DateFacts) and seen.declared.lacks_domain
     if seen.size > 1 or not is_found:
         return None
     rows = rows_unseen(seen.facts.ledger)
@@ -409,7 +384,8 @@ def _dates_as_numbers(seen: ColumnShares) -> Finding | None:
     if column.sdtype != "numerical" or column.decimal_places != 0 or column.increment is not None:
         return None
     values, shares = code_values(column), np.maximum(seen.shares[: seen.size], 0.0)
-    are_dates = (values.lows >= WRITTEN_DATES[0]) & (values.highs <= WRITTEN_DATES[1])
+    # Hardly any other column lies between the dates of two centuries alone.
+    are_dates = (values.lows >= 1900_01_01) & (values.highs <= 2099_12_31)
     return Finding(float(shares[are_dates].sum() / max(float(shares.sum()), seen.error, SOME)))
 
 
@@ -466,7 +442,7 @@ def _few_rows(facts: PublicFacts) -> Finding | None:
     errors = [(seen.shares.size * seen.error, seen.error) for seen in facts.columns.values()]
     if not errors:
         return None
-    moved, hidden = (fmean(each) for each in zip(*errors, strict=True))
+    moved, hidden = map(fmean, zip(*errors, strict=True))
     rows, moved = facts.total.value, moved / SURE / math.sqrt(2 * math.pi)
     return Finding(
         moved,
@@ -484,14 +460,13 @@ def _correlations(facts: PublicFacts) -> Finding | None:
     """
     squares = {}  # the sum over the codes of the squares of standard units
     for name, seen in facts.columns.items():
-        shares = np.maximum(seen.shares[: seen.size], 0.0)
+        shares, codes = np.maximum(seen.shares[: seen.size], 0.0), np.arange(seen.size)
         shares /= max(float(shares.sum()), 1e-9)
-        codes = np.arange(len(shares)) - shares @ np.arange(len(shares))
-        variance = float(shares @ np.square(codes))
-        if variance > 0:
-            squares[name] = float(np.square(codes).sum()) / variance
+        codes = np.square(codes - shares @ codes)
+        if shares @ codes > 0:
+            squares[name] = float(codes.sum() / (shares @ codes))
     found = [
-        math.sqrt(table.variance * squares[clique[0]] * squares[clique[1]]) / facts.total.value
+        math.sqrt(table.variance * math.prod(squares[name] for name in clique)) / facts.total.value
         for clique, table in facts.noisy.items()
         if len(clique) == 2 and squares.keys() >= set(clique)
     ]
@@ -511,12 +486,12 @@ def _coarse_pairs(facts: PublicFacts) -> Finding | None:
 
 def _hidden(facts: PublicFacts) -> Finding | None:
     """The part of the rows that a discovery of ranges cannot have seen."""
-    ranged = {
-        repr(name): seen.declared.lacks_domain
+    ranged = [
+        repr(name)
         for name, seen in facts.columns.items()
-        if isinstance(seen.declared, NumberFacts | DateFacts)
-    }
-    rows, names = rows_unseen(facts.ledger), listed([name for name in ranged if ranged[name]])
+        if isinstance(seen.declared, NumberFacts | DateFacts) and seen.declared.lacks_domain
+    ]
+    rows, names = rows_unseen(facts.ledger), listed(ranged)
     part = rows / facts.total.value if names else 0.0
     words = f"about {_rounded_up(rows):,} rows ({share(part)}) have when the ranges of {names}"
     return Finding(part, words)
@@ -541,7 +516,8 @@ COLUMN_RULES = (
     Rule(Rank.LOST, _other, NEARLY_ALL,
          "Nearly all values are not among those that are declared or were found: {}. Check the "
          f"codebook against how they are written (capitals, spaces, numbers or text). {OF_MANY}"),
-    Rule(Rank.LOST, _at_one_end, ALMOST_ALL,
+    # A wrong unit or year moves all values there; what is left is for a few codes and zeros.
+    Rule(Rank.LOST, _at_one_end, 0.95,
          "Nearly all rows lie at one end of the declared range, as those beyond it are moved "
          "there: {}. Check the unit, or the year of dates, or declare a wider range."),
     Rule(Rank.DOUBTFUL, _of_discovery, 0, ""),
@@ -581,7 +557,8 @@ FIT_RULES = (
     Rule(Rank.NOISE, _few_rows, MANY,
          "The rows are few for this epsilon and these columns: {}. Choose fewer columns or cells, "
          "or a larger epsilon."),
-    Rule(Rank.NOISE, _correlations, FAINT,
+    # Where it is .12, correlations of .5 among 40 columns of 20,000 rows came out as .1 to .2.
+    Rule(Rank.NOISE, _correlations, 0.07,
          "Noise moves a correlation of two columns by {} in one standard deviation: weaker "
          "relations come out weaker still, or not at all. Choose fewer columns, or a larger "
          "epsilon."),
@@ -599,21 +576,13 @@ FIT_RULES = (
 
 
 def warnings_of(facts: PublicFacts, *, but: Collection[Rank] = ()) -> tuple[str, ...]:
-    """Returns the warnings about a fit, by rank behind a summary. Public.
-
-    Args:
-        facts: The public facts of the fit.
-        but: Ranks that are left out.
-    """
+    """Returns the warnings about a fit, by rank behind a summary, but for some ranks. Public."""
     if facts.release is None:
         return tuple(facts.settings)
     found = findings(facts.columns, COLUMN_RULES)
     ranks, number = [rule.rank for rule, _ in found], len(facts.columns)
     lost, doubtful = ranks.count(Rank.LOST), ranks.count(Rank.DOUBTFUL)
-    for rule in FIT_RULES:
-        finding = rule.measure(facts)
-        if finding is not None and finding.value > rule.threshold:
-            found.append((rule, finding))
+    found += [(rule, finding) for rule in FIT_RULES if (finding := rule.finding(facts))]
     said = {rank: sentences([each for each in found if each[0].rank is rank]) for rank in Rank}
     said[Rank.SETTINGS] = [*facts.settings, *on_delta(facts.ledger.delta, facts.total.value)]
     summary = (
@@ -628,8 +597,8 @@ def usable(notes: Sequence[str], number: int) -> tuple[str, Sequence[str]]:
     """Returns how many of the modelled columns are usable, as a sentence, and the other notes."""
     if notes and re.match(r"\d+ of \d+ columns? usable, ", notes[0]):
         return notes[0], notes[1:]
-    all_of_them = "The only column is usable." if number == 1 else f"All {number} columns usable."
-    return all_of_them if number else "No column was modelled.", notes
+    said = {0: "No column was modelled.", 1: "The only column is usable."}
+    return said.get(number, f"All {number} columns usable."), notes
 
 
 def findings(
@@ -639,8 +608,7 @@ def findings(
     found, left = [], dict(columns)
     for rule in rules:
         for name, seen in list(left.items()):
-            finding = rule.measure(seen)
-            if finding is not None and finding.value > rule.threshold:
+            if finding := rule.finding(seen):
                 words = f" ({finding.words})" if finding.words else ""
                 found.append((rule, finding._replace(words=f"{name!r}{words}")))
                 del left[name]
@@ -666,11 +634,11 @@ def on_delta(delta: float, num_rows: float | None = None) -> list[str]:
     """Returns a sentence on a delta that promises nothing for so many rows, or for any. Public."""
     if delta < LARGE_DELTA if num_rows is None else delta * num_rows < 1:
         return []
-    table = "a table of any size" if num_rows is None else f"a table of {num_rows:,.0f} rows"
+    table = "any size" if num_rows is None else f"{num_rows:,.0f} rows"
     return [
-        f"delta={delta:g} promises next to nothing in {table}: handing out the rows of each person "
-        f"as they are with a chance of {delta:.2g} would be within it. Choose one far below "
-        "1 / (number of rows); 1e-5 is usual."
+        f"delta={delta:g} promises next to nothing in a table of {table}: handing out the rows of "
+        f"each person as they are with a chance of {delta:.2g} would be within it. Choose one far "
+        "below 1 / (number of rows); 1e-5 is usual."
     ]
 
 

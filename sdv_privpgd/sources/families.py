@@ -20,10 +20,9 @@ whatever is counted: rows of a table, or pairs of siblings. So a family counts a
 its absence.
 """
 
-import hashlib
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -37,7 +36,8 @@ from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.links import Tree, sibling
 from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.columns.visits import time_between
-from sdv_privpgd.sources.people import people_in, rank_of
+from sdv_privpgd.sources.frames import joined
+from sdv_privpgd.sources.people import numbers_in, rank_of, starts_of, staying
 from sdv_privpgd.sources.source import Batch, Numbered, Source
 
 _BLOCK = 1 << 17
@@ -102,17 +102,14 @@ class Families:
             above = known[link.parent]
             to = np.concatenate(parents)
             parent = above.single[to]  # -1 is the last entry
-            parent[parent >= 0] = np.where(
-                above.stays[parent[parent >= 0]], parent[parent >= 0], -1
-            )
-            time = _joined(times)
-            rank = _ranked(parent, *time) if clock else rank_of(parent)
+            parent[~np.append(above.stays, False)[parent]] = -1
+            rank = rank_of(parent, *(_joined(times) if clock else ()))
             stays = self._chosen(parent, rank, above, link.max_children, in_order=bool(clock))
             family = np.where(stays, np.append(above.family, -1)[parent], -1)
             single = _singles(codes, keys) if key is not None else np.zeros(0, np.int64)
         place = np.zeros(rows, dtype=np.int64)
         if link is not None:
-            place[stays] = 1 + _ranked(parent[stays], rank[stays])
+            place[stays] = 1 + rank_of(parent[stays], rank[stays])
         plan = _Plan(keys, codes, single, np.asarray(parent), family, stays, place)
         if link is not None and clock is not None:
             began = None
@@ -125,13 +122,8 @@ class Families:
     def _numbers(
         self, table: str, cells: pd.Series, keys: dict[Any, int], *, grows: bool = False
     ) -> np.ndarray:
-        """The number of each cell's key; -1 for a missing or unknown one."""
-        found, places = people_in(cells, self._are_whole(table))
-        if grows:
-            numbers = [-1 if each is None else keys.setdefault(each, len(keys)) for each in found]
-        else:
-            numbers = [-1 if each is None else keys.get(each, -1) for each in found]
-        return np.array([*numbers, -1], dtype=np.int64)[places]
+        """The number of each cell's key; -1 for an unknown one."""
+        return numbers_in(cells, self._are_whole(table), keys, grows=grows)
 
     def _are_whole(self, table: str) -> bool:
         """Whether a table's keys, and those that lead to it, are whole numbers by their dtypes."""
@@ -143,44 +135,27 @@ class Families:
         self, parent: np.ndarray, rank: np.ndarray, above: "_Plan", most: int, *, in_order: bool
     ) -> np.ndarray:
         """Which rows stay, by the rows that they lead to and their ranks among those; bool."""
-        numbers = np.bincount(parent[parent >= 0], minlength=len(above.parent))
-        starts = np.zeros(len(numbers), dtype=np.int64)
-        texts, many = list(above.keys), np.flatnonzero(numbers > most)
-        for row in many.tolist():
-            text = repr(texts[above.codes[row]]).encode()
-            digest = hashlib.blake2b(text, key=self.key, digest_size=16).digest()
-            places = int(numbers[row]) - (most - 1) * in_order
-            starts[row] = int.from_bytes(digest, "big") % places
-        held = np.append(np.maximum(numbers, 1), 1)[parent]
-        return (parent >= 0) & ((rank - np.append(starts, 0)[parent]) % held < most)
+        numbers = np.bincount(parent[parent >= 0], minlength=len(above.parent) + 1)
+        texts = [*above.keys, None]
+        names = [texts[code] for code in [*above.codes.tolist(), -1]]
+        starts = starts_of(names, numbers, most, self.key, in_order=in_order)
+        return staying(parent, rank, numbers, starts, most)
 
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What keys say of a table's rows.
+    """What keys say of a table's rows."""
 
-    Attributes:
-        keys: A number for each key.
-        codes: The number of each row's own key; -1 for a missing one.
-        single: The row of each key that one row has, else -1; and last -1.
-        parent: The row of the parent that each row leads to, or -1.
-        family: The row of the root that each row that stays belongs to, or -1.
-        stays: Which rows are used, bool.
-        place: The place of each row that stays among those that lead to the same row, from 1 on.
-        numbers: How many children of each link a row has, by the name of the column.
-    """
-
-    keys: dict[Any, int]
-    codes: np.ndarray
-    single: np.ndarray
-    parent: np.ndarray
-    family: np.ndarray
-    stays: np.ndarray
+    keys: dict[Any, int]  # a number for each key
+    codes: np.ndarray  # the number of each row's own key
+    single: np.ndarray  # the row of each key that one row has, else -1; and last -1
+    parent: np.ndarray  # the row of the parent that each row leads to, or -1
+    family: np.ndarray  # the row of the root that each row that stays belongs to, or -1
+    stays: np.ndarray  # which rows are used, bool
+    # The place of each row that stays among those that lead to the same row, from 1 on.
     place: np.ndarray
-
-    @cached_property
-    def numbers(self) -> dict[str, np.ndarray]:
-        return {}
+    # How many children of each link a row has, by the name of the column.
+    numbers: dict[str, np.ndarray] = field(default_factory=dict)
 
     @cached_property
     def in_family(self) -> np.ndarray:
@@ -223,14 +198,6 @@ def _since(plan: _Plan, clock: Column, time: np.ndarray, began: np.ndarray | Non
 _NULLABLE = {"i": "Int64", "f": "Float64"}
 
 
-def _ranked(parent: np.ndarray, *keys: np.ndarray) -> np.ndarray:
-    """How many rows of the same parent come before each one, by the last key first, then source."""
-    order = np.lexsort((*keys, parent))
-    found = np.empty(len(parent), dtype=np.int64)
-    found[order] = rank_of(parent[order])
-    return found
-
-
 def _singles(codes: np.ndarray, keys: Mapping[Any, int]) -> np.ndarray:
     """The row of each key that one row has, -1 for others; and last -1, for the key -1."""
     there = codes >= 0
@@ -238,6 +205,7 @@ def _singles(codes: np.ndarray, keys: Mapping[Any, int]) -> np.ndarray:
     found = np.full(len(keys) + 1, -1, dtype=np.int64)
     found[codes[there]] = np.flatnonzero(there)
     found[:-1][times != 1] = -1
+    found[keys.get(None, -1)] = -1  # a missing one is nobody's
     return found
 
 
@@ -427,8 +395,6 @@ def whole(pieces: Sequence[pd.Series], number: int) -> pd.Series:
     """The pieces of a column in one, with so many cells, whatever a source says the second time."""
     if not pieces:
         return pd.Series([None] * number, dtype=object)
-    alike = all(each.dtype == pieces[0].dtype for each in pieces)
+    found = joined(pieces)
     with quiet():
-        joined = pd.concat([each if alike else each.astype(object) for each in pieces])
-        joined = joined.reset_index(drop=True)
-        return joined if len(joined) == number else joined.reindex(range(number))
+        return found if len(found) == number else found.reindex(range(number))

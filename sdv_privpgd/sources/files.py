@@ -49,9 +49,7 @@ def kind_of(path: Path) -> Kind | None:
     return Kind(form="text", sep="\t" if ending == ".tsv" else ",", compression=compression)
 
 
-_PARQUET = (".parquet", ".pq")
 _DOCUMENTS = ("readme", "license", "licence", "changelog")
-_PACKED = (".gz", ".bz2", ".xz", ".zip")
 
 
 def open_files(
@@ -70,7 +68,7 @@ def open_files(
         SourceError: If there are no files, if they are of several kinds, or their columns differ.
     """
     found = files_of(paths)
-    kinds = {path.suffix.lower() in _PARQUET for path in found}
+    kinds = {path.suffix.lower() in PARQUET for path in found}
     if len(kinds) > 1:
         raise SourceError(f"{_called(found)} are of several kinds: give those of one kind alone.")
     if kinds == {True}:
@@ -89,10 +87,7 @@ def files_of(paths: str | os.PathLike | Sequence) -> list[Path]:
     Of a folder it takes all files whose names begin with no point and no underscore; documents
     beside tables, such as a README, are passed over.
     """
-    if not isinstance(paths, str | os.PathLike):
-        found = [path for each in paths for path in _files_of(each)]
-    else:
-        found = _files_of(paths)
+    found = _files_of(paths)
     _require_each_once(found)
     return found
 
@@ -127,7 +122,7 @@ def _require_each_once(paths: Sequence[Path]) -> None:
     seen: dict[Any, Path] = {}
     for path in paths:
         facts = path.stat()
-        unpacked = path.with_suffix("") if path.suffix.lower() in _PACKED else path
+        unpacked = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
         for mark in ((facts.st_dev, facts.st_ino), unpacked.resolve()):
             if seen.setdefault(mark, path) is not path:
                 raise SourceError(

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
 
 import pandas as pd
 
 from sdv_privpgd.columns.recoding import Recoding, recoded
+from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.sources.source import Batch, Columns
 
 _BLOCK = 1 << 18
@@ -30,6 +30,7 @@ class FrameSource:
         """
         self._held, self._rules = dict(columns), rules
         self.names = list(columns) if names is None else list(names)
+        self.dtypes = {name: column.dtype for name, column in columns.items()}
 
     @classmethod
     def of(cls, table: pd.DataFrame) -> "FrameSource":
@@ -46,10 +47,6 @@ class FrameSource:
         """The columns, as they are to be read. Private."""
         return recoded(self._held, self._rules)
 
-    @property
-    def dtypes(self) -> dict[str, Any]:
-        return {name: column.dtype for name, column in self._held.items()}
-
     def num_rows(self) -> int:
         return len(next(iter(self._held.values()), ()))
 
@@ -59,3 +56,12 @@ class FrameSource:
             part = slice(start, start + _BLOCK)
             rows = {name: self.columns[name].iloc[part] for name in names}
             yield Batch(min(start + _BLOCK, number) / number, rows)
+
+
+def joined(pieces: Sequence[pd.Series]) -> pd.Series:
+    """The pieces of a column, one after another; as objects if they differ in their dtypes."""
+    alike = all(each.dtype == pieces[0].dtype for each in pieces)
+    with quiet():
+        return pd.concat(
+            [each if alike else each.astype(object) for each in pieces], ignore_index=True
+        )

@@ -1,19 +1,32 @@
-"""Finds the source of what a user has."""
+"""Finds the source of what a user has, bounded to so many rows of a person, as it is to be read."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.links import Tree
+from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.sources.csv import CsvFiles, CsvSource
 from sdv_privpgd.sources.families import Families, FamilySource, SiblingSource
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import PeopleSource
-from sdv_privpgd.sources.source import Cluster, Orderable, Source, SourceError
+from sdv_privpgd.sources.source import (
+    Batch,
+    Cluster,
+    Columns,
+    MappedTally,
+    Orderable,
+    Source,
+    SourceError,
+    Tally,
+    Total,
+)
 from sdv_privpgd.sources.visits import VisitsSource
 
 KINDS = (
@@ -158,7 +171,58 @@ def _opener_of(table: Any) -> Callable[[Any], Source] | None:
 
         return SparkSource
     if library in ("pyarrow", "polars", "duckdb", "_duckdb", "ibis"):
-        from sdv_privpgd.sources import tables
+        from sdv_privpgd.sources.arrow import OPENERS
 
-        return tables.OPENERS.get(library)
+        return OPENERS.get(library)
     return None
+
+
+def as_read(source: Source, facts: Mapping[str, ColumnFacts]) -> Source:
+    """The same source with missing codes and groups in the place of codes. No cell is read yet.
+
+    Its dtypes are those of the source. Groups are written in the dtype of their codes where it can
+    hold them.
+    """
+    rules = Recoding.of(facts)
+    if not rules:
+        return source
+    if isinstance(source, FrameSource):
+        return source.recoded(rules)
+    return (_RecodedCluster if isinstance(source, Cluster) else _Recoded)(source, rules)
+
+
+class _Recoded:
+    """Rows in batches that are recoded as they come."""
+
+    def __init__(self, inner: Any, rules: Mapping[str, Recoding]) -> None:
+        self.inner, self.rules = inner, rules
+        self.names, self.dtypes = inner.names, inner.dtypes
+        self.people = getattr(inner, "people", None)
+        self.numbered = getattr(inner, "numbered", None)
+
+    def num_rows(self) -> int:
+        return self.inner.num_rows()
+
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        for batch in self.inner.batches(names):
+            yield batch._replace(columns=recoded(batch.columns, self.rules))
+
+    def ordered(self, by: Sequence[str]) -> Source:
+        if not isinstance(self.inner, Orderable):
+            return self
+        return _Recoded(self.inner.ordered(by), self.rules)
+
+
+class _RecodedCluster(_Recoded):
+    """Rows that are recoded where they are, by a tally that does it before it adds them up."""
+
+    def total(self, names: Sequence[str], tally: Tally[Columns, Total]) -> Total:
+        return self.inner.total(names, MappedTally(tally, partial(_recoded, rules=self.rules)))
+
+    def of_people(self, person: str, most: int, *, numbered: bool = False) -> Source:
+        found = self.inner.of_people(person, most, numbered=numbered)
+        return _RecodedCluster(found, self.rules)
+
+
+def _recoded(columns: Columns, rules: Mapping[str, Recoding]) -> list[Columns]:
+    return [recoded(columns, rules)]

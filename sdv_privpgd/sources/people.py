@@ -9,8 +9,7 @@ import math
 import re
 import secrets
 import unicodedata
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -50,84 +49,96 @@ class PeopleSource:
         If rows are ``numbered``, one more column has how many rows of a row's person stay.
         """
         self.inner, self._person, self._most = inner, person, most
+        self.names, self.dtypes = inner.names, inner.dtypes
         self.people = person, most, numbered
         self.numbered = Numbered.among(inner.names, most) if numbered else None
         self._is_whole = is_whole(inner.dtypes.get(person))  # no cell can be a float then
         self._key = secrets.token_bytes(32)
 
-    @property
-    def names(self) -> Sequence[str]:
-        return self.inner.names
-
-    @property
-    def dtypes(self) -> Mapping[str, Any]:
-        return self.inner.dtypes
-
     def num_rows(self) -> int:
-        return sum(min(number, self._most) for number in self._numbers.values())
+        return int(np.minimum(self._known[1], self._most).sum())
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        _ = self._numbers  # read to the end: a database's connection has one reading at a time
-        read, kept = Counter[_Person](), Counter[_Person]()
+        people, numbers = self._known  # to the end: a database's connection has one reading a time
+        read, kept = np.zeros_like(numbers), np.zeros_like(numbers)
         own = [name for name in names if self.numbered is None or name != self.numbered.name]
         for batch in self.inner.batches(list(dict.fromkeys([*own, self._person]))):
-            people, places = people_in(batch.columns[self._person], self._is_whole)
-            stays = self._stays(people, places, read, kept)
+            whose = numbers_in(batch.columns[self._person], self._is_whole, people, grows=False)
+            stays = self._stays(whose, read, kept)
             columns = {name: batch.columns[name][stays] for name in own}
             if self.numbered is not None and self.numbered.name in names:
-                columns[self.numbered.name] = pd.Series(self._used(people)[places][stays])
+                used = np.minimum(numbers, self._most)[whose]
+                columns[self.numbered.name] = pd.Series(used[stays])
             yield Batch(batch.done, columns)
 
     @cached_property
-    def _numbers(self) -> Counter[_Person]:
-        """The number of rows of each person."""
-        found: Counter[_Person] = Counter()
+    def _known(self) -> tuple[dict[_Person, int], np.ndarray]:
+        """All people, and the number of rows of each; a last one, 0, is of who comes later."""
+        people: dict[_Person, int] = {}
+        numbers = np.zeros(0, np.int64)
         for batch in self.inner.batches([self._person]):
-            people, places = people_in(batch.columns[self._person], self._is_whole)
-            numbers = np.bincount(places, minlength=len(people)).tolist()
-            found.update(dict(zip(people, numbers, strict=True)))
-        return found
+            whose = numbers_in(batch.columns[self._person], self._is_whole, people, grows=True)
+            before, numbers = numbers, np.bincount(whose, minlength=len(people))
+            numbers[: len(before)] += before
+        return people, np.append(numbers, 0)
 
-    def _stays(
-        self,
-        people: Sequence[_Person],
-        places: np.ndarray,
-        read: Counter[_Person],
-        kept: Counter[_Person],
-    ) -> np.ndarray:
+    @cached_property
+    def _starts(self) -> np.ndarray:
+        people, numbers = self._known
+        return starts_of(list(people), numbers, self._most, self._key)
+
+    def _stays(self, whose: np.ndarray, read: np.ndarray, kept: np.ndarray) -> np.ndarray:
         """Which rows of a batch stay, bool; what was read and kept before is updated."""
-        numbers = np.array([max(self._numbers[each], 1) for each in people], dtype=np.int64)
-        starts = np.array(
-            [
-                self._start(each, number)
-                for each, number in zip(people, numbers.tolist(), strict=True)
-            ],
-            dtype=np.int64,
-        )
-        before = np.array([read[each] for each in people], dtype=np.int64)
-        earlier = np.array([kept[each] for each in people], dtype=np.int64)
-        rank = before[places] + rank_of(places)
-        stays = (rank - starts[places]) % numbers[places] < self._most
+        numbers = self._known[1]
+        stays = staying(whose, read[whose] + rank_of(whose), numbers, self._starts, self._most)
         # A table that grew while it was read could have more.
-        stays &= earlier[places] + rank_of(places, stays) < self._used(people)[places]
-        read.update(
-            dict(zip(people, np.bincount(places, minlength=len(people)).tolist(), strict=True))
-        )
-        new = np.bincount(places[stays], minlength=len(people)).tolist()
-        kept.update(dict(zip(people, new, strict=True)))
+        there = whose[stays]
+        stays[stays] = kept[there] + rank_of(there) < np.minimum(numbers, self._most)[there]
+        np.add.at(read, whose, 1)
+        np.add.at(kept, whose[stays], 1)
         return stays
 
-    def _used(self, people: Sequence[_Person]) -> np.ndarray:
-        """How many rows of each person stay."""
-        numbers = [min(max(self._numbers[each], 1), self._most) for each in people]
-        return np.array(numbers, dtype=np.int64)
 
-    def _start(self, person: _Person, number: int) -> int:
-        """The place of the first row that stays, of a person with so many rows."""
-        if number <= self._most:
-            return 0
-        digest = hashlib.blake2b(repr(person).encode(), key=self._key, digest_size=16).digest()
-        return int.from_bytes(digest, "big") % number
+def starts_of(
+    names: Sequence[Any], numbers: np.ndarray, most: int, key: bytes, *, in_order: bool = False
+) -> np.ndarray:
+    """The place of the first row that stays of each owner of rows, drawn by a hash of it alone.
+
+    Args:
+        names: Of the owners.
+        numbers: Of their rows.
+        most: How many rows of each may stay.
+        key: Of the hash.
+        in_order: Whether no first row comes after the last one.
+    """
+    starts = np.zeros(len(numbers), dtype=np.int64)
+    for each in np.flatnonzero(numbers > most).tolist():
+        digest = hashlib.blake2b(repr(names[each]).encode(), key=key, digest_size=16).digest()
+        places = int(numbers[each]) - (most - 1) * in_order
+        starts[each] = int.from_bytes(digest, "big") % places
+    return starts
+
+
+def staying(
+    owner: np.ndarray, rank: np.ndarray, numbers: np.ndarray, starts: np.ndarray, most: int
+) -> np.ndarray:
+    """Which rows stay, bool: of each owner so many in succession, from its start on.
+
+    After the last row comes the first. Rows of the owner -1, of whom all arrays say the last, go.
+    """
+    return (owner >= 0) & ((rank - starts[owner]) % np.maximum(numbers, 1)[owner] < most)
+
+
+def numbers_in(
+    cells: pd.Series, is_whole: bool, known: dict[_Person, int], *, grows: bool
+) -> np.ndarray:
+    """The number of each cell's person among those who are known, who may become more; else -1."""
+    found, places = people_in(cells, is_whole)
+    if grows:
+        numbers = [known.setdefault(each, len(known)) for each in found]
+    else:
+        numbers = [known.get(each, -1) for each in found]
+    return np.array(numbers, dtype=np.int64)[places]
 
 
 def people_in(column: pd.Series, is_whole: bool) -> tuple[list[_Person], np.ndarray]:
@@ -177,13 +188,10 @@ def _numbered(number: Number, is_whole: bool = False) -> str:
     return str(int(number)) if is_whole else repr(real(number) + 0.0)
 
 
-def rank_of(places: np.ndarray, counted: np.ndarray | None = None) -> np.ndarray:
-    """How many rows before each one are of the same place, of those that are counted."""
-    order = np.argsort(places, kind="stable")
-    ones = np.ones(len(places), np.int64) if counted is None else counted[order].astype(np.int64)
-    before = np.cumsum(ones) - ones
-    firsts = np.flatnonzero(np.r_[True, np.diff(places[order]) != 0]) if len(places) else order
-    lengths = np.diff(np.r_[firsts, len(places)])
-    ranks = np.empty(len(places), np.int64)
-    ranks[order] = before - np.repeat(before[firsts], lengths)
+def rank_of(owner: np.ndarray, *keys: np.ndarray) -> np.ndarray:
+    """How many rows of the same owner come before each, by the last key first, then in order."""
+    order = np.lexsort((*keys, owner))  # it is stable
+    firsts = np.flatnonzero(np.r_[True, np.diff(owner[order]) != 0]) if len(owner) else order
+    ranks = np.empty(len(owner), np.int64)
+    ranks[order] = np.arange(len(owner)) - np.repeat(firsts, np.diff(np.r_[firsts, len(owner)]))
     return ranks

@@ -1,6 +1,7 @@
 """What a source of private rows is, and how something is added up over them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from sdv_privpgd.base.progress import Progress, Shares, silent
@@ -10,6 +11,22 @@ Columns: TypeAlias = Mapping[str, Any]
 
 Item = TypeVar("Item", contravariant=True)
 Total = TypeVar("Total")
+
+
+class Opaque:
+    """Something private: it shows no cell, and cannot be copied.
+
+    Its ``repr`` says nothing and pickling is refused, so that no log, message or file can come to
+    hold a cell.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def __reduce__(self):
+        raise TypeError(f"A {type(self).__name__} is private and cannot be pickled or copied.")
 
 
 class SourceError(ValueError):
@@ -87,6 +104,24 @@ class Tally(Protocol[Item, Total]):
     def merge(self, total: Total, other: Total) -> None:
         """Adds a total of other rows to a total, in place."""
         ...
+
+
+@dataclass(frozen=True)
+class MappedTally:
+    """A tally of what items are mapped to, part by part. It is pickled with its mapping."""
+
+    tally: Tally[Any, Any]
+    parts: Callable[[Any], Iterable[Any]]
+
+    def zero(self) -> Any:
+        return self.tally.zero()
+
+    def add(self, total: Any, item: Any) -> None:
+        for part in self.parts(item):
+            self.tally.add(total, part)
+
+    def merge(self, total: Any, other: Any) -> None:
+        self.tally.merge(total, other)
 
 
 @runtime_checkable

@@ -5,12 +5,11 @@ secret key alone. So the rows of one person, at most so many, are all that diffe
 tables of neighbors, whatever the added columns say.
 """
 
-import hashlib
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,8 @@ from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.columns.visits import Visits, time_between
-from sdv_privpgd.sources.people import people_in
+from sdv_privpgd.sources.frames import joined
+from sdv_privpgd.sources.people import numbers_in, rank_of, starts_of
 from sdv_privpgd.sources.source import Batch, Source
 
 
@@ -37,17 +37,10 @@ class VisitsSource:
     def __init__(self, inner: Source, visits: Visits, clock: Column) -> None:
         """Takes a source, the order of a person's rows, and what is public of its column."""
         self.inner, self._visits, self._clock = inner, visits, clock
+        self.names, self.dtypes = inner.names, inner.dtypes
         self.people = visits.person, visits.most, False
         self._is_whole = is_whole(inner.dtypes.get(visits.person))
         self._key = secrets.token_bytes(32)
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self.inner.names
-
-    @property
-    def dtypes(self) -> Mapping[str, Any]:
-        return self.inner.dtypes
 
     def num_rows(self) -> int:
         return int(np.count_nonzero(self._plan.stays))
@@ -55,23 +48,20 @@ class VisitsSource:
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         plan, person = self._plan, self._visits.person
         own = [name for name in names if name not in self._visits.added]
-        read, kept = 0, 0
+        read = 0
         for batch in self.inner.batches(list(dict.fromkeys([*own, person]))):
-            people, places = people_in(batch.columns[person], self._is_whole)
-            whose = np.array([plan.people.get(each, -1) for each in people], dtype=np.int64)[places]
-            part = slice(read, read + len(places))
+            whose = numbers_in(batch.columns[person], self._is_whole, plan.people, grows=False)
+            part = slice(read, read + len(whose))
             planned = plan.stays[part]
             # A source that changed while it was read could have another person's row here.
-            stays = np.zeros(len(places), dtype=bool)
+            stays = np.zeros(len(whose), dtype=bool)
             stays[: len(planned)] = planned & (plan.whose[part] == whose[: len(planned)])
-            there = kept + np.cumsum(planned) - 1
-            added = there[stays[: len(planned)]]
+            rows, read = read + np.flatnonzero(stays), part.stop
             columns = {
-                name: batch.columns[name][stays] if name in own else plan.added[name].iloc[added]
+                name: batch.columns[name][stays] if name in own else plan.added[name].iloc[rows]
                 for name in names
             }
             yield Batch(batch.done, columns)
-            read, kept = read + len(places), kept + int(np.count_nonzero(planned))
 
     @cached_property
     def _plan(self) -> "_Plan":
@@ -82,9 +72,8 @@ class VisitsSource:
         before: dict[str, list[pd.Series]] = {name: [] for name in visits.previous}
         wanted = list(dict.fromkeys([visits.person, visits.by, *visits.previous]))
         for batch in self.inner.batches(wanted):
-            found, places = people_in(batch.columns[visits.person], self._is_whole)
-            known = [people.setdefault(each, len(people)) for each in found]
-            whose.append(np.array(known, dtype=np.int64)[places])
+            cells = batch.columns[visits.person]
+            whose.append(numbers_in(cells, self._is_whole, people, grows=True))
             read, missing = encoder.read(batch.columns[visits.by])
             times.append(np.clip(read, *self._clock.cells.ends))
             timeless.append(missing)
@@ -92,56 +81,34 @@ class VisitsSource:
                 pieces.append(batch.columns[name])
         owner, no_time = np.concatenate(whose), np.concatenate(timeless)
         time = np.concatenate(times) if times else np.zeros(0)
-        place = _in_order(owner, visits.most, self._starts(list(people)), no_time, time)
-        stays, one = place.stays, place.before >= 0
+        numbers = np.bincount(owner, minlength=len(people))
+        starts = starts_of(list(people), numbers, visits.most, self._key, in_order=True)
+        place = _in_order(owner, visits.most, starts, time, no_time)
+        one = place.before >= 0
         earlier = place.before[one & ~no_time]  # a row with a time has a row with one before it
         apart = time_between(self._clock, time[earlier], time[one & ~no_time])
         since = np.zeros(len(owner), dtype=apart.dtype)  # a row without a time follows at once
         since[one & ~no_time] = apart
         added = {
-            visits.since: _taken(pd.Series(since), np.where(one, np.arange(len(one)), -1)[stays]),
-            visits.number: pd.Series(place.number[stays]),
+            visits.since: _taken(pd.Series(since), np.where(one, np.arange(len(one)), -1)),
+            visits.number: pd.Series(place.number),
         }
         for name, pieces in before.items():
-            added[visits.before(name)] = _behind(pieces, place.before[stays])
-        return _Plan(people=people, whose=owner, stays=stays, added=added)
-
-    def _starts(self, people: Sequence[Any]) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """Draws the place of the first row that stays of some people, by a hash of each alone."""
-
-        def drawn(who: np.ndarray, more: np.ndarray) -> np.ndarray:
-            hashes = (
-                hashlib.blake2b(repr(people[each]).encode(), key=self._key, digest_size=16)
-                for each in who.tolist()
-            )
-            found = (
-                int.from_bytes(each.digest(), "big") % (number + 1)
-                for each, number in zip(hashes, more.tolist(), strict=True)
-            )
-            return np.fromiter(found, np.int64, len(who))
-
-        return drawn
+            added[visits.before(name)] = _behind(pieces, place.before)
+        return _Plan(people=people, whose=owner, stays=place.stays, added=added)
 
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What a first reading says of all rows.
+    """What a first reading says of all rows."""
 
-    Attributes:
-        people: A number for each person.
-        whose: The person of each row.
-        stays: Which rows stay, bool.
-        added: What is added to those that stay.
-    """
-
-    people: Mapping[Any, int]
-    whose: np.ndarray
-    stays: np.ndarray
-    added: Mapping[str, pd.Series]
+    people: dict[Any, int]  # a number for each person
+    whose: np.ndarray  # the person of each row
+    stays: np.ndarray  # which rows stay, bool
+    added: Mapping[str, pd.Series]  # what is added to each
 
 
-@dataclass(frozen=True, eq=False)
-class _Places:
+class _Places(NamedTuple):
     """Of each row whether it stays, the row before it or -1, and how many its person keeps."""
 
     stays: np.ndarray
@@ -149,36 +116,26 @@ class _Places:
     number: np.ndarray
 
 
-def _in_order(
-    owner: np.ndarray, most: int, starts: Callable[[np.ndarray, np.ndarray], np.ndarray], *keys
-) -> _Places:
-    """At most so many rows of each owner that follow each other in the order of the keys.
+def _in_order(owner: np.ndarray, most: int, starts: np.ndarray, *keys: np.ndarray) -> _Places:
+    """At most so many rows of each owner that follow each other in the order of the last key first.
 
-    ``starts`` gives the first place that stays of owners with so many rows more than may be.
+    ``starts`` has the first place that stays of each owner. Ties are in the order of the source.
     """
-    order = np.lexsort((*keys[::-1], owner))  # it is stable: ties stay in the order of the source
-    sorted_owner = owner[order]
-    firsts = np.flatnonzero(np.r_[True, np.diff(sorted_owner) != 0]) if len(owner) else order
-    lengths = np.diff(np.r_[firsts, len(owner)])
-    start = np.zeros(len(firsts), dtype=np.int64)
-    many = lengths > most
-    start[many] = starts(sorted_owner[firsts[many]], lengths[many] - most)
-    rank = np.arange(len(owner)) - np.repeat(firsts + start, lengths)
-    stays, before, number = rank.copy(), rank.copy(), rank.copy()
-    stays[order] = (rank >= 0) & (rank < most)
-    before[order] = np.where((rank > 0) & (rank < most), np.roll(order, 1), -1)
-    number[order] = np.repeat(np.minimum(lengths, most), lengths)
-    return _Places(stays=stays.astype(bool), before=before, number=number)
+    order = np.lexsort((*keys, owner))  # it is stable
+    place, previous = np.empty_like(order), np.empty_like(order)
+    place[order], previous[order] = rank_of(owner[order]), np.roll(order, 1)
+    number = np.minimum(np.bincount(owner, minlength=len(starts)), most)[owner]
+    place -= starts[owner]
+    stays = (place >= 0) & (place < most)
+    return _Places(stays, np.where(stays & (place > 0), previous, -1), number)
 
 
 def _behind(pieces: Sequence[pd.Series], before: np.ndarray) -> pd.Series:
     """The cells of a column in the rows before, missing where there is none."""
     if not pieces:
         return pd.Series([], dtype=object)
-    alike = all(each.dtype == pieces[0].dtype for each in pieces)
     with quiet():
-        whole = pd.concat([each if alike else each.astype(object) for each in pieces])
-        return _taken(whole, before)
+        return _taken(joined(pieces), before)
 
 
 def _taken(series: pd.Series, places: np.ndarray) -> pd.Series:

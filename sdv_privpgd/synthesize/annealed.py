@@ -12,18 +12,11 @@ from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.queries import Measurement
-from sdv_privpgd.synthesize.engine import TABLES, Engine, Model
+from sdv_privpgd.synthesize.engine import TABLES, Engine, Model, dealt
 from sdv_privpgd.synthesize.goals import too_many_components
 from sdv_privpgd.synthesize.graphical import allotted
-from sdv_privpgd.synthesize.half_spaces import (
-    HalfSpaceLoss,
-    Ranks,
-    Wanted,
-    lines_of,
-    ranks_of,
-    wanted_of,
-)
-from sdv_privpgd.synthesize.relaxed import Adam, device_of, softmaxes
+from sdv_privpgd.synthesize.half_spaces import HalfSpaceLoss, Ranks, Wanted, lines_of, wanted_of
+from sdv_privpgd.synthesize.relaxed import Adam, device_of, mean_product, shares_of, softmaxes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,11 +65,7 @@ class MixedRows:
 
     def marginal(self, clique: Clique) -> np.ndarray:
         """The probabilities of a clique's cells, axes in the clique's order."""
-        *others, last = (self._of(name) for name in clique)
-        cells = np.ones((self.block, 1))
-        for own in others:
-            cells = (cells[:, :, None] * own[:, None, :]).reshape(len(cells), -1)
-        return (cells.T @ last).reshape(self.domain.shape(clique)) / self.block
+        return mean_product([self._of(name) for name in clique]).reshape(self.domain.shape(clique))
 
     def sample(self, num_rows: int, seed: int) -> np.ndarray:
         """Codes of shape (row, attribute), int64. The same seed gives the same rows.
@@ -84,11 +73,8 @@ class MixedRows:
         Relaxed rows are dealt like decks of cards. Among the rows of one of them each category gets
         its share, rounded up or down, and all numbers are its own.
         """
-        if num_rows < 0:
-            raise ValueError(f"num_rows must be at least 0, got {num_rows!r}.")
         rng = np.random.default_rng(seed)
-        decks = [rng.permutation(self.block) for _ in range(-(-num_rows // self.block))]
-        given = np.concatenate([np.empty(0, dtype=np.int64), *decks])[:num_rows]
+        given = dealt(self.block, num_rows, rng)
         codes = np.zeros((num_rows, len(self.domain)), dtype=np.int64)
         for axis, name in enumerate(self.domain.attributes):
             if name not in self.numbers:
@@ -110,21 +96,15 @@ class MixedRows:
 
     def _of(self, name: str) -> np.ndarray:
         """An attribute's probabilities in each relaxed row, float64, which sum to 1."""
-        size = self.domain.size((name,))
-        if name in self.numbers:
-            place = self.numbers.index(name)
-            found = np.zeros((self.block, size))
-            share = self.missing[:, place] if self.nullable[place] else np.zeros(self.block)
-            found[np.arange(self.block), self._codes(place)] = 1 - share
-            found[:, -1] += share
-            return found
-        first = sum(self.domain.shape(_before(name, self.categories)))
-        own = self.shares[:, first : first + size].astype(np.float64)
-        return own / own.sum(axis=1, keepdims=True)
-
-
-def _before(name: str, names: Sequence[str]) -> Sequence[str]:
-    return names[: names.index(name)]
+        if name not in self.numbers:
+            others = self.domain.project(self.categories)
+            return shares_of(self.shares, others, self.categories.index(name))
+        place = self.numbers.index(name)
+        found = np.zeros((self.block, self.domain.size((name,))))
+        share = self.missing[:, place] if self.nullable[place] else np.zeros(self.block)
+        found[np.arange(self.block), self._codes(place)] = 1 - share
+        found[:, -1] += share
+        return found
 
 
 _FINER = 10.0
@@ -167,7 +147,7 @@ class AnnealedProjection(Engine):
         seed: The seed of the start. No private noise depends on it.
         enable_gpu: Whether to use CUDA where there is a device.
 
-    >>> from sdv_privpgd.privacy.half_spaces import Cut, Line
+    >>> from sdv_privpgd.base.half_spaces import Cut, Line
     >>> from sdv_privpgd.privacy.queries import CutMarginalQuery
     >>> line = Line("age", tuple(range(100)))
     >>> noisy = Measurement(
@@ -226,10 +206,9 @@ class AnnealedProjection(Engine):
         """
         device = device_of(enable_gpu=self.enable_gpu)
         lines = lines_of(measurements)
-        lines = {name: lines[name] for name in domain.attributes if name in lines}
         total = estimate_total(domain, measurements).value
         wanted = wanted_of(domain, measurements, lines)
-        ranks = ranks_of(lines, wanted)
+        ranks = {name: Ranks.of(lines[name], wanted) for name in domain.attributes if name in lines}
         rows = self._started(domain, ranks, wanted, warm_start, device)
         shares = Shares(progress, "fit")
         if wanted:
@@ -249,7 +228,7 @@ class AnnealedProjection(Engine):
             rate = self.learning_rate * 0.5 ** (number / 2)
             for step in range(1, self.steps + 1):
                 found = loss(*rows.relaxed(), slope=slope)
-                adam.step(torch.autograd.grad(found, rows.parameters), rate)
+                adam.step(found, rate)
                 rows.confine()
                 if step % lot == 0:
                     now = float(found.detach())
@@ -294,12 +273,16 @@ class AnnealedProjection(Engine):
         absent = torch.tensor(np.log(chance / (1 - chance)), device=device).float()
         moved = np.stack(placed, axis=1) if placed else np.zeros((number, 0))
         moved = torch.tensor(moved * _FINER, device=device).float()
-        for each in (moved, absent, logits):
-            each.requires_grad_()
         nullable = torch.tensor(
             [own.line.nullable for own in ranks.values()], dtype=torch.bool, device=device
         )
-        return _Rows(moved, absent, logits, nullable, domain.project(categories))
+        return _Rows(
+            moved.requires_grad_(),
+            absent.requires_grad_(),
+            logits.requires_grad_(),
+            nullable,
+            domain.project(categories),
+        )
 
 
 @dataclass(frozen=True)
@@ -351,13 +334,12 @@ class _Rows:
 
 
 def _shares(size: int, name: str, wanted: Sequence[Wanted]) -> np.ndarray:
-    """The shares of a category by the first noisy table that has it."""
-    # Share of a code that surely holds no rows when the fit starts: its logarithm must be finite.
-    least = 1e-4
+    """The shares of a category by the first noisy table that has it.
+
+    A code that surely holds no rows gets 1e-4: the logarithm must be finite.
+    """
     for table in wanted:
         if name in table.clique:
-            axis = table.clique.index(name)
-            others = tuple(each for each in range(table.counts.ndim) if each != axis)
-            counts = np.maximum(table.counts.sum(axis=others), 0.0)
-            return (counts + least * max(counts.sum(), 1.0)) / max(counts.sum(), 1.0)
+            counts = table.along(table.clique.index(name))
+            return counts / max(counts.sum(), 1.0) + 1e-4
     return np.full(size, 1 / size)

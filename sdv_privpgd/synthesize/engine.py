@@ -40,6 +40,23 @@ class Model(Protocol):
         ...
 
 
+def dealt(block: int, num_rows: int, rng: np.random.Generator) -> np.ndarray:
+    """Which of a model's equally likely parts each of so many rows is of.
+
+    Parts are dealt like decks of cards: each is used once before any is used again. So samples have
+    less variance than independent draws.
+    """
+    require_number(num_rows)
+    decks = [rng.permutation(block) for _ in range(-(-num_rows // block))]
+    return np.concatenate([np.empty(0, dtype=np.int64), *decks])[:num_rows]
+
+
+def require_number(num_rows: int) -> None:
+    """Raises ``ValueError`` for a negative number of rows."""
+    if num_rows < 0:
+        raise ValueError(f"num_rows must be at least 0, got {num_rows!r}.")
+
+
 Own = TypeVar("Own", bound="Engine")
 
 
@@ -55,6 +72,7 @@ class Engine(ABC):
         takes: The kinds of answers that it fits.
         takes_groups: Whether answers about groups of codes are of use to it.
         takes_prior: Whether it can lean on public rows.
+        repeats: Whether a fit that starts from a model of such answers takes a moment.
         quick: Settings with which a fit takes a moment, for an audit.
 
     >>> from sdv_privpgd.methods import ParticleGradientDescent, PrivatePGM
@@ -67,6 +85,7 @@ class Engine(ABC):
     takes: ClassVar[tuple[str, ...]] = (TABLES,)
     takes_groups: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = False
+    repeats: ClassVar[bool] = False
     quick: ClassVar[Mapping[str, Any]] = {}
 
     @abstractmethod

@@ -17,46 +17,15 @@ from torch import Tensor
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.estimate.noisy_tables import (
-    EXACT,
-    NoisyTable,
-    estimate_total,
-    margin_estimates,
-    noisy_tables,
-)
-from sdv_privpgd.estimate.support import supported_one_way
+from sdv_privpgd.estimate.noisy_tables import EXACT, estimate_total
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.goals import Goals, first_shares
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
-
-_AXES = "abcdefghijklmnopqrst"
+from sdv_privpgd.synthesize.relaxed import Adam, RelaxedLoss, device_of
 
 Chances = Sequence[Float[Tensor, "row _"]]
-
-
-@dataclass(frozen=True)
-class TableLoss:
-    """The squared distance of the rows' shares of cells from those of a noisy table."""
-
-    axes: tuple[int, ...]
-    target: Tensor
-    precision: float
-
-    @classmethod
-    def of(
-        cls, domain: Domain, clique: Clique, table: NoisyTable, total: float, device: torch.device
-    ) -> "TableLoss":
-        """The loss of a table of counts of about ``total`` records."""
-        target = torch.from_numpy(table.counts / total).float().to(device)
-        return cls(domain.axes(clique), target, total**2 / table.weighed_variance)
-
-    def __call__(self, chances: Chances) -> Float[Tensor, ""]:
-        letters = _AXES[: len(self.axes)]
-        terms = ",".join(f"z{letter}" for letter in letters)
-        own = [chances[axis] for axis in self.axes]
-        found = torch.einsum(f"{terms}->{letters}", *own) / len(own[0])
-        return (found - self.target).square().sum()
 
 
 @dataclass(frozen=True)
@@ -211,63 +180,30 @@ class GeneratorNetwork(Engine):
         """
         del warm_start
         generator = torch.Generator().manual_seed(self.seed)
-        device = torch.device("cuda" if self.enable_gpu and torch.cuda.is_available() else "cpu")
+        device = device_of(enable_gpu=self.enable_gpu)
         total = estimate_total(domain, measurements).value
-        tables = noisy_tables(domain, measurements)
-        losses: list[TableLoss | EmbeddingLoss] = [
-            TableLoss.of(domain, clique, table, total, device) for clique, table in tables.items()
-        ]
-        losses += [
+        embeddings = [
             EmbeddingLoss.of(domain, each, total, self.num_features, generator, device)
             for each in measurements
             if isinstance(each.query, EmbeddingQuery)
         ]
-        margins = margin_estimates(tables, 1)
-        start = [
-            supported_one_way(margins.get((name,)), size, total) / total
-            for name, size in zip(domain.attributes, domain.sizes, strict=True)
-        ]
-        network = _Network.of(start, generator, device)
+        goals = Goals.of(domain, measurements, with_groups=False)
+        network = _Network.of(first_shares(domain, measurements), generator, device)
         inputs = torch.randn(self.num_inputs, _LATENT, generator=generator).to(device)
-        self._descend(network, inputs, losses, progress)
-        number = self.num_particles or default_number(total, len(losses))
-        return Particles(domain=domain, codes=_drawn(network.chances(inputs), number, generator))
-
-    def _descend(
-        self,
-        network: "_Network",
-        inputs: Float[Tensor, "row latent"],
-        losses: Sequence[TableLoss | EmbeddingLoss],
-        progress: Progress,
-    ) -> None:
-        """Changes the network's weights, step by step."""
-        adam = _Adam(network.weights)
-        most = max((each.precision for each in losses), default=1.0)
+        adam = Adam(network.weights)
+        of_tables = RelaxedLoss(goals, device) if goals.tables else None
+        cells = sum(shares.size for shares in goals.shares)
+        weights = [*(cells * own for own in goals.weights), *(own.precision for own in embeddings)]
         for step in progress(range(self.steps), "fit"):
             chances = network.chances(inputs)
-            parts = [each.precision / most * each(chances) for each in losses]
-            if parts:
+            losses = [own.precision * own(chances) for own in embeddings]
+            if of_tables:
+                losses.append(cells * of_tables(torch.cat(chances, dim=1)))
+            if losses:
                 rate = self.learning_rate * (1 + math.cos(math.pi * step / self.steps)) / 2
-                adam.step(torch.stack(parts).sum(), rate)
-
-
-class _Adam:
-    """Kingma & Ba 2015, Algorithm 1. That of torch imports its compiler first, for seconds."""
-
-    def __init__(self, weights: Sequence[Tensor]) -> None:
-        self._held = [(each, torch.zeros_like(each), torch.zeros_like(each)) for each in weights]
-        self._steps = 0
-
-    def step(self, loss: Float[Tensor, ""], rate: float) -> None:
-        """Moves all weights against the gradient of a loss, in place."""
-        self._steps += 1
-        scale = rate * math.sqrt(1 - 0.999**self._steps) / (1 - 0.9**self._steps)
-        gradients = torch.autograd.grad(loss, [weight for weight, _, _ in self._held])
-        with torch.no_grad():
-            for (weight, mean, square), gradient in zip(self._held, gradients, strict=True):
-                mean.lerp_(gradient, 0.1)
-                square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
-                weight.addcdiv_(mean, square.sqrt() + 1e-8, value=-scale)
+                adam.step(torch.stack(losses).sum() / max(weights), rate)
+        number = self.num_particles or default_number(total, len(weights))
+        return Particles(domain=domain, codes=_drawn(network.chances(inputs), number, generator))
 
 
 @dataclass(frozen=True)
@@ -282,9 +218,6 @@ class _Network:
         cls, start: Sequence[np.ndarray], generator: torch.Generator, device: torch.device
     ) -> "_Network":
         """A network with random weights, whose rows have about these shares of codes."""
-        # Share of a value that surely holds no rows when the fit starts: its logarithm must be
-        # finite.
-        least = 1e-5
         sizes = tuple(len(shares) for shares in start)
         widths = (_LATENT, _HIDDEN, _HIDDEN, sum(sizes))
         weights: list[Tensor] = []
@@ -292,7 +225,7 @@ class _Network:
             scale = math.sqrt(2 / before) if layer < 2 else 0.5 / math.sqrt(before)
             bias = torch.zeros(after)
             if layer == 2:
-                bias = torch.from_numpy(np.log(np.concatenate(start) + least)).float()
+                bias = torch.from_numpy(np.log(np.concatenate(start))).float()
             weights += [scale * torch.randn(before, after, generator=generator), bias]
         return cls([each.to(device).requires_grad_() for each in weights], sizes)
 

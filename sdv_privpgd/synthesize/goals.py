@@ -12,8 +12,10 @@ from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     estimate_total,
     grouped_tables,
+    margin_estimates,
     noisy_tables,
 )
+from sdv_privpgd.estimate.support import supported_one_way
 from sdv_privpgd.privacy.queries import Measurement
 
 
@@ -55,9 +57,14 @@ class Goals:
 
     @classmethod
     def of(
-        cls, domain: Domain, measurements: Sequence[Measurement], possible: Possible | None = None
+        cls,
+        domain: Domain,
+        measurements: Sequence[Measurement],
+        possible: Possible | None = None,
+        *,
+        with_groups: bool = True,
     ) -> "Goals":
-        """The tables over codes and over groups that were measured.
+        """The tables over codes that were measured, and those over groups if these are of use.
 
         ``possible`` marks the cells of some cliques that can hold rows at all: the others are
         wanted empty.
@@ -67,7 +74,8 @@ class Goals:
         for clique, table in noisy_tables(domain, measurements).items():
             allowed = possible_cells(clique, table.counts.shape, possible or {})
             found.append((clique, None, NoisyTable(table.counts * allowed, table.variance)))
-        for grouping, tables in grouped_tables(domain, measurements).items():
+        grouped = grouped_tables(domain, measurements) if with_groups else {}
+        for grouping, tables in grouped.items():
             found += [(clique, grouping, table) for clique, table in tables.items()]
         views: dict[View, int] = {}
         places = [
@@ -88,6 +96,20 @@ def _view(domain: Domain, name: str, grouping: Grouping | None) -> View:
     (axis,) = domain.axes((name,))
     groups = range(domain.sizes[axis]) if grouping is None else grouping[name].tolist()
     return View(axis, tuple(groups))
+
+
+def first_shares(domain: Domain, measurements: Sequence[Measurement]) -> list[np.ndarray]:
+    """The shares of each attribute's codes by its noisy tables, where a fit may start.
+
+    A code that surely holds no rows gets about 1e-5: all logarithms are finite.
+    """
+    total = estimate_total(domain, measurements).value
+    margins = margin_estimates(noisy_tables(domain, measurements), 1)
+    found = []
+    for name, size in zip(domain.attributes, domain.sizes, strict=True):
+        shares = supported_one_way(margins.get((name,)), size, total) / total + 1e-5
+        found.append(shares / shares.sum())
+    return found
 
 
 def too_many_components(domain: Domain, components: int) -> str | None:

@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.synthesize.engine import require_number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,10 +142,10 @@ class MessagePassing:
         separator. So nothing overflows, and only single cells underflow, to 0.
         """
         found = [sums.up(potentials) for sums in self._sums]
-        for at, (up, out, up_shape, _, _) in reversed(self._messages):
+        for at, up, out, up_shape, _, _ in reversed(self._messages):
             found[up] += _conditional(found[at], out).reshape(up_shape)
         _conditional(found[0], tuple(range(found[0].ndim)))
-        for at, (up, _, _, up_out, shape) in self._messages:
+        for at, up, _, _, up_out, shape in self._messages:
             found[at] *= found[up].sum(axis=up_out).reshape(shape)
         return found
 
@@ -167,8 +168,8 @@ class MessagePassing:
         )
 
     @cached_property
-    def _messages(self) -> tuple[tuple[int, tuple], ...]:
-        """The axes and shapes that the messages of each clique but the first need.
+    def _messages(self) -> list[tuple]:
+        """What the message of each clique but the first needs, besides the clique's index.
 
         These are its parent, its axes outside the separator, the separator's shape among the
         parent's axes, the parent's axes outside the separator, and the separator's shape among
@@ -178,15 +179,14 @@ class MessagePassing:
         for at in range(1, len(tree.cliques)):
             up, separator = tree.parents[at], tree.separators[at]
             own, above = tree.cliques[at], tree.cliques[up]
-            facts = (
-                up,
-                without(own, separator),
-                _shape_among(tree.domain, separator, above),
-                without(above, separator),
-                _shape_among(tree.domain, separator, own),
+            among_above, among_own = (
+                tuple(tree.domain.size((name,)) if name in separator else 1 for name in clique)
+                for clique in (above, own)
             )
-            found.append((at, facts))
-        return tuple(found)
+            found.append(
+                (at, up, without(own, separator), among_above, without(above, separator), among_own)
+            )
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,11 +250,6 @@ class _SharedSums:
 def without(clique: Clique, out: Clique) -> tuple[int, ...]:
     """The axes of a clique's table that are not another clique's attributes."""
     return tuple(axis for axis, name in enumerate(clique) if name not in out)
-
-
-def _shape_among(domain: Domain, separator: Clique, clique: Clique) -> tuple[int, ...]:
-    """A separator's shape with an axis of length 1 for each other attribute of a clique."""
-    return tuple(domain.size((name,)) if name in separator else 1 for name in clique)
 
 
 def _conditional(logs: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
@@ -334,8 +329,7 @@ class GraphicalModel:
         Among rows with the same codes of a separator, each cell gets its share of rows, rounded
         up or down. So the rows' tables are nearer to the model's than those of independent draws.
         """
-        if num_rows < 0:
-            raise ValueError(f"num_rows must be at least 0, got {num_rows!r}.")
+        require_number(num_rows)
         rng = np.random.default_rng(seed)
         codes = np.zeros((num_rows, len(self.domain)), dtype=np.int64)
         tree = self.tree

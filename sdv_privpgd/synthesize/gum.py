@@ -84,8 +84,6 @@ class GUM(Engine):
 
         ``warm_start`` is drawn from in place of the independent start.
         """
-        # The rate of change is multiplied by the first so many times in a fit.
-        slower, times = 0.84, 16
         rng = np.random.default_rng(self.seed)
         agreed = consistent_tables(domain, measurements)
         if self.possible:
@@ -102,7 +100,7 @@ class GUM(Engine):
             if counts.any() and not any(set(clique) < set(other) for other in targets)
         ]
         for sweep in progress(range(self.sweeps), "fit"):
-            alpha = slower ** (sweep * times // self.sweeps)
+            alpha = 0.84 ** (sweep * 16 // self.sweeps)
             codes = codes[:, rng.permutation(number)]  # so that the first rows are any rows
             errors = [table.error(codes) for table in tables]
             for place in np.argsort(-np.array(errors), kind="stable"):

@@ -12,8 +12,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.estimate.noisy_tables import EXACT, noisy_tables
-from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.privacy.queries import CutMarginalQuery, Measurement
 
 
@@ -25,6 +25,11 @@ class Wanted:
     cuts: tuple[Cut, ...]
     counts: np.ndarray
     variance: float
+
+    def along(self, axis: int) -> np.ndarray:
+        """The counts along one axis, at least 0."""
+        others = tuple(each for each in range(self.counts.ndim) if each != axis)
+        return np.maximum(self.counts.sum(axis=others), 0.0)
 
 
 def lines_of(measurements: Sequence[Measurement]) -> dict[str, Line]:
@@ -51,15 +56,16 @@ def wanted_of(
 
     Codes of an attribute that lies on a line are told apart by thresholds between their places.
     """
-    found: list[Wanted] = []
-    for clique, table in noisy_tables(domain, measurements).items():
-        found.append(_told_apart(clique, (), table.counts, table.variance, lines))
-    for each in measurements:
-        if isinstance(each.query, CutMarginalQuery):
-            counts = each.answer.astype(np.float64)
-            query, variance = each.query, each.stddev**2
-            found.append(_told_apart(query.clique, query.cuts, counts, variance, lines))
-    return found
+    tables = [
+        (clique, (), table.counts, table.variance)
+        for clique, table in noisy_tables(domain, measurements).items()
+    ]
+    tables += [
+        (each.query.clique, each.query.cuts, each.answer.astype(np.float64), each.stddev**2)
+        for each in measurements
+        if isinstance(each.query, CutMarginalQuery)
+    ]
+    return [_told_apart(*table, lines) for table in tables]
 
 
 def _told_apart(
@@ -70,8 +76,11 @@ def _told_apart(
     lines: Mapping[str, Line],
 ) -> Wanted:
     """The table with cuts in place of the attributes of its clique that lie on lines."""
-    numbers = [axis for axis, name in enumerate(clique) if _size(lines.get(clique[axis])) > 1]
-    kept = [axis for axis in range(len(clique)) if axis not in numbers]
+    axes = range(len(clique))
+    numbers = [
+        axis for axis in axes if clique[axis] in lines and len(lines[clique[axis]].places) > 1
+    ]
+    kept = [axis for axis in axes if axis not in numbers]
     own = [
         Cut((line,), (2,), tuple((np.array(line.places[1:]) + line.places[:-1]).tolist()))
         for line in (lines[clique[axis]] for axis in numbers)
@@ -81,10 +90,6 @@ def _told_apart(
     return Wanted(
         clique=names, cuts=(*own, *cuts), counts=counts.transpose(order), variance=variance
     )
-
-
-def _size(line: Line | None) -> int:
-    return 0 if line is None else len(line.places)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,18 +114,13 @@ class Ranks:
     @classmethod
     def of(cls, line: Line, wanted: Sequence[Wanted]) -> "Ranks":
         """By the first table that cuts this number alone; codes are alike where there is none."""
-        # Part of the ranks that goes to all codes alike: what looks empty by chance can be reached.
-        even = 0.1
-        size = len(line.places)
+        size, even = len(line.places), 0.1  # of the ranks, so that what looks empty can be reached
         shares, missing = np.full(size, 1 / size), 0.0
         for table in wanted:
-            alone = [
-                axis
-                for axis, cut in enumerate(table.cuts)
-                if cut.lines == (line,) and cut.weights[0] > 0
-            ]
-            if alone:
-                shares, missing = _shares(line, table, alone[0])
+            alone = (cut.lines == (line,) and cut.weights[0] > 0 for cut in table.cuts)
+            number = next((axis for axis, is_alone in enumerate(alone) if is_alone), None)
+            if number is not None:
+                shares, missing = _shares(line, table, number)
                 break
         shares = (1 - even) * shares + even / size
         edges = np.concatenate([[0.0], np.cumsum(shares)])
@@ -146,10 +146,8 @@ class Ranks:
 
 def _shares(line: Line, table: Wanted, number: int) -> tuple[np.ndarray, float]:
     """The share of each code, the same for all of an interval, and that of missing."""
-    cut, axis = table.cuts[number], len(table.clique) + number
-    size = len(line.places)
-    others = tuple(each for each in range(table.counts.ndim) if each != axis)
-    counts = np.maximum(table.counts.sum(axis=others), 0.0)
+    cut, size = table.cuts[number], len(line.places)
+    counts = table.along(len(table.clique) + number)
     all_rows = max(float(counts.sum()), 1e-9)
     missing = float(counts[-1]) / all_rows if line.nullable else 0.0
     held = counts[: len(cut.thresholds) + 1]
@@ -158,11 +156,6 @@ def _shares(line: Line, table: Wanted, number: int) -> tuple[np.ndarray, float]:
     codes = np.bincount(own, minlength=len(held))
     each = np.where(codes > 0, held / np.maximum(codes, 1), 0.0)[own]
     return (each / each.sum() if each.sum() > 0 else np.full(size, 1 / size)), missing
-
-
-def ranks_of(lines: Mapping[str, Line], wanted: Sequence[Wanted]) -> dict[str, Ranks]:
-    """The ranks of each number."""
-    return {name: Ranks.of(line, wanted) for name, line in lines.items()}
 
 
 class HalfSpaceLoss:
@@ -223,7 +216,7 @@ class HalfSpaceLoss:
             zip(self._categories, torch.split(shares, list(self._sizes), dim=1), strict=True)
         )
         places = [
-            line.exact(own) if slope is None else line.straight(own)
+            line.of_ranks(own, moving=slope is not None)
             for own, line in zip(values.T, self._lines, strict=True)
         ]
         numbers = torch.cat([torch.stack(places, dim=1), values], dim=1) if places else values
@@ -364,21 +357,20 @@ class _Places:
         parts = ranks.edges[1:-1], ranks.middles, np.array(ranks.line.places)
         return cls(*(torch.tensor(part, device=device).float() for part in parts))
 
-    def exact(self, ranks: Float[Tensor, " row"]) -> Float[Tensor, " row"]:
-        """The place of the code that each rank lies in."""
-        return self.places[torch.searchsorted(self.inner, ranks.contiguous())]
+    def of_ranks(self, ranks: Float[Tensor, " row"], *, moving: bool) -> Float[Tensor, " row"]:
+        """The place of the code that each rank lies in.
 
-    def between(self, ranks: Float[Tensor, " row"]) -> Float[Tensor, " row"]:
-        """The place of each rank: linear between the middles of neighboring codes."""
-        if len(self.places) == 1:
-            return ranks * 0 + self.places[0]
-        below = torch.searchsorted(self.middles, ranks.detach().contiguous()) - 1
-        below = below.clamp(0, len(self.places) - 2)
-        low, high = self.middles[below], self.middles[below + 1]
-        part = ((ranks - low) / (high - low)).clamp(0.0, 1.0)
-        return self.places[below] + part * (self.places[below + 1] - self.places[below])
-
-    def straight(self, ranks: Float[Tensor, " row"]) -> Float[Tensor, " row"]:
-        """The exact place of each rank, with the gradient of the one between."""
-        between = self.between(ranks)
-        return between + (self.exact(ranks) - between).detach()
+        Where rows are ``moving``, its gradient is that of the place that is linear between the
+        middles of neighboring codes.
+        """
+        exact = self.places[torch.searchsorted(self.inner, ranks.contiguous())]
+        if not moving:
+            return exact
+        between = ranks * 0 + self.places[0]
+        if len(self.places) > 1:
+            below = torch.searchsorted(self.middles, ranks.detach().contiguous()) - 1
+            below = below.clamp(0, len(self.places) - 2)
+            low, high = self.middles[below], self.middles[below + 1]
+            part = ((ranks - low) / (high - low)).clamp(0.0, 1.0)
+            between = self.places[below] + part * (self.places[below + 1] - self.places[below])
+        return between + (exact - between).detach()

@@ -38,18 +38,13 @@ class PrivatePGM(Engine):
         largest_megabytes: MiB of the largest junction tree that is fitted, before zeros; its
             estimation takes several times as much.
 
-    >>> import numpy as np
-    >>> from sdv_privpgd.base.domain import Domain
-    >>> from sdv_privpgd.privacy.queries import Measurement
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
+    >>> from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
     >>> noisy = Measurement(
     ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=2.0
     ... )
     >>> model = PrivatePGM().fit(Domain(("a", "b"), (2, 2)), [noisy])
     >>> model.marginal(("a", "b")).round(2).tolist()
     [[0.41, 0.0], [0.02, 0.58]]
-    >>> model.sample(3, seed=0).shape
-    (3, 2)
     """
 
     steps: int = 2_500
@@ -102,8 +97,7 @@ class PrivatePGM(Engine):
         ``warm_start`` is where the descent starts if it is a model of this engine. Raises
         ``ValueError`` if the tables' junction tree would be too large to hold.
         """
-        usual_lots = 5  # lots after which the progress bar shows a fit as half done
-        steps_at_once = 50  # Steps of one lot. The fit looks at the loss after each lot.
+        steps_at_once = 50  # the fit looks at the loss after each lot of steps
         total = estimate_total(domain, measurements).value
         # Tables are summed several times as fast with their longest axes last.
         by_size = domain.project(sorted(domain.attributes, key=lambda name: domain.size((name,))))
@@ -141,24 +135,19 @@ class PrivatePGM(Engine):
                 stalls = stalls + 1 if is_stalled else 0
                 if stalls == 2:
                     break
-                # Most fits end early, after some five or ten lots.
-                shares.reach(lot / (lot + usual_lots))
+                shares.reach(lot / (lot + 5))  # most fits end early, after some five or ten lots
             potentials = descent.potentials
         shares.reach(1.0)
-        centred = {
-            clique: values - values.max() for clique, values in _sum(potentials, known).items()
-        }
+        both = _sum(potentials, known)
+        centred = {clique: values - values.max() for clique, values in both.items()}
         return GraphicalModel.of_potentials(domain, tree, centred)
 
     def _with_zeros(
         self, domain: Domain, tree: JunctionTree, cliques: Iterable[Clique]
     ) -> tuple[JunctionTree, dict[Clique, np.ndarray]]:
         """A tree that holds the cliques with zeros as well, and their log-potentials."""
-        # Log-potential of a cell that no row can be in: e**-500 of another's probability.
-        impossible = -500.0
-        zeros = 80.0  # MiB of a junction tree to which cliques with zeros are added
         held, known = list(cliques), {}
-        limit = max(zeros, _megabytes(tree))
+        limit = max(80.0, _megabytes(tree))  # MiB
         for names, allowed in self.possible.items():
             clique = tuple(name for name in domain.attributes if name in names)
             wider = JunctionTree.of(domain, [*held, clique])
@@ -166,7 +155,7 @@ class PrivatePGM(Engine):
                 tree = wider
                 held.append(clique)
                 possible = possible_cells(clique, domain.shape(clique), {names: allowed})
-                known[clique] = np.where(possible, 0.0, impossible)
+                known[clique] = np.where(possible, 0.0, -500.0)  # e**-500 of others
         return tree, known
 
 
@@ -211,7 +200,6 @@ class _Descent:
 
     def step(self) -> None:
         """Takes a step, or finds that it would lead uphill."""
-        cut = 0.8  # factor of the step's length after a step that led uphill
         stepped = {
             clique: values - self._length * self._precisions[clique] * self._errors[clique]
             for clique, values in self.potentials.items()
@@ -228,7 +216,7 @@ class _Descent:
             self._since += 1
         else:
             self._without_momentum = self.potentials
-            self._length *= cut
+            self._length *= 0.8
             self._since = 0
 
     def _judged(

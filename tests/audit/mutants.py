@@ -77,7 +77,6 @@ CELLS = (
 TESTS = {
     "accounting": (*units("accounting", "training_door", "selection", "choosing"), DETAILS),
     "selection": (*units("selection", "choosing"), "tests/property/test_privtree.py", DETAILS),
-    "half_spaces": (*units("half_spaces"), NEIGHBORS),
     "queries": (
         *units("queries", "embedding", "dependence", "half_spaces", "curator"),
         NEIGHBORS,
@@ -86,7 +85,6 @@ TESTS = {
     "counting": (TALLIES, *units("half_spaces"), PEOPLE, DETAILS),
     "dataset": (*units("dataset", "half_spaces", "queries"), TALLIES, DETAILS),
     "thresholding": (*units("value_counts"), "tests/unit/test_thresholding.py", DETAILS),
-    "weighing": (TALLIES, PEOPLE),
     "value_counts": (*units("value_counts"), TALLIES, NEIGHBORS, DETAILS),
     "embedding": (*units("embedding"), NEIGHBORS),
     "ledger": (
@@ -94,7 +92,6 @@ TESTS = {
         DETAILS,
     ),
     "curator": (*units("curator", "choosing", "value_counts", "half_spaces"), DETAILS, PEOPLE),
-    "looking": (TALLIES, PEOPLE),
     "streams": (TALLIES, DETAILS, *units("half_spaces"), "tests/leak/test_boundary.py", PEOPLE),
     "boundary": ("tests/leak/test_boundary.py", TALLIES, ANY_PEOPLE, PEOPLE),
     "encoders": CELLS,

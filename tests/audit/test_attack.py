@@ -7,8 +7,7 @@ import pytest
 
 from sdv_privpgd import Categorical, People
 from sdv_privpgd.audit import audit_fit
-from sdv_privpgd.audit.attack import attacked
-from sdv_privpgd.audit.bounds import Attack
+from sdv_privpgd.audit.attack import Attack, attacked
 from sdv_privpgd.audit.noise import moments
 from sdv_privpgd.fitting.asking import asked
 
@@ -50,14 +49,14 @@ def test_the_bounds_are_as_near_as_theory_says(people):
 
 
 def test_so_many_comparisons_can_show_no_more():
-    apart = Attack.of_scores(np.zeros(1_000), np.ones(1_000), claim=MU)
+    apart = Attack(without=np.zeros(1_000), within=np.ones(1_000), claim=MU)
     assert apart.counted_bound(0.95) == apart.ceiling(0.95)
     assert simulated(0, 1_000, 0).ceiling(0.95) == pytest.approx(5.4, abs=0.05)  # the notes'
 
 
 def test_noise_that_is_known_is_no_noise():
     constant = np.zeros(100)
-    attack = Attack.of_scores(constant, constant + 0.1, claim=MU)
+    attack = Attack(without=constant, within=constant + 0.1, claim=MU)
     assert attack.lower_bound(0.95) == math.inf
     people = np.tile([0.0, 5.0, -3.0], 40)  # another constant for each person
     attack = Attack(

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from sdv_privpgd.audit.bounds import Attack
+from sdv_privpgd.audit.attack import Attack
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.dp_sgd import DPCTGAN, DPDiffusion, TrainingQuery, networks, training
 from sdv_privpgd.methods.dp_sgd.networks import Adversarial, Codes, Diffusion
@@ -129,7 +129,7 @@ def attack(make, adjacency, *, runs, rate=OFTEN, steps=STEPS):
     claim = math.sqrt(ledger.budget)
     # At half the claim, the threshold of the counted bound, the odds of both worlds are even.
     without, within = (each / claim + claim / 2 for each in scores)
-    return Attack.of_scores(without, within, claim)
+    return Attack(without=without, within=within, claim=claim)
 
 
 NETWORKS = {"worst": Worst, "diffusion": diffusion, "critic": critic}

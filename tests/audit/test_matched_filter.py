@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy import embedding
 from sdv_privpgd.privacy.accounting import epsilon_of, stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
-from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency, CutMarginalQuery, MarginalQuery, SigmoidSumQuery

@@ -22,7 +22,7 @@ from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.methods import Independent
-from sdv_privpgd.privacy import accounting, boundary, looking
+from sdv_privpgd.privacy import accounting, boundary, streams
 from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy import ledger as ledgers
 from sdv_privpgd.privacy.curator import Curator
@@ -157,11 +157,11 @@ class TestDiscovery:
         def has_others(found, stddev, rows):
             (values,) = self.seen[-1].values.values()
             known = [value for value, _ in found]
-            return sum(n for (_, value), n in values.items() if value not in known) > 100
+            return sum(n for value, n in values.counted().pairs() if value not in known) > 100
 
         self.seen = []
-        real = looking.Looking.zero
-        plant(looking.Looking, "zero", lambda tally: self.seen.append(real(tally)) or self.seen[-1])
+        real = streams.Looking.zero
+        plant(streams.Looking, "zero", lambda tally: self.seen.append(real(tally)) or self.seen[-1])
         plant("sdv_privpgd.discovery.first_look.has_others", has_others)
         assert "questions" in failed(COLUMNS, discovery_share=0.2)
 
@@ -248,7 +248,7 @@ class TestRowsInOrder:
             there = np.flatnonzero(right.before >= 0)
             after[right.before[there]] = there
             table = np.r_[np.arange(1, len(owner)), -1]
-            return replace(right, before=after if whose == "person" else table)
+            return right._replace(before=after if whose == "person" else table)
 
         plant(visits, "_in_order", of_next)
         assert failed_of(alone_checks(*own)) == ["rows in order"]

@@ -9,7 +9,7 @@ import sdv_tables
 from sdv_privpgd import Boolean, Categorical, MSTSynthesizer, Numerical, People
 from sdv_privpgd.audit import audit_fit, audit_measure
 from sdv_privpgd.columns.encoding import parts_of_one
-from sdv_privpgd.privacy import weighing
+from sdv_privpgd.privacy import streams
 from sdv_privpgd.privacy.counting import units_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.releases.measuring import Measuring
@@ -60,8 +60,8 @@ def test_nothing_is_found_in_a_synthesizer_whose_ids_are_made_anew(plant):
     "people", [PEOPLE, pytest.param(WEIGHED, marks=pytest.mark.slow)], ids=["rows", "people"]
 )
 def test_a_bound_that_is_not_kept(people, plant):
-    def stays(self, people, places, read, kept):
-        return np.ones(len(places), dtype=bool)
+    def stays(self, whose, read, kept):
+        return np.ones(len(whose), dtype=bool)
 
     plant(PeopleSource, "_stays", stays)
     assert {"changes", "people"} <= failed(**people)
@@ -93,7 +93,7 @@ def test_a_person_counted_with_one_row_too_many(people, plant):
     ids=["a row too few", "a row too many"],
 )
 def test_weights_that_are_off_by_one_row(weights, found, plant):
-    plant(weighing, "weights_of", weights)
+    plant(streams, "weights_of", weights)
     assert {found, "people"} <= failed(**WEIGHED)
 
 
@@ -101,7 +101,7 @@ def test_weights_that_are_off_by_one_row(weights, found, plant):
     ("times", "found"), [(0.5, "people"), (1.5, "changes")], ids=["half of it", "half more"]
 )
 def test_rows_that_count_as_another_part_than_their_weights_say(times, found, plant):
-    plant(weighing, "parts_of_one", lambda *rest: times * parts_of_one(*rest))
+    plant(streams, "parts_of_one", lambda *rest: times * parts_of_one(*rest))
     assert {found, "people"} <= failed(**WEIGHTS)
 
 
@@ -117,7 +117,10 @@ def test_one_person_in_two_spellings_taken_for_two(spelled, plant):
 
 @pytest.mark.slow
 def test_rows_that_are_chosen_by_who_else_is_there(plant):
-    plant(PeopleSource, "_start", lambda self, person, number: self.num_rows() % number)
+    def of_all(self):
+        return self.num_rows() % np.maximum(self._known[1], 1)
+
+    plant(PeopleSource, "_starts", property(of_all))
     assert "changes" in failed()
 
 
@@ -144,8 +147,9 @@ def test_nothing_is_found_in_a_release_where_all_is_right(settings, plant):
 def test_a_release_that_says_how_many_rows_there_are(plant):
     real = Measuring.run
 
-    def run(self, progress):
-        return replace(real(self, progress), strategy=str(self.private._source.num_rows()))
+    def run(self, *given, **named):
+        released = real(self, *given, **named)
+        return replace(released, strategy=str(self.private._source.num_rows()))
 
     plant(Measuring, "run", run)
     assert measured(**PEOPLE) == {"file"}
@@ -174,7 +178,7 @@ def test_a_row_that_is_told_of_somebody_else(plant):
         right = in_order(owner, most, starts, *keys)
         last = np.maximum.accumulate(np.where(right.stays, np.arange(len(owner)), 0))
         before = np.where(right.stays, np.r_[0, last[:-1]], -1)  # of whoever stood there before
-        return replace(right, before=before)
+        return right._replace(before=before)
 
     plant(visits, "_in_order", of_anybody)
     assert "changes" in failed(IN_ORDER, method="privpgd", **ORDER)

@@ -17,8 +17,7 @@ from sdv_privpgd.benchmark.tables import load
 from sdv_privpgd.methods import ParticleGradientDescent
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.methods.privpgd import PrivPGD
-from sdv_privpgd.metrics.pairs import covariance_error, l1_by_pair, sw1_by_pair
-from sdv_privpgd.metrics.rows import average
+from sdv_privpgd.metrics.pairs import average, covariance_error, l1_by_pair, sw1_by_pair
 from sdv_privpgd.privacy.dataset import Dataset
 
 _ERRORS = {

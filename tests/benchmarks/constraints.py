@@ -17,16 +17,14 @@ import sdv  # noqa: F401 - first: it loads the classes
 
 import sdv_privpgd
 from benchmarks.experiment import metadata_of, options
-from sdv_privpgd.benchmark.declarations import TABLES
-from sdv_privpgd.benchmark.tables import columns_of
+from sdv_privpgd.benchmark.tables import TABLES, columns_of
 from sdv_privpgd.columns.differences import differences_of
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.limits import Constraints
-from sdv_privpgd.metrics.pairs import l1_by_pair
-from sdv_privpgd.metrics.rows import average
-from sdv_privpgd.plugin.constrained import translated, valid_rows
+from sdv_privpgd.metrics.pairs import average, l1_by_pair
+from sdv_privpgd.plugin.arguments import translated, valid_rows
 
 _NAMES = (
     "Inequality: bedrooms, rooms", "Inequality: z, x", "Range: three dates",
@@ -173,7 +171,7 @@ def _case(name, folder):
     adult = read("adult").drop(columns="fnlwgt")
     if name == "FixedCombinations: education":
         adult["education-num"] = adult["education-num"].astype(str)
-        schools = TABLES["adult"].facts["education"]["range_values"]
+        schools = TABLES["adult"].orders["education"]
         pairs = [(school, str(number)) for number, school in enumerate(schools, start=1)]
         names = ["education", "education-num"]
         return adult, _ADULT, sdv_privpgd.FixedCombinations(names, pairs)

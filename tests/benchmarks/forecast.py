@@ -24,10 +24,9 @@ from sdv_privpgd.fitting.plan import expected_errors
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
-from sdv_privpgd.metrics.pairs import l1_by_pair
-from sdv_privpgd.metrics.rows import average
+from sdv_privpgd.metrics.pairs import average, l1_by_pair
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.report.assumed import CONFIDENT
+from sdv_privpgd.report.about import CONFIDENT
 from sdv_privpgd.report.plan import of_rows
 
 _WHOLE = {"acs_income_ne_2018": ("AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP",

@@ -22,12 +22,12 @@ from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.benchmark.tables import columns_of
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.metrics.conditional import (
+from sdv_privpgd.metrics.pairs import columns, embedded
+from sdv_privpgd.metrics.queries import (
     categorical_marginal_errors,
     linear_threshold_errors,
     mixed_marginal_errors,
 )
-from sdv_privpgd.metrics.rows import columns, embedded
 from sdv_privpgd.metrics.usefulness import learning_scores
 
 _ARMS = {

@@ -30,8 +30,7 @@ import pandas as pd
 from benchmarks.experiment import means, options, particles, quiet
 from benchmarks.forecast import declared_table
 from sdv_privpgd import combine, fit_table
-from sdv_privpgd.benchmark.declarations import TABLES
-from sdv_privpgd.benchmark.tables import SPLIT_SEED, columns_of
+from sdv_privpgd.benchmark.tables import SPLIT_SEED, TABLES, columns_of
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
 from sdv_privpgd.methods import PrivPGD
@@ -126,7 +125,7 @@ def split(frame, number, by, seed):
     """Parts of one size: of rows in random order, or of rows sorted by a column."""
     order = np.random.default_rng(seed).permutation(len(frame))
     if by is not None:
-        schools = TABLES["adult"].facts["education"]["range_values"] if by == "education" else ()
+        schools = TABLES["adult"].orders["education"] if by == "education" else ()
         ranks = {name: rank for rank, name in enumerate(schools)}
         keys = [ranks.get(value, value) for value in frame[by].iloc[order]]
         order = order[np.argsort(np.array(keys), kind="stable")]

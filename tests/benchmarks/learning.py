@@ -24,9 +24,8 @@ import pandas as pd
 
 from benchmarks.experiment import means, options, particles, quiet
 from sdv_privpgd import fit_table
-from sdv_privpgd.benchmark.declarations import TABLES
 from sdv_privpgd.benchmark.fits import Stopwatch
-from sdv_privpgd.benchmark.tables import SPLIT_SEED, TEST_SHARE, columns_of, rows_and_facts
+from sdv_privpgd.benchmark.tables import SPLIT_SEED, TABLES, TEST_SHARE, columns_of, rows_and_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.method import method_of
 from sdv_privpgd.metrics.usefulness import learning_scores, usefulness

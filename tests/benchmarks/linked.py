@@ -3,15 +3,17 @@
 ``survey``: households and persons. ``berka``: accounts with orders, loans, owners and their cards.
 ``cdnow``: customers and purchases. A part of the families is fitted (5 of 7), and the others are
 ``fresh``. ``shuffled`` gives the fitted children to parents by chance, with as many each: what is
-lost if tables are made on their own. ``PrivPGD`` is ``fit_tables``, whose unit is a row of the root
-with all that lead to it (delta 1e-5).
+lost if tables are made on their own. ``HMA`` is SDV's own synthesizer of several tables, which is
+not private. ``PrivPGD`` is ``fit_tables``, whose unit is a row of the root with all that lead to it
+(delta 1e-5).
 
 Means of total variation from the fitted rows, over links, tables or pairs of columns: ``number``
 of children, ``pairs`` in the root, ``children``'s pairs, parent ``x child``, and ``siblings``: what
 the first child of a parent has and what its second has. ``any two`` are any two children. ``gaps``:
 the time after the row before, by the place of the row, of children in order. Numbers
 and dates are cut into 16 parts of about equally many real rows. ``agree``: parents whose own count
-of children is right (the survey's, up to 4). ``orphans``: rows that lead nowhere. Not private.
+of children is right (the survey's, up to 4). ``orphans``: rows that lead nowhere. ``quality``:
+SDMetrics' score of several tables, 1 at best. Not private.
 """
 
 import time
@@ -98,23 +100,27 @@ _READERS = {"survey": _survey, "berka": _berka, "cdnow": _cdnow}
 
 
 @options(
-    tables=["survey", "berka", "cdnow"], epsilons=[0.2, 1.0, 3.2], seeds=3,
-    arms=["fresh", "shuffled", "PrivPGD"],
+    tables=["survey", "berka", "cdnow"], epsilons=[0.2, 1.0, 3.2], seeds=3, families=int,
+    arms=["fresh", "shuffled", "HMA", "PrivPGD"],
 )  # fmt: skip
 def rows(given):
     for name in given.tables:
         declared, links, whole = _READERS[name](given.data / "relational" / name)
         tree = tree_of(links)
         keys = whole[tree.root][tree.root_key].unique()
-        chosen = np.random.default_rng(0).permutation(keys)[: 5 * len(keys) // 7]
+        chosen = np.random.default_rng(0).permutation(keys)
+        chosen = chosen[: given.families or 5 * len(keys) // 7]
         fitted = _families(whole, tree, chosen)
         scores = _Scores(fitted, declared, tree)
         arms = {
             "fresh": lambda rest=whole, own=chosen, tree=tree: _families(rest, tree, own, False),
             "shuffled": lambda own=fitted, tree=tree: _shuffled(own, tree),
+            "HMA": lambda own=scores: _hma(own),
         }
         for arm in (each for each in given.arms if each in arms):
-            yield {"tables": name, "epsilon": None, "rows": arm, **scores.of(arms[arm]())}
+            start = time.perf_counter()
+            found = scores.of(arms[arm](), start)
+            yield {"tables": name, "epsilon": None, "rows": arm, **found}
         for epsilon in given.epsilons if "PrivPGD" in given.arms else ():
             found = (_fit(scores, fitted, declared, links, epsilon, s) for s in range(given.seeds))
             yield {"tables": name, "epsilon": epsilon, "rows": "PrivPGD", **means(found)}
@@ -125,10 +131,19 @@ def _fit(scores, tables, declared, links, epsilon, seed):
     with quiet():
         lost = {name: list(own) for name, own in declared.items()}
         fitted = fit_tables(tables, declared, links, epsilon, 1e-5, seed=seed, allow_lost=lost)
-    fit = time.perf_counter() - start
-    made = fitted.sample()
-    both = {"fit s": fit, "sample s": time.perf_counter() - start - fit}
-    return {**scores.of(made), **both}
+    return scores.of(fitted.sample(), start)
+
+
+def _hma(scores):
+    """Rows of SDV's own synthesizer of several tables."""
+    from sdv.metadata import Metadata
+    from sdv.multi_table import HMASynthesizer
+
+    with quiet():
+        synthesizer = HMASynthesizer(Metadata.load_from_dict(scores.metadata), verbose=False)
+        synthesizer.fit(scores.tables)
+        root = scores.tree.root
+        return synthesizer.sample(len(scores.tables[root]), root)
 
 
 def _families(tables, tree, keys, have_them=True):
@@ -149,11 +164,39 @@ def _shuffled(tables, tree):
     return found
 
 
+def _metadata(declared, tree):
+    """SDV's metadata of the tables, as a dictionary."""
+    tables = {
+        name: {"columns": {column: {"sdtype": _sdtype(facts)} for column, facts in own.items()}}
+        for name, own in declared.items()
+    }
+    for link in tree.links:
+        tables[link.child]["columns"][link.key] = {"sdtype": "id"}
+        tables[link.parent]["columns"][link.parent_key] = {"sdtype": "id"}
+        tables[link.parent]["primary_key"] = link.parent_key
+    links = [
+        {
+            "parent_table_name": link.parent,
+            "child_table_name": link.child,
+            "parent_primary_key": link.parent_key,
+            "child_foreign_key": link.key,
+        }
+        for link in tree.links
+    ]
+    return {"tables": tables, "relationships": links, "METADATA_SPEC_VERSION": "V1"}
+
+
+def _sdtype(facts):
+    return "categorical" if facts.sdtype == "ordinal" else facts.sdtype
+
+
 class _Scores:
     """The shares of real rows, and how far those of others are from them."""
 
     def __init__(self, tables, declared, tree):
         self.tree, self.declared, self.cuts = tree, declared, {}
+        self.metadata = _metadata(declared, tree)
+        self.tables = self._modelled(tables)
         for name, own in declared.items():
             for column, facts in own.items():
                 if facts.sdtype in ("numerical", "datetime"):
@@ -164,7 +207,8 @@ class _Scores:
                     self.cuts[name, column] = cuts
         self.real = self._shares(tables)
 
-    def of(self, tables):
+    def of(self, tables, start):
+        seconds = time.perf_counter() - start
         made, found = self._shares(tables), {}
         for (kind, *which), shares in self.real.items():
             own = made[(kind, *which)]
@@ -177,7 +221,20 @@ class _Scores:
         if "HHSize" in tables[self.tree.root]:
             number = self._numbers(tables, links[0]).clip(upper=4)
             scores["agree"] = float((tables[self.tree.root]["HHSize"] == number).mean())
-        return {**scores, "orphans": float(sum((~own).sum() for own in led))}
+        orphans = float(sum((~own).sum() for own in led))
+        return {**scores, "orphans": orphans, "quality": self._quality(tables), "seconds": seconds}
+
+    def _quality(self, tables):
+        from sdmetrics.reports import QualityReport
+
+        report = QualityReport()
+        with quiet():
+            report.generate(self.tables, self._modelled(tables), self.metadata, verbose=False)
+            return float(report.get_score() or 0.0)
+
+    def _modelled(self, tables):
+        known = self.metadata["tables"]
+        return {name: tables[name][list(known[name]["columns"])] for name in known}
 
     def _numbers(self, tables, link):
         held = tables[link.child][link.key].value_counts()

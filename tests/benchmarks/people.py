@@ -18,8 +18,7 @@ import pandas as pd
 
 from benchmarks.experiment import means, options, particles, quiet
 from sdv_privpgd import People, fit_table
-from sdv_privpgd.benchmark.declarations import TABLES
-from sdv_privpgd.benchmark.tables import columns_of, rows_and_facts
+from sdv_privpgd.benchmark.tables import TABLES, columns_of, rows_and_facts
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods import PrivPGD

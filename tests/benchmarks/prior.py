@@ -15,9 +15,8 @@ import numpy as np
 
 from benchmarks.experiment import means, options, quiet
 from sdv_privpgd import Prior, fit_table
-from sdv_privpgd.benchmark.declarations import TABLES
 from sdv_privpgd.benchmark.fits import Stopwatch
-from sdv_privpgd.benchmark.tables import columns_of, rows_and_facts
+from sdv_privpgd.benchmark.tables import TABLES, columns_of, rows_and_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics.usefulness import usefulness
 from sdv_privpgd.metrics.values import Described
@@ -28,6 +27,8 @@ PAIRS = {
     "NE<-NJ": ("acs_income_ne_2018", "acs_income_nj_2018"),
     "GA<-IL": ("acs_income_ga_2018", "acs_income_il_2018"),
     "NJ<-NY": ("acs_income_nj_2018", "acs_income_ny_2018"),
+    "TX<-others": ("acs_workers", "State", "Texas/TX"),
+    "US<-abroad": ("adult", "native-country", "United-States"),
     "women<-men": ("adult", "sex", "Female"),
     "single<-rest": ("bank", "marital", "single"),
     "HM<-MC": ("diabetes", "payer_code", "HM"),

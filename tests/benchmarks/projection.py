@@ -2,15 +2,14 @@
 
 The targets are the noisy tables of all pairs, made to agree with each other but not denoised. Those
 of a default fit have less negative mass and take less time. On ``--compared`` of the tables the
-sliced W1 to the signed measure is compared with that of 5,000 steps of ``PrimalDualProjection`` and
-of the published ``SoftmaxProjection``, for the directions that the first two solve for (``own``)
-and for many new ones.
+sliced W1 to the signed measure is compared with that of 5,000 steps and of the published
+``SoftmaxProjection``, for the directions that the first two solve for (``own``) and for many new
+ones.
 """
 
 import numpy as np
 import torch
-from references.primal_dual import PrimalDualProjection
-from references.wasserstein import sliced_w1
+from references.wasserstein import project, sliced_w1
 
 from benchmarks.experiment import options
 from benchmarks.simulated import simulated_table
@@ -21,9 +20,9 @@ from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-from sdv_privpgd.synthesize.particles.directions import stratified_directions
-from sdv_privpgd.synthesize.particles.projection import SignedTable
-from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
+from sdv_privpgd.synthesize.particles.draws import stratified_directions
+from sdv_privpgd.synthesize.particles.projection import CompiledProjection
+from sdv_privpgd.synthesize.particles.published import SoftmaxProjection
 from sdv_privpgd.synthesize.particles.targets import goals_of
 
 _FRESH_SLICES = 1_000
@@ -31,10 +30,7 @@ _FRESH_SLICES = 1_000
 
 @options(rows=300_000, columns=11, cells=32, epsilon=2.5, repetitions=3, compared=3, steps=5_000)
 def rows(given):
-    # Here, because its compiler need not be installed where other benchmarks run.
-    from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
-
-    tables, projection = _targets(given), CompiledProjection()
+    tables, projection = _targets(given), CompiledProjection(max_steps=1_000)
     projection.project_all(tables[:1], _seeded(0))  # compiles
     seconds = []
     for _ in range(given.repetitions):
@@ -59,21 +55,21 @@ def _targets(given):
     ledger = PrivacyLedger.open(given.epsilon, 1e-5, Adjacency.REPLACE_ONE)
     curator = Curator(dataset, Books(ledger))
     measurements = AllKWay(degree=2).run(curator, ParticleGradientDescent())
-    goals = goals_of(curator.domain, measurements, "consistent", {}).each
-    return [SignedTable(goal.centers, goal.values) for goal in goals]
+    _, goals = goals_of(curator.domain, measurements, "consistent", {})
+    return list(goals.values())
 
 
 def _distances(table, seed, compiled, steps):
     """SW1 of the three solvers' results, and the compiled one's over the others'."""
-    exact = PrimalDualProjection(max_steps=steps, tolerance=0.0, precision=0.0)
-    reference = exact.solve(*table, _seeded(seed))  # draws the same directions
+    exact = CompiledProjection(max_steps=steps, tolerance=0.0, precision=0.0)
+    (reference,) = exact.solve_all([table], _seeded(seed))  # draws the same directions
     directions = stratified_directions(_FRESH_SLICES, 2, _seeded(seed + 1), dtype=torch.float64)
     ours, exactly, published = (
         float(sliced_w1(table.centers, probabilities, table.values, directions))
         for probabilities in (
             compiled.probabilities,
             reference.probabilities,
-            SoftmaxProjection()(*table, _seeded(seed)),
+            project(SoftmaxProjection(), *table, _seeded(seed)),
         )
     )
     return {

@@ -24,7 +24,7 @@ from benchmarks.experiment import options
 from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
-from sdv_privpgd.inference.between_groups import Groups
+from sdv_privpgd.inference.linear import Groups
 from sdv_privpgd.inference.moments import Moments
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.regression import regression
@@ -140,9 +140,8 @@ def _questions(schema, codes, epsilon, engine):
 
 def _answers(asked, on, kind):
     """The ends of the intervals by each arm, but for one that was refused."""
-    module = "regression" if kind == "linear" else "logistic"
     ours = _regressed(asked, on, kind)
-    with mock.patch(f"sdv_privpgd.inference.{module}.moments", each_its_own):
+    with mock.patch("sdv_privpgd.inference.regression.moments", each_its_own):
         old = _regressed(asked, on, kind)
     bare = None if ours is None else replace(ours, covariance=ours.covariance - ours.noise)
     found = {"ours": ours, "each its own": old, "sampling": bare}

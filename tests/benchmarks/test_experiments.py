@@ -23,7 +23,6 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "constraints": (["--cases", "Range: open dates", "--rows", "500", "--checked", "2000",
                      "--seeds", "1"], 1),
     "declaring": ([*FEW, "--arms", "undeclared", "declared", "--by-column"], 10),
-    "discovery": ([*FEW, "--tables", "diabetes", "--epsilons", "9", "--by-column"], 8),
     "forecast": (["--tables", "diabetes", "--epsilons", "1", "--fits", "1"], 1),
     "gpu": None,  # tests/gpu
     "half_spaces": (["--tables", "adult", "--arms", "PGM", "Real"], 2),
@@ -31,9 +30,8 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "holders --refine": (FEW, 2),
     "intervals": (["--tables", "diabetes", "--epsilons", "9", "--fits", "3", "--questions", "12"],
                   1),
-    "linked": (["--tables", "survey", "--epsilons", "9", "--seeds", "1"], 3),
+    "linked": (["--tables", "survey", "--epsilons", "9", "--seeds", "1", "--families", "60"], 4),
     "learning": ([*FEW, "--arms", "target", "Real", "DP-EBM"], 3),
-    "minute": (["--rows", "100", "--columns", "2"], 3),
     "people": ([*FEW, "--bounds", "2", "--columns", "2"], 4),
     "prior": (["--pairs", "women<-men", "--rows", "100", "--epsilons", "9"], 5),
     "projection": (["--rows", "2000", "--columns", "3", "--cells", "16", "--repetitions", "1",
@@ -44,6 +42,7 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "scale --from-files .": (["--rows", "2000", "--sources", "parquet", "tuples"], 2),
     "sequences": ([*FEW, "--bounds", "2", "--epsilon", "9"], 3),
     "shapes": (["--shapes", "age", "--fits", "1", "--rows", "300", "--epsilon", "1"], 2),
+    "subgroups": (["--fits", "1", "--epsilons", "9", "--rows", "400", "--population", "2000"], 6),
 }  # fmt: skip
 
 

@@ -158,13 +158,17 @@ def test_both_doors_say_how_sure_a_statistic_and_a_regression_are(adjacency):
 def test_a_model_s_answer_gets_an_interval_if_asked():
     done = fitted(method="mst+particles")
     how = {"where": {"ward": "A", "smoker": True, "age": Between(low=50)}}
-    bare, sure = done.answer("count", **how), done.answer("count", **how, bootstrap=12)
+    bare, sure = (done.answer("count", **how, bootstrap=number) for number in (0, 12))
+    own, again = (done.answer("count", **how) for _ in range(2))
     assert bare.statistic is None
-    assert bare.estimate == sure.estimate
+    assert bare.estimate == sure.estimate == own.estimate
     for kind in ("table", "population"):
-        low, high = sure.interval(kind)
-        assert low < sure.estimate < high
-    assert "model-based" in str(sure)
+        for each in (sure, own):
+            low, high = each.interval(kind)
+            assert 0 <= low < each.estimate < high
+        assert again.interval(kind) == own.interval(kind)
+    assert "from 12 repetitions of the fit. It is model-based" in str(sure)
+    assert "from 25 repetitions of the fit. It is model-based" in str(own)
     exact = done.answer("count", where={"ward": "A"}, bootstrap=12)
     assert exact.stddev == done.answer("count", where={"ward": "A"}).stddev
     with pytest.raises(ValueError, match="one by one"):

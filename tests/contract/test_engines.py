@@ -7,9 +7,11 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+import torch
 from answers import margin, noisy_answers, number_of_rows
 from engines import ENGINES
-from protocols import classes_with, differences
+from protocols import concrete, differences
+from small_engine import MaximumEntropy
 
 from sdv_privpgd import synthesize
 from sdv_privpgd.base.domain import Domain
@@ -52,11 +54,9 @@ def distance(model, counts, cliques=PAIRS):
 def test_every_engine_of_the_package_is_tested():
     for module in pkgutil.iter_modules(synthesize.__path__):
         import_module(f"{synthesize.__name__}.{module.name}")
-    found = classes_with(synthesize.__name__, "statistics") & classes_with(
-        synthesize.__name__, "fit"
-    )
+    found = concrete(Engine, synthesize.__name__)
     assert found
-    assert found - {Engine} <= {type(engine) for engine in ENGINES.values()}
+    assert found <= {type(engine) for engine in ENGINES.values()}
 
 
 def test_it_and_its_model_are_what_the_protocols_say(engine, model):
@@ -105,6 +105,8 @@ def test_rows_are_codes_of_the_domain_and_the_same_for_a_seed(model):
     np.testing.assert_array_equal(rows, model.sample(5_000, 3))
     assert (rows != model.sample(5_000, 4)).any()
     assert model.sample(0, 3).shape == (0, 3)
+    with pytest.raises(ValueError, match=r"num_rows must be at least 0, got -1|negative"):
+        model.sample(-1, 0)
 
 
 def test_rows_follow_the_marginals(model):
@@ -128,6 +130,33 @@ def test_a_fit_can_be_repeated_and_changes_nothing_that_it_was_given(engine, mod
     for ours, theirs in zip(measurements, before, strict=True):
         assert ours.query == theirs.query
         np.testing.assert_array_equal(ours.answer, theirs.answer)
+
+
+def test_no_global_generator_is_read_or_moved(engine, model):
+    states = lambda: (np.random.get_state()[1].tolist(), torch.get_rng_state().tolist())  # noqa: NPY002
+    torch.manual_seed(1)
+    before = states()
+    engine.small().fit(DOMAIN, answered(table())).sample(50, 0)
+    assert states() == before
+
+
+def test_the_bar_shows_what_the_settings_fix(engine):
+    """Whatever the answers are, the same steps in the same order."""
+
+    def told(answers):
+        seen = []
+
+        def bar(items, stage):
+            for item in items:
+                seen.append(stage)
+                yield item
+
+        engine.small().fit(DOMAIN, answers, progress=bar)
+        return seen
+
+    first, second = (told(answered(own)) for own in (table(), table()[::-1, :, ::-1] ** 2 // ROWS))
+    assert first == second
+    assert first or isinstance(engine, MaximumEntropy)
 
 
 def test_a_warm_start_is_taken_and_left_as_it_was(engine, model):

@@ -21,7 +21,7 @@ from sdv_privpgd import (
     methods,
 )
 from sdv_privpgd.audit import audit_fit
-from sdv_privpgd.cli.program import main
+from sdv_privpgd.cli.start import main
 from sdv_privpgd.methods import AIM, MST, MWEM, Independent, ParticleGradientDescent, PrivatePGM
 from sdv_privpgd.methods.method import ENGINES, method_of, named_methods
 
@@ -112,10 +112,10 @@ def test_a_wrong_engine_is_refused_at_once(wrong):
 LEAST = "must be an integer of at least"
 NAN, INFINITE = float("nan"), float("inf")
 MEANINGLESS = [
-    *((methods.AIM, {"rounds_per_attribute": 0}, "rounds_per_attribute must be at least 1, got 0"),
-      (methods.MWEM, {"rounds": 0}, "rounds must be at least 1, got 0"),
-      (methods.Adaptive, {"rounds": 0}, "rounds must be at least 1, got 0"),
-      (methods.Adaptive, {"marginals": 0}, "marginals must be at least 1, got 0"),
+    *((methods.AIM, {"rounds_per_attribute": 0}, f"rounds_per_attribute {LEAST} 1, got 0"),
+      (methods.MWEM, {"rounds": 0}, f"rounds {LEAST} 1, got 0"),
+      (methods.Adaptive, {"rounds": 0}, f"rounds {LEAST} 1, got 0"),
+      (methods.Adaptive, {"marginals": 0}, f"marginals {LEAST} 1, got 0"),
       (methods.DPMERF, {"importance": {"a": 6.0, "b": 6.0}}, "takes one target"),
       (methods.DPMERF, {"bandwidth": -1.0}, "bandwidth must be a positive number")),
     *((methods.DPMERF, {name: wrong}, f"{name} must be an integer")

@@ -40,8 +40,7 @@ from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
 from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.penalties import DifferentiablePenalty, ProtectedThreshold
-from sdv_privpgd.synthesize.particles.published.adam import AdamStep
-from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
+from sdv_privpgd.synthesize.particles.published import AdamStep, SoftmaxProjection
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

@@ -229,6 +229,8 @@ def test_what_does_not_fit_is_said_in_public_words():
         made.fit(own["jobs"])
     with pytest.raises(SynthesizerInputError, match="says nothing of 'jobs'"):
         synthesizer(max_children={"people": 2})
+    with pytest.raises(SynthesizerInputError, match="starts names"):
+        synthesizer(starts={"homes": "town"})
     with pytest.raises(SynthesizerInputError, match="no tables"):
         synthesizer(public_domain={"cars": {}})
     with pytest.raises(SynthesizerInputError, match="must be an sdv"):
@@ -237,3 +239,32 @@ def test_what_does_not_fit_is_said_in_public_words():
         PrivPGDMultiTableSynthesizer(
             metadata(), -1.0, 1e-6, max_children=1, public_tables={"towns": TOWNS}
         )
+
+
+def test_rows_in_order_begin_where_their_parent_says():
+    number = {"sdtype": "numerical"}
+    described = {
+        "homes": {"primary_key": "home", "columns": {"home": IDS, "built": number}},
+        "fires": {
+            "sequence_key": "home",
+            "sequence_index": "year",
+            "columns": {"home": IDS, "year": number},
+        },
+    }
+    years = {"range_min": 1900, "range_max": 2020, "decimal_places": 0}
+    rng = np.random.default_rng(0)
+    homes = pd.DataFrame({"home": range(900), "built": rng.integers(1900, 1990, 900)})
+    fires = homes.loc[homes.index.repeat(rng.integers(0, 3, 900))]
+    fires = fires.assign(year=fires["built"] + 5 + 9 * fires.groupby("home").cumcount())
+    made = PrivPGDMultiTableSynthesizer(
+        metadata([("homes", "home", "fires", "home")], described), 5.0, 1e-6, max_children=2,
+        starts={"fires": "built"},
+        public_domain={"homes": {"built": years}, "fires": {"year": years}},
+    )  # fmt: skip
+    made.fit({"homes": homes, "fires": fires[["home", "year"]]})
+    rows = made.sample(500)
+    late = rows["fires"]["year"] - rows["homes"].set_index("home")["built"].loc[
+        rows["fires"]["home"]
+    ].to_numpy()  # fmt: skip
+    assert late.min() >= 0
+    assert late[rows["fires"].groupby("home").cumcount() == 0].median() == pytest.approx(5, abs=2)

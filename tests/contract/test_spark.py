@@ -28,15 +28,14 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.looking import Looking, Seen
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.streams import Looking, Seen
 from sdv_privpgd.sources.opening import of_people, open_source
 from sdv_privpgd.sources.source import Cluster, Source, SourceError
 
 pytest.importorskip("pyspark.sql.connect.session", exc_type=ImportError)
 sail = pytest.importorskip("pysail.spark")
 spark_source = import_module("sdv_privpgd.sources.spark")
-spark_tasks = import_module("sdv_privpgd.sources.spark_tasks")
 
 ZONE = "Asia/Tokyo"
 SECRET = "Wilhelmina"
@@ -145,7 +144,6 @@ def test_columns_may_be_called_anything(spark, name):
 @pytest.mark.parametrize("parts", [1, 2, 17, 40])
 def test_each_row_is_counted_once_by_a_tree_of_sums(spark, parts, monkeypatch):
     monkeypatch.setattr(spark_source, "WIDTH", 4)
-    monkeypatch.setattr(spark_tasks, "WIDTH", 4)
     frame = spark.range(500).repartition(parts)
     assert cells_of(frame, "id") == [{str(number): 1 for number in range(500)}]
 
@@ -214,7 +212,7 @@ def test_one_scan_a_round_and_nothing_but_totals_to_the_driver(spark, monkeypatc
     assert set(sizes) == {600}
     assert len(totals) > 1
     for rows in totals:
-        found = spark_tasks.opened(b"".join(bytes(row.total) for row in rows))
+        found = spark_source.opened(b"".join(bytes(row.total) for row in rows))
         tables = found.tables.values() if isinstance(found, Seen) else found
         assert all(isinstance(each, np.ndarray) and each.dtype == np.int64 for each in tables)
         assert SECRET not in str(rows)
@@ -356,7 +354,7 @@ def test_what_is_no_table_is_refused(spark):
 
 
 def test_workers_with_another_version_are_refused_before_anything_is_counted(spark, monkeypatch):
-    old = spark_tasks.Ready(version="0.0.1")
+    old = spark_source.Ready(version="0.0.1")
     monkeypatch.setattr(spark_source, "Ready", lambda: old)
     with pytest.raises(SourceError, match=r"cannot run sdv_privpgd .*PYSPARK_PYTHON"):
         open_source(spark.range(3))
@@ -389,18 +387,18 @@ def test_an_unknown_time_zone_is_refused():
 def test_rows_on_their_way_are_put_together_in_blocks(monkeypatch):
     pa = pytest.importorskip("pyarrow")
     batches = [pa.record_batch({"c0": pa.array([n]), "part": pa.array([3])}) for n in range(10)]
-    monkeypatch.setattr(spark_tasks, "_BLOCK", 4)
-    assert [len(each) for each in spark_tasks._blocks(batches)] == [4, 4, 2]
-    monkeypatch.setattr(spark_tasks, "_BYTES", 17)
-    assert [len(each) for each in spark_tasks._blocks(batches)] == [2, 2, 2, 2, 2]
-    assert not list(spark_tasks._blocks([batches[0].slice(0, 0)]))
+    monkeypatch.setattr(spark_source, "_BLOCK", 4)
+    assert [len(each) for each in spark_source._blocks(batches)] == [4, 4, 2]
+    monkeypatch.setattr(spark_source, "_BYTES", 17)
+    assert [len(each) for each in spark_source._blocks(batches)] == [2, 2, 2, 2, 2]
+    assert not list(spark_source._blocks([batches[0].slice(0, 0)]))
 
 
 def test_workers_need_numpy_pandas_and_pyarrow_alone():
     done = python_says(
         "-c",
-        "import sys, sdv_privpgd.privacy.streams, sdv_privpgd.privacy.looking\n"
-        "import sdv_privpgd.sources.spark_tasks\n"
+        "import sys, sdv_privpgd.privacy.streams\n"
+        "import sdv_privpgd.sources.spark\n"
         "print({'torch', 'scipy', 'sdv', 'sklearn', 'numba', 'jaxtyping'} & set(sys.modules))",
     )
     assert done == "set()\n"
@@ -408,7 +406,7 @@ def test_workers_need_numpy_pandas_and_pyarrow_alone():
 
 def test_a_worker_writes_to_nothing_but_its_rows():
     """What Spark throws away of a task, such as a slow one's, is thrown away whole."""
-    source = Path(spark_tasks.__file__).read_text() + Path(spark_source.__file__).read_text()
+    source = Path(spark_source.__file__).read_text()
     for word in ("ccumulator", "global ", "foreach", "open(", "persist", "cache("):
         assert word not in source, word
 

@@ -11,7 +11,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 from answers import open_curator
-from protocols import classes_with, differences
+from protocols import concrete, differences
 from selecting import STRATEGIES
 from small_engine import Joint, MaximumEntropy
 
@@ -29,7 +29,7 @@ EACH = pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
 def test_every_strategy_of_the_package_is_tested():
     for module in pkgutil.iter_modules(methods.__path__):
         import_module(f"{methods.__name__}.{module.name}")
-    found = classes_with(methods.__name__, "run") - {EngineMethod}
+    found = concrete(EngineMethod, methods.__name__)
     assert found == {type(strategy) for strategy in STRATEGIES.values()}
 
 

@@ -20,7 +20,7 @@ from sdv_privpgd.discovery.transcript import Asker
 from sdv_privpgd.fitting.mismatch import UNREAD
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD, ProtectedThreshold
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.synthesize.particles import warmup
+from sdv_privpgd.synthesize.particles import descent
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 BOOLEANS = sdv_tables.metadata_of({name: {"sdtype": "boolean"} for name in "abc"})
@@ -183,7 +183,7 @@ class TestWhatIsPaidForIsKept:
         engine = "sdv_privpgd.synthesize.particles.descent.ParticleGradientDescent.fit"
         with monkeypatch.context() as patch:
             patch.setattr(engine, fails)
-            patch.setattr(warmup, "must_compile", lambda **_: False)  # it fits, to compile
+            patch.setattr(descent, "must_compile", lambda **_: False)  # it fits, to compile
             with pytest.raises(MemoryError):
                 synthesizer.fit(sdv_tables.table(200))
         synthesizer.finish()

@@ -127,7 +127,7 @@ def test_holders_who_weigh_are_combined_with_each_other_alone(tmp_path):
     number = frame.head(900)["who"].nunique()
     assert abs(combine([kept, south], engine="pgm").num_rows - 2_000 - number) < 60
     rows = measure(frame, COLUMNS, 5.0, holder="West", **BOUND)
-    with pytest.raises(ValueError, match=r"'North' has counted people .* and 'West' rows"):
+    with pytest.raises(ValueError, match="'West' has counted rows and 'North' people"):
         combine([rows, north])
 
 

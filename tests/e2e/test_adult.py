@@ -6,14 +6,13 @@ import pytest
 from benchmarks.experiment import metadata_of, parts_of
 
 from sdv_privpgd import PrivPGDSynthesizer
-from sdv_privpgd.benchmark.declarations import TABLES
 from sdv_privpgd.benchmark.fits import fit_dataset
+from sdv_privpgd.benchmark.tables import rows_and_facts
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.metrics.pairs import l1_by_pair
-from sdv_privpgd.metrics.rows import average
+from sdv_privpgd.metrics.pairs import average, l1_by_pair
 from sdv_privpgd.privacy.dataset import Dataset
 
 
@@ -21,7 +20,8 @@ def test_private_rows_of_adult_beat_independent_columns(shared_data):
     """At epsilon 1, on the columns with the strongest dependence, after a short descent."""
     names = ["age", "education-num", "marital-status", "relationship", "sex", "income"]
     real = pd.read_parquet(shared_data / "adult.parquet")[names]
-    described, domain_facts = parts_of({name: TABLES["adult"].facts[name] for name in names})
+    facts = rows_and_facts("adult", shared_data)[1]
+    described, domain_facts = parts_of({name: facts[name] for name in names})
     settings = {
         "public_domain": domain_facts,
         "method": PrivPGD(engine=ParticleGradientDescent(num_particles=5_000)),

@@ -1,13 +1,13 @@
 """What the tests of a device share, without the packages that a bare machine lacks."""
 
-import importlib.util
-
 import pytest
 import torch
 
+from sdv_privpgd.synthesize.particles.compiler import HAS_NUMBA
+
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
-needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="needs numba")
+needs_numba = pytest.mark.skipif(not HAS_NUMBA, reason="needs numba")
 
 
 def skip_without(device):

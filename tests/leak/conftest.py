@@ -6,17 +6,17 @@ import sys
 
 import numpy as np
 import pytest
-from interference import StoppedClock
+from interference import KNOWN, StoppedClock, observe
 
 from sdv_privpgd.methods.dp_sgd import training
 from sdv_privpgd.privacy import curator
-from sdv_privpgd.synthesize.particles import warmup
+from sdv_privpgd.synthesize.particles import descent
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _compiled():
     """Compiles once: the first fit of a machine has messages of the compiler's in its log."""
-    warmup.compile_all()
+    descent.compile_all()
 
 
 def held(size, label, draw):
@@ -49,3 +49,17 @@ def fixed_answers(monkeypatch):
     monkeypatch.setattr("sdv_privpgd.report.figures._svg", held)
     # One second a look at the clock: a bar that moved once more would say so.
     monkeypatch.setattr("tqdm.std.time", map(float, itertools.count()).__next__)
+
+
+@pytest.fixture
+def unmoved(fixed_answers, caplog, capsys):
+    """Asserts that fits let out the same to the byte of a table and of what it is changed to."""
+
+    def same(synthesizer, table, changes, known=KNOWN):
+        first = observe(synthesizer, table, caplog, capsys, known)
+        for number, change in enumerate(changes):
+            other = change(table) if callable(change) else change
+            assert first == observe(synthesizer, other, caplog, capsys, known), (number, change)
+        return first
+
+    return same

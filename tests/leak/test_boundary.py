@@ -82,7 +82,7 @@ class TestImports:
             ("fitting.door", "privacy.value_counts"),
             ("plugin.base", "privacy.dataset"),
             ("report.evaluation", "columns.encoders"),
-            ("methods.aim", "privacy.dataset"),
+            ("methods.adaptive", "privacy.dataset"),
             ("synthesize.pgm", "columns.encoders"),
             ("synthesizer", "privacy.dataset"),
         ],

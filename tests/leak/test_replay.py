@@ -13,24 +13,22 @@ from small_engine import MaximumEntropy
 
 from sdv_privpgd import MSTSynthesizer, People
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.benchmark.preprocessing import cut_by_privtree
+from sdv_privpgd.base.half_spaces import Line
+from sdv_privpgd.benchmark.methods import cut_by_privtree
 from sdv_privpgd.methods import pipeline
-from sdv_privpgd.methods.adaptive import Adaptive
-from sdv_privpgd.methods.aim import AIM
+from sdv_privpgd.methods.adaptive import AIM, MWEM, Adaptive
 from sdv_privpgd.methods.dp_merf import DPMERF
 from sdv_privpgd.methods.fixed import AllKWay, Independent
 from sdv_privpgd.methods.mst import MST
-from sdv_privpgd.methods.mwem import MWEM
 from sdv_privpgd.methods.privmrf import PrivMRF
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.methods.privsyn import PrivSyn
 from sdv_privpgd.methods.rap_plus_plus import RAPPlusPlus
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.half_spaces import Line
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.privacy.weighing import WeighedRecords, Weighing
+from sdv_privpgd.privacy.streams import WeighedRecords, Weighing
 
 
 class Trees(Independent):

@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from answers import values_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.base.domain import Domain, Grouping
+from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.columns.differences import difference_of
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import NumberFacts
@@ -15,7 +17,6 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.outside import fenced_whole
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
-from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
@@ -27,7 +28,6 @@ from sdv_privpgd.privacy.queries import (
     SigmoidSumQuery,
     ValueCountsQuery,
 )
-from sdv_privpgd.privacy.value_counts import ValueCounts
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 
@@ -291,7 +291,7 @@ def test_no_neighbor_changes_value_counts_by_more_than_their_sensitivity(shared,
     query = ValueCountsQuery("x")
 
     def counts(cells):
-        held = ValueCounts({"x": [(cell, 1) for cell in cells]})
+        held = values_of({"x": [(cell, 1) for cell in cells]})
         return {(type(value), value): number for value, number in query.answer(held).pairs()}
 
     for adjacency, (first, second) in {
@@ -307,7 +307,7 @@ def test_no_neighbor_changes_value_counts_by_more_than_their_sensitivity(shared,
 def test_the_sensitivity_of_value_counts_is_attained(adjacency):
     query = ValueCountsQuery("x")
     before, after = ([("a", 2)], [("a", 1), ("b", 1)] if adjacency is REPLACE else [("a", 1)])
-    one, two = (dict(query.answer(ValueCounts({"x": cells})).pairs()) for cells in (before, after))
+    one, two = (dict(query.answer(values_of({"x": cells})).pairs()) for cells in (before, after))
     moved = sum((one.get(key, 0) - two.get(key, 0)) ** 2 for key in one.keys() | two.keys())
     assert moved == query.l2_sensitivity_squared(adjacency)
 

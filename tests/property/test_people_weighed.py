@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.base.domain import Grouping
+from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
@@ -18,7 +19,6 @@ from sdv_privpgd.privacy.counting import MOST, units_of, weights_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
-from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import (
     Adjacency,
@@ -30,7 +30,7 @@ from sdv_privpgd.privacy.queries import (
     SigmoidSumQuery,
     answers,
 )
-from sdv_privpgd.privacy.weighing import WeighedRecords
+from sdv_privpgd.privacy.streams import WeighedRecords
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import PeopleSource
 

@@ -4,10 +4,9 @@ import torch
 from generators import seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from references.primal_dual import PrimalDualProjection
+from references.wasserstein import cell_centers, on_simplex, project
 
-from sdv_privpgd.synthesize.particles.embedding import cell_centers
-from sdv_privpgd.synthesize.particles.projection import balanced, simplex_projection
+from sdv_privpgd.synthesize.particles.projection import CompiledProjection, SignedTable, balanced
 
 F64 = torch.float64
 values_of = lambda size: st.lists(st.floats(-2, 2), min_size=size, max_size=size).map(
@@ -17,13 +16,17 @@ shapes = st.sampled_from([(1,), (5,), (2, 3), (4, 4), (2, 3, 2)])
 tables = shapes.flatmap(
     lambda shape: values_of(math.prod(shape)).map(lambda values: (shape, values))
 )
-projection = PrimalDualProjection(num_slices=6, max_steps=50)
+projection = CompiledProjection(num_slices=6, max_steps=50)
+
+
+def solved(own, centers, values):
+    return own.solve_all([SignedTable(centers, values)], seeded())[0]
 
 
 @given(st.integers(1, 20).flatmap(values_of))
 @settings(deadline=None, max_examples=50)
 def test_the_simplex_projection_satisfies_its_optimality_conditions(values):
-    found = simplex_projection(values)
+    found = on_simplex(values)
     assert (found >= 0).all()
     assert abs(float(found.sum()) - 1) < 1e-12
     # One threshold for the support, and no value above it outside.
@@ -37,11 +40,12 @@ def test_the_simplex_projection_satisfies_its_optimality_conditions(values):
 def test_a_projection_is_a_probability_measure_no_farther_than_its_start(table):
     shape, values = table
     centers = cell_centers(shape)
-    found = projection.solve(centers, values, seeded())
+    found = solved(projection, centers, values)
     assert (found.probabilities >= 0).all()
     assert abs(float(found.probabilities.sum()) - 1) < 1e-12
-    start = PrimalDualProjection(num_slices=6, max_steps=0).solve(centers, values, seeded())
-    assert torch.equal(start.probabilities, simplex_projection(balanced(values)))
+    start = solved(CompiledProjection(num_slices=6, max_steps=0), centers, values)
+    expected = on_simplex(balanced(values))
+    torch.testing.assert_close(start.probabilities, expected, rtol=0, atol=1e-12)
     assert found.distance <= start.distance
     assert found.lower_bound <= found.distance + 1e-9
 
@@ -51,8 +55,10 @@ def test_a_projection_is_a_probability_measure_no_farther_than_its_start(table):
 def test_projecting_twice_changes_nothing(table):
     shape, values = table
     centers = cell_centers(shape)
-    once = projection(centers, values, seeded())
-    torch.testing.assert_close(projection(centers, once, seeded()), once, rtol=0, atol=1e-9)
+    once = project(projection, centers, values, seeded())
+    torch.testing.assert_close(
+        project(projection, centers, once, seeded()), once, rtol=0, atol=1e-9
+    )
 
 
 @given(tables, st.randoms(use_true_random=False))
@@ -62,9 +68,9 @@ def test_the_order_of_the_cells_does_not_matter(table, random):
     centers = cell_centers(shape)
     order = list(range(len(values)))
     random.shuffle(order)
-    solver = PrimalDualProjection(num_slices=6, max_steps=2_000, tolerance=0.05)
-    plain = solver.solve(centers, values, seeded())
-    permuted = solver.solve(centers[order], values[order], seeded())
+    solver = CompiledProjection(num_slices=6, max_steps=2_000, tolerance=0.05)
+    plain = solved(solver, centers, values)
+    permuted = solved(solver, centers[order], values[order])
     # Each interval [lower bound, distance] holds the one optimum, so the two overlap.
     assert plain.lower_bound <= permuted.distance + 1e-9
     assert permuted.lower_bound <= plain.distance + 1e-9

@@ -9,16 +9,14 @@ from hypothesis import strategies as st
 from selecting import STRATEGIES
 
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.half_spaces import Line
 from sdv_privpgd.methods import Engine, pipeline
-from sdv_privpgd.methods.adaptive import Adaptive
-from sdv_privpgd.methods.aim import AIM
+from sdv_privpgd.methods.adaptive import AIM, MWEM, Adaptive
 from sdv_privpgd.methods.mst import MST
-from sdv_privpgd.methods.mwem import MWEM
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.methods.rap_plus_plus import RAPPlusPlus
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.half_spaces import Line
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
 

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 import torch
 from answers import margin, noisy_answers, number_of_rows
-from references.wasserstein import sliced_w1
+from references.wasserstein import cell_centers, sliced_w1
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-from sdv_privpgd.synthesize.particles.directions import stratified_directions
-from sdv_privpgd.synthesize.particles.embedding import cell_centers
-from sdv_privpgd.synthesize.particles.optimizers import Pull
-from sdv_privpgd.synthesize.particles.published.adam import AdamStep
-from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
+from sdv_privpgd.synthesize.particles.draws import stratified_directions
+from sdv_privpgd.synthesize.particles.published import AdamStep, SoftmaxProjection
+from sdv_privpgd.synthesize.particles.steps import Pull
 
 
 def measured(table, num_records=1_000_000):

@@ -7,7 +7,7 @@ import pytest
 from answers import margin, noisy_answers, number_of_rows
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.synthesize.rap import RelaxedProjection
+from sdv_privpgd.synthesize.relaxed import RelaxedProjection
 
 DOMAIN = Domain(tuple("abcde"), (2, 3, 4, 3, 2))
 COMPONENTS = 50

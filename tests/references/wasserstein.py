@@ -3,10 +3,37 @@
 Every function is exact for the directions that it is given.
 """
 
+from collections.abc import Sequence
+
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sdv_privpgd.synthesize.particles.kernels.exact import displacement_to_targets, quantile_targets
+from sdv_privpgd.synthesize.particles.batched_projection import simplex_projection
+from sdv_privpgd.synthesize.particles.kernels import displacement_to_targets, quantile_targets
+from sdv_privpgd.synthesize.particles.projection import Projection, SignedTable
+from sdv_privpgd.synthesize.particles.targets import embed
+
+
+def cell_centers(shape: Sequence[int]) -> Float[Tensor, "cell dim"]:
+    """Centers of all cells of a table, float64, in the order of ``numpy.ravel``."""
+    return embed(
+        torch.cartesian_prod(*map(torch.arange, shape)).view(-1, len(shape)), shape, torch.float64
+    )
+
+
+def on_simplex(values: Float[Tensor, " cell"]) -> Float[Tensor, " cell"]:
+    return simplex_projection(values, torch.ones_like(values, dtype=torch.bool))
+
+
+def project(
+    projection: Projection,
+    centers: Float[Tensor, "cell dim"],
+    values: Float[Tensor, " cell"],
+    generator: torch.Generator,
+) -> Float[Tensor, " cell"]:
+    """The projection of one table."""
+    return projection.project_all([SignedTable(centers, values)], generator)[0]
 
 
 def sliced_w1(

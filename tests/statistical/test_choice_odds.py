@@ -57,7 +57,7 @@ def test_choices_follow_the_exact_probabilities(scores, temperature):
 
 def test_the_slow_way_of_choosing_follows_them_too(monkeypatch):
     monkeypatch.setattr(selection, "_ERROR", 1.0)
-    monkeypatch.setattr(selection, "_PRECISION", 200)  # faster, and exact enough to count
+    monkeypatch.setattr(selection, "PRECISION", 200)  # faster, and exact enough to count
     scores, temperature = CASES[0]
     assert p_value(draw(scores, temperature, 2, 3_000), softmax(scores, temperature)) > ALPHA
 

@@ -9,8 +9,7 @@ import pytest
 import toy
 from scipy.stats import binom
 
-from sdv_privpgd.inference.bootstrap import bootstrap
-from sdv_privpgd.inference.imputation import imputations, rubin
+from sdv_privpgd.inference.bootstrap import bootstrap, imputations, rubin
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.inference.regression import regression
 from sdv_privpgd.sampling.sampler import Sampler

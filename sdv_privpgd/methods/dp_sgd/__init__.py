@@ -94,6 +94,8 @@ class _Trained(Method):
     seed: int = 0
 
     network: ClassVar[str]
+    layers: ClassVar[int]
+    """Weights for each code and unit of the width."""
 
     own_delta = Fraction(1, 10)
     """The part of delta that the ledger must reserve: between 0.02 and 0.3 of it the noise is the
@@ -110,9 +112,10 @@ class _Trained(Method):
     def begun(self, domain: Domain, measurements: Sequence[Measurement]) -> "Network":
         """The network before its first step, by the noisy tables among the answers."""
 
-    @abstractmethod
     def megabytes(self, domain: Domain, cliques: Sequence[Clique] = ()) -> float:
-        """The size of all networks in MiB of float64."""
+        """About the size of all networks in MiB of float64."""
+        del cliques
+        return self.width * self.layers * sum(domain.sizes) * 8 / 2**20
 
     def refusal(self, domain: Domain, cliques: Sequence[Clique] = ()) -> str | None:
         """Why it cannot be used here: opacus is an extra."""
@@ -170,15 +173,13 @@ class _Trained(Method):
     ) -> Particles:
         """Rows of the network with the weights among the answers. ``warm_start`` is not used."""
         at_once = 1 << 13  # rows that are drawn at a time
-        per_row = 100  # A row is as slow to draw as so many tables are to fit
         del warm_start
         network = self.begun(domain, measurements)
         for each in measurements:
             if isinstance(each.query, TrainingQuery) and each.query.network == self.network:
                 network.load(each.answer)
-        number = self.num_particles or default_number(
-            estimate_total(domain, measurements).value, per_row
-        )
+        total = estimate_total(domain, measurements).value
+        number = self.num_particles or default_number(total, 100)  # as slow as so many tables
         starts = progress(range(0, number, at_once), "fit")
         parts = [network.drawn(min(at_once, number - start)) for start in starts]
         return Particles(domain=domain, codes=np.concatenate(parts))
@@ -235,17 +236,13 @@ class DPDiffusion(_Trained):
         "tabular data with diffusion models. ICML, PMLR 202, 17564–17579."
     )
     network = "diffusion"
+    layers = 2
 
     def begun(self, domain: Domain, measurements: Sequence[Measurement]) -> "Network":
         """The network before its first step, by the noisy tables among the answers."""
         from sdv_privpgd.methods.dp_sgd.networks import Codes, Diffusion
 
         return Diffusion(self, Codes.of(domain, measurements))
-
-    def megabytes(self, domain: Domain, cliques: Sequence[Clique] = ()) -> float:
-        """About the size of the network in MiB of float64."""
-        del cliques
-        return self.width * 2 * sum(domain.sizes) * 8 / 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,15 +267,11 @@ class DPCTGAN(_Trained):
     When to use it: to compare with networks trained by DP-SGD. On the guide's tables its pairs
     are worse than those of independent columns.
 
+    The settings are those of ``DPDiffusion``, but for these.
+
     Attributes:
-        steps: The number of samples.
-        batch: The number of rows of a sample, on average.
         width: Of the critic's hidden layer; the generator's is twice as wide.
-        clip: The largest norm of a row's gradient.
         learning_rate: Of Adam, of both networks, at the first step.
-        num_particles: Rows that are drawn of the generator once it is trained. A sample is dealt
-            from them. ``None`` takes the estimated number of rows, or of many an equal part.
-        seed: Of all random choices here. No private noise depends on it, nor does any sample.
         critic_steps: Of the critic, for one of the generator.
 
     >>> DPCTGAN(width=64).own_delta
@@ -295,17 +288,13 @@ class DPCTGAN(_Trained):
         "data using conditional GAN. NeurIPS 32."
     )
     network = "conditional critic"
+    layers = 6
 
     def begun(self, domain: Domain, measurements: Sequence[Measurement]) -> "Network":
         """Both networks before their first step, by the noisy tables among the answers."""
         from sdv_privpgd.methods.dp_sgd.networks import Adversarial, Codes
 
         return Adversarial(self, Codes.of(domain, measurements))
-
-    def megabytes(self, domain: Domain, cliques: Sequence[Clique] = ()) -> float:
-        """About the size of both networks in MiB of float64."""
-        del cliques
-        return self.width * 6 * sum(domain.sizes) * 8 / 2**20
 
 
 def _kept(ledger: PrivacyLedger) -> Fraction:

@@ -22,9 +22,8 @@ from torch.nn.utils import clip_grad_norm_, parameters_to_vector, vector_to_para
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.estimate.noisy_tables import estimate_total, margin_estimates, noisy_tables
-from sdv_privpgd.estimate.support import supported_one_way
 from sdv_privpgd.privacy.queries import Measurement
+from sdv_privpgd.synthesize.goals import first_shares
 
 if TYPE_CHECKING:
     from sdv_privpgd.methods.dp_sgd import DPCTGAN, DPDiffusion
@@ -61,16 +60,8 @@ class Codes:
     @classmethod
     def of(cls, domain: Domain, measurements: Sequence[Measurement]) -> "Codes":
         """By the noisy tables among the answers."""
-        # Share of a value that surely holds no rows when training starts: its logarithm must be
-        # finite.
-        least = 1e-5
-        total = estimate_total(domain, measurements).value
-        margins = margin_estimates(noisy_tables(domain, measurements), 1)
-        found: list[np.ndarray] = []
-        for name, size in zip(domain.attributes, domain.sizes, strict=True):
-            shares = supported_one_way(margins.get((name,)), size, total) / total + least
-            found.append(shares / shares.sum())
-        return cls(list(domain.sizes), torch.from_numpy(np.concatenate(found)))
+        shares = np.concatenate(first_shares(domain, measurements))
+        return cls(list(domain.sizes), torch.from_numpy(shares))
 
     @property
     def number(self) -> int:

@@ -9,7 +9,7 @@ subset. The best subset moves, or none if all of them raise the squares.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,19 +18,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from sdv_privpgd.base.domain import Clique, Domain
-from sdv_privpgd.base.progress import Progress, Shares, silent
-from sdv_privpgd.estimate.interactions import GroupedTargets
-from sdv_privpgd.synthesize.particles.finish import (
-    codes_in_groups,
-    nearest,
-    require_tables,
-    supported_codes,
-)
-from sdv_privpgd.synthesize.particles.layouts import Levels, Table, tables_of
-
-_BLOCKS = 24
-"""Batches of a sweep for each attribute. The particles of a batch move together."""
+from sdv_privpgd.synthesize.particles.finish import FEWEST_BLOCKS, Finish, Start, Table, last_axis
 
 _MOST_SCORES = 2**23
 """Scores of a batch, by table, particle and code: 64 MB for each number that is held of them."""
@@ -44,7 +32,7 @@ _UNIT = 256
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchedFinish:
+class BatchedFinish(Finish):
     """Does the work of ``ExchangeFinish`` on devices of many cores, or without numba.
 
     ``ExchangeFinish`` tries the proposals of a block one by one. This class tries random subsets
@@ -53,63 +41,15 @@ class BatchedFinish:
     and seed always give the same codes; another device draws others.
 
     Attributes:
-        sweeps: The largest number of sweeps. It ends earlier when a sweep moves nothing.
         device: The device that holds tables and codes.
     """
 
-    sweeps: int = 3
     device: str = "cpu"
 
-    def __call__(
-        self,
-        codes: np.ndarray,
-        domain: Domain,
-        targets: Mapping[Clique, np.ndarray],
-        seed: int,
-        *,
-        grouped: GroupedTargets | None = None,
-        fixed: Collection[str] = (),
-        progress: Progress = silent,
-    ) -> np.ndarray:
-        """Codes of shape (particle, attribute) that fit the targets better (``ExchangeFinish``)."""
-        grouped = grouped or {}
-        require_tables(domain, targets, grouped)
-        supports = supported_codes(domain, targets, fixed, codes_in_groups(codes, domain, grouped))
-        values = [
-            np.arange(size) if support is None else support
-            for support, size in zip(supports, domain.sizes, strict=True)
-        ]
-        movable = [axis for axis, support in enumerate(supports) if support is not None]
-        if not movable or not len(codes):
-            return codes.copy()
-        compact = np.stack(
-            [nearest(codes[:, axis], support) for axis, support in enumerate(values)]
-        )
+    def search(self, start: Start, rng: np.random.Generator) -> "_Search":
         device = torch.device(self.device)
-        levels = Levels.of(domain, values, grouped)
-        search = _Search.of(
-            torch.from_numpy(levels.codes(compact).astype(np.int64)).to(device),
-            levels,
-            tables_of(domain, targets, values, grouped),
-            movable,
-        )
-        most = max(view.maps.numel() for view in search.views.values())
-        block = max(1, min(-(-len(codes) // _BLOCKS), _MOST_SCORES // most))
-        rng = np.random.default_rng(seed)
         generator = torch.Generator(device).manual_seed(int(rng.integers(2**63)))
-        shares = Shares(progress, "finish")
-        for sweep in range(self.sweeps):
-            order, moved = rng.permutation(movable).tolist(), 0
-            for first in range(0, len(codes), block):
-                last = min(first + block, len(codes))
-                for axis in order:
-                    moved = moved + search.move(axis, slice(first, last), generator)
-                shares.reach((sweep + last / len(codes)) / self.sweeps)
-            if not int(moved):  # the only wait for the device
-                break
-        shares.reach(1.0)
-        found = search.codes[: len(domain)].cpu().numpy()
-        return np.stack([support[row] for support, row in zip(values, found, strict=True)], axis=1)
+        return _Search.of(start, generator)
 
 
 class _View(NamedTuple):
@@ -130,22 +70,19 @@ class _View(NamedTuple):
     cell_weights: Int[Tensor, " cell"]
 
     @classmethod
-    def of(
-        cls, axis: int, levels: Levels, tables: Sequence[Table], device: torch.device
-    ) -> "_View":
-        num_attributes, size = levels.widths.shape[1], int(levels.widths[0, axis])
+    def of(cls, axis: int, start: Start, device: torch.device) -> "_View":
+        tables, size = start.tables, int(start.widths[0, axis])
         terms = max(len(table.axes) for table in tables) - 1
         own = [number for number, table in enumerate(tables) if axis in table.axes]
         offsets = np.cumsum([0, *(table.values.size for table in tables)])
         places, rows, strides = [], [], []
         for table, offset in ((tables[number], offsets[number]) for number in own):
-            last = table.axes.index(axis)
-            others = [place for place in range(len(table.axes)) if place != last]
+            *others, last = last_axis(table.axes, axis)
             cells = np.arange(table.values.size).reshape(table.values.shape)
             cells = cells.transpose([*others, last])
             missing = [0] * (terms - len(others))
             places.append(offset + cells.ravel())
-            rows.append([*(table.rows(num_attributes)[place] for place in others), *missing])
+            rows.append([*(table.rows[place] for place in others), *missing])
             strides.append(
                 [*(math.prod(cells.shape[i + 1 :]) for i in range(len(others))), *missing]
             )
@@ -156,7 +93,7 @@ class _View(NamedTuple):
             return torch.as_tensor(np.array(values, dtype=np.int64), device=device)
 
         return cls(
-            maps=integers([levels.maps[tables[number].level, axis, :size] for number in own]),
+            maps=integers([start.maps[tables[number].level, axis, :size] for number in own]),
             places=integers(np.concatenate(places)),
             starts=integers(np.cumsum([0, *sizes[:-1]])),
             rows=integers(rows).reshape(len(own), terms),
@@ -168,42 +105,57 @@ class _View(NamedTuple):
 
 @dataclass(frozen=True)
 class _Search:
-    """The codes of all levels, row by row as in ``Levels``, and the lacks of all tables.
+    """The codes of all levels, row by row as in ``Start``, and the lacks of all tables.
 
     The lacks are integers in units of 1 / 256 of a particle. Both change in place.
     """
 
-    codes: Int[Tensor, "row particle"]
+    held: Int[Tensor, "row particle"]
     lacks: Int[Tensor, " cell"]
     maps: Int[Tensor, "level attribute code"]
     views: dict[int, _View]
     factors: Tensor
+    generator: torch.Generator
 
     @classmethod
-    def of(
-        cls,
-        codes: Int[Tensor, "row particle"],
-        levels: Levels,
-        tables: Sequence[Table],
-        movable: Sequence[int],
-    ) -> "_Search":
+    def of(cls, start: Start, generator: torch.Generator) -> "_Search":
+        device = generator.device
+        codes = torch.from_numpy(start.codes.astype(np.int64)).to(device)
         return cls(
-            codes=codes,
-            lacks=torch.cat([_lacks(table, codes, levels.widths.shape[1]) for table in tables]),
-            maps=torch.from_numpy(levels.maps.astype(np.int64)).to(codes.device),
-            views={axis: _View.of(axis, levels, tables, codes.device) for axis in movable},
-            factors=torch.tensor([2.0, 1.0, 0.5, 0.25], device=codes.device),
+            held=codes,
+            lacks=torch.cat([_lacks(table, codes) for table in start.tables]),
+            maps=torch.from_numpy(start.maps.astype(np.int64)).to(device),
+            views={axis: _View.of(axis, start, device) for axis in start.movable},
+            factors=torch.tensor([2.0, 1.0, 0.5, 0.25], device=device),
+            generator=generator,
         )
 
-    def move(self, axis: int, block: slice, generator: torch.Generator) -> Int[Tensor, ""]:
+    @property
+    def codes(self) -> np.ndarray:
+        return self.held.cpu().numpy()
+
+    def sweep(
+        self, order: np.ndarray, rng: np.random.Generator
+    ) -> Iterator[tuple[float, Int[Tensor, ""]]]:
+        """Moves the codes in batches of particles, attribute by attribute in this order."""
+        del rng
+        number = self.held.shape[1]
+        most = max(view.maps.numel() for view in self.views.values())
+        block = max(1, min(-(-number // FEWEST_BLOCKS), _MOST_SCORES // most))
+        for first in range(0, number, block):
+            last = min(first + block, number)
+            moved = [self.move(axis, slice(first, last)) for axis in order.tolist()]
+            yield last / number, torch.stack(moved).sum()
+
+    def move(self, axis: int, block: slice) -> Int[Tensor, ""]:
         """Moves particles of a block in one attribute, in place. Returns how many have moved."""
         view = self.views[axis]
         lacks, weights = self.lacks[view.places], view.weights[:, None]
-        others = self.codes[view.rows.flatten(), block].unflatten(0, view.rows.shape)
+        others = self.held[view.rows.flatten(), block].unflatten(0, view.rows.shape)
         row = view.starts[:, None] + (others * view.strides[..., None]).sum(dim=1)
-        old = self.codes[axis, block]
+        old = self.held[axis, block]
         here = row + view.maps[:, old]  # (table, particle)
-        new, active = self._proposals(lacks, view, row, here, old, generator)
+        new, active = self._proposals(lacks, view, row, here, old)
         there = row + view.maps[:, new]
         leaves = there != here
         for _ in range(_ROUNDS):
@@ -213,7 +165,7 @@ class _Search:
             flows = flow[there] - flow[here] - 2  # without its own part of them
             crowd = (weights * leaves * flows).sum(dim=0)
             loss = (crowd.clamp(min=0) * _UNIT).double()
-            drawn = torch.rand(len(old), generator=generator, device=lacks.device)
+            drawn = torch.rand(len(old), generator=self.generator, device=lacks.device)
             share = drawn * loss / gains.clamp(min=1)
             depth = (share[:, None] <= self.factors).sum(dim=1) * active
             # First those in exactly so many subsets: the first subset holds them all.
@@ -232,9 +184,9 @@ class _Search:
             here, leaves = torch.where(goes, there, here), leaves & ~goes
             active = active & ~goes
         self.lacks[view.places] = lacks
-        num_moved = (old != self.codes[axis, block]).sum()
+        num_moved = (old != self.held[axis, block]).sum()
         for level, own in enumerate(self.maps):
-            self.codes[level * self.maps.shape[1] + axis, block] = own[axis, old]
+            self.held[level * self.maps.shape[1] + axis, block] = own[axis, old]
         return num_moved
 
     def _proposals(
@@ -244,7 +196,6 @@ class _Search:
         row: Int[Tensor, "table particle"],
         here: Int[Tensor, "table particle"],
         old: Int[Tensor, " particle"],
-        generator: torch.Generator,
     ) -> tuple[Int[Tensor, " particle"], Tensor]:
         """An improving code for each particle, drawn by its gain, and which particles have one."""
         cells = row[..., None] + view.maps[:, None]  # (table, particle, code)
@@ -253,7 +204,9 @@ class _Search:
         excess = (scores - scores.gather(1, old[:, None])).clamp(min=0)
         reached = excess.cumsum(dim=1)
         total = reached[:, -1]
-        drawn = torch.rand(len(old), generator=generator, dtype=torch.float64, device=lacks.device)
+        drawn = torch.rand(
+            len(old), generator=self.generator, dtype=torch.float64, device=lacks.device
+        )
         new = (reached <= (drawn * total).long()[:, None]).sum(dim=1)
         return new.clamp(max=view.maps.shape[1] - 1), total > 0
 
@@ -269,12 +222,10 @@ def _moved(
     return cells.index_add_(0, there.flatten(), steps).index_add_(0, here.flatten(), -steps)
 
 
-def _lacks(
-    table: Table, codes: Int[Tensor, "row particle"], num_attributes: int
-) -> Int[Tensor, " cell"]:
+def _lacks(table: Table, codes: Int[Tensor, "row particle"]) -> Int[Tensor, " cell"]:
     """What a table lacks: target * particles - counts, in units."""
     cells = torch.zeros_like(codes[0])
-    for row, size in zip(table.rows(num_attributes), table.values.shape, strict=True):
+    for row, size in zip(table.rows, table.values.shape, strict=True):
         cells = cells * size + codes[row]
     goals = np.rint(table.values.ravel() * (codes.shape[1] * _UNIT)).astype(np.int64)
     counts = torch.bincount(cells, minlength=table.values.size)

@@ -11,7 +11,6 @@ from torch import Tensor
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.synthesize.particles.projection import (
     CHECK_EVERY,
-    MOST_WORK,
     PRIMAL_SHARE,
     RELAXATION,
     SMALLEST_GAP,
@@ -21,45 +20,43 @@ from sdv_privpgd.synthesize.particles.projection import (
     balanced,
 )
 
+_PLACES_AT_ONCE = 2**24
+"""Cells times slices of one group: about 1 GB."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class BatchedProjection(CertifiedSolver):
     """Runs the iteration of ``CompiledProjection`` on devices of many cores, or without numba.
 
     Tables of similar size are padded to one layout (table, slice, cell) and advance together.
-    Solved tables drop out at each look at the gaps, which is the only wait for the device. The
-    directions and the problem are those of ``CompiledProjection``, so its certificates hold for
-    these probabilities too. The bits may differ from device to device.
+    Solved tables drop out at each look at the gaps, which is the only wait for the device. The bits
+    may differ from device to device.
 
     Attributes:
-        num_slices: Directions per table, fixed while it is solved.
-        max_steps: The largest number of steps.
-        tolerance: Relative duality gap to stop at.
-        precision: Absolute gap to stop at.
         device: The device that solves it. The results are on the processor.
     """
 
-    num_slices: int = 32
-    max_steps: int = 1_000
-    tolerance: float = 0.01
-    precision: float = 1e-6
     device: str = "cpu"
 
     def solve_all(
-        self,
-        tables: Sequence[SignedTable],
-        generator: torch.Generator,
-        progress: Progress = silent,
+        self, tables: Sequence[SignedTable], generator: torch.Generator, progress: Progress = silent
     ) -> list[CertifiedProjection]:
         """The projections with their certificates, for the directions drawn."""
         directions = self.draw_directions(tables, generator)
-        groups = iter(
-            _groups([(len(d), len(v)) for d, (_, v) in zip(directions, tables, strict=True)])
-        )
-        found: dict[int, CertifiedProjection] = {}
+        # Sizes in a group differ by less than a factor of two: padding no more than doubles them.
+        groups: list[list[int]] = []
+        filling: dict[tuple[int, int], list[int]] = {}
+        for place, (theta, (_, values)) in enumerate(zip(directions, tables, strict=True)):
+            key = (len(theta), (len(values) - 1).bit_length())
+            group = filling.get(key)
+            if group is None or len(group) >= _PLACES_AT_ONCE // (key[0] << key[1]):
+                group = filling[key] = []
+                groups.append(group)
+            group.append(place)
+        left, found = iter(groups), dict[int, CertifiedProjection]()
         for place, _ in enumerate(progress(tables, "project")):
             while place not in found:
-                group = next(groups)
+                group = next(left)
                 solved = self._solve([tables[i] for i in group], [directions[i] for i in group])
                 found.update(zip(group, solved, strict=True))
         return [found[place] for place in range(len(tables))]
@@ -70,16 +67,26 @@ class BatchedProjection(CertifiedSolver):
         """One group of tables with equally many directions."""
         sizes = [len(values) for _, values in tables]
         problem = _Problem.of(tables, directions, torch.device(self.device))
-        weights = _to_simplex(problem.signed, problem.real).double()
+        weights = simplex_projection(problem.signed, problem.real).double()
         distances = problem.distances(weights)
         bounds = torch.zeros_like(distances)
         ways = (weights - problem.signed).norm(dim=1)
-        steps = _steps(problem, ways)
-        state = _State.start(problem, weights, *steps)
+        primal_steps, dual_steps = _steps(problem, ways)
+        state = _State(
+            places=torch.arange(len(weights), device=weights.device),
+            problem=problem,
+            signed=problem.signed.float(),
+            gaps=problem.gaps.float(),
+            primal_step=primal_steps.float()[:, None],
+            dual_steps=dual_steps.float(),
+            w=weights.float(),
+            y=torch.zeros_like(problem.gaps, dtype=torch.float32),
+            pull=torch.zeros_like(weights, dtype=torch.float32),
+        )
         # A table of one cell, or of cells on one point, has no gap and no distance.
-        left = (distances > self.precision) & (ways > 0) & (steps[0] > 0)
+        left = (distances > self.precision) & (ways > 0) & (primal_steps > 0)
         elapsed = 0
-        most_steps = min(self.max_steps, max(CHECK_EVERY, MOST_WORK // problem.order[0].numel()))
+        most_steps = self.most_steps(problem.order[0].numel())
         while elapsed < most_steps and bool(left.any()):
             state = state.of_tables(left)
             index = state.places
@@ -102,12 +109,8 @@ class BatchedProjection(CertifiedSolver):
         ]
 
 
-_PLACES_AT_ONCE = 2**24
-"""Cells times slices of one group: about 1 GB."""
-
-
 class _Problem(NamedTuple):
-    """Signed tables and the operator K of ``PrimalDualProjection``, padded to equal size.
+    """Signed tables and the operator K of ``CertifiedSolver``, padded to equal size.
 
     Cells that a table lacks come last in each slice's order, at no distance from each other, and
     hold nothing.
@@ -194,26 +197,6 @@ class _State(NamedTuple):
     y: Float[Tensor, "table slice step"]
     pull: Float[Tensor, "table cell"]
 
-    @classmethod
-    def start(
-        cls,
-        problem: _Problem,
-        weights: Float[Tensor, "table cell"],
-        primal_steps: Float[Tensor, " table"],
-        dual_steps: Float[Tensor, "table slice step"],
-    ) -> "_State":
-        return cls(
-            places=torch.arange(len(weights), device=weights.device),
-            problem=problem,
-            signed=problem.signed.float(),
-            gaps=problem.gaps.float(),
-            primal_step=primal_steps.float()[:, None],
-            dual_steps=dual_steps.float(),
-            w=weights.float(),
-            y=torch.zeros_like(problem.gaps, dtype=torch.float32),
-            pull=torch.zeros_like(weights, dtype=torch.float32),
-        )
-
     def of_tables(self, kept: Bool[Tensor, " table"]) -> "_State":
         """The part of these tables."""
         if bool(kept.all()):
@@ -225,7 +208,7 @@ class _State(NamedTuple):
         """Takes so many steps in place; returns the last probabilities."""
         last = self.w
         for _ in range(num_steps):
-            last = _to_simplex(self.w - self.primal_step * self.pull, self.problem.real)
+            last = simplex_projection(self.w - self.primal_step * self.pull, self.problem.real)
             reflected = 2 * last - self.w - self.signed
             self.w.lerp_(last, RELAXATION)
             following = self.problem.sums(reflected).mul_(self.dual_steps).add_(self.y)
@@ -250,37 +233,19 @@ def _steps(
     return torch.where(norms > 0, ratios / norms, 0.0), duals
 
 
-def _to_simplex(
-    values: Float[Tensor, "table cell"], real: Bool[Tensor, "table cell"]
-) -> Float[Tensor, "table cell"]:
-    """The nearest probability vectors in L2 on the real cells (see ``simplex_projection``)."""
+def simplex_projection(
+    values: Float[Tensor, "*table cell"], real: Bool[Tensor, "*table cell"]
+) -> Float[Tensor, "*table cell"]:
+    """The nearest probability vectors in L2 on the real cells (Held, Wolfe & Crowder 1974)."""
     values = values.masked_fill(~real, -torch.inf)
-    descending = values.sort(dim=1, descending=True).values
-    ranks = torch.arange(1, values.shape[1] + 1, device=values.device)
-    thresholds = (descending.cumsum(dim=1, dtype=torch.float64) - 1) / ranks
-    support = (descending > thresholds).sum(dim=1, keepdim=True).clamp(min=1)
-    return (values - thresholds.gather(1, support - 1)).clamp(min=0).to(values.dtype)
+    descending = values.sort(dim=-1, descending=True).values
+    ranks = torch.arange(1, values.shape[-1] + 1, device=values.device)
+    thresholds = (descending.cumsum(dim=-1, dtype=torch.float64) - 1) / ranks
+    support = (descending > thresholds).sum(dim=-1, keepdim=True).clamp(min=1)
+    return (values - thresholds.gather(-1, support - 1)).clamp(min=0).to(values.dtype)
 
 
 def _centered(
     vector: Float[Tensor, "table cell"], num_cells: Int[Tensor, "table 1"]
 ) -> Float[Tensor, "table cell"]:
     return vector - vector.sum(dim=1, keepdim=True) / num_cells
-
-
-def _groups(shapes: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """Places of tables to solve together, given their numbers of slices and of cells.
-
-    Sizes in a group differ by less than a factor of two, so padding no more than doubles them.
-    """
-    groups: list[list[int]] = []
-    filling: dict[tuple[int, int], list[int]] = {}
-    for place, (num_slices, num_cells) in enumerate(shapes):
-        key = (num_slices, (num_cells - 1).bit_length())
-        group = filling.get(key)
-        most = _PLACES_AT_ONCE // (num_slices << key[1])
-        if group is None or len(group) >= most:
-            group = filling[key] = []
-            groups.append(group)
-        group.append(place)
-    return groups

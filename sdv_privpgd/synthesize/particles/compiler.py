@@ -7,13 +7,28 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, no_type_check
 
-import numba
-from numba import config
-from numba.core.caching import IndexDataCacheFile
+import numpy as np
 
-_njit: Any = numba.njit  # its overloads know few of its options
+try:
+    import numba as _numba
+    from numba.core import caching as _caching
+except ImportError:  # a bare machine with a device, whose work is done in torch
+    _numba = _caching = None
+
+# Untyped: numba's overloads know few of its options, and its settings come late.
+numba: Any = _numba
+_KeptFile: Any = getattr(_caching, "IndexDataCacheFile", object)
+HAS_NUMBA = numba is not None
+
+
+def _njit(**settings: Any) -> Callable[[Callable], Any]:
+    return numba.njit(**settings) if HAS_NUMBA else lambda _: _needs_numba
+
+
+def _needs_numba(*_: Any) -> None:
+    raise ModuleNotFoundError("This is compiled by numba, which is not installed.")
 
 
 def inner(**settings: Any) -> Callable[[Callable], Any]:
@@ -40,15 +55,24 @@ def njit() -> Callable[[Callable], Any]:
         except RuntimeError:  # numba finds no folder
             _warn_of_no_folder()
             return _njit(nogil=True, no_cfunc_wrapper=True)(function)
-        file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-        if type(file) is IndexDataCacheFile:  # numba has no public way to name another kind
+        file: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+        if type(file) is _KeptFile:  # numba has no public way to name another kind
             file.__class__ = _CheckedFile
         return compiled
 
     return decorated
 
 
-class _CheckedFile(IndexDataCacheFile):
+@inner(inline="always")
+@no_type_check
+def mixed(word):
+    """64 random bits of a counter: SplitMix64's finalizer (Steele, Lea & Flood 2014)."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+class _CheckedFile(_KeptFile):
     """Numba's files of compiled code, which are compiled anew where they are not as written.
 
     Numba itself runs what a damaged file holds, or what another process has written at the same
@@ -90,7 +114,7 @@ def _is_whole(path: Path, head: bytes = b"") -> bool:
 
 def num_threads() -> int:
     """The number of threads that compiled loops may use: all cores, or ``NUMBA_NUM_THREADS``."""
-    return config.NUMBA_NUM_THREADS  # pyright: ignore[reportAttributeAccessIssue]: set late
+    return numba.config.NUMBA_NUM_THREADS
 
 
 class Threads(ThreadPoolExecutor):

@@ -1,7 +1,7 @@
 """Particle gradient descent: from noisy tables to a point cloud."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -16,26 +16,40 @@ from sdv_privpgd.base.progress import Progress, one_step, silent
 from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.estimate.interactions import grouped_targets
 from sdv_privpgd.estimate.prior import PublicRows, WeightedRows, use_of, weighted
-from sdv_privpgd.privacy.queries import Measurement, Query
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement, Query
 from sdv_privpgd.synthesize.engine import Engine, Model
-from sdv_privpgd.synthesize.particles.back_end import back_end_of, default_projection
+from sdv_privpgd.synthesize.particles import binned
 from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
-from sdv_privpgd.synthesize.particles.embedding import draw_codes, nearest_codes
-from sdv_privpgd.synthesize.particles.finish import ExchangeFinish, emptied_targets
-from sdv_privpgd.synthesize.particles.kernels import KERNELS, Kernel
-from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
-from sdv_privpgd.synthesize.particles.loss_curve import looks, mean_loss, stretches
-from sdv_privpgd.synthesize.particles.mini_batches import (
+from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
+from sdv_privpgd.synthesize.particles.compiler import HAS_NUMBA, is_compiled
+from sdv_privpgd.synthesize.particles.draws import (
     draw_steps,
+    looks,
+    mean_loss,
     memberships,
+    stretches,
     transport_visits,
 )
-from sdv_privpgd.synthesize.particles.optimizers import StepRule, TransportStep
+from sdv_privpgd.synthesize.particles.finish import (
+    ExchangeFinish,
+    Finish,
+    emptied_targets,
+    propose,
+    take_proposals,
+)
+from sdv_privpgd.synthesize.particles.kernels import KERNELS, Kernel, PackedTargets, choose_kernel
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 from sdv_privpgd.synthesize.particles.penalties import Loss, Penalty
-from sdv_privpgd.synthesize.particles.projection import Projection, SignedTable
-from sdv_privpgd.synthesize.particles.pulls import advance_by_pulls
-from sdv_privpgd.synthesize.particles.targets import TARGETS, goals_of, packed, probabilities
+from sdv_privpgd.synthesize.particles.projection import CompiledProjection, Projection, improve
+from sdv_privpgd.synthesize.particles.steps import StepRule, TransportStep, advance_by_pulls
+from sdv_privpgd.synthesize.particles.targets import (
+    TARGETS,
+    draw_codes,
+    goals_of,
+    nearest_codes,
+    packed,
+    probabilities,
+)
 
 _EPOCHS, _EPOCHS_ALONE = 30, 100
 """The epochs of a descent that a finish completes, and of one that must reach the tables alone."""
@@ -97,10 +111,7 @@ class ParticleGradientDescent(Engine):
         kernel: The code that computes the ways to the targets: "auto" takes the fastest for this
             machine; "torch" and "numba" name one.
 
-    >>> import numpy as np
-    >>> from sdv_privpgd.base.domain import Domain
-    >>> from sdv_privpgd.privacy.queries import Measurement
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
+    >>> from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
     >>> noisy = Measurement(
     ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=1.0
     ... )
@@ -108,8 +119,6 @@ class ParticleGradientDescent(Engine):
     >>> model = engine.fit(Domain(("a", "b"), (2, 2)), [noisy])
     >>> model.marginal(("a", "b")).round(1).tolist()
     [[0.4, 0.0], [0.0, 0.6]]
-    >>> model.sample(5, seed=0).shape
-    (5, 2)
     """
 
     num_particles: int | None = None
@@ -120,8 +129,10 @@ class ParticleGradientDescent(Engine):
     step: StepRule = field(default_factory=TransportStep)
     start: str = "marginals"
     targets: str = "denoised"
-    projection: Projection = field(default_factory=default_projection)
-    finish: ExchangeFinish | BatchedFinish | None = field(default_factory=ExchangeFinish)
+    projection: Projection = field(
+        default_factory=CompiledProjection if HAS_NUMBA else BatchedProjection
+    )
+    finish: Finish | None = field(default_factory=ExchangeFinish)
     penalties: Sequence[Penalty] = ()
     possible: Possible = field(default_factory=dict, compare=False)
     stratified: bool = True
@@ -139,6 +150,7 @@ class ParticleGradientDescent(Engine):
         "leveraging optimal transport and particle gradient descent. arXiv:2401.17823."
     )
     takes_prior = True
+    repeats = True
     quick = {"num_particles": 300, "epochs": 2}  # noqa: RUF012
 
     def __post_init__(self) -> None:
@@ -167,8 +179,7 @@ class ParticleGradientDescent(Engine):
         10
         """
         # Here, because the default needs none of it.
-        from sdv_privpgd.synthesize.particles.published.adam import AdamStep
-        from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
+        from sdv_privpgd.synthesize.particles.published import AdamStep, SoftmaxProjection
 
         published = cls(
             num_particles=100_000,
@@ -217,11 +228,9 @@ class ParticleGradientDescent(Engine):
 
     def prepare(self, progress: Progress = silent) -> None:
         """Compiles all loops where that was not done on this machine before."""
-        from sdv_privpgd.synthesize.particles import warmup  # it fits this engine
-
-        if warmup.must_compile(enable_gpu=self.enable_gpu):
+        if must_compile(enable_gpu=self.enable_gpu):
             with one_step(progress, "compile"):
-                warmup.compile_all()
+                compile_all()
 
     def fit(
         self,
@@ -236,48 +245,57 @@ class ParticleGradientDescent(Engine):
         ``warm_start`` replaces the start.
         """
         generator = torch.Generator().manual_seed(self.seed)
-        back_end = back_end_of(
-            self.kernel, self.projection, self.finish, enable_gpu=self.enable_gpu
-        )
+        kernel = choose_kernel(self.kernel, enable_gpu=self.enable_gpu)
+        projection, finish = self._on(kernel.device)
         prior = None
         if self.prior is not None and self.targets == "denoised":
             prior = weighted(domain, measurements, self.prior, seed=self.seed, progress=progress)
         # The signed measures, and line 1: their projections to probability measures.
         agreed, goals = goals_of(domain, measurements, self.targets, self.possible, progress, prior)
         use = None if self.prior is None else use_of(self.prior, prior, agreed)
-        weights = back_end.projection.project_all(
-            [SignedTable(goal.centers, goal.values) for goal in goals], generator, progress
-        )
+        found = projection.project_all(list(goals.values()), generator, progress)
+        weights = dict(zip(goals, found, strict=True))
         losses = [(each.weight, each.loss(domain, measurements)) for each in self.penalties]
         # Line 2: the start.
         number = self.num_particles
         if number is None:
             # Tables of single attributes take hardly any work beside those of pairs.
-            larger = sum(len(goal.axes) > 1 for goal in goals)
+            larger = sum(len(clique) > 1 for clique in goals)
             number = default_number(agreed.total, larger or len(goals))
         start = prior if warm_start is None else warm_start
         positions = self._start(domain, number, agreed.one_way, start, generator)
-        if not goals:
-            return Particles(domain=domain, codes=_codes(positions, domain), prior=use)
-        # Lines 3 to 7: the descent.
-        positions, curve = self._descend(
-            positions, packed(goals, weights), losses, back_end.kernel, generator, progress
-        )
+        curve: dict[int, float] = {}
+        if goals:  # Lines 3 to 7: the descent.
+            positions, curve = self._descend(
+                positions, packed(domain, goals, weights), losses, kernel, generator, progress
+            )
         # Line 8: finalization.
-        codes = _codes(positions, domain)
-        if back_end.finish is not None:
+        codes = nearest_codes(positions.T, domain.sizes).cpu().numpy()
+        if goals and finish is not None:
             full = probabilities(domain, goals, weights)
             grouped = grouped_targets(agreed, full) if self.targets != "raw" else {}
-            codes = back_end.finish(
+            codes = finish(
                 codes,
                 domain,
                 emptied_targets(full, self.possible),
                 self.seed,
                 grouped=grouped,
-                fixed={name for each in self.penalties for name in each.attributes(domain)},
+                fixed=self.reads(domain),
                 progress=progress,
             )
         return Particles(domain=domain, codes=codes, losses=curve, prior=use)
+
+    def _on(self, device: torch.device) -> tuple[Projection, Finish | None]:
+        """The projection and the finish of a device: on CUDA the default ones work in batches."""
+        projection, finish = self.projection, self.finish
+        if isinstance(projection, BatchedProjection):
+            projection = replace(projection, device=str(device))
+        elif isinstance(projection, CompiledProjection) and device.type == "cuda":
+            projection = BatchedProjection(**asdict(projection), device=str(device))
+        is_batched = isinstance(finish, BatchedFinish) or device.type == "cuda" or not HAS_NUMBA
+        if finish is not None and is_batched:
+            finish = BatchedFinish(sweeps=finish.sweeps, device=str(device))
+        return projection, finish
 
     def _start(
         self,
@@ -359,5 +377,23 @@ class ParticleGradientDescent(Engine):
         return positions, curve
 
 
-def _codes(positions: Float[Tensor, "attribute particle"], domain: Domain) -> np.ndarray:
-    return nearest_codes(positions.T, domain.sizes).cpu().numpy()
+def must_compile(*, enable_gpu: bool) -> bool:
+    """Whether numba would have to compile something for a fit, because it is not on disk yet."""
+    if not HAS_NUMBA or choose_kernel("auto", enable_gpu=enable_gpu).device.type != "cpu":
+        return False
+    loops = binned.sort_cells, binned.pass_part, binned.set_goals, improve, propose, take_proposals
+    return not all(map(is_compiled, loops))
+
+
+def compile_all() -> None:
+    """Compiles everything that a fit calls: it fits a few particles to made-up tables."""
+    domain, rng = Domain(("a", "b", "c"), (3, 3, 3)), np.random.default_rng(0)
+    measurements = [
+        Measurement(
+            query=MarginalQuery(pair), answer=rng.integers(-9, 60, domain.shape(pair)), stddev=9.0
+        )
+        for pair in domain.cliques(2)
+    ]
+    # Denoised tables of so few cells may have nothing to project.
+    engine = ParticleGradientDescent(num_particles=50, epochs=1, targets="raw", enable_gpu=False)
+    engine.fit(domain, measurements)

@@ -8,6 +8,7 @@ import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.estimate.prior import PriorUse
+from sdv_privpgd.synthesize.engine import dealt
 
 _LEAST, _FEW, _MOST = 5_000, 20_000, 100_000
 
@@ -65,20 +66,13 @@ class Particles:
         shape = self.domain.shape(clique)
         columns = self.codes[:, self.domain.axes(clique)].T.astype(np.int64)
         cells = np.ravel_multi_index(tuple(columns), shape)
-        return np.bincount(cells, minlength=self.domain.size(clique)).reshape(shape) / len(
-            self.codes
-        )
+        counts = np.bincount(cells, minlength=self.domain.size(clique))
+        return counts.reshape(shape) / len(self.codes)
 
     def sample(self, num_rows: int, seed: int) -> np.ndarray:
         """Codes of shape (row, attribute), int64. The same seed gives the same rows.
 
-        Particles are dealt like decks of cards: each is used once before any is used again.
-        So samples have less variance than independent draws.
+        Particles are dealt like decks of cards (``dealt``).
         """
-        if num_rows < 0:
-            raise ValueError(f"num_rows must be at least 0, got {num_rows!r}.")
-        rng = np.random.default_rng(seed)
-        num_decks = -(-num_rows // len(self.codes))
-        decks = [rng.permutation(len(self.codes)) for _ in range(num_decks)]
-        order = np.concatenate([np.empty(0, dtype=np.int64), *decks])[:num_rows]
+        order = dealt(self.block, num_rows, np.random.default_rng(seed))
         return self.codes[order].astype(np.int64)

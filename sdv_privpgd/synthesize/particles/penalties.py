@@ -115,13 +115,15 @@ class ProtectedThreshold:
             )
         total = estimate_total(domain, measurements).value
         estimate = float(answers[-1][0]) / (SigmoidSumQuery.GRID * total)
-        return _ThresholdLoss(
-            axes=domain.axes(self.theta),
-            coefficients=tuple(self.theta.values()),
-            b=self.b,
-            slope=self.slope,
-            estimate=min(max(estimate, 0.0), 1.0),
-        )
+        estimate = min(max(estimate, 0.0), 1.0)
+        axes, coefficients = list(domain.axes(self.theta)), list(self.theta.values())
+
+        def nearness(positions: Tensor) -> Tensor:
+            scores = positions[:, axes] @ positions.new_tensor(coefficients) - self.b
+            share = torch.sigmoid(self.slope * scores).mean()
+            return 0.01 / (1e-4 + (share - estimate).square())
+
+        return nearness
 
 
 @dataclass(frozen=True)
@@ -172,23 +174,6 @@ class DifferentiablePenalty:
             return value.reshape(())
 
         return named
-
-
-@dataclass(frozen=True, kw_only=True)
-class _ThresholdLoss:
-    """Eq. 12 of the paper for one estimate."""
-
-    axes: tuple[int, ...]
-    coefficients: tuple[float, ...]
-    b: float
-    slope: float
-    estimate: float
-
-    def __call__(self, positions: Tensor) -> Tensor:
-        coefficients = positions.new_tensor(self.coefficients)
-        scores = positions[:, list(self.axes)] @ coefficients - self.b
-        share = torch.sigmoid(self.slope * scores).mean()
-        return 0.01 / (1e-4 + (share - self.estimate).square())
 
 
 def _require_finite(name: str, value: float) -> None:

@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd.benchmark.declarations import TABLES
-from sdv_privpgd.benchmark.single import clipped, value_scores
-from sdv_privpgd.benchmark.tables import Table, load, load_own, read_rows
+from sdv_privpgd.benchmark.fits import clipped, value_scores
+from sdv_privpgd.benchmark.tables import TABLES, Table, load, load_own, read_rows
 from sdv_privpgd.columns.schema import Schema
 
 SMALL = ("acs_income_ne_2018", "adult", "bank", "california_housing", "diamonds", "nist")

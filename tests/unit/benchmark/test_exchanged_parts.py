@@ -6,8 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd.benchmark.methods import SELECTS, Compared, is_arm, names_of, parts_of
-from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, Preprocessing, decode
+from sdv_privpgd.benchmark.methods import (
+    PREPROCESSINGS,
+    SELECTS,
+    Compared,
+    Preprocessing,
+    is_arm,
+    names_of,
+    parts_of,
+)
 from sdv_privpgd.benchmark.show import (
     KINDS,
     arms_of,
@@ -17,7 +24,7 @@ from sdv_privpgd.benchmark.show import (
     table_of_arms,
     write_exchange,
 )
-from sdv_privpgd.benchmark.tables import Table
+from sdv_privpgd.benchmark.tables import Table, decoded
 from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.fixed import Independent
@@ -66,7 +73,7 @@ def test_each_makes_codes_of_the_table_for_its_share_and_values_of_them(table, n
     assert ledger.mu_squared <= ledger.budget * Fraction(1, 10)
     assert bool(ledger.charges) is (name != "equal_width")
     codes = np.stack([np.arange(200) % size for size in schema.domain().sizes], axis=1)
-    values = decode(schema, codes, seed=0)
+    values = decoded(schema, codes, seed=0)
     assert set(values["job"]) <= set(JOBS)
     assert values["income"].dropna().between(0, 9_999).all()
     assert len(table.encode(values)) == 200

@@ -33,8 +33,7 @@ from sdv_privpgd.columns.recoding import Recoding
 from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.sources.csv import CsvFiles
 from sdv_privpgd.sources.frames import FrameSource
-from sdv_privpgd.sources.mapped import _RecodedCluster, as_read
-from sdv_privpgd.sources.opening import of_people
+from sdv_privpgd.sources.opening import _RecodedCluster, as_read, of_people
 from sdv_privpgd.sources.source import Cluster
 
 CHAPTERS = {"A": "I", "B": "I", "C": "II"}

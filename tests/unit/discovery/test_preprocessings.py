@@ -7,7 +7,7 @@ import pytest
 from answers import open_curator
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.benchmark.preprocessing import MANY, RARE, cut_by_privtree, merge_rare
+from sdv_privpgd.benchmark.methods import MANY, RARE, cut_by_privtree, merge_rare
 from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from answers import noisy_answers, number_of_rows
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.consistency import consistent_tables
@@ -14,7 +15,6 @@ from sdv_privpgd.estimate.effects import (
     directions,
     residuals_of,
 )
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 
 ROWS, NOISE = 20_000, 68.0
 DOMAIN = Domain(("ward", "lab", *"abcdefgh"), (5, 17, *[16] * 8))
@@ -33,15 +33,12 @@ def rows(seed, *, depends):
 
 def measured(codes, seed):
     """Consistent tables of all pairs, as loud as in a fit at epsilon 1."""
-    rng, answers = np.random.default_rng(seed), []
+    tables = {}
     for clique in DOMAIN.cliques(2):
         shape = DOMAIN.shape(clique)
         cells = np.ravel_multi_index(tuple(codes[:, DOMAIN.axes(clique)].T), shape)
-        counts = np.bincount(cells, minlength=np.prod(shape)).reshape(shape)
-        noisy = np.rint(counts + rng.normal(scale=NOISE, size=shape)).astype(int)
-        answers.append(Measurement(query=MarginalQuery(clique), answer=noisy, stddev=NOISE))
-    total = Measurement(query=CountQuery(), answer=np.array([ROWS]), stddev=0.0)
-    return consistent_tables(DOMAIN, [total, *answers])
+        tables[clique] = np.bincount(cells, minlength=np.prod(shape)).reshape(shape)
+    return consistent_tables(DOMAIN, [number_of_rows(ROWS), *noisy_answers(tables, NOISE, seed)])
 
 
 def mean_lab(table):

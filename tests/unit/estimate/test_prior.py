@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from answers import noisy_answers, number_of_rows
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.consistency import consistent_tables
@@ -15,7 +16,7 @@ from sdv_privpgd.estimate.prior import (
     use_of,
     weighted,
 )
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 
 DOMAIN = Domain(("a", "b", "c"), (4, 5, 3))
 NUMBER = 4_000
@@ -37,16 +38,8 @@ def counted(codes, clique):
 
 def measured(codes, stddev, seed=0):
     """All pairs with noise, and the number of rows."""
-    rng = np.random.default_rng(seed)
-    pairs = [
-        Measurement(
-            query=MarginalQuery(clique),
-            answer=counted(codes, clique) + np.rint(rng.normal(0, stddev, DOMAIN.shape(clique))),
-            stddev=stddev,
-        )
-        for clique in DOMAIN.cliques(2)
-    ]
-    return [Measurement(query=CountQuery(), answer=np.array([len(codes)]), stddev=0.0), *pairs]
+    tables = {clique: counted(codes, clique) for clique in DOMAIN.cliques(2)}
+    return [number_of_rows(len(codes)), *noisy_answers(tables, stddev, seed)]
 
 
 def public(codes, **others):

@@ -26,12 +26,17 @@ from sdv_privpgd.methods import (
 )
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery
-from sdv_privpgd.report.assumed import CONFIDENT
-from sdv_privpgd.report.plan import expected_lines
+from sdv_privpgd.report.about import CONFIDENT
+from sdv_privpgd.report.page import as_text
+from sdv_privpgd.report.plan import expected_section
 
 TABLES = Path(__file__).parents[4] / "shared" / "data"
 
 SIZES = {"ward": 9, "sex": 2, "age": 12, "job": 5, "ill": 3}
+
+
+def told(expected):
+    return " ".join(as_text([expected_section(expected)]).split())
 
 
 def categories(sizes):
@@ -160,15 +165,13 @@ def test_columns_that_are_too_fine_are_named_with_a_number_that_would_do():
     assert coarse.too_fine == ["job", "ward"]
     most = coarse.here.most_values
     assert 2 < most < 120
-    text = " ".join(" ".join(expected_lines(coarse)).split())
+    text = told(coarse)
     assert "'job' (250 values), 'ward' (120 values)" in text
     assert f"About {most} values each would do" in text
     would_do = {name: min(size, most) for name, size in sizes.items()}
     assert foretold(settings_of(), described(categories(would_do)), 3_000).too_fine == []
     hopeless = foretold(settings_of(0.1), described(categories(sizes)), 20)
-    assert "louder than the rows in all pairs" in " ".join(
-        " ".join(expected_lines(hopeless)).split()
-    )
+    assert "louder than the rows in all pairs" in told(hopeless)
 
 
 def test_what_is_not_declared_is_assumed_and_said():
@@ -176,7 +179,7 @@ def test_what_is_not_declared_is_assumed_and_said():
     expected = foretold(settings_of(), description, 1_000)
     assert expected.assumed == ["age"]
     assert expected.here.sizes == {"age": 17, "ill": 2}  # 16 codes and missing
-    text = " ".join(" ".join(expected_lines(expected)).split())
+    text = told(expected)
     assert "How many values 'age' has is not declared" in text
     assert "age ~17" in text
     rich = foretold(settings_of(10.0), description, 100_000)
@@ -210,7 +213,7 @@ def test_a_curve_has_questions_of_its_own_only_where_that_is_quick():
     assert set(expected.here.columns) == {"a", "b", "c"}
     expected = foretold(settings_of(method=MST(engine="particles")), description, 500)
     assert expected.to_dict()["pairs"] == []
-    assert "Noisy answers choose the pairs" in " ".join(expected_lines(expected))
+    assert "Noisy answers choose the pairs" in told(expected)
 
 
 def test_where_noisy_answers_choose_the_pairs_a_plan_says_so():
@@ -219,7 +222,7 @@ def test_where_noisy_answers_choose_the_pairs_a_plan_says_so():
     assert expected.over_epsilon is expected.over_rows is None
     assert set(expected.here.columns) == {"a", "b", "c", "d"}
     assert 2 <= len(expected.here.pairs) <= 4
-    assert "Noisy answers choose the pairs" in " ".join(expected_lines(expected))
+    assert "Noisy answers choose the pairs" in told(expected)
 
 
 def test_a_table_without_rows_or_columns_has_a_plan():

@@ -8,8 +8,7 @@ import pytest
 import sdv_tables
 
 from sdv_privpgd import Boolean, Categorical, People, PrivPGDSynthesizer, fit_table
-from sdv_privpgd.audit.kept_file import file_checks
-from sdv_privpgd.audit.subjects import KeptTable
+from sdv_privpgd.audit.subjects import KeptTable, file_checks
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
 from sdv_privpgd.fitting.mismatch import UNREAD
 from sdv_privpgd.methods import AllKWay, ParticleGradientDescent, PrivPGD, ProtectedThreshold

@@ -10,8 +10,7 @@ import toy
 from sdv_privpgd import rubin
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.inference import Bootstrap
-from sdv_privpgd.inference.bootstrap import bootstrap
-from sdv_privpgd.inference.imputation import imputations
+from sdv_privpgd.inference.bootstrap import bootstrap, imputations
 from sdv_privpgd.inference.refits import (
     STAGE,
     Population,
@@ -105,13 +104,15 @@ def test_a_bootstrap_keeps_the_shape_of_its_statistic(refits):
     assert "repetitions of the fit" in str(square)
 
 
-def test_the_same_seed_gives_the_same_repetitions(refits):
+def test_the_same_seed_gives_the_same_repetitions_and_changes_nothing(refits):
+    before = pickle.dumps(refits.release.measurements), refits.release.ledger
     one, same, other = (
         bootstrap(refits, lambda rows: rows["y"].mean(), 4, seed=seed).replicates
         for seed in (0, 0, 1)
     )
     assert np.array_equal(one, same)
     assert not np.array_equal(one, other)
+    assert (pickle.dumps(refits.release.measurements), refits.release.ledger) == before
 
 
 def test_processes_find_what_one_process_finds(refits):
@@ -177,27 +178,20 @@ def test_a_pivot_interval_takes_the_bias_off():
 
 
 @pytest.mark.parametrize(
-    ("statistic", "said"),
+    ("statistic", "number", "how", "said"),
     [
-        (lambda rows: "many", "must return a number"),
-        (lambda rows: rows, "not a frame"),
-        (lambda rows: float("nan"), "finite"),
+        (lambda rows: "many", 50, {}, "must return a number"),
+        (lambda rows: rows, 50, {}, "not a frame"),
+        (lambda rows: float("nan"), 50, {}, "finite"),
+        (len, 1, {}, "at least 2"),
+        (len, 2.5, {}, "must be an integer"),
+        (len, 50, {"kind": "rows"}, "kind must be"),
+        (len, 4, {"num_processes": 0}, "num_processes"),
     ],
 )
-def test_a_statistic_that_is_no_number_is_refused_at_once(refits, statistic, said):
+def test_what_makes_no_sense_is_refused(refits, statistic, number, how, said):
     with pytest.raises(ValueError, match=said):
-        bootstrap(refits, statistic)
-
-
-def test_what_makes_no_sense_is_refused(refits):
-    with pytest.raises(ValueError, match="at least 2"):
-        bootstrap(refits, len, 1)
-    with pytest.raises(ValueError, match="must be an integer"):
-        bootstrap(refits, len, 2.5)
-    with pytest.raises(ValueError, match="kind must be"):
-        bootstrap(refits, len, kind="rows")
-    with pytest.raises(ValueError, match="num_processes"):
-        bootstrap(refits, len, 4, num_processes=0)
+        bootstrap(refits, statistic, number, **how)
 
 
 def test_a_particle_engine_starts_from_the_model_with_a_seed_of_its_own(refits, monkeypatch):
@@ -213,12 +207,6 @@ def test_a_particle_engine_starts_from_the_model_with_a_seed_of_its_own(refits, 
         own.refit(number)
     assert seen[0][0] != seen[1][0]
     assert [(epochs, model) for _, epochs, model in seen] == [(5, refits.release.model)] * 2
-
-
-def test_nothing_of_the_release_changes(refits):
-    before = pickle.dumps(refits.release.measurements), refits.release.ledger
-    bootstrap(refits, lambda rows: rows["y"].mean(), 3)
-    assert (pickle.dumps(refits.release.measurements), refits.release.ledger) == before
 
 
 def test_imputations_are_tables_of_different_models(refits):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fast_fits import NUM_ROWS, asked, drawn
 
-from sdv_privpgd.inference.comparing import Combined
+from sdv_privpgd.inference.answers import Combined
 from sdv_privpgd.inference.intervals import KINDS, Open, Ratio, Total, deviations
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.sampling.conditions import Between

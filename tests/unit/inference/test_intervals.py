@@ -113,4 +113,3 @@ def test_an_enclosed_interval_holds_both_extremes():
         ends = enclosed.interval(kind, 0.9)
         assert ends.low == low.interval(kind, 0.9).low
         assert ends.high == high.interval(kind, 0.9).high
-    assert (enclosed.value, enclosed.stddev) == (60.0, 3.0)

@@ -11,9 +11,8 @@ from small_engine import Joint
 
 from sdv_privpgd import Numerical, fit_table
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.inference.conditions import part_of
+from sdv_privpgd.inference.conditions import code_values, part_of
 from sdv_privpgd.inference.questions import Questions
-from sdv_privpgd.inference.values import code_values
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.dataset import Dataset
@@ -214,18 +213,16 @@ def test_intervals_hold_wherever_in_a_cut_cell_rows_are(coarse):
     assert few.interval("table").high == pytest.approx(200, abs=0.1)
 
 
+def merged(cuts, frequencies, **facts):
+    """A number whose cells share two codes."""
+    words = {"sdtype": "numerical", "range_min": 0, "num_bins": 2, "range_is_nullable": False}
+    facts = {"cut_points": cuts, "frequencies": frequencies, **words, **facts}
+    return Schema.from_sdv({"x": facts})
+
+
 def test_what_a_fit_saw_no_rows_of_may_still_be_there():
-    facts = {
-        "sdtype": "numerical",
-        "range_min": 0,
-        "range_max": 9,
-        "decimal_places": 0,
-        "cut_points": list(range(1, 10)),
-        "frequencies": [30, 10, 20, 20, 10, 0, 0, 0, 0, 0],
-        "num_bins": 2,
-        "range_is_nullable": False,
-    }
-    schema = Schema.from_sdv({"x": facts})
+    frequencies = [30, 10, 20, 20, 10, 0, 0, 0, 0, 0]
+    schema = merged(list(range(1, 10)), frequencies, range_max=9, decimal_places=0)
     questions = questions_of(schema, np.array([400, 600]), [("x",)])
     none = questions.answer("count", where={"x": Between(8, 9)})
     assert none.estimate == 0
@@ -239,16 +236,8 @@ def test_what_a_fit_saw_no_rows_of_may_still_be_there():
 
 def test_means_hold_where_a_few_rows_far_out_make_them():
     """The last code has the end of the rows, taken to be below 300, and all up to a million."""
-    facts = {
-        "sdtype": "numerical",
-        "range_min": 0,
-        "range_max": 1_000_000,
-        "cut_points": [50, 100, 200, 300],
-        "frequencies": [40, 40, 15, 5, 1e-6],
-        "num_bins": 2,
-        "range_is_nullable": False,
-    }
-    schema = Schema.from_sdv({"x": facts})
+    cuts = [50, 100, 200, 300]
+    schema = merged(cuts, [40, 40, 15, 5, 1e-6], range_max=1_000_000)
     counts = np.array([400, 600])  # from 0 to 50, and above
     questions = questions_of(schema, counts, [("x",)])
     for what, truth in (("mean", 2_000), ("sum", 2_000_000)):  # with some at 50,000
@@ -256,7 +245,7 @@ def test_means_hold_where_a_few_rows_far_out_make_them():
         low, high = asked.interval("table")
         assert low < asked.estimate < truth < high
         assert any("the intervals hold" in note for note in asked.notes)
-    near = Schema.from_sdv({"x": facts | {"range_max": 400, "frequencies": [40, 40, 15, 5, 1]}})
+    near = merged(cuts, [40, 40, 15, 5, 1], range_max=400)
     mean = questions_of(near, counts, [("x",)]).answer("mean", of="x")
     assert mean.interval("table").high < 300
 
@@ -282,21 +271,12 @@ def test_a_date_is_a_condition(coarse):
 
 
 def test_means_of_merged_cells_weigh_them_by_their_frequencies():
-    facts = {
-        "sdtype": "numerical",
-        "range_min": 0,
-        "range_max": 9,
-        "decimal_places": 0,
-        "cut_points": list(range(1, 10)),
-        "frequencies": [30, 10, 1, 1, 1, 1, 1, 1, 1, 1],
-        "num_bins": 2,
-        "range_is_nullable": False,
-    }
-    (column,) = Schema.from_sdv({"x": facts}).columns
+    frequencies = np.array([30, 10, 1, 1, 1, 1, 1, 1, 1, 1])
+    schema = merged(list(range(1, 10)), frequencies.tolist(), range_max=9, decimal_places=0)
+    (column,) = schema.columns
     values = code_values(column)
     assert values.lows[0] == 0
     assert values.highs[-1] == 9
-    frequencies = np.array(facts["frequencies"])
     for code in range(2):
         cells = np.flatnonzero(np.asarray(column.merging.codes) == code)
         expected = np.average(cells, weights=frequencies[cells])

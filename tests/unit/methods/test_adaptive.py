@@ -21,35 +21,51 @@ from small_engine import MaximumEntropy
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import pipeline
-from sdv_privpgd.methods.adaptive import Adaptive
-from sdv_privpgd.methods.aim import AIM
+from sdv_privpgd.methods.adaptive import AIM, MWEM, Adaptive
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.mst import MST
-from sdv_privpgd.methods.mwem import MWEM
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 
 
-def test_rounds_are_equal_and_a_tenth_of_each_pays_for_its_choices():
-    curator, engine = open_curator(chain()), MaximumEntropy()
-    release = pipeline.run(curator, replace(Adaptive(rounds=3, marginals=2), engine=engine))
+@pytest.mark.parametrize(
+    ("strategy", "shares", "queries", "fits"),
+    [
+        # The first of the strategy's fits has nothing to start from; nor has the release's.
+        (Adaptive(rounds=3, marginals=2), [(1, 60), (1, 60), (3, 10)] * 3,
+         [10, 9, 2, 8, 7, 2, 6, 5, 2], [False, True, False]),
+        (MWEM(rounds=4), [(1, 40), (9, 40)] * 4, [10, 1] * 4, [False, True, True, False]),
+    ],
+)  # fmt: skip
+def test_rounds_are_equal_and_a_tenth_of_each_pays_for_its_choices(strategy, shares, queries, fits):
+    engine = MaximumEntropy()
+    release = pipeline.run(open_curator(chain()), replace(strategy, engine=engine))
     spent = [charge for charge in release.ledger.charges if charge.mu_squared]
-    shares = [charge.mu_squared / release.ledger.budget for charge in spent]
-    assert shares == [Fraction(1, 60), Fraction(1, 60), Fraction(3, 10)] * 3
-    assert [charge.num_queries for charge in spent] == [10, 9, 2, 8, 7, 2, 6, 5, 2]
-    # The first of the strategy's two fits has nothing to start from; nor has the release's.
-    assert engine.fits == [False, True, False]
+    assert [charge.mu_squared / release.ledger.budget for charge in spent] == [
+        Fraction(*each) for each in shares
+    ]
+    assert [charge.num_queries for charge in spent] == queries
+    assert all(len(clique) == 2 for clique in cliques_of(release.measurements))
+    assert engine.fits == fits
 
 
-def test_no_marginal_is_measured_twice_and_rounds_end_with_the_cliques():
-    for strategy, number in (
+@pytest.mark.parametrize(
+    ("strategy", "number"),
+    [
         (Adaptive(), 10),
         (Adaptive(marginals=4, rounds=2), 8),
         (Adaptive(marginals=20), 10),
         (Adaptive(workload=(("a", "b"), ("c", "d"))), 2),
-    ):
-        measured = cliques_of(strategy.run(open_curator(chain(100)), MaximumEntropy()))
-        assert len(measured) == len(set(measured)) == number
+        (MWEM(), 5),
+        (MWEM(rounds=3), 3),
+        (MWEM(workload=(("a", "b"), ("c", "d"))), 2),
+    ],
+    ids=repr,
+)
+def test_rounds_end_with_the_cliques_and_only_mwem_measures_one_twice(strategy, number):
+    measured = cliques_of(strategy.run(open_curator(chain(100)), MaximumEntropy()))
+    assert len(measured) == number
+    assert isinstance(strategy, MWEM) or len(set(measured)) == number
 
 
 def test_with_a_huge_budget_it_measures_what_depends_most():
@@ -71,16 +87,6 @@ def test_the_model_grows_with_the_rounds():
     assert len(set(measured)) == 4
 
 
-def test_rounds_of_mwem_are_equal_and_start_from_the_uniform_distribution():
-    curator = open_curator(chain())
-    engine = MaximumEntropy()
-    release = pipeline.run(curator, replace(MWEM(rounds=4), engine=engine))
-    assert rounds_of(release.ledger) == [(Fraction(1, 40), Fraction(9, 40))] * 4
-    assert all(len(clique) == 2 for clique in cliques_of(release.measurements))
-    # The first of the strategy's three fits has nothing to start from; nor has the release's.
-    assert engine.fits == [False, True, True, False]
-
-
 def test_with_a_huge_budget_mwem_measures_what_is_furthest_from_uniform():
     table = chain()
     curator = open_curator(table, epsilon=HUGE)
@@ -98,16 +104,6 @@ def test_mwem_alone_asks_for_the_number_of_rows_first(dataset, adjacency):
     count, *_ = curator.ledger.charges
     assert count.mu_squared == (curator.ledger.budget / 100 if adjacency is ADD else 0)
     assert curator.ledger.remaining == 0
-
-
-def test_mwem_has_as_many_rounds_as_attributes_and_no_more_than_cliques():
-    for strategy, rounds in (
-        (MWEM(), 5),
-        (MWEM(rounds=3), 3),
-        (MWEM(workload=(("a", "b"), ("c", "d"))), 2),
-    ):
-        curator = open_curator(chain(100))
-        assert len(cliques_of(strategy.run(curator, MaximumEntropy()))) == rounds
 
 
 def test_mwems_model_grows_with_the_rounds():

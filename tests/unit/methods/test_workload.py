@@ -13,8 +13,7 @@ from small_engine import MaximumEntropy
 from sdv_privpgd import Categorical, fit_table
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import AIM, MST, Independent
-from sdv_privpgd.methods.adaptive import affordable, expected_noise
-from sdv_privpgd.methods.mwem import MWEM
+from sdv_privpgd.methods.adaptive import MWEM, affordable, expected_noise
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.methods.workload import (
     TARGET,

@@ -6,7 +6,7 @@ import pytest
 
 from sdv_privpgd import metrics
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.metrics.rows import average
+from sdv_privpgd.metrics.pairs import average
 
 DOMAIN = Domain(("a", "b", "c", "d", "y"), (4, 3, 7, 5, 2))
 NOMINAL = ["b", "d"]

@@ -1,17 +1,19 @@
 """Random queries, answered row by row."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.metrics import (
     categorical_marginal_errors,
-    conditional,
     counting_errors,
     linear_threshold_errors,
     mixed_marginal_errors,
     threshold_errors,
 )
+from sdv_privpgd.metrics.pairs import average
 from sdv_privpgd.metrics.queries import (
     IntervalQuery,
     NoQueriesError,
@@ -19,7 +21,6 @@ from sdv_privpgd.metrics.queries import (
     counting_queries,
     threshold_queries,
 )
-from sdv_privpgd.metrics.rows import average
 
 DOMAIN = Domain(("a", "b", "c", "y"), (4, 3, 7, 2))
 RELATIVE = [(counting_errors, counting_queries), (threshold_errors, threshold_queries)]
@@ -60,8 +61,9 @@ def share(query, table):
 def test_relative_errors_are_those_of_rows_one_by_one(errors, draw, tables):
     real, synthetic = tables
     queries = draw(DOMAIN, real, num_queries=40, seed=2)
-    ours = np.array([share(query, real) for query in queries])
-    theirs = np.array([share(query, synthetic) for query in queries])
+    ours, theirs = (
+        np.array([share(query, table) for query in queries]) for table in (real, synthetic)
+    )
     expected = np.abs(theirs - ours).sum() / ours.sum()
     each = errors(DOMAIN, real, synthetic, num_queries=40, seed=2)
     assert average(each) == pytest.approx(expected, rel=1e-12)
@@ -105,15 +107,11 @@ def test_an_upper_bound_is_uniform_from_the_lower_one_on():
     single = Domain(("a",), (4,))
     real = np.repeat(np.arange(4), 25)[:, None]
     drawn = counting_queries(single, real, num_queries=20_000)
-    counts = {}
-    for query in drawn:
-        pair = (query.lows[0], query.highs[0])
-        counts[pair] = counts.get(pair, 0) + 1
-    expected = {(low, high): 1 / 4 / (4 - low) for low in range(4) for high in range(low, 4)}
+    counts = Counter((query.lows[0], query.highs[0]) for query in drawn)
+    expected = {(low, high): 4 / 15 / (4 - low) for low in range(4) for high in range(low, 4)}
     del expected[0, 3]
     assert set(counts) == set(expected)
     for pair, chance in expected.items():
-        chance /= 15 / 16
         # Five standard errors of a share among 20,000.
         error = 5 * np.sqrt(chance * (1 - chance) / 20_000)
         assert counts[pair] / 20_000 == pytest.approx(chance, abs=error)
@@ -143,10 +141,9 @@ def test_an_error_of_queries_that_hold_no_real_row_is_infinite(tables):
 def test_few_attributes_make_shorter_queries():
     domain = Domain(("a", "b"), (6, 5))
     real = np.random.default_rng(0).integers(0, domain.sizes, (80, 2))
-    (query,) = counting_queries(domain, real, num_queries=1)
-    assert sorted(query.attributes) == ["a", "b"]
-    (query,) = threshold_queries(domain, real, num_queries=1)
-    assert sorted(query.attributes) == ["a", "b"]
+    for draw in (counting_queries, threshold_queries):
+        (query,) = draw(domain, real, num_queries=1)
+        assert sorted(query.attributes) == ["a", "b"]
 
 
 def test_queries_say_what_they_ask():
@@ -182,12 +179,8 @@ def test_mixed_marginals_are_averages_over_all_thresholds(tables):
         for value in range(2):
             for below in np.ndindex(sizes[0] + 1, sizes[1] + 1):
                 # τ is in [0, 1/2k) for no code, 1/k wide for each code and 1/2k for all of them.
-                chance = np.prod(
-                    [
-                        (0.5 if number in (0, size) else 1) / size
-                        for number, size in zip(below, sizes, strict=True)
-                    ]
-                )
+                sides = zip(below, sizes, strict=True)
+                chance = np.prod([(0.5 if end in (0, size) else 1) / size for end, size in sides])
                 ours, theirs = (
                     np.mean((table[:, pair] < below).all(axis=1) & (table[:, 3] == value))
                     for table in (real, synthetic)
@@ -204,12 +197,11 @@ def test_mixed_marginals_are_averages_over_all_thresholds(tables):
     assert found.max == pytest.approx(errors.max(), rel=1e-12)  # the likeliest is drawn for sure
 
 
-def test_linear_thresholds_are_counted_row_by_row(tables, monkeypatch):
-    monkeypatch.setattr(conditional, "_BLOCK", 7)  # many blocks, the last one partly filled
-    real, synthetic = tables
+def test_linear_thresholds_are_counted_row_by_row(tables):
     features, labels = ["a", "c"], ["b", "y"]
+    many = (np.tile(table, (600, 1)) for table in tables)  # several blocks, of the same shares
     found = linear_threshold_errors(
-        DOMAIN, real, synthetic, features=features, labels=labels, num_queries=50, seed=9
+        DOMAIN, *many, features=features, labels=labels, num_queries=50, seed=9
     )
     generator = np.random.default_rng(9)  # drawn in the order of the definition
     directions = generator.standard_normal((50, 2)) / np.sqrt(2)

@@ -9,11 +9,10 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from answers import open_curator
+from answers import SpyDataset, open_curator
 
 from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of_range, range_epsilon_of
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError
 from sdv_privpgd.privacy.noise import SAMPLING_DELTA
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery, ModelErrorQuery
@@ -32,17 +31,6 @@ def errors_of(domain, cliques=None, *, weight=1, bias=0):
         )
         for clique in cliques or domain.cliques(2)
     ]
-
-
-class SpyDataset(Dataset):
-    """Fails when it is read before the ledger holds a charge; counts its reads."""
-
-    __slots__ = ("curator", "reads")
-
-    def counts_of(self, cliques, grouping=None):
-        assert self.curator.ledger.charges, "the table was read before it was paid for"
-        self.reads += 1
-        return super().counts_of(cliques, grouping)
 
 
 @pytest.fixture

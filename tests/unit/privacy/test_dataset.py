@@ -160,11 +160,3 @@ def test_repr_names_the_domain_alone(dataset, domain):
 def test_a_dataset_can_be_neither_pickled_nor_copied(dataset, take):
     with pytest.raises(TypeError, match="private"):
         take(dataset)
-
-
-def test_lookup_sums_add_one_entry_an_attribute(dataset, codes):
-    first, second = np.array([10, 20]), np.array([1, 2, 3, 4])
-    values = np.arange(100) ** 2
-    sums = first[codes[:, 0]] + second[codes[:, 2]]
-    assert dataset.lookup_sum(("a", "c"), [first, second], values) == values[sums].sum()
-    assert dataset.lookup_sum((), [], np.array([7])) == 7 * len(codes)

@@ -5,9 +5,9 @@ import pytest
 from answers import open_curator
 
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.privacy.queries import CutMarginalQuery, MarginalQuery, ModelErrorQuery, answers
 from sdv_privpgd.privacy.streams import StoredRecords
 

@@ -153,13 +153,11 @@ class TestRefusals:
             "replace_one/1 and add_remove/4."
         )
 
-    def test_of_rows_that_are_no_number(self):
-        with pytest.raises(ValueError, match=r"^rows_per_person must be .*, 1 or more, got 0\.$"):
-            ledger_of(rows_per_person=0)
-
-    def test_of_what_is_reserved(self):
-        with pytest.raises(ValueError, match=r"^reserved must lie in \[0, delta\), got 0\.5\.$"):
-            PrivacyLedger.open(1.0, 1e-5, REPLACE, reserved=Fraction(1, 2))
+    @pytest.mark.parametrize("reserved", [Fraction(-1, 10**9), Fraction(1e-5), Fraction(1, 2)])
+    def test_of_what_is_reserved(self, reserved):
+        said = rf"^reserved must lie in \[0, delta\), got {float(reserved)!r}\.$"
+        with pytest.raises(ValueError, match=said):
+            PrivacyLedger.open(1.0, 1e-5, REPLACE, reserved=reserved)
 
 
 class TestReserves:

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from answers import values_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,7 +31,7 @@ CELLS = [
 
 def one_by_one(column):
     """The keys of a column, each cell read by itself."""
-    return ValueCounts({"x": ((canonical(cell), 1) for cell in column)})
+    return values_of({"x": ((canonical(cell), 1) for cell in column)})
 
 
 class TestThresholds:
@@ -70,7 +71,7 @@ class TestKeys:
     def test_counting_by_distinct_cells_changes_nothing(self, cells):
         series = pd.Series(cells, dtype=object)
         apart = one_by_one(cells).counts("x").pairs()
-        together = ValueCounts({"x": key_counts(series)}).counts("x").pairs()
+        together = values_of({"x": key_counts(series)}).counts("x").pairs()
         assert [(type(key), key, n) for key, n in together] == [
             (type(key), key, n) for key, n in apart
         ]

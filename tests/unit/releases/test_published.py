@@ -63,13 +63,10 @@ def test_tables_come_from_files(tmp_path, ending):
     assert one.sample(10).equals(two.sample(10))
 
 
-def test_a_variance_is_a_squared_deviation():
-    one = made(tables().drop(columns="stddev").assign(variance=25.0))
-    assert one.tables[0].largest == 5.0
-
-
-def test_answers_rest_on_the_published_noise():
-    answer = made(tables()).answer("count", where={"age": Between(65, 99)})
+@pytest.mark.parametrize("noise", ["stddev", "variance"])
+def test_answers_rest_on_the_published_noise(noise):
+    source = tables().drop(columns="stddev").assign(**{noise: 5 ** (1 + (noise == "variance"))})
+    answer = made(source).answer("count", where={"age": Between(65, 99)})
     assert answer.estimate == pytest.approx(180)
     assert answer.stddev == pytest.approx(np.sqrt(2 * (25 + 1 / 12)), rel=1e-6)
 
@@ -273,37 +270,27 @@ def test_per_cents_are_recognized_and_their_number_of_rows_is_asked_for(people, 
         (tables(), {"total": 100}, "no table is in per cents"),
         (tables(), {"suppressed_below": 0}, "suppressed_below must"),
         (tables(), {"rounded_to": 2.5}, "rounded_to must"),
+        (tables().drop(columns="stddev"), {}, "for the noise of each count"),
+        (tables().drop(columns="estimate"), {}, "need a column 'estimate'"),
+        (tables().drop(columns="label_2"), {}, "need a label_2"),
+        (tables(stddev=-1.0), {}, "cannot be negative"),
+        (tables(stddev=np.nan), {}, "missing or infinite"),
+        (tables(estimate="many"), {}, "must hold numbers"),
+        (tables(label_2="X"), {}, "'sex' has no cell 'X'. Its cells are F, M"),
+        (tables(label_1=["0-9", "10-64", "65-99"] * 2), {}, "has no cell '0-9'"),
+        (tables().iloc[:5], {}, "lacks 1 of 6 cells"),
+        (tables().iloc[:3], {}, r"lacks the cells \['M'\] of 'sex'"),
+        (pd.concat([tables(), tables().iloc[:1]]), {}, "1 cells twice"),
+        (tables(label_1=["0-64", "65-99", "65-99"] * 2).iloc[[0, 1, 3, 4]], {}, "coarser cells"),
+        (tables(label_1=["0-64", "18-64", "65-99"] * 2), {}, "overlap"),
+        (tables(column_2="wage"), {}, r"\['wage'\], which are not declared"),
+        (tables().iloc[:0], {}, "no tables"),
+        ("tables.xlsx", {}, r"\.parquet or \.csv"),
     ],
 )
-def test_what_publishers_did_must_fit_the_tables(source, how, told):
+def test_what_is_no_table_and_what_publishers_cannot_have_done_is_told(source, how, told):
     with pytest.raises(ValueError, match=told):
         made(source, **how)
-
-
-@pytest.mark.parametrize(
-    ("source", "told"),
-    [
-        (tables().drop(columns="stddev"), "for the noise of each count"),
-        (tables().drop(columns="estimate"), "need a column 'estimate'"),
-        (tables().drop(columns="label_2"), "need a label_2"),
-        (tables(stddev=-1.0), "cannot be negative"),
-        (tables(stddev=np.nan), "missing or infinite"),
-        (tables(estimate="many"), "must hold numbers"),
-        (tables(label_2="X"), "'sex' has no cell 'X'. Its cells are F, M"),
-        (tables(label_1=["0-9", "10-64", "65-99"] * 2), "has no cell '0-9'"),
-        (tables().iloc[:5], "lacks 1 of 6 cells"),
-        (tables().iloc[:3], r"lacks the cells \['M'\] of 'sex'"),
-        (pd.concat([tables(), tables().iloc[:1]]), "1 cells twice"),
-        (tables(label_1=["0-64", "65-99", "65-99"] * 2).iloc[[0, 1, 3, 4]], "coarser cells"),
-        (tables(label_1=["0-64", "18-64", "65-99"] * 2), "overlap"),
-        (tables(column_2="wage"), r"\['wage'\], which are not declared"),
-        (tables().iloc[:0], "no tables"),
-        ("tables.xlsx", r"\.parquet or \.csv"),
-    ],
-)
-def test_what_is_no_table_is_told(source, told):
-    with pytest.raises(ValueError, match=told):
-        made(source)
 
 
 def test_columns_that_no_table_has_are_told():
@@ -319,11 +306,6 @@ def test_a_table_that_was_measured_twice_is_two_tables():
     twice = pd.concat([tables().assign(round=1), tables().assign(round=2)])
     answer = made(twice).answer("count", where={"sex": "F"})
     assert answer.stddev == pytest.approx(np.sqrt(3 * (25 + 1 / 12) / 2), rel=1e-6)
-
-
-def labels(facts):
-    (column,) = Schema.from_sdv({"it": facts}).columns
-    return ColumnLabels(column)
 
 
 @pytest.mark.parametrize(
@@ -349,11 +331,5 @@ def labels(facts):
     ],
 )  # fmt: skip
 def test_labels_name_codes(facts, label, codes):
-    assert labels(facts).codes(label) == codes
-
-
-def test_an_ordinal_column_is_named_by_its_values():
-    rows = pd.DataFrame(
-        {"column_1": "age", "label_1": [17.5, 22.0], "estimate": [5, 9], "stddev": 0.0}
-    )
-    assert made(rows, {"age": Ordinal([17.5, 22])}).num_rows == 14
+    (column,) = Schema.from_sdv({"it": facts}).columns
+    assert ColumnLabels(column).codes(label) == codes

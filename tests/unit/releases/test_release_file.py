@@ -14,7 +14,7 @@ from sdv_privpgd.base.archive import sealed
 from sdv_privpgd.base.damage import digest_of
 from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.privacy.queries import DependenceQuery
-from sdv_privpgd.releases.agreement import require_agreement
+from sdv_privpgd.releases.release_file import require_agreement
 
 COLUMNS = {
     "ward": Categorical(["A", "B", "C"]),
@@ -87,16 +87,10 @@ def test_a_release_comes_back_to_the_bit(measured, path, tmp_path):
         np.testing.assert_array_equal(one.answer, two.answer)
     assert read.save(tmp_path / "again.zip").read_bytes() == path.read_bytes()
     assert repr(read) == "Measured('North': 600 rows, 3 columns, epsilon 1)"
-
-
-def test_the_file_holds_nothing_but_json_and_whole_numbers(path):
-    with zipfile.ZipFile(path) as archive:
-        for name in archive.namelist():
-            if name == "release.json":
-                json.loads(archive.read(name))
-            else:
-                read = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
-                assert read.dtype == np.int64
+    with zipfile.ZipFile(path) as archive:  # it holds nothing but JSON and whole numbers
+        for name in set(archive.namelist()) - {"release.json"}:
+            found = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
+            assert found.dtype == np.int64
 
 
 def test_a_pickle_in_it_is_not_run(path):
@@ -113,84 +107,34 @@ def test_a_pickle_in_it_is_not_run(path):
         Measured.load(path)
 
 
-def lower_noise(facts):
-    facts["answers"][1]["stddev"] /= 2
-
-
-def one_more(facts):
-    facts["answers"].append(facts["answers"][1])
-
-
-def exact_table(facts):
-    facts["answers"][1]["stddev"] = 0.0
-
-
-def cheaper(facts):
-    facts["ledger"]["charges"][1]["mu_squared"] = "1/1000000"
-
-
-def unknown_column(facts):
-    facts["answers"][1]["columns"] = ["ward", "wage"]
-
-
-def twice_a_column(facts):
-    facts["answers"][1]["columns"] = ["ward", "ward"]
-
-
-def other_query(facts):
-    facts["answers"][1]["asks"] = "everything"
-
-
-def broken_groups(facts):
-    facts["answers"][-1]["groups"]["ward"] = [0.5, 1, 2, 0]
-
-
-def no_holder(facts):
-    facts["holder"] = 3
-
-
-def other_version(facts):
-    facts["version"] = 2
-
-
-def other_format(facts):
-    facts["format"] = "a table"
-
-
-def negative_noise(facts):
-    facts["answers"][1]["stddev"] = -1.0
-
-
-def text_as_noise(facts):
-    facts["answers"][1]["stddev"] = "1"
-
-
-def no_domain(facts):
-    facts["columns"]["ward"] = {"sdtype": "categorical"}
-
-
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("place", "change", "told"),
     [
-        (lower_noise, "has not paid for"),
-        (one_more, "has not paid for"),
-        (exact_table, "has not paid for"),
-        (cheaper, "less than its noise costs"),
-        (unknown_column, "wage"),
-        (twice_a_column, "different columns"),
-        (other_query, "'everything'"),
-        (broken_groups, "a whole number"),
-        (no_holder, "as text"),
-        (other_version, "version 2"),
-        (other_format, "format is not"),
-        (negative_noise, "not negative"),
-        (text_as_noise, "is a number"),
-        (no_domain, "public domain"),
+        (("answers", 1, "stddev"), lambda stddev: stddev / 2, "has not paid for"),
+        (("answers",), lambda answers: [*answers, answers[1]], "has not paid for"),
+        (("answers", 1, "stddev"), 0.0, "has not paid for"),
+        (("ledger", "charges", 1, "mu_squared"), "1/1000000", "less than its noise costs"),
+        (("answers", 1, "columns"), ["ward", "wage"], "wage"),
+        (("answers", 1, "columns"), ["ward", "ward"], "different columns"),
+        (("answers", 1, "asks"), "everything", "'everything'"),
+        (("answers", -1, "groups", "ward"), [0.5, 1, 2, 0], "a whole number"),
+        (("holder",), 3, "as text"),
+        (("version",), 2, "version 2"),
+        (("format",), "a table", "format is not"),
+        (("answers", 1, "stddev"), -1.0, "not negative"),
+        (("answers", 1, "stddev"), "1", "is a number"),
+        (("columns", "ward"), {"sdtype": "categorical"}, "public domain"),
     ],
 )
-def test_what_was_tampered_with_is_refused(path, change, told):
+def test_what_was_tampered_with_is_refused(path, place, change, told):
+    def tamper(facts):
+        *outer, last = place
+        for name in outer:
+            facts = facts[name]
+        facts[last] = change(facts[last]) if callable(change) else change
+
     with pytest.raises(ValueError, match=told):
-        Measured.load(changed(path, change))
+        Measured.load(changed(path, tamper))
 
 
 ALTERED = {
@@ -231,13 +175,10 @@ def test_arrays_of_another_shape_or_kind_are_refused(path, content):
         Measured.load(changed(path, arrays={"answers/00001.npy": array(content)}))
 
 
-def test_a_missing_member_is_told(path):
+def test_a_missing_member_and_another_ending_are_told(measured, path, tmp_path):
     changed(path, names=lambda name: None if name == "answers/00001.npy" else name)
     with pytest.raises(ValueError, match="00001"):
         Measured.load(path)
-
-
-def test_a_file_needs_its_ending(measured, tmp_path):
     with pytest.raises(ValueError, match=r"ends in \.zip"):
         measured.save(tmp_path / "north.pkl")
 

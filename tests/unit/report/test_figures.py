@@ -5,6 +5,7 @@ import math
 import re
 import subprocess
 import sys
+from importlib import resources
 from io import BytesIO
 from xml.etree import ElementTree
 
@@ -90,6 +91,17 @@ def test_any_text_can_be_drawn(name):
 )
 def test_what_is_at_an_edge_is_drawn(picture):
     assert picture.svg("a label").startswith("<svg")
+
+
+def test_each_color_is_one_of_the_pages_style_in_light_in_the_dark_and_on_paper():
+    picture = bars(Names.plain(["a"]), [1.0], np.ones(1), np.ones(1)).svg("a label")
+    named = set(re.findall(r"var\(--(\w+), #[0-9a-f]{6}\)", picture))
+    assert named == {"synthetic", "other", "quiet", "line"}
+    assert not set(re.findall("#[0-9a-f]{6}", re.sub(r"var\([^)]*\)", "", picture)))
+    style = (resources.files("sdv_privpgd.report") / "page.css").read_text()
+    light, dark, *_, paper = style.split(":root {")[1:]
+    assert "prefers-color-scheme: dark" in light
+    assert all(f"--{name}: #" in part for name in named for part in (light, dark, paper))
 
 
 def test_a_picture_leaves_what_others_draw_as_it_was():

@@ -26,15 +26,27 @@ from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Me
 from sdv_privpgd.report.warnings import PublicFacts, Rank, warnings_of
 
 STDDEV = 20.0
-AGE = {"sdtype": "numerical", "range_min": 18, "range_max": 65, "decimal_places": 0}
+
+
+def whole(low, high, *cuts, **more):
+    """A column of whole numbers, with or without cuts."""
+    facts = {"sdtype": "numerical", "range_min": low, "range_max": high, "decimal_places": 0}
+    return facts | ({"cut_points": list(cuts)} if cuts else {}) | more
+
+
+def dated(low, high, *cuts, **more):
+    """A column of dates, with or without cuts."""
+    facts = {"sdtype": "datetime", "range_min": low, "range_max": high}
+    return (
+        facts | ({"cut_points": [str(np.datetime64(cut)) for cut in cuts]} if cuts else {}) | more
+    )
+
+
+AGE = whole(18, 65)
 WARD = {"sdtype": "categorical", "range_values": ["A", "B", "C"], "other_value": "other"}
 CITY = {"sdtype": "categorical", "range_values": [f"city {number}" for number in range(8)]}
-INCOME = {
-    "sdtype": "numerical",
-    "range_min": 0,
-    "range_max": 100_000,
-    "cut_points": [*range(10, 101, 10), 1_000],
-}
+TRUTH = {"sdtype": "boolean"}
+INCOME = {**whole(0, 100_000, *range(10, 101, 10), 1_000), "decimal_places": None}
 
 
 def measured(facts, shares, *, num_rows=10_000, seed=0, stddev=STDDEV):
@@ -71,34 +83,23 @@ def bell(size=12):
     return np.exp(-(np.linspace(-2, 2, size) ** 2))
 
 
-def days(*dates):
-    return [str(np.datetime64(date)) for date in dates]
-
-
+# fmt: off
 HEALTHY = {
     "a bell": (AGE, bell()),
     "even": (AGE, np.ones(12)),
     "falling": (AGE, 0.7 ** np.arange(12)),
-    "half missing, as declared": (
-        {**AGE, "range_is_nullable": True},
-        [*bell(), 0.9 * bell().sum()],
-    ),
+    "half missing, as declared": (AGE | {"range_is_nullable": True}, [*bell(), 0.9 * sum(bell())]),
     "hardly any missing": (AGE, [*bell(), 0.005 * bell().sum()]),
     "others": (WARD, [5, 3, 2, 0.1, 0.1]),
     "missing where all values are read": (WARD, [5, 3, 2, 0.1, 6]),
-    "mostly zero": (
-        {**AGE, "range_min": 0, "cut_points": [1, *range(6, 60, 6), 60]},
-        [90, *[1] * 11],
-    ),
+    "mostly zero": (whole(0, 65, 1, *range(6, 60, 6), 60), [90, *[1] * 11]),
     "some others": (WARD, [5, 3, 2, 4]),
-    "counts beyond all dates": (
-        {**AGE, "range_min": 20_190_101, "range_max": 99_999_999},
-        [1] * 12,
-    ),
+    "counts beyond all dates": (whole(20_190_101, 99_999_999), [1] * 12),
     "few cities are rare": (CITY, [5, 5, 5, 5, 5, 0.01, 0.01, 0.01]),
-    "two values, one rare": ({**WARD, "range_values": ["A", "B"]}, [99.5, 0.5]),
-    "truths": ({"sdtype": "boolean"}, [9, 1]),
+    "two values, one rare": (WARD | {"range_values": ["A", "B"]}, [99.5, 0.5]),
+    "truths": (TRUTH, [9, 1]),
 }
+# fmt: on
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -109,12 +110,9 @@ def test_a_healthy_column_is_met_with_silence(facts, shares, seed):
     assert warnings_of(fitted(facts, shares, seed=seed)) == ()
 
 
+# fmt: off
 PLANTED = {
-    "mostly in one wide cell": (
-        {**AGE, "range_min": 0},
-        [90, *[1] * 11],
-        "in wide cells .* of 'x'",
-    ),
+    "mostly in one wide cell": (whole(0, 65), [90, *[1] * 11], "in wide cells .* of 'x'"),
     "all missing": (AGE, [*[0] * 12, 1], r"^Nearly all values are missing: 'x' \(.*100 %\)"),
     "points for thousands": (AGE, [*[0.05] * 6, *[0] * 6, 0.7], r"70 %.*separators of thousands"),
     "a wrong spelling": (CITY, [*[1] * 8, 3], r"Many.*2\d %.* not in the codebook"),
@@ -122,26 +120,15 @@ PLANTED = {
     "some missing": (AGE, [*[1] * 12, 0.4], r"^Some values are missing: 'x' \(\d(\.\d)? %\)"),
     "a rare category too few": (CITY, [*[1] * 8, 0.5], r"Some .*: 'x' \(\d(\.\d)? %\)"),
     "mostly missing, as allowed": (
-        {**AGE, "range_is_nullable": True},
-        [*[1] * 12, 20],
-        r"^Most values are missing: 'x' \(6\d %\)\. Or they are not read as numbers",
-    ),
+        AGE | {"range_is_nullable": True}, [*[1] * 12, 20],
+        r"^Most values are missing: 'x' \(6\d %\)\. Or they are not read as numbers"),
     "dates without a format": (
-        {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2020-12-31"},
-        [*[0] * 12, 1],
-        "^Nearly all.*declare their datetime_format",
-    ),
+        dated("2020-01-01", "2020-12-31"), [*[0] * 12, 1],
+        "^Nearly all.*declare their datetime_format"),
     "dates of another format": (
-        {
-            "sdtype": "datetime",
-            "range_min": "01.01.2020",
-            "range_max": "31.12.2020",
-            "datetime_format": "%d.%m.%Y",
-        },
-        [*[1] * 12, 6],
-        r"3\d %.*written as '%d\.%m\.%Y'",
-    ),
-    "words for truths": ({"sdtype": "boolean"}, [5, 2, 3], "30 %.*true and false, 1 and 0"),
+        dated("01.01.2020", "31.12.2020", datetime_format="%d.%m.%Y"), [*[1] * 12, 6],
+        r"3\d %.*written as '%d\.%m\.%Y'"),
+    "words for truths": (TRUTH, [5, 2, 3], "30 %.*true and false, 1 and 0"),
     "missing where all is read": (WARD, [1, 1, 1, 1, 9], r"^Most.* 'x' \((69|70) %\)\.$"),
     "all other": (WARD, [0, 0, 0, 1], r"^Nearly all values are not .*: 'x' \('other' in .*100 %\)"),
     "mostly other": (WARD, [1, 1, 1, 9], r"^Many values are not .*: 'x' \('other' in \d\d %\)"),
@@ -150,12 +137,10 @@ PLANTED = {
     "one value": (CITY, [0, 1, 0, 0, 0, 0, 0, 0], r"^Nearly all rows have one .* \(city 1 in "),
     "one cell": (AGE, [*[0] * 5, 1, *[0] * 6], r"^Nearly all rows have one .* \(38 – 41 in "),
     "dates as numbers": (
-        {**AGE, "range_min": 20_190_101, "range_max": 20_211_231},
-        [1] * 12,
-        r"^Numbers may be dates.*: 'x'",
-    ),
+        whole(20_190_101, 20_211_231), [1] * 12, r"^Numbers may be dates.*: 'x'"),
     "rare": (CITY, [3, 2, 2, *[0.001] * 5], r"'x' \(5 of 8: city 3, city 4, city 5 and 2 others"),
 }
+# fmt: on
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -188,7 +173,7 @@ def test_lost_columns_come_first_and_columns_of_one_kind_share_a_line():
     assert warnings_of(known, but=[Rank.DOUBTFUL, Rank.SETTINGS]) == (summary, lost)
 
 
-@pytest.mark.parametrize("facts", [AGE, CITY, {"sdtype": "boolean"}], ids=str)
+@pytest.mark.parametrize("facts", [AGE, CITY, TRUTH], ids=str)
 def test_the_share_that_is_told_is_silenced_by_a_declaration(facts):
     size = Schema.from_sdv({"x": facts}, num_bins=12).domain().sizes[0] - 1
     shares = [*[1] * size, size / 3]
@@ -249,27 +234,24 @@ def test_a_delta_is_held_against_the_number_of_rows(delta, is_told):
     assert [sentence.startswith("delta=") for sentence in said] == [True] * is_told
 
 
-def test_doubts_of_discovery_are_passed_on():
-    facts = replace(fitted(AGE, np.ones(12)), doubts={"x": "The range of 'x' may be noise."})
-    assert lines(facts) == ("The range of 'x' may be noise.",)
-
-
-def test_a_fit_without_modelled_columns_or_kept_tables_says_nothing_of_them():
-    whole = fitted(AGE, np.ones(12))
-    assert warnings_of(replace(whole, release=None, schema=Schema(()))) == ()
-    kept = Release(**{**vars(whole.release), "measurements": whole.release.measurements[:1]})
-    assert warnings_of(replace(whole, release=kept)) == ()
+def test_doubts_of_discovery_are_passed_on_and_nothing_is_said_of_columns_or_tables_that_lack():
+    even = fitted(AGE, np.ones(12))
+    doubt = "The range of 'x' may be noise."
+    assert lines(replace(even, doubts={"x": doubt})) == (doubt,)
+    assert warnings_of(replace(even, release=None, schema=Schema(()))) == ()
+    kept = replace(even.release, measurements=even.release.measurements[:1])
+    assert warnings_of(replace(even, release=kept)) == ()
 
 
 FACTS = st.sampled_from(
     [
         AGE,
-        {**AGE, "range_min": 65},
-        {"sdtype": "numerical", "range_min": 0.0, "range_max": 0.0},
-        {"sdtype": "numerical", "range_min": 0.0, "range_max": 1.0, "range_is_nullable": False},
-        {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2020-12-31"},
+        whole(65, 65),
+        whole(0.0, 0.0, decimal_places=None),
+        whole(0.0, 1.0, decimal_places=None, range_is_nullable=False),
+        dated("2020-01-01", "2020-12-31"),
         {**CITY, "range_values": list(range(600)), "frequencies": [1.0] * 600},
-        {"sdtype": "numerical", "range_min": 0, "range_max": 9, "cut_points": [1, 5]},
+        whole(0, 9, 1, 5, decimal_places=None),
         WARD,
     ]
 )
@@ -315,31 +297,31 @@ def test_tails_that_discovery_cannot_have_seen_are_told(num_rows, told):
     ("declared", "told"), [({}, True), ({"low": 0}, True), ({"low": 0, "high": 0}, False)]
 )
 def test_a_column_that_was_found_to_be_constant_is_told(declared, told):
-    constant = {"sdtype": "numerical", "range_min": 0, "range_max": 0, "decimal_places": 0}
-    facts = replace(fitted(constant, [1.0]), declared={"x": NumberFacts(**declared)})
+    facts = replace(fitted(whole(0, 0), [1.0]), declared={"x": NumberFacts(**declared)})
     said = lines(facts)
     assert any("One value was found in all rows: 'x' (0; " in each for each in said) == told
 
 
 SPREAD = "How rows are spread in wide cells is not known of 'x'"
-PAID = {"sdtype": "numerical", "range_min": 0, "range_max": 280, "decimal_places": 2}
+PAID = whole(0, 280, decimal_places=2)
+CENTS = {"cut_points": [*(cent / 100 for cent in range(1, 9)), 1.0, 10.0], "num_bins": 2}
+LONG, NOBODY = INCOME | {"range_max": 1e6}, {"frequencies": [9] * 10 + [1e-6] * 2}
 TAILS = {
     "a hundredth anywhere between 1,000 and 100,000": (INCOME, [*[9] * 11, 1], True),
     "nobody beyond 100, and a range to 10^6": (
-        {**INCOME, "range_max": 1e6, "frequencies": [9] * 10 + [1e-6] * 2},
+        INCOME | {"range_max": 1e6} | NOBODY,
         [9] * 10,
         True,
     ),
     "nobody beyond 100, and a range to 500": (
-        {**INCOME, "range_max": 500, "frequencies": [9] * 10 + [1e-6]}
+        INCOME
+        | {"range_max": 500, "frequencies": [9] * 10 + [1e-6]}
         | {"cut_points": list(range(10, 101, 10))},
         [9] * 10,
         False,
     ),
     "four of ten rows above 0, drawn at its very beginning": (
-        PAID
-        | {"cut_points": [*(cent / 100 for cent in range(1, 9)), 1.0, 10.0], "num_bins": 2}
-        | {"frequencies": [60, *[5] * 8, 1e-7, 1e-9]},
+        PAID | CENTS | {"frequencies": [60, *[5] * 8, 1e-7, 1e-9]},
         [60, 40],
         True,
     ),
@@ -368,7 +350,7 @@ def test_a_cell_of_many_rows_in_which_zeros_are_lost_is_told(facts, told):
 
 
 def test_a_column_whose_type_has_no_words_cannot_be_misread():
-    for facts, dtype in (({"sdtype": "boolean"}, pd.BooleanDtype()), (AGE, pd.Int64Dtype())):
+    for facts, dtype in ((TRUTH, pd.BooleanDtype()), (AGE, pd.Int64Dtype())):
         size = 2 if facts["sdtype"] == "boolean" else 12
         plain = fitted(facts, [*[1] * size, 3 * size])
         typed = replace(plain.schema.columns[0], dtype=dtype)
@@ -385,7 +367,7 @@ def test_noise_that_hides_relations_is_told(stddev, told):
         Measurement(query=CountQuery(), answer=np.array([20_000]), stddev=0.0),
         Measurement(query=MarginalQuery(("a", "b")), answer=even, stddev=stddev),
     )
-    schema = Schema.from_sdv({name: {"sdtype": "boolean"} for name in "ab"})
+    schema = Schema.from_sdv(dict.fromkeys("ab", TRUTH))
     facts = of(schema, answers, declared=dict.fromkeys("ab", TruthFacts(nullable=True)))
     said = [each for each in lines(facts) if "correlation" in each]
     assert ["0.1" in each for each in said] == [True] * told
@@ -397,7 +379,7 @@ def test_pairs_that_were_too_many_are_counted():
 
     rng = np.random.default_rng(0)
     codes = {name: rng.integers(0, 2, 900).astype(bool) for name in "abcd"}
-    columns = {name: {"sdtype": "boolean"} for name in codes}
+    columns = dict.fromkeys(codes, TRUTH)
     engine = ParticleGradientDescent(num_particles=200, epochs=2)
     for most, told in ((6, False), (2, True)):
         with warnings.catch_warnings():
@@ -409,39 +391,25 @@ def test_pairs_that_were_too_many_are_counted():
 
 # Codes for missing: numbers and dates that many rows have, far from all others.
 
-WHOLE = {"sdtype": "numerical", "decimal_places": 0}
-AGED = {**WHOLE, "range_min": -99, "range_max": 90, "cut_points": [-98, 18, 30, 42, 54, 66, 78]}
-ABOVE = {**WHOLE, "range_min": 0, "range_max": 999, "cut_points": [20, 40, 60, 80, 100, 999]}
-BEYOND = {**ABOVE, "range_max": 1_020}
-TAIL = {**WHOLE, "range_min": 0, "range_max": 5_000, "cut_points": [1, 100, 300, 1_000]}
-OTHER = {**AGED, "range_min": -95, "cut_points": [-94, 18, 30, 42, 54, 66, 78]}
-NEAR = {**AGED, "range_min": -9, "cut_points": [-8, 18, 30, 42, 54, 66, 78]}
-ZERO = {**WHOLE, "range_min": 0, "range_max": 511, "cut_points": [1, 256, 320, 384, 448]}
-SEEN = {
-    "sdtype": "datetime",
-    "range_min": "1900-01-01",
-    "range_max": "2022-12-31",
-    "cut_points": days("1900-01-08", "2021-01-01", "2021-06-01", "2022-01-01", "2022-06-01"),
-}
-LEFT = {
-    "sdtype": "datetime",
-    "range_min": "2020-01-01",
-    "range_max": "2262-04-10",
-    "cut_points": days("2020-06-01", "2021-01-01", "2021-06-01", "2022-01-01", "2262-03-25"),
-}
-STAYS = {**LEFT, "range_max": "2029-12-31", "cut_points": [*LEFT["cut_points"][:-1], "2029-12-20"]}
-BORN = {
-    **SEEN,
-    "range_max": "2000-12-31",
-    "cut_points": days("1930-01-01", "1950-01-01", "1970-01-01", "1985-01-01", "1990-01-01"),
-}
+AGED, NEAR = whole(-99, 90, -98, *range(18, 79, 12)), whole(-9, 90, -8, *range(18, 79, 12))
+OTHER = whole(-95, 90, -94, *range(18, 79, 12))
+ABOVE, BEYOND = (whole(0, last, 20, 40, 60, 80, 100, 999) for last in (999, 1_020))
+TAIL, ZERO = whole(0, 5_000, 1, 100, 300, 1_000), whole(0, 511, 1, 256, 320, 384, 448)
+SEEN = dated(
+    "1900-01-01", "2022-12-31", "1900-01-08", "2021-01-01", "2021-06-01", "2022-01-01", "2022-06-01"
+)
+STARTS = ("2020-01-01", "2020-06-01", "2021-01-01", "2021-06-01", "2022-01-01")
+LEFT = dated(STARTS[0], "2262-04-10", *STARTS[1:], "2262-03-25")
+STAYS = dated(STARTS[0], "2029-12-31", *STARTS[1:], "2029-12-20")
+BORN = dated(
+    "1900-01-01", "2000-12-31", "1930-01-01", "1950-01-01", "1970-01-01", "1985-01-01", "1990-01-01"
+)
 BELL, ANSWERS, UPPER = [0, 2, 3, 4, 3, 2, 1], [5, 9, 8, 6, 4], [3, 4, 3, 2, 1, 0]
 
 
 def single(low, high):
     """A code for each number."""
-    cuts = [*range(low + 1, high + 1)]
-    return {**WHOLE, "range_min": low, "range_max": high, "cut_points": cuts}
+    return whole(low, high, *range(low + 1, high + 1))
 
 
 CODES = {
@@ -464,7 +432,7 @@ NO_CODES = {
     "zero, far from all others": (ZERO, [8, 0, 3, 4, 5, 6], 0.01),
     "near": (NEAR, [2.5, *BELL], 0.01),
     "even": (AGED, [1] * 8, 0.01),
-    "a wide cell that begins with one": ({**BEYOND, "range_max": 1_200}, [*UPPER, 0.8], 0.01),
+    "a wide cell that begins with one": (BEYOND | {"range_max": 1_200}, [*UPPER, 0.8], 0.01),
     "the rest of a tail": (single(0, 9), [9, 6, 4, 3, 2, 1.5, 1, 0.8, 0.5, 1.6], 0.005),
     "an end like all others": (single(1, 9), [1] * 9, 0.005),
     "two numbers": (single(1, 2), [1, 1], 0.005),
@@ -472,11 +440,7 @@ NO_CODES = {
     "two numbers in a wider range": (single(0, 9), [0, 5, 4, *[0] * 7], 0.005),
     "few codes": (single(1, 9), [*ANSWERS, 0, 0, 0, 0.2], 0.005),
     "a number that is no code": (single(1, 11), [*ANSWERS, *[0] * 5, 1], 0.005),
-    "a wide cell beside one number": (
-        {**WHOLE, "range_min": -1, "range_max": 1_000, "cut_points": [0, 2, 512]},
-        [0.8, 0.0, 0.2, 0.0],
-        0.005,
-    ),
+    "a wide cell beside one number": (whole(-1, 1_000, 0, 2, 512), [0.8, 0, 0.2, 0], 0.005),
     "few dates": (SEEN, [0.1, 0, 4, 4, 4, 4], 0.01),
     "a tail of dates": (SEEN, [1.0, 4, 4, 4, 4, 4], 0.01),
     "large noise in dates": (SEEN, [1, 1, 1, 1, 1, 1], 0.2),

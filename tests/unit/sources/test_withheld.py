@@ -10,10 +10,9 @@ import pytest
 from canaries import TEXT, traces
 
 import sdv_privpgd
-from sdv_privpgd.sources import arrow, spark_tasks, texts
+from sdv_privpgd.sources import arrow, spark, texts
 from sdv_privpgd.sources.arrow import ArrowSource
-from sdv_privpgd.sources.csv import CsvSource
-from sdv_privpgd.sources.parsers import parsing
+from sdv_privpgd.sources.csv import CsvSource, parsing
 from sdv_privpgd.sources.source import SourceError
 from sdv_privpgd.sources.withheld import withheld
 
@@ -21,7 +20,7 @@ PACKAGE = Path(sdv_privpgd.__file__).parent
 FILES = [*(PACKAGE / "sources").glob("*.py"), *(PACKAGE / "privacy").glob("*.py")]
 PUBLIC = {"type", "isinstance", "ended_with"}
 """What may be called on an error that was caught. The last one looks for a kind, a single word."""
-GUARDS = [lambda: withheld("x"), lambda: parsing(Path("x")), spark_tasks._silenced]
+GUARDS = [lambda: withheld("x"), lambda: parsing(Path("x")), spark._silenced]
 ERRORS = [
     ValueError(TEXT),
     KeyError(TEXT),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.privacy.half_spaces import Cut, Line
+from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.privacy.queries import (
     CutMarginalQuery,
     MarginalQuery,

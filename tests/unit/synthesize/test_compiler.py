@@ -16,8 +16,8 @@ def refused(self):
     raise OSError("read-only")
 
 caching._CacheLocator.ensure_cache_path = refused
-import sdv_privpgd.synthesize.particles.primal_dual
-import sdv_privpgd.synthesize.particles.published.softmax_descent
+import sdv_privpgd.synthesize.particles.projection
+import sdv_privpgd.synthesize.particles.published
 from sdv_privpgd.synthesize.particles.compiler import is_compiled, njit
 
 @njit()
@@ -111,11 +111,10 @@ from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.fixed import AllKWay
-from sdv_privpgd.synthesize.particles.embedding import cell_centers
-from sdv_privpgd.synthesize.particles.kernels import cpu
-from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
+from sdv_privpgd.synthesize.particles import binned
+from sdv_privpgd.synthesize.particles.kernels import PackedTargets, Visit
 from sdv_privpgd.synthesize.particles.projection import SignedTable
-from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
+from sdv_privpgd.synthesize.particles.published import SoftmaxProjection
 
 def fit(sizes, degree):
     domain = Domain(tuple(f"c{axis}" for axis in range(len(sizes))), sizes)
@@ -125,7 +124,8 @@ def fit(sizes, degree):
     )
     fit_dataset(Dataset(domain, codes), 0.1, AllKWay(degree=degree, engine=engine))
     for shape in (sizes[:1], sizes[:2], sizes[:3]):
-        centers = cell_centers(shape)
+        cells = torch.cartesian_prod(*map(torch.arange, shape)).view(-1, len(shape))
+        centers = cells / torch.tensor(shape)
         table = SignedTable(centers, torch.full((len(centers),), 1.0 / len(centers)))
         published = SoftmaxProjection(num_slices=3, max_steps=2)
         published.project_all([table], torch.Generator().manual_seed(0))
@@ -148,7 +148,7 @@ SENTINEL = 0.123456789
 places, shares = torch.tensor([[SENTINEL], [0.75]]), torch.tensor([SENTINEL, 1 - SENTINEL])
 visit = Visit(torch.tensor([0]), torch.ones(1, 1, 1), torch.ones(1))
 moved = torch.full((1, 60_000), SENTINEL)
-cpu.descend(moved, PackedTargets.of([[0]], [places], [shares]), [visit] * 3)
+binned.descend(moved, PackedTargets.of([[0]], [places], [shares]), [visit] * 3)
 fit((5, 4, 3), 2)
 few = compiled()
 fit(tuple(2 + axis % 7 for axis in range(20)), 2)
@@ -180,13 +180,9 @@ def runs(folder):
 
 def test_no_shape_of_table_compiles_anything_again(runs):
     (few, many), _ = runs
-    assert {
-        "primal_dual.improve",
-        "compiled_exchange.propose",
-        "softmax_descent.descend",
-    } < set(many)
+    assert {"projection.improve", "finish.propose", "published._descend"} < set(many)
     assert many == few
-    modules = ("primal_dual.", "compiled_exchange.", "softmax_descent.")
+    modules = ("projection.", "finish.", "published.")
     for name, (num_signatures, _, _) in many.items():
         # None is compiled by itself where it is inlined.
         assert num_signatures <= 1 or not name.startswith(modules), name
@@ -194,16 +190,16 @@ def test_no_shape_of_table_compiles_anything_again(runs):
 
 def test_a_second_process_compiles_nothing(runs):
     (first, _), (second, _) = runs
-    assert first["primal_dual.improve"] == [1, 0, 1]
+    assert first["projection.improve"] == [1, 0, 1]
     assert sum(misses for _, _, misses in second.values()) == 0
     # What Python calls is loaded; what that calls is linked into it already.
     for name in (
-        "primal_dual.improve",
-        "compiled_exchange.propose",
-        "softmax_descent.descend",
-        "numba_kernels.sort_cells",
-        "numba_kernels.pass_part",
-        "numba_kernels.set_goals",
+        "projection.improve",
+        "finish.propose",
+        "published._descend",
+        "binned.sort_cells",
+        "binned.pass_part",
+        "binned.set_goals",
     ):
         assert second[name] == [1, 1, 0], name
 

@@ -9,10 +9,9 @@ import torch
 from answers import margin, noisy_answers, number_of_rows
 
 from sdv_privpgd.base.domain import Domain, Grouping
-from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
-from sdv_privpgd.synthesize.generator import EmbeddingLoss, GeneratorNetwork, TableLoss
+from sdv_privpgd.synthesize.generator import EmbeddingLoss, GeneratorNetwork
 
 CPU = torch.device("cpu")
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
@@ -65,18 +64,6 @@ def test_rows_of_chances_have_the_expected_embedding():
     np.testing.assert_allclose(found, np.tensordot(weights.mean(axis=0), each, 1), atol=2e-4)
 
 
-def test_a_table_s_loss_is_the_squared_distance_of_shares():
-    rng = np.random.default_rng(2)
-    codes = rng.integers(0, DOMAIN.sizes, (40, 3))
-    shares = np.zeros(DOMAIN.sizes)
-    np.add.at(shares, tuple(codes.T), 1 / 40)
-    counts = rng.normal(20, 9, (2, 4))
-    loss = TableLoss.of(DOMAIN, ("a", "c"), NoisyTable(counts, 4.0), 100.0, CPU)
-    far = np.square(margin(shares, DOMAIN, ("a", "c")) - counts / 100).sum()
-    assert float(loss(one_hot(codes, DOMAIN))) == pytest.approx(far, rel=1e-5)
-    assert loss.precision == 100**2 / 4
-
-
 def rows_with_dependence(num_rows=20_000):
     """b follows a, which is uneven; c is the label, and tells which way b follows."""
     rng = np.random.default_rng(4)
@@ -120,19 +107,3 @@ def test_answers_that_it_cannot_use_are_left_out():
     )
     model = GeneratorNetwork(steps=1, num_particles=8_000).fit(DOMAIN, [vague])
     assert np.abs(model.marginal(("c",)) - 0.25).max() < 0.1
-
-
-def test_a_fit_leaves_the_global_generator_alone_and_tells_all_of_its_steps():
-    steps = []
-
-    def record(items, stage):
-        for item in items:
-            steps.append(stage)
-            yield item
-
-    before = torch.random.get_rng_state()
-    engine = GeneratorNetwork(steps=7, num_particles=10)
-    model = engine.fit(DOMAIN, [number_of_rows(50)], progress=record)
-    assert torch.equal(torch.random.get_rng_state(), before)
-    assert steps == ["fit"] * 7
-    assert model.block == 10

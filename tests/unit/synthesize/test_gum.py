@@ -141,22 +141,6 @@ def test_overlapping_tables_of_any_degree_are_reached_together():
         assert np.abs(model.marginal(clique) - truth).sum() < 0.02
 
 
-def test_the_seed_decides_and_sweeps_are_told():
-    _, answers = answers_of(dependent_rows(), DOMAIN.cliques(2))
-    told = []
-
-    def progress(items, stage):
-        for item in items:
-            told.append((stage, item))
-            yield item
-
-    first = GUM(num_rows=500, sweeps=7).fit(DOMAIN, answers, progress=progress)
-    again, other = (GUM(num_rows=500, sweeps=7, seed=s).fit(DOMAIN, answers) for s in (0, 1))
-    np.testing.assert_array_equal(first.codes, again.codes)
-    assert (first.codes != other.codes).any()
-    assert told == [("fit", sweep) for sweep in range(7)]
-
-
 def test_cells_that_no_row_can_be_in_stay_almost_empty():
     possible = {("a", "b"): np.array([[True, True, False], [True, True, True]])}
     _, answers = answers_of(dependent_rows(), DOMAIN.cliques(2), stddev=40.0)

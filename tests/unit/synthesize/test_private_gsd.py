@@ -8,16 +8,16 @@ from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.base.progress import Shares, silent
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement, SigmoidSumQuery
-from sdv_privpgd.synthesize.generations import (
+from sdv_privpgd.synthesize.genetic import (
     Asked,
     PackedGoals,
+    PrivateGSD,
     change,
     evolve,
     evolve_by_recounts,
     replace,
 )
 from sdv_privpgd.synthesize.goals import Goals
-from sdv_privpgd.synthesize.private_gsd import PrivateGSD
 
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
 SIZES = np.array(DOMAIN.sizes)
@@ -134,10 +134,3 @@ def test_the_loss_of_recounted_generations_never_rises_and_is_that_of_the_rows()
     assert (np.diff([first, *losses]) <= 0).all()
     assert losses[-1] < first
     assert losses[-1] == pytest.approx(recounted(asked, codes) + queried.loss(codes), rel=1e-9)
-
-
-def test_another_seed_gives_other_rows():
-    asked = {("a", "b"): np.full((2, 3), 50)}
-    answers = [number_of_rows(300), *noisy_answers(asked, stddev=1.0)]
-    one, other = (PrivateGSD(num_rows=50, seed=seed).fit(DOMAIN, answers) for seed in (0, 1))
-    assert (one.codes != other.codes).any()

@@ -9,10 +9,16 @@ from sdv_privpgd import MatchError
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
-from sdv_privpgd.synthesize.gem import GenerativeNetwork, first_weights, logits_of
 from sdv_privpgd.synthesize.goals import Goals
-from sdv_privpgd.synthesize.rap import RelaxedProjection
-from sdv_privpgd.synthesize.relaxed import Mixture, RelaxedLoss, softmaxes
+from sdv_privpgd.synthesize.relaxed import (
+    GenerativeNetwork,
+    Mixture,
+    RelaxedLoss,
+    RelaxedProjection,
+    first_weights,
+    logits_of,
+    softmaxes,
+)
 
 CPU = torch.device("cpu")
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
@@ -109,17 +115,10 @@ def test_the_gradient_of_a_tiny_network_is_that_of_finite_differences():
     ],
     ids=["rap", "gem"],
 )
-def test_an_engine_goes_on_from_its_own_model_and_reads_no_global_seed(engine):
+def test_an_engine_goes_on_from_its_own_model(engine):
     answers = measured()
     loss = RelaxedLoss(Goals.of(DOMAIN, answers), CPU)
-    torch.manual_seed(1)
     model = engine.fit(DOMAIN, answers)
-    state = torch.get_rng_state()
-    torch.manual_seed(2)
-    again = engine.fit(DOMAIN, answers)
-    np.testing.assert_array_equal(model.shares, again.shares)
-    torch.manual_seed(1)
-    assert torch.equal(torch.get_rng_state(), state)  # nothing was drawn from it
     warm = engine.fit(DOMAIN, answers, warm_start=model)
     assert float(loss(torch.tensor(warm.shares))) < float(loss(torch.tensor(model.shares)))
 

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
-from sdv_privpgd.synthesize.particles.mini_batches import draw_steps, memberships
+from sdv_privpgd.synthesize.particles.draws import draw_steps, memberships
+from sdv_privpgd.synthesize.particles.kernels import PackedTargets
 
 AXES = [[0], [3, 1], [2, 0, 1], [1, 2], [0, 3]]
 

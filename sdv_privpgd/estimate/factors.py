@@ -1,0 +1,106 @@
+"""Factors that many pairs share: what the tables of all other pairs say of a pair.
+
+Where two attributes depend on a third, or many on something that no column holds, the residuals of
+their pairs tell of each other: R_ab = L_a L_b^T, with the loadings L_a of the codes of a on a few
+factors. The noise that hides one pair does not hide what all pairs share, and a pair that is noise
+becomes what the others imply, not the product of its margins. The loadings are posterior means by
+variational Bayes (Bishop 1999): for each attribute and factor there is one variance, which goes to
+zero where nothing but noise speaks for it.
+
+Everything here is post-processing of noisy answers: public and free.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg import eigh  # pyright: ignore[reportMissingTypeStubs]
+
+from sdv_privpgd.estimate.consistency import ConsistentTables
+from sdv_privpgd.estimate.effects import contrast_bases, expected, group_sums_of, residuals_of
+from sdv_privpgd.estimate.signals import Evidence, likeliest_scale, start_of
+
+
+def with_factors(tables: ConsistentTables) -> ConsistentTables:
+    """The same tables, with pairs over codes expected to have what all pairs share.
+
+    On ten public tables, cut to 15,000 rows, the L1 error of estimated pairs is 2 % lower with it
+    at epsilon 0.2 and 3 % at 1 (nist: 4 and 6 %), and on nine columns that are independent given a
+    tenth what is left between them is 7 and 17 % lower. It takes half as long as ``denoised``.
+    """
+    # What a pair has of its own is noise to the factors: this part of the variance that would make
+    # its residual likeliest. With a tenth or a half in place of it the L1 error of pairs of five
+    # public tables is 0.4 % lower and 1.2 % higher, but with a tenth that of flights is 3 % higher.
+    own_part = 0.2
+    most = 12  # directions of an attribute, the likeliest ones: with all, errors are as large
+    bases = contrast_bases(tables)
+    residuals, sums = residuals_of(tables, bases), group_sums_of(tables, bases)
+    if len(residuals) < 3:
+        return tables  # no two tell of a third one
+    start = start_of(tables, bases, residuals)
+    kept = {name: slice(-min(most, len(each.variances)), None) for name, each in start.items()}
+    variances = {name: each.variances[kept[name]] for name, each in start.items()}
+    turned = {name: each.directions[:, kept[name]] for name, each in start.items()}
+    places, end = {}, 0
+    for name, own in variances.items():
+        places[name] = slice(end, end + len(own))
+        end += len(own)
+    values, weights = np.zeros((end, end)), np.zeros((end, end))
+    for residual in residuals:
+        first, second = residual.clique
+        own_sums = sums.get(residual.clique, ())
+        scale = own_part * likeliest_scale(Evidence.of(residual, own_sums, start))
+        seen = residual.values
+        for each in own_sums:
+            seen = each.joined(seen, residual.variance)
+        cells = np.ix_(*(np.r_[places[name]] for name in residual.clique))
+        values[cells] = turned[first].T @ seen @ turned[second]
+        own = scale * np.outer(variances[first], variances[second])
+        weights[cells] = 1 / (residual.variance + own)
+    loadings = _loadings(
+        values + values.T,
+        weights + weights.T,
+        np.concatenate(list(variances.values())),
+        list(places.values()),
+    )
+    found = dict(tables.expected)
+    for residual in residuals:
+        rows, columns = (
+            bases[name] @ turned[name] @ loadings[places[name]] for name in residual.clique
+        )
+        found[residual.clique] = expected(tables, residual.clique)
+        found[residual.clique][np.ix_(*tables.support(residual.clique))] += rows @ columns.T
+    return replace(tables, expected=found)
+
+
+def _loadings(
+    values: np.ndarray, weights: np.ndarray, variances: np.ndarray, places: list[slice]
+) -> np.ndarray:
+    """The loadings of all directions on each factor, shape (direction, factor).
+
+    ``values`` are all residuals in one symmetric matrix, ``weights`` the inverse variances of their
+    noise, 0 where nothing was measured, ``variances`` those of each direction of an attribute
+    beside its others, and ``places`` where each attribute has its own directions.
+    """
+    factors, sweeps = min(8, len(values)), 20  # twelve factors, or thirty sweeps, change nothing
+    # Probable directions come first in what the sweeps start from.
+    scales = np.sqrt(variances)
+    strengths, found = eigh(
+        values * np.outer(scales, scales), subset_by_index=(len(values) - factors, len(values) - 1)
+    )
+    found = scales[:, None] * found * np.sqrt(np.maximum(strengths, 0.0))
+    fitted = (found @ found.T) * (weights > 0)
+    found *= np.sqrt(max(np.vdot(fitted, values), 0.0) / max(np.vdot(fitted, fitted), 1e-300))
+    moments = found[:, :, None] * found[:, None, :]
+    weighed, diagonal = weights * values, np.arange(factors)
+    for _ in range(sweeps):
+        for own in places:
+            relative = variances[own, None]
+            # One direction more, without any loading, counts: noise alone so has no factors.
+            seen = (moments[own][:, diagonal, diagonal] / relative).sum(axis=0)
+            spread = seen / (len(relative) + 1)
+            precisions = np.tensordot(weights[own], moments, axes=1)
+            precisions[:, diagonal, diagonal] += 1 / (relative * np.maximum(spread, 1e-12))
+            covariances = np.linalg.inv(precisions)
+            found[own] = (covariances @ (weighed[own] @ found)[:, :, None])[:, :, 0]
+            moments[own] = found[own, :, None] * found[own, None, :] + covariances
+    return found
