@@ -87,7 +87,9 @@ def _targets(
     alike: dict[tuple, list[Clique]] = {}  # tables of one shape are worked on together
     for clique, table in wanted.items():
         alike.setdefault((table.counts.shape, tuple(margins[clique])), []).append(clique)
-    expected, beyond, freedoms = {}, {}, {}
+    expected: dict[Clique, np.ndarray] = {}
+    beyond: dict[Clique, np.ndarray] = {}
+    freedoms: dict[Clique, int] = {}
     for (shape, known), cliques in alike.items():
         stacked = {axes: np.stack([margins[each][axes] for each in cliques]) for axes in known}
         start = np.stack([starts[each] for each in cliques])
