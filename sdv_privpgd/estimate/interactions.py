@@ -75,7 +75,7 @@ def _targets(
 ) -> dict[Clique, GroupedTarget]:
     """The signed measures on the groups of all cliques that nothing else has."""
     else_known = {clique for own in tables.completed.values() for clique in own} | pairs.keys()
-    wanted = {
+    wanted: dict[Clique, NoisyTable] = {
         clique: table
         for clique, table in measured.items()
         if len(clique) > 1 and clique not in else_known
