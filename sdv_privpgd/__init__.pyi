@@ -14,7 +14,7 @@ from .drafting.checking import check_domain as check_domain
 from .drafting.files import read_domain as read_domain
 from .drafting.files import write_domain as write_domain
 from .drafting.template import draft_domain as draft_domain
-from .drafting.types import draft_metadata as draft_metadata
+from .drafting.template import draft_metadata as draft_metadata
 from .fitting.door import FittedTable as FittedTable
 from .fitting.door import check as check
 from .fitting.door import fit_table as fit_table

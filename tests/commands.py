@@ -5,7 +5,7 @@ import os
 
 import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
 
-from sdv_privpgd.cli.program import main
+from sdv_privpgd.cli.start import main
 
 SECRET = "CANARYTEXT"
 METADATA = {
@@ -25,13 +25,28 @@ def run(*arguments):
     return main([str(argument) for argument in arguments])
 
 
+def documents(folder):
+    """What is public of the table in a folder."""
+    return "--metadata", folder / "metadata.json", "--domain", folder / "domain.json"
+
+
+def interrupt(*args, **kwargs):
+    raise KeyboardInterrupt
+
+
 def declared(csv, *more, out="out.csv"):
     """A quick fit of a table of which all is declared."""
     folder = csv.parent
     return run(
         "synthesize", csv, "--epsilon", 1, "--method", "mst", "--out", folder / out,
-        "--metadata", folder / "metadata.json", "--domain", folder / "domain.json", *more,
+        *documents(folder), *more,
     )  # fmt: skip
+
+
+def refused(status, capsys):
+    """What a command that has failed said."""
+    assert status == 1
+    return capsys.readouterr().err
 
 
 def new_files(csv):

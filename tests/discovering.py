@@ -8,8 +8,9 @@ import pandas as pd
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.columns.wording import words_of
-from sdv_privpgd.discovery.plan import discover, reserved_delta
+from sdv_privpgd.columns.vocabulary import words_of
+from sdv_privpgd.discovery.first_look import reserved_delta
+from sdv_privpgd.discovery.plan import discover
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency

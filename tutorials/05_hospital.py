@@ -35,7 +35,7 @@ from sdv_privpgd import (
     read_domain,
     write_domain,
 )
-from sdv_privpgd.cli.program import main as command_line
+from sdv_privpgd.cli.start import main as command_line
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 STAYS = 2

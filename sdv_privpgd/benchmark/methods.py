@@ -28,14 +28,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from sdv_privpgd.benchmark.tables import Table, columns_of, with_neighbors
-from sdv_privpgd.columns.bins import Categories
+from sdv_privpgd.columns.bins import Categories, Merging
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts
-from sdv_privpgd.columns.merging import Merging
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.discovery.looks import worth_a_look
-from sdv_privpgd.discovery.plan import discover, reserved_delta
+from sdv_privpgd.discovery.first_look import reserved_delta
+from sdv_privpgd.discovery.plan import discover, worth_a_look
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
 from sdv_privpgd.methods.method import (
     ENGINES,

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.columns.bins import Categories
+from sdv_privpgd.columns.bins import Categories, Merging
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.facts import ColumnFacts
-from sdv_privpgd.columns.merging import Merging
 from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.schema import Schema
 

@@ -1,21 +1,416 @@
-"""The options of each command."""
+"""The commands and their options, in a table of text. An option is described once.
+
+A line is an option, what it takes, in brackets what it is if nobody says it, and its help, two
+spaces on. ``!`` has to be given, ``*`` any number of times, ``+`` at least once; what takes nothing
+is a flag.
+"""
 
 import argparse
 import codecs
 import csv
+import re
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from sdv_privpgd.cli import auditing, commands, finishing, publishing, releasing, synthesizing
-from sdv_privpgd.cli.dialect import Typed
+from sdv_privpgd.cli import commands, releasing, synthesizing
+from sdv_privpgd.cli.reading import Typed
 from sdv_privpgd.cli.saying import PROGRAM
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+_WRITTEN = """
+    --sep SEPARATOR     between columns of text; TOLDa comma, in .tsv a tab
+    --decimal SIGN      before decimals of text; TOLDa point
+    --encoding ENCODING  of text, such as cp1252; TOLDUTF-8, or what its mark says
+"""
+_READ = """
+    --thousands SIGN    in numbers of text, such as . in 1.234,56
+    --na WORD*          means missing, besides empty cells, NA, null and the like: -, n/a, -99
+    --sheet NAME        of a workbook with several
+    --skip-rows LINES   lines above the names (or the first row) in each file, such as a title;
+                        TOLDnone
+    --skip-footer LINES  lines below the rows in each file, such as a sum; blank ones do not count;
+                        TOLDnone
+    --names NAMES       names of the columns; the first record is a row, unless --header
+    --header            the first record holds the names, which become public; to be said where
+                        nothing else declares them all
+    --no-header         it is a row
+    --dtype COLUMN=TYPE*  what a column is, before what is detected: category, id,
+                        date:%%d.%%m.%%Y, time:%%H:%%M, percent (or percent:12 %%, as a number is
+                        written), bool:J/N, number or number:1.234,5 (written as 1234.5 is); or
+                        pandas' type of its cells, such as str, Int64, float, boolean or
+                        datetime64[ns] (dates in text: ISO 8601)
+"""
+_PUBLIC = """
+    --metadata FILE     SDV's, JSON
+    --domain FILE       the public domain: JSON or YAML, or a codebook (.csv, .xlsx)
+    --public-metadata   ranges in the metadata are public
+"""
+_MEASURED = """
+    --columns A,B,...   the columns to model; all others are left out
+    --drop A,B,...      columns to leave out
+    --method NAME (privpgd)  privpgd (the usual), mst, aim, mwem, privsyn, privmrf, rap,
+                        independent, and where rows are made rap++, gem, private_gsd, dp-merf,
+                        dp-diffusion or dp-ctgan; aim+particles is one with another engine
+    --target COLUMN*    a column that the rows are to predict, which is public
+    --num-bins N        cells of numbers and dates; as many as the noise can pay for, 4 to 32, and
+                        32 where all is declared
+"""
+_FITTED = """
+    --make-up A,B,...   columns that are not read, and have values that are made up: whole numbers,
+                        or the metadata's regex_format
+    --constraints FILE  SDV's, JSON: class names and parameters; never learned
+    --discovery-share X (0.2)  the part of the budget that finds what is not declared
+    --seed N (0)        of the engine, not of the noise
+"""
+_OF_TABLE = """
+    --types {detect,dtypes} (detect)  without metadata, types are detected from cells, or are what
+                        dtypes say: of a Parquet file its own, of text those of --dtype
+    --allow-lost A,B,...  columns for which a fit does not stop, whatever it would lose of them
+    --prior FILE*       public rows that are like the private ones, CSV or Parquet, or a kept model.
+                        They cost nothing and must be public
+"""
+_BUDGET = """
+    --epsilon X!        what may be spent
+    --delta X           a tenth of 1 / (number of rows), and no more than 1e-5; needed with
+                        add_remove
+    --adjacency {replace_one,add_remove} (replace_one)  a row may be another one, and the number of
+                        rows is public; or it may be there or not, and their number is private
+"""
+_PEOPLE = """
+    --rows-per-person N (1)  the most of one person
+    --person-column COLUMN  whose a row is: no more than --rows-per-person rows of a person are read
+    --rows-are-people   each row is another person's; else, and without --person-column, a row is
+                        protected and no person
+    --weigh-people      each row of a person counts as 1 / the number of those that are read
+    --weight-column COLUMN  how many of a population a row stands for, as surveys have it: shares in
+                        the rows are the population's
+    --weight-range LOW,HIGH  public ends that weights are clipped to; a row counts as its weight /
+                        HIGH
+    --sequence-index COLUMN  dates or numbers by which the rows of a person are in order; each row
+                        is told of the row before, and rows come person by person
+    --previous COLUMN*  a column of which a row is told what the row before had
+    --context-column COLUMN*  a column in which all rows of a person have the same
+"""
+_BOOKS = """
+    --ledger FILE       JSON of what was spent on these people; read, and gone on with
+    --max-epsilon X     spend no more, together with what --ledger says
+"""
+_LINKS = """
+    --link CHILD.KEY=PARENT.KEY*  which rows lead to which: each file is a table of its name,
+                        --metadata is of all tables and --domain has columns by table; a row of the
+                        table without a parent is protected with all that lead to it, and --out is a
+                        folder
+    --max-children [TABLE=]N*  how many rows of a table are used of each row that they lead to;
+                        links are those of the metadata unless --link names them
+"""
+_MARK = """
+    --mark {column,comment}  say in the rows, too, that they are synthetic: in a column, or in a
+                        first line of text that begins with #
+"""
+_PAGE = """
+    --report FILE       write the public page
+"""
+_QUIET = """
+    --quiet             no bars and no report
+"""
+_FORCE = """
+    --force             overwrite files, but never an input
+"""
+_TABLE = """
+    table FILE+         CSV (compressed or not), Parquet or .xlsx; a folder or pattern of such, or
+                        several
+"""
+_ROWS = f"""
+    --out FILE!         CSV or Parquet
+    --rows N            as many as the table had, or seemed to have
+{_MARK}"""
+_MODELLED = f"""
+    --out FILE!         rows: CSV or Parquet
+    --rows N            as many as the tables count
+{_PAGE}{_MARK}
+    --engine {{particles,pgm,gum,rap,gem,private_gsd}} (particles)  what makes rows of the tables
+    --seed N (0)        of the engine and the rows
+    --quiet             no report
+{_FORCE}"""
+
+_HOW, _ITS_TEXT = "what is modelled, and how", "how the table is written"
+_ASKED = {
+    "what is public of the table": _PUBLIC,
+    "what may be spent": _BUDGET,
+    "whose the rows are": _PEOPLE,
+}
+_FIT = {_HOW: _MEASURED + _FITTED + _OF_TABLE, **_ASKED}
+_AUDITED = {_HOW: _MEASURED + _FITTED, **_ASKED, "what may be spent": _BUDGET.replace("X!", "X")}
+_RUNS = {"the books of several runs": _BOOKS}
+_LINKED = {"several tables that belong together": _LINKS}
+_READS = {_ITS_TEXT: (_WRITTEN + _READ).replace("TOLD", "")}
+_READS_AS_KEPT = {_ITS_TEXT: (_WRITTEN + _READ).replace("TOLD", "what synthesize was told; else ")}
+
+_Command = tuple[Callable, str, str, str, Mapping[str, str]]
+_COMMANDS: tuple[_Command, ...] = (
+    (
+        synthesizing.synthesize,
+        "fit a table and write synthetic rows",
+        "visits.csv --header --epsilon 1 --rows-are-people --out synthetic.csv",
+        f"""{_TABLE}
+    --out FILE          CSV or Parquet; needed but for --dry-run
+    --rows N            synthetic rows; as many as the table has, or as it seems to have
+{_PAGE}
+    --model FILE        keep the fitted table
+{_MARK}
+    --dry-run           the same as plan
+{_QUIET}{_FORCE}""",
+        {**_FIT, **_RUNS, **_LINKED, **_READS},
+    ),
+    (
+        synthesizing.finish,
+        "make rows of what an interrupted fit had paid for, for nothing",
+        "model.zip --out synthetic.csv",
+        f"""
+    model FILE          its file, which will hold the fitted table
+{_ROWS}
+    --table FILE*       the same table: the rest of the budget is spent first
+    --ledger FILE       of the interrupted run; what is spent now is added
+    --max-epsilon X     with --table: spend no more, together with what --ledger or the model says
+{_PAGE}{_QUIET}{_FORCE}""",
+        _READS_AS_KEPT,
+    ),
+    (
+        synthesizing.check,
+        "what becomes of each column; reads no cell but to detect types, and spends nothing",
+        "visits.csv --header --epsilon 1",
+        f"""{_TABLE}
+    --report FILE       write it as a page
+{_FORCE}""",
+        {**_FIT, **_READS},
+    ),
+    (
+        synthesizing.plan,
+        "what a fit would ask, and the noise; spends nothing",
+        "visits.csv --header --epsilon 1",
+        f"""
+    table FILE*         read only to detect types, or to count rows
+    --rows N            as many as the table has
+    --report FILE       write it as a page
+{_FORCE}""",
+        {**_FIT, **_LINKED, **_READS},
+    ),
+    (
+        commands.sample,
+        "write more rows of a model, for nothing",
+        "model.zip --rows 500 --condition ward=B --out more.csv",
+        f"""
+    model FILE          moves on, so that the next rows are new ones
+{_ROWS}
+    --condition COLUMN=VALUE*  what all rows have; nothing after = is missing, 30..40 a range, and
+                        --decimal stands before decimals
+    --min-rows-like N   no row stands alone: so many at least have each combination of --on; what it
+                        costs in error is said
+    --on A,B,...        the columns by which somebody might be taken for a row's person
+    --again             the rows from the start, which were written before; the model does not move
+                        on
+    --ledger FILE       where the run's ledger is, if it is to be told what was spent
+    --quiet             no bar
+{_FORCE}""",
+        {_ITS_TEXT: _WRITTEN.replace("TOLD", "what synthesize was told; else ")},
+    ),
+    (
+        commands.evaluate,
+        "compare with the real table; NOT PRIVATE",
+        "model.zip visits.csv --out comparison.html",
+        f"""
+    model FILE
+    table FILE+         the real table
+    --out FILE!         a page that is not private
+    --label COLUMN      a column that models learn to predict
+    --held-out FILE*    real rows that were not fitted; default: a random fifth
+    --quiet             say nothing; the page does
+{_FORCE}""",
+        _READS_AS_KEPT,
+    ),
+    (
+        commands.draft_domain,
+        "a public domain to fill in; no value is read",
+        "visits.csv --header --out domain.json --metadata-out metadata.json",
+        f"""
+    table FILE*         its names and types are taken
+    --metadata FILE     SDV's, JSON; takes the place of the table
+    --out FILE!         .json, .yaml, .csv or .xlsx, for --domain
+    --metadata-out FILE  write metadata, too: JSON, --metadata
+{_FORCE}""",
+        _READS,
+    ),
+    (
+        commands.audit,
+        "what an attacker could find out, tried on made-up tables; reads no row, spends nothing",
+        "--metadata metadata.json --domain domain.json --epsilon 1",
+        f"""
+    --model FILE        a model: its settings, and all that it holds; no option of a fit is needed
+    --runs N (10000)    how often a few people are attacked in each of two worlds; 10,000 take
+                        seconds
+    --out FILE          write the findings: JSON
+    --report FILE       write the page
+{_FORCE}""",
+        _AUDITED,
+    ),
+    (
+        commands.describe,
+        "what a model is and has spent",
+        "model.zip",
+        f"""
+    model FILE
+    --report FILE       write the public page, too
+    --officer FILE      write one page for who decides on the release, too
+    --ledger FILE       of all runs on these people: --officer counts all together
+    --methods           print a text for a methods section, too
+{_FORCE}""",
+        {},
+    ),
+    (
+        commands.ledger,
+        "what was spent on one population over the years, release by release",
+        "ledger.json --html ledger.html",
+        f"""
+    ledger FILE         what --ledger of other commands names; it stays as it is
+    --html FILE         write the page, too
+    --max-epsilon X     a limit to count with, in place of the one that runs were told
+{_FORCE}""",
+        {},
+    ),
+    (
+        commands.registry,
+        "what a fit knows of its entry in the public registry of deployments",
+        'model.zip --name "Visits 2025" --curator "Northland Health" --out visits_2025.yaml',
+        f"""
+    model FILE
+    --out FILE          the entry: .yaml, or .json; without it, its blanks are named
+    --name TEXT         what the rows are called
+    --region TEXT       which region they describe, or whose law applies
+    --use TEXT          what they are for
+    --curator TEXT*     who publishes them
+    --author TEXT*      who fills it in
+    --ledger FILE       of all runs on these people: the entry is of all together
+{_FORCE}""",
+        {},
+    ),
+    (
+        commands.identify,
+        "which release a file of rows is from",
+        "synthetic.csv model.zip",
+        """
+    rows FILE           CSV or Parquet
+    releases FILE*      models it may be from, or cards (.about.json)
+""",
+        {},
+    ),
+    (
+        releasing.measure,
+        "noisy tables of one holder, to be combined with others'",
+        "north.csv --holder North --epsilon 1 --metadata metadata.json --domain domain.json --out "
+        "north.zip",
+        f"""
+    table FILE+         CSV, Parquet or .xlsx; CSV compressed or not
+    --holder NAME!      whose table it is: a name of its own
+    --out FILE!         the release, .zip
+    --no-stop           go on where the first noisy counts have none of the declared values of a
+                        column
+    --quiet             no report
+{_FORCE}""",
+        {_HOW: _MEASURED, **_ASKED, **_RUNS, **_READS},
+    ),
+    (
+        releasing.combine,
+        "rows of one model of several holders' releases, for nothing",
+        "north.zip south.zip --out rows.csv",
+        f"""
+    releases FILE+      what measure wrote, .zip
+{_MODELLED}""",
+        {_ITS_TEXT: _WRITTEN.replace("TOLD", "")},
+    ),
+    (
+        releasing.from_tables,
+        "rows of tables that somebody has published; reads no row",
+        'census.parquet --publisher "the census" --metadata metadata.json --out rows.csv',
+        f"""
+    tables FILE+        a cell a row; .parquet or .csv
+    --publisher NAME!   whose tables these are
+    --suppressed-below N  smaller counts were not told: empty, absent, * or <10
+    --rounded-to N      counts are multiples of it
+    --total N           how many rows per cents are of
+{_MODELLED}""",
+        {"what is public of the table": _PUBLIC, _ITS_TEXT: _WRITTEN.replace("TOLD", "")},
+    ),
+    (
+        synthesizing.refine,
+        "spend more on the table of a model, on one ledger",
+        "model.zip visits.csv --epsilon 0.5 --out finer.csv",
+        f"""
+    model FILE          its file, which will hold the finer model
+    table FILE+         the table that was fitted, with the same rows
+    --epsilon X!        what is added to its epsilon
+{_ROWS}{_PAGE}{_QUIET}{_FORCE}""",
+        {**_RUNS, **_READS_AS_KEPT},
+    ),
+)
 
 
-_SEVERAL: dict[str, Any] = {"type": Path, "action": "append", "default": []}
+def parser() -> argparse.ArgumentParser:
+    """The parser. Its result has a function ``run``, which takes the result."""
+    whole = _Parser(
+        prog=PROGRAM, description="Differentially private synthetic tables.", allow_abbrev=False
+    )
+    whole.add_argument("--version", action="version", version=f"{PROGRAM} {version(PROGRAM)}")
+    each = whole.add_subparsers(required=True, metavar="COMMAND")
+    for run, about, example, own, groups in _COMMANDS:
+        name = run.__name__.replace("_", "-")
+        command = each.add_parser(
+            name,
+            help=about,
+            description=f"{about[0].upper()}{about[1:]}.",
+            epilog=f"example:\n  {PROGRAM} {name} {example}",
+            formatter_class=_Help,
+            allow_abbrev=False,
+        )
+        usual: dict[str, Any] = {}
+        _add(command, own)
+        for title, options in groups.items():
+            usual |= _add(command.add_argument_group(title), options)
+        command.set_defaults(run=run, usual=usual)
+        if groups is _AUDITED:  # what is not said may be of the model
+            command.set_defaults(**dict.fromkeys(usual))
+    return whole
+
+
+def _add(group: Any, options: str) -> dict[str, Any]:
+    """Adds a table of options, and returns what each is if nobody says it."""
+    one_of = group.add_mutually_exclusive_group() if "--no-header" in options else group
+    lines = re.sub(r"\n {8,}", " ", options).split("\n")
+    added = []
+    for line in filter(None, map(str.strip, lines)):
+        found = _LINE.fullmatch(line)
+        assert found is not None, line
+        name, kind, how, usual, about = found.groups()
+        is_option, is_header = name.startswith("--"), name.endswith("header")
+        told: dict[str, Any] = {"help": about, **_KINDS.get(kind, {"type": str})}
+        if is_header:
+            told |= {"dest": "header", "action": "store_const", "const": name == "--header"}
+        elif kind is None:
+            told["action"] = "store_true"
+        elif kind.startswith("{"):
+            told = {"help": about, "choices": kind.strip("{}").split(",")}
+        elif is_option:
+            told = {"metavar": kind, **told}
+        if how == "!":
+            told["required"] = True
+        elif how == "*" and is_option:
+            told |= {"action": "append", "default": [], "help": f"{about}; may be repeated"}
+        elif how:
+            told["nargs"] = how
+        if usual is not None:
+            told["default"] = told.get("type", str)(usual)
+        added.append((one_of if is_header else group).add_argument(name, **told))
+    return {each.dest: each.default for each in added}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -34,608 +429,11 @@ class _Help(argparse.RawDescriptionHelpFormatter):
     def _get_help_string(self, action: argparse.Action) -> str | None:
         usual = action.default
         is_told = isinstance(usual, str | int | float) and not isinstance(usual, bool)
-        return (
-            f"{action.help} (default: {usual})"
-            if is_told and usual != argparse.SUPPRESS
-            else action.help
-        )
+        is_told = is_told and usual != argparse.SUPPRESS
+        return f"{action.help} (default: {usual})" if is_told else action.help
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser. Its result has a function ``run``, which takes the result."""
-    whole = _Parser(
-        prog=PROGRAM, description="Differentially private synthetic tables.", allow_abbrev=False
-    )
-    whole.add_argument("--version", action="version", version=f"{PROGRAM} {version(PROGRAM)}")
-    each = whole.add_subparsers(required=True, metavar="COMMAND")
-
-    synthesize = _command(
-        each,
-        synthesizing.synthesize,
-        "fit a table and write synthetic rows",
-        "visits.csv --header --epsilon 1 --rows-are-people --out synthetic.csv",
-    )
-    about_table = (
-        "CSV (compressed or not), Parquet or .xlsx; a folder or pattern of such, or several"
-    )
-    synthesize.add_argument("table", type=Path, nargs="+", help=about_table)
-    synthesize.add_argument("--out", type=Path, help="CSV or Parquet; needed but for --dry-run")
-    _settings(synthesize)
-    synthesize.add_argument(
-        "--rows", type=int, help="synthetic rows; as many as the table has, or as it seems to have"
-    )
-    synthesize.add_argument("--report", type=Path, help="write the public page")
-    synthesize.add_argument("--model", type=Path, help="keep the fitted table")
-    _mark(synthesize)
-    _books(synthesize)
-    _links(synthesize)
-    synthesize.add_argument("--dry-run", action="store_true", help="the same as plan")
-    synthesize.add_argument("--quiet", action="store_true", help="no bars and no report")
-    _table(synthesize)
-    _force(synthesize)
-
-    finish = _command(
-        each,
-        finishing.finish,
-        "make rows of what an interrupted fit had paid for, for nothing",
-        "model.zip --out synthetic.csv",
-    )
-    finish.add_argument("model", type=Path, help="its file, which will hold the fitted table")
-    finish.add_argument("--out", type=Path, required=True, help="CSV or Parquet")
-    about = "the same table: the rest of the budget is spent first; may be repeated"
-    finish.add_argument("--table", help=about, **_SEVERAL)
-    finish.add_argument("--rows", type=int, help="as many as the table had, or seemed to have")
-    finish.add_argument("--report", type=Path, help="write the public page")
-    _mark(finish)
-    finish.add_argument(
-        "--ledger", type=Path, help="of the interrupted run; what is spent now is added"
-    )
-    finish.add_argument(
-        "--max-epsilon",
-        type=float,
-        help="with --table: spend no more, together with what --ledger or the model says",
-    )
-    finish.add_argument("--quiet", action="store_true", help="no bars and no report")
-    _table(finish, is_kept=True)
-    _force(finish)
-
-    check = _command(
-        each,
-        synthesizing.check,
-        "what becomes of each column; reads no cell but to detect types, and spends nothing",
-        "visits.csv --header --epsilon 1",
-    )
-    check.add_argument("table", type=Path, nargs="+", help=about_table)
-    _settings(check)
-    check.add_argument("--report", type=Path, help="write it as a page")
-    _table(check)
-    _force(check)
-
-    plan = _command(
-        each,
-        synthesizing.plan,
-        "what a fit would ask, and the noise; spends nothing",
-        "visits.csv --header --epsilon 1",
-    )
-    plan.add_argument(
-        "table", type=Path, nargs="*", help="read only to detect types, or to count rows"
-    )
-    _settings(plan)
-    _links(plan)
-    plan.add_argument("--rows", type=int, help="as many as the table has")
-    plan.add_argument("--report", type=Path, help="write it as a page")
-    _table(plan)
-    _force(plan)
-
-    sample = _command(
-        each,
-        commands.sample,
-        "write more rows of a model, for nothing",
-        "model.zip --rows 500 --condition ward=B --out more.csv",
-    )
-    sample.add_argument("model", type=Path, help="moves on, so that the next rows are new ones")
-    sample.add_argument("--rows", type=int, help="as many as the table had, or seemed to have")
-    sample.add_argument("--out", type=Path, required=True, help="CSV or Parquet")
-    _mark(sample)
-    sample.add_argument(
-        "--condition",
-        action="append",
-        default=[],
-        type=_pair,
-        metavar="COLUMN=VALUE",
-        help="what all rows have; nothing after = is missing, 30..40 a range, and --decimal stands "
-        "before decimals; may be repeated",
-    )
-    sample.add_argument(
-        "--again",
-        action="store_true",
-        help="the rows from the start, which were written before; the model does not move on",
-    )
-    sample.add_argument(
-        "--ledger", type=Path, help="where the run's ledger is, if it is to be told what was spent"
-    )
-    sample.add_argument("--quiet", action="store_true", help="no bar")
-    _dialect(sample, is_kept=True)
-    _force(sample)
-
-    evaluate = _command(
-        each,
-        commands.evaluate,
-        "compare with the real table; NOT PRIVATE",
-        "model.zip visits.csv --out comparison.html",
-    )
-    evaluate.add_argument("model", type=Path)
-    evaluate.add_argument("table", type=Path, nargs="+", help="the real table")
-    evaluate.add_argument("--out", type=Path, required=True, help="a page that is not private")
-    evaluate.add_argument("--label", help="a column that models learn to predict")
-    about = "real rows that were not fitted; default: a random fifth; may be repeated"
-    evaluate.add_argument("--held-out", help=about, **_SEVERAL)
-    evaluate.add_argument("--quiet", action="store_true", help="say nothing; the page does")
-    _table(evaluate, is_kept=True)
-    _force(evaluate)
-
-    draft = _command(
-        each,
-        commands.draft_domain,
-        "a public domain to fill in; no value is read",
-        "visits.csv --header --out domain.json --metadata-out metadata.json",
-    )
-    draft.add_argument("table", type=Path, nargs="*", help="its names and types are taken")
-    draft.add_argument("--metadata", type=Path, help="SDV's, JSON; takes the place of the table")
-    draft.add_argument(
-        "--out", type=Path, required=True, help=".json, .yaml, .csv or .xlsx, for --domain"
-    )
-    draft.add_argument("--metadata-out", type=Path, help="write metadata, too: JSON, --metadata")
-    _table(draft)
-    _force(draft)
-
-    audit = _command(
-        each,
-        auditing.audit,
-        "what an attacker could find out, tried on made-up tables; reads no row, spends nothing",
-        "--metadata metadata.json --domain domain.json --epsilon 1",
-    )
-    _settings(audit, is_audit=True)
-    audit.add_argument(
-        "--model",
-        type=Path,
-        help="a model: its settings, and all that it holds; no option of a fit is needed",
-    )
-    audit.add_argument(
-        "--runs",
-        type=int,
-        default=10_000,
-        help="how often a few people are attacked in each of two worlds; 10,000 take seconds",
-    )
-    # What is not said is the usual, or of the model.
-    audit.set_defaults(**dict.fromkeys(auditing.USUAL))
-    audit.add_argument("--out", type=Path, help="write the findings: JSON")
-    audit.add_argument("--report", type=Path, help="write the page")
-    _force(audit)
-
-    describe = _command(
-        each,
-        commands.describe,
-        "what a model is and has spent",
-        "model.zip",
-    )
-    describe.add_argument("model", type=Path)
-    describe.add_argument("--report", type=Path, help="write the public page, too")
-    describe.add_argument(
-        "--officer", type=Path, help="write one page for who decides on the release, too"
-    )
-    describe.add_argument(
-        "--ledger", type=Path, help="of all runs on these people: --officer counts all together"
-    )
-    describe.add_argument(
-        "--methods", action="store_true", help="print a text for a methods section, too"
-    )
-    _force(describe)
-
-    registry = _command(
-        each,
-        publishing.registry,
-        "what a fit knows of its entry in the public registry of deployments",
-        'model.zip --name "Visits 2025" --curator "Northland Health" --out visits_2025.yaml',
-    )
-    registry.add_argument("model", type=Path)
-    registry.add_argument(
-        "--out", type=Path, help="the entry: .yaml, or .json; without it, its blanks are named"
-    )
-    for option, about in (
-        ("--name", "what the rows are called"),
-        ("--region", "which region they describe, or whose law applies"),
-        ("--use", "what they are for"),
-    ):
-        registry.add_argument(option, default="", help=about)
-    for one, about in (("curator", "who publishes them"), ("author", "who fills it in")):
-        several = {"dest": f"{one}s", "action": "append", "default": []}
-        registry.add_argument(f"--{one}", help=f"{about}; may be repeated", **several)
-    registry.add_argument(
-        "--ledger", type=Path, help="of all runs on these people: the entry is of all together"
-    )
-    _force(registry)
-
-    identify = _command(
-        each,
-        publishing.identify,
-        "which release a file of rows is from",
-        "synthetic.csv model.zip",
-    )
-    identify.add_argument("rows", type=Path, help="CSV or Parquet")
-    identify.add_argument(
-        "releases", type=Path, nargs="*", help="models it may be from, or cards (.about.json)"
-    )
-
-    measure = _command(
-        each,
-        releasing.measure,
-        "noisy tables of one holder, to be combined with others'",
-        "north.csv --holder North --epsilon 1 --metadata metadata.json --domain domain.json --out "
-        "north.zip",
-    )
-    measure.add_argument(
-        "table", type=Path, nargs="+", help="CSV, Parquet or .xlsx; CSV compressed or not"
-    )
-    measure.add_argument("--holder", required=True, help="whose table it is: a name of its own")
-    measure.add_argument("--out", type=Path, required=True, help="the release, .zip")
-    _measured(measure)
-    _books(measure)
-    measure.add_argument(
-        "--no-stop",
-        action="store_true",
-        help="go on where the first noisy counts have none of the declared values of a column",
-    )
-    measure.add_argument("--quiet", action="store_true", help="no report")
-    _table(measure)
-    _force(measure)
-
-    combine = _command(
-        each,
-        releasing.combine,
-        "rows of one model of several holders' releases, for nothing",
-        "north.zip south.zip --out rows.csv",
-    )
-    combine.add_argument("releases", type=Path, nargs="+", help="what measure wrote, .zip")
-    _modelled(combine)
-
-    published = _command(
-        each,
-        releasing.from_tables,
-        "rows of tables that somebody has published; reads no row",
-        'census.parquet --publisher "the census" --metadata metadata.json --out rows.csv',
-    )
-    published.add_argument("tables", type=Path, nargs="+", help="a cell a row; .parquet or .csv")
-    published.add_argument("--publisher", required=True, help="whose tables these are")
-    for option, about in (
-        ("--suppressed-below", "smaller counts were not told: empty, absent, * or <10"),
-        ("--rounded-to", "counts are multiples of it"),
-        ("--total", "how many rows per cents are of"),
-    ):
-        published.add_argument(option, type=int, help=about)
-    _declared(published)
-    _modelled(published)
-
-    refine = _command(
-        each,
-        finishing.refine,
-        "spend more on the table of a model, on one ledger",
-        "model.zip visits.csv --epsilon 0.5 --out finer.csv",
-    )
-    refine.add_argument("model", type=Path, help="its file, which will hold the finer model")
-    refine.add_argument(
-        "table", type=Path, nargs="+", help="the table that was fitted, with the same rows"
-    )
-    refine.add_argument("--epsilon", type=float, required=True, help="what is added to its epsilon")
-    refine.add_argument("--out", type=Path, required=True, help="CSV or Parquet")
-    refine.add_argument("--rows", type=int, help="as many as the table had, or seemed to have")
-    refine.add_argument("--report", type=Path, help="write the public page")
-    _mark(refine)
-    _books(refine)
-    refine.add_argument("--quiet", action="store_true", help="no bars and no report")
-    _table(refine, is_kept=True)
-    _force(refine)
-    return whole
-
-
-def _command(each: Any, run: "Callable", about: str, example: str) -> argparse.ArgumentParser:
-    name = run.__name__.replace("_", "-")
-    command = each.add_parser(
-        name,
-        help=about,
-        description=f"{about[0].upper()}{about[1:]}.",
-        epilog=f"example:\n  {PROGRAM} {name} {example}",
-        formatter_class=_Help,
-        allow_abbrev=False,
-    )
-    command.set_defaults(run=run)
-    return command
-
-
-def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> None:
-    """Adds the options of a fit; of an audit those that follow from no table."""
-    group = command.add_argument_group("what is modelled, and how")
-    if not is_audit:
-        group.add_argument(
-            "--types",
-            choices=["detect", "dtypes"],
-            default="detect",
-            help="without metadata, types are detected from cells, or are what dtypes say: of a "
-            "Parquet file its own, of text those of --dtype",
-        )
-    _measured(command, group, is_audit=is_audit)
-    group.add_argument(
-        "--make-up",
-        type=_names,
-        default=(),
-        metavar="A,B,...",
-        help="columns that are not read, and have values that are made up: whole numbers, or the "
-        "metadata's regex_format",
-    )
-    if not is_audit:
-        group.add_argument(
-            "--allow-lost",
-            type=_names,
-            default=(),
-            metavar="A,B,...",
-            help="columns for which a fit does not stop, whatever it would lose of them",
-        )
-        group.add_argument(
-            "--prior",
-            type=Path,
-            action="append",
-            metavar="FILE",
-            help="public rows that are like the private ones, CSV or Parquet, or a kept model; may "
-            "be given several times. They cost nothing and must be public",
-        )
-    group.add_argument(
-        "--constraints", type=Path, help="SDV's, JSON: class names and parameters; never learned"
-    )
-    group.add_argument(
-        "--discovery-share",
-        type=float,
-        default=0.2,
-        help="the part of the budget that finds what is not declared",
-    )
-    group.add_argument("--seed", type=int, default=0, help="of the engine, not of the noise")
-
-
-def _measured(
-    command: argparse.ArgumentParser, modelled: Any = None, *, is_audit: bool = False
-) -> None:
-    """Adds what a fit and a measurement are told: what is declared, spent and asked."""
-    _declared(command)
-    how = modelled or command.add_argument_group("what is modelled, and how")
-    budget = command.add_argument_group("what may be spent")
-    people = command.add_argument_group("whose the rows are")
-    for option, about in (
-        ("--columns", "the columns to model; all others are left out"),
-        ("--drop", "columns to leave out"),
-    ):
-        how.add_argument(option, type=_names, default=(), metavar="A,B,...", help=about)
-    budget.add_argument("--epsilon", type=float, required=not is_audit, help="what may be spent")
-    budget.add_argument(
-        "--delta",
-        type=float,
-        help="a tenth of 1 / (number of rows), and no more than 1e-5; needed with add_remove",
-    )
-    how.add_argument(
-        "--method",
-        default="privpgd",
-        help="privpgd (the usual), mst, aim, mwem, privsyn, privmrf, rap, independent, and where "
-        "rows are made rap++, gem, private_gsd, dp-merf, dp-diffusion or dp-ctgan; aim+particles "
-        "is one with another engine",
-    )
-    how.add_argument(
-        "--target",
-        action="append",
-        default=[],
-        metavar="COLUMN",
-        help="a column that the rows are to predict, which is public; may be repeated",
-    )
-    budget.add_argument(
-        "--adjacency",
-        choices=["replace_one", "add_remove"],
-        default="replace_one",
-        help="a row may be another one, and the number of rows is public; or it may be there or "
-        "not, and their number is private",
-    )
-    people.add_argument("--rows-per-person", type=int, default=1, help="the most of one person")
-    people.add_argument(
-        "--person-column",
-        metavar="COLUMN",
-        help="whose a row is: no more than --rows-per-person rows of a person are read",
-    )
-    people.add_argument(
-        "--rows-are-people",
-        action="store_true",
-        help="each row is another person's; else, and without --person-column, a row is protected "
-        "and no person",
-    )
-    people.add_argument(
-        "--weigh-people",
-        action="store_true",
-        help="each row of a person counts as 1 / the number of those that are read",
-    )
-    people.add_argument(
-        "--weight-column",
-        metavar="COLUMN",
-        help="how many of a population a row stands for, as surveys have it: shares in the rows "
-        "are the population's",
-    )
-    people.add_argument(
-        "--weight-range",
-        type=float,
-        nargs=2,
-        metavar=("LOW", "HIGH"),
-        help="public ends that weights are clipped to; a row counts as its weight / HIGH",
-    )
-    people.add_argument(
-        "--sequence-index",
-        metavar="COLUMN",
-        help="dates or numbers by which the rows of a person are in order; each row is told of the "
-        "row before, and rows come person by person",
-    )
-    for option, what in (
-        ("--previous", "of which a row is told what the row before had"),
-        ("--context-column", "in which all rows of a person have the same"),
-    ):
-        people.add_argument(
-            option,
-            action="append",
-            default=[],
-            metavar="COLUMN",
-            help=f"a column {what}; may be repeated",
-        )
-    how.add_argument(
-        "--num-bins",
-        type=int,
-        help="cells of numbers and dates; as many as the noise can pay for, 4 to 32, and 32 where "
-        "all is declared",
-    )
-
-
-def _declared(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("what is public of the table")
-    group.add_argument("--metadata", type=Path, help="SDV's, JSON")
-    group.add_argument(
-        "--domain", type=Path, help="the public domain: JSON or YAML, or a codebook (.csv, .xlsx)"
-    )
-    group.add_argument(
-        "--public-metadata", action="store_true", help="ranges in the metadata are public"
-    )
-
-
-def _books(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("the books of several runs")
-    group.add_argument(
-        "--ledger", type=Path, help="JSON of what was spent on these people; read, and gone on with"
-    )
-    group.add_argument(
-        "--max-epsilon", type=float, help="spend no more, together with what --ledger says"
-    )
-
-
-def _links(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("several tables that belong together")
-    group.add_argument(
-        "--link",
-        action="append",
-        default=[],
-        metavar="CHILD.KEY=PARENT.KEY",
-        help="which rows lead to which: each file is a table of its name, --metadata is of all "
-        "tables and --domain has columns by table; a row of the table without a parent is "
-        "protected with all that lead to it, and --out is a folder; may be repeated",
-    )
-    group.add_argument(
-        "--max-children",
-        action="append",
-        default=[],
-        type=_most,
-        metavar="[TABLE=]N",
-        help="how many rows of a table are used of each row that they lead to; links are those of "
-        "the metadata unless --link names them; may be repeated",
-    )
-
-
-def _modelled(command: argparse.ArgumentParser) -> None:
-    """Adds the options of rows of tables that others have measured."""
-    command.add_argument("--out", type=Path, required=True, help="rows: CSV or Parquet")
-    command.add_argument("--rows", type=int, help="as many as the tables count")
-    command.add_argument("--report", type=Path, help="write the public page")
-    _mark(command)
-    command.add_argument(
-        "--engine",
-        choices=["particles", "pgm", "gum", "rap", "gem", "private_gsd"],
-        default="particles",
-        help="what makes rows of the tables",
-    )
-    command.add_argument("--seed", type=int, default=0, help="of the engine and the rows")
-    command.add_argument("--quiet", action="store_true", help="no report")
-    _dialect(command)
-    _force(command)
-
-
-def _table(command: argparse.ArgumentParser, *, is_kept: bool = False) -> None:
-    """Adds the options for reading a table; of some the model's file may know what to take."""
-    group = _dialect(command, is_kept=is_kept)
-    group.add_argument(
-        "--thousands", type=_character, help="in numbers of text, such as . in 1.234,56"
-    )
-    group.add_argument(
-        "--na",
-        action="append",
-        default=[],
-        metavar="WORD",
-        help="means missing, besides empty cells, NA, null and the like: -, n/a, -99; may be "
-        "repeated",
-    )
-    group.add_argument("--sheet", help="of a workbook with several")
-    usual = "what synthesize was told; else " if is_kept else ""
-    for option, about in (
-        ("--skip-rows", "above the names (or the first row) in each file, such as a title"),
-        ("--skip-footer", "below the rows in each file, such as a sum; blank ones do not count"),
-    ):
-        group.add_argument(option, type=_lines, metavar="N", help=f"lines {about}; {usual}none")
-    group.add_argument(
-        "--names",
-        type=_names,
-        metavar="A,B,...",
-        help="names of the columns; the first record is a row, unless --header",
-    )
-    header = group.add_mutually_exclusive_group()
-    header.add_argument(
-        "--header",
-        action="store_const",
-        const=True,
-        help="the first record holds the names, which become public; to be said where nothing else "
-        "declares them all",
-    )
-    header.add_argument(
-        "--no-header", dest="header", action="store_const", const=False, help="it is a row"
-    )
-    group.add_argument(
-        "--dtype",
-        action="append",
-        default=[],
-        type=_typed,
-        metavar="COLUMN=TYPE",
-        help="what a column is, before what is detected: category, id, date:%%d.%%m.%%Y, "
-        "time:%%H:%%M, percent (or percent:12 %%, as a number is written), bool:J/N, number or "
-        "number:1.234,5 (written as 1234.5 is); or pandas' type of its cells, such as str, Int64, "
-        "float, boolean or datetime64[ns] (dates in text: ISO 8601); may be repeated",
-    )
-
-
-def _dialect(command: argparse.ArgumentParser, *, is_kept: bool = False) -> Any:
-    """Adds the options for reading and writing text, and returns their group."""
-    group = command.add_argument_group("how the table is written")
-    usual = "what synthesize was told; else " if is_kept else ""
-    group.add_argument(
-        "--sep", type=_separator, help=f"between columns of text; {usual}a comma, in .tsv a tab"
-    )
-    group.add_argument(
-        "--decimal", type=_character, help=f"before decimals of text; {usual}a point"
-    )
-    group.add_argument(
-        "--encoding",
-        type=_encoding,
-        help=f"of text, such as cp1252; {usual}UTF-8, or what its mark says",
-    )
-    return group
-
-
-def _mark(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--mark",
-        choices=["column", "comment"],
-        help="say in the rows, too, that they are synthetic: in a column, or in a first line of "
-        "text that begins with #",
-    )
-
-
-def _force(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--force", action="store_true", help="overwrite files, but never an input")
+# What text on a command line means.
 
 
 def _separator(text: str) -> str:
@@ -687,3 +485,24 @@ def _typed(text: str) -> Typed:
         return Typed.of(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+_LINE = re.compile(r"(\S+)(?: (\{.*?\}|[^\s(]\S*?)([!*+]?))?(?: \((.*?)\))?(?: {2,}(.+))?")
+_KINDS: Mapping[str | None, dict[str, Any]] = {
+    None: {},
+    "FILE": {"type": Path},
+    "N": {"type": int},
+    "X": {"type": float},
+    "TEXT": {"default": ""},
+    "LOW,HIGH": {"type": float, "nargs": 2, "metavar": ("LOW", "HIGH")},
+    "A,B,...": {"type": _names, "default": ()},
+    "NAMES": {"type": _names, "metavar": "A,B,..."},
+    "SIGN": {"type": _character},
+    "SEPARATOR": {"type": _separator},
+    "ENCODING": {"type": _encoding},
+    "LINES": {"type": _lines, "metavar": "N"},
+    "[TABLE=]N": {"type": _most},
+    "COLUMN=VALUE": {"type": _pair},
+    "COLUMN=TYPE": {"type": _typed},
+}
+"""What options take, and what argparse is told of that; anything else is text."""

@@ -1,6 +1,7 @@
 """The commands that need no fit: most take a model."""
 
 import json
+import re
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,21 +11,33 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_privpgd.base.damage import DamagedFileError, undamaged
+from sdv_privpgd.base.trees import TREES
 from sdv_privpgd.base.words import listed
-from sdv_privpgd.cli.dialect import reading, told
-from sdv_privpgd.cli.documents import metadata_of, read_metadata
-from sdv_privpgd.cli.files import Kind, check_report, kind_written
-from sdv_privpgd.cli.journal import Journal, after, is_unwritten, ledger_of
-from sdv_privpgd.cli.keeping import how_to_finish
-from sdv_privpgd.cli.models import Model, facts_of, fitted, paid_for, require_file
-from sdv_privpgd.cli.publishing import of_all_runs
-from sdv_privpgd.cli.reading import known_types_in, read_table, tables_in
-from sdv_privpgd.cli.saying import CommandError, in_options, report_in_options, say
-from sdv_privpgd.cli.synthesizing import rows_files, sampled, write_out
-from sdv_privpgd.cli.writing import Output, Outputs
-from sdv_privpgd.drafting.files import FILES, SHEETS
-from sdv_privpgd.drafting.types import sdtype_of
+from sdv_privpgd.cli.journal import Journal, Model, after, is_unwritten, ledger_of
+from sdv_privpgd.cli.keeping import facts_of, fitted, how_to_finish, paid_for, require_file
+from sdv_privpgd.cli.questions import metadata_of, questions, read_metadata
+from sdv_privpgd.cli.reading import (
+    Kind,
+    kind_read,
+    kind_written,
+    known_types_in,
+    read_table,
+    reading,
+    tables_in,
+    told,
+)
+from sdv_privpgd.cli.saying import CommandError, own_errors, report_in_options, say
+from sdv_privpgd.cli.writing import Output, Outputs, check_report, rows_files, sampled, write_out
+from sdv_privpgd.drafting.files import FILES, SHEETS, write_domain
+from sdv_privpgd.drafting.template import draft_domain as drafted
+from sdv_privpgd.drafting.template import sdtype_of
 from sdv_privpgd.fitting.door import FittedTable, UnfinishedTable
+from sdv_privpgd.privacy.accounting import check_epsilon
+from sdv_privpgd.privacy.ledger_file import read_ledger
+from sdv_privpgd.report.about import KEY, card_path, digest_of_file, in_words, read_card
+from sdv_privpgd.report.ledger import ledger_report, read_history
+from sdv_privpgd.report.page import Report
 from sdv_privpgd.sources import texts
 
 _NOT_PRIVATE = "NOT PRIVATE: {} compares with the real table. Do not pass it on."
@@ -32,7 +45,7 @@ _NOT_PRIVATE = "NOT PRIVATE: {} compares with the real table. Do not pass it on.
 
 def describe(arguments: Namespace) -> None:
     """Prints what a model is and what it has spent, and writes its page if asked to."""
-    for path in filter(None, (arguments.report, arguments.officer)):
+    for path in (arguments.report, arguments.officer):
         check_report(path)
     if arguments.ledger is not None and arguments.officer is None:
         raise CommandError("--ledger is for --officer, whose page counts all runs together.")
@@ -63,6 +76,8 @@ def sample(arguments: Namespace) -> None:
     The file moves on with the rows, so that no later command writes them once more.
     """
     kind_written(arguments.out)
+    if bool(arguments.on) != (arguments.min_rows_like is not None):
+        raise CommandError("--min-rows-like and --on go together: how many rows, by which columns.")
     require_file(arguments.model)
     inputs = [arguments.model] if arguments.again else []
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
@@ -77,6 +92,11 @@ def sample(arguments: Namespace) -> None:
             table.reset_sampling()
         where = _conditions(arguments, table, model.notes.get("dialect", {}))
         rows = sampled(table, arguments, table.num_rows, where)
+        if arguments.min_rows_like is not None:
+            with own_errors(ValueError):
+                made = table.crowded(rows, arguments.on, min_rows_like=arguments.min_rows_like)
+            rows = made.rows
+            print(made)
         write_out(arguments, files, table, model.notes, rows, outputs.write)
         outputs.write(place, model.save)
 
@@ -118,27 +138,19 @@ def evaluate(arguments: Namespace) -> None:
     inputs = [arguments.model, *(path for each in tables for path in each)]
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         out = outputs.open("--out", arguments.out)
+        kept, facts = model.notes.get("dialect", {}), facts_of(model)
         table, *held_out = (
-            read_table(
-                each,
-                reading(arguments, each[0], model.notes.get("dialect", {})),
-                facts_of(model),
-            )
-            for each in tables
+            read_table(each, reading(arguments, each[0], kept), facts) for each in tables
         )
         real = {"held_out": held_out[0] if held_out else None, "label": arguments.label}
-        try:
+        with own_errors(ImportError, ValueError):  # ours, about names, dtypes and packages
             outputs.write(out, lambda part: model.evaluate(table, path=part, **real))
-        except (ImportError, ValueError) as error:  # ours, about names, dtypes and packages
-            raise CommandError(in_options(error)) from None
     if not arguments.quiet:  # the page itself says it in any case
         say(_NOT_PRIVATE.format(arguments.out))
 
 
 def draft_domain(arguments: Namespace) -> None:
     """Writes a public domain to fill in, and metadata if asked to. It reads no value."""
-    import sdv_privpgd
-
     if bool(arguments.table) == (arguments.metadata is not None):
         raise CommandError("A draft is made of a table's names and types, or of --metadata.")
     if arguments.out.suffix.lower() not in FILES:
@@ -157,7 +169,7 @@ def draft_domain(arguments: Namespace) -> None:
             source = read_metadata(arguments.metadata)
             unknown = []
         try:
-            domain = sdv_privpgd.draft_domain(source)
+            domain = drafted(source)
             kinds = {name: own["sdtype"] for name, own in typed.items()}
             metadata = source if arguments.metadata else metadata_of({**_sdtypes(source), **kinds})
         except ValueError as error:  # of a dtype that has no sdtype
@@ -166,7 +178,8 @@ def draft_domain(arguments: Namespace) -> None:
             domain[name] |= {key: fact for key, fact in own.items() if key != "sdtype"}
             if own["sdtype"] == "id":
                 del domain[name]
-        outputs.write(out, lambda part: _written(domain, part))
+        with own_errors(ImportError):
+            outputs.write(out, partial(write_domain, domain))
         text = json.dumps(metadata, indent=2) + "\n"
         outputs.write(metadata_out, lambda part: part.write_text(text, encoding="utf-8"))
     blank = "blank" if arguments.out.suffix.lower() in SHEETS else "null"
@@ -191,15 +204,6 @@ def _stand_in(sdtype: str) -> Any:
     return None if sdtype == "id" else pd.api.types.pandas_dtype(dtypes.get(sdtype, "category"))
 
 
-def _written(domain: dict, part: Path) -> None:
-    import sdv_privpgd
-
-    try:
-        sdv_privpgd.write_domain(domain, part)
-    except ImportError as error:
-        raise CommandError(str(error)) from None
-
-
 def _conditions(
     arguments: Namespace, model: FittedTable, dialect: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -209,8 +213,7 @@ def _conditions(
     signs = texts.Signs(of_text.get("decimal", "."), of_text.get("thousands"))
     own = model.fitted.description
     facts = {name: {**known, **own.in_words.get(name, {})} for name, known in own.words.items()}
-    unknown = [name for name, _ in asked if name not in facts]
-    if unknown:
+    if unknown := [name for name, _ in asked if name not in facts]:
         raise CommandError(
             f"--condition names {unknown!r}; the columns of the model are {list(facts)!r}."
         )
@@ -235,10 +238,149 @@ def _value(name: str, text: str, facts: Mapping, signs: texts.Signs) -> Any:
     given = pd.Series([text], dtype=object)
     if not texts.is_number(facts):
         return texts.meanings(given, facts, signs).iloc[0]
-    number = texts.numbers(given, signs).iloc[0]
-    if number is None:
+    if (number := texts.numbers(given, signs).iloc[0]) is None:
         raise CommandError(
             f"--condition {name}={text}: the column holds numbers, and {signs.decimal!r} stands "
             "before their decimals; --decimal names another sign."
         )
     return number
+
+
+# What is published with rows
+
+
+def registry(arguments: Namespace) -> None:
+    """Names the blanks of a model's registry entry, and writes the entry if asked to."""
+    out, model = arguments.out, fitted(arguments.model)
+    if out is not None and out.suffix.lower() not in TREES:
+        raise CommandError(f"--out {out} must end in one of {', '.join(TREES)}.")
+    model = of_all_runs(model, arguments.ledger)
+    said = {name: getattr(arguments, name) for name in ("name", "region", "use")}
+    said |= {"curators": arguments.curator, "authors": arguments.author}
+    entry = model.registry_entry(**said)
+    inputs = [arguments.model, arguments.ledger]
+    with own_errors(ImportError), Outputs(inputs=inputs, force=arguments.force) as outputs:
+        outputs.write(outputs.open("--out", out), entry.save)
+    print(entry)
+
+
+def ledger(arguments: Namespace) -> None:
+    """Prints the releases in a ledger's file, what each cost, the sum and what is left."""
+    path, limit = arguments.ledger, arguments.max_epsilon
+    check_report(arguments.html)
+    require_file(path)
+    with own_errors(DamagedFileError), undamaged(path, "ledger"):
+        history = read_history(path.read_text(encoding="utf-8"))
+    if limit is not None:
+        with own_errors(ValueError):
+            history = replace(history, limit=check_epsilon(limit))
+    report = ledger_report(history, path.stem)
+    with Outputs(inputs=[path], force=arguments.force) as outputs:
+        outputs.write(outputs.open("--html", arguments.html), report.save)
+    print(report)
+
+
+def of_all_runs(model: FittedTable, path: Path | None) -> FittedTable:
+    """The model with the ledger of all runs, if it is given; else it says where that is.
+
+    Raises ``CommandError`` for a ledger that lacks what the model has spent.
+    """
+    if path is None:
+        if (told := model.notes.get("ledger_file")) is not None:
+            say(f"What other runs spent on these people is in {told[0]}: --ledger counts it in.")
+        return model
+    with own_errors(DamagedFileError), undamaged(path, "ledger"):
+        ledger = read_ledger(path.read_text(encoding="utf-8"))
+    own = model.ledger.charges
+    starts = range(len(ledger.charges) - len(own) + 1)
+    if not any(ledger.charges[start : start + len(own)] == own for start in starts):
+        raise CommandError(f"--ledger {path} does not have what the model has spent.")
+    return replace(model, ledger=ledger)
+
+
+def identify(arguments: Namespace) -> None:
+    """Says which release a file of rows is from, by its digest or by what it says of itself."""
+    rows = arguments.rows
+    require_file(rows)
+    cards = [each for each in arguments.releases if each.suffix.lower() == ".json"]
+    models = [each for each in arguments.releases if each not in cards]
+    cards += [beside] if (beside := card_path(rows)).is_file() else []
+    with own_errors(DamagedFileError):
+        release, said = _release_of(rows, cards)
+    ids = {str(path): fitted(path).about_rows()["release"] for path in models}
+    print(said)
+    if own := [path for path, known in ids.items() if known == release]:
+        print(f"The release is that of {', '.join(own)}.")
+    elif ids:
+        raise CommandError(f"It is the release of none of {', '.join(ids)}.")
+
+
+def _release_of(rows: Path, cards: Sequence[Path]) -> tuple[str, str]:
+    """The release that a file is from, and a sentence. Raises where nobody can tell."""
+    digest, kind = digest_of_file(rows), kind_read(rows)
+    for facts in map(read_card, cards):
+        if facts.get("sha256") == digest:
+            return facts["release"], f"{in_words(facts)} The file is as it was written."
+    told = "That is what the file says of itself: cells may have been changed since."
+    if kind.form == "parquet":
+        import pyarrow.parquet
+
+        with undamaged(rows, "Parquet file"):
+            facts = json.loads((pyarrow.parquet.read_schema(rows).metadata or {}).get(KEY, "{}"))
+        if facts:
+            return facts["release"], f"{in_words(facts)} {told}"
+    elif kind.form == "text" and kind.compression is None:
+        with rows.open("rb") as file:
+            line = file.readline(10_000).replace(b"\0", b"").decode(errors="replace")  # of UTF-16
+        if found := re.search("# (Synthetic rows of release ([0-9a-f]{32}),.*)", line):
+            return found[2], f"{found[1].strip()} {told}"
+    tried = [f"It is not the file that {each} describes, or was changed since." for each in cards]
+    raise CommandError(
+        f"Cannot tell which release {rows} is from: nothing in it says so. "
+        f"{' '.join([*tried, 'It may be synthetic, and it may be not.'])}"
+    )
+
+
+# Audits: no table is read
+
+
+def audit(arguments: Namespace) -> None:
+    """Audits settings, and what a model holds. Raises ``CommandError`` for a fault."""
+    if arguments.metadata is None and arguments.model is None:
+        raise CommandError("An audit needs --metadata and --epsilon, or --model.")
+    if arguments.metadata is not None and arguments.epsilon is None and arguments.model is None:
+        raise CommandError("--epsilon is needed: it is what is claimed.")
+    for name in filter(None, (arguments.out, arguments.report)):
+        if name.suffix.lower() not in (".json", ".html", ".txt"):
+            raise CommandError(f"{name} must end in .json, .html or .txt.")
+    inputs = (arguments.metadata, arguments.domain, arguments.constraints, arguments.model)
+    with Outputs(inputs=inputs, force=arguments.force) as outputs:
+        out = outputs.open("--out", arguments.out)
+        page = outputs.open("--report", arguments.report)
+        report = _audited(arguments)
+        outputs.write(out, report.save)
+        outputs.write(page, report.save)
+    print(report)
+    if wrong := report.to_dict()["failed"]:
+        raise CommandError(f"The audit found faults: {', '.join(wrong)}.")
+
+
+def _audited(arguments: Namespace) -> Report:
+    """The audit of a model, or of what the options describe."""
+    from sdv_privpgd.audit.door import audit_fit, audit_fitted
+
+    if arguments.model is None:
+        for name, usual in arguments.usual.items():
+            if getattr(arguments, name) is None:
+                setattr(arguments, name, usual)
+        audited = partial(audit_fit, **questions(arguments).told, runs=arguments.runs)
+    else:
+        for name in arguments.usual:
+            if getattr(arguments, name) is not None:
+                raise CommandError(
+                    f"--{name.replace('_', '-')} is not needed: {arguments.model} has its own."
+                )
+        audited = partial(audit_fitted, fitted(arguments.model), runs=arguments.runs)
+    say("Auditing made-up tables: no row is read.")
+    with own_errors(ValueError):  # ours, of made-up tables
+        return audited()

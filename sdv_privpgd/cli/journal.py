@@ -3,22 +3,29 @@
 import math
 import os
 import time
+from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from sdv_privpgd.base.damage import DamagedFileError, undamaged
-from sdv_privpgd.cli.interrupts import undisturbed
-from sdv_privpgd.cli.models import Model
 from sdv_privpgd.cli.saying import CommandError, in_options, reason, say
+from sdv_privpgd.cli.start import undisturbed
 from sdv_privpgd.cli.writing import Outputs
+from sdv_privpgd.fitting.door import FittedTable, UnfinishedTable
 from sdv_privpgd.privacy import ledger_file
 from sdv_privpgd.privacy.accounting import check_epsilon, epsilon_of
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
-from sdv_privpgd.privacy.ledger_file import PLANNED, read_ledger
+from sdv_privpgd.privacy.ledger_file import PLANNED
+from sdv_privpgd.report.about import release_id
+from sdv_privpgd.report.ledger import History, read_history, release_entry
+
+Model = FittedTable | UnfinishedTable
+"""What a fit has paid for, finished or not."""
 
 
 class Journal:
@@ -34,6 +41,7 @@ class Journal:
         earlier: The ledger in the file; ``None`` if there is none yet.
         together: Gives the ledger that the file is to hold at the end; ``None`` leaves it as it
             was, because nothing was spent.
+        entry: Gives what the file is to say of this command's release; ``None`` for nothing.
         planned: What stands in the file for what this command may spend.
         failure: Why what was spent could not be written, if so.
     """
@@ -43,37 +51,26 @@ class Journal:
         self.path = path
         self.earlier: PrivacyLedger | None = None
         self.together: Callable[[], PrivacyLedger | None] = lambda: None
+        self.entry: Callable[[], Mapping[str, Any] | None] = lambda: None
         self.planned: Charge | None = None
         self.failure: CommandError | None = None
         self._place = None if lock is None else lock.place
         self._found = self._written = self._content()
+        self._releases: Sequence[Mapping[str, Any]] = ()
+        self._limit: float | None = None
         if self._found is not None:
             self.earlier = self._read(self._found)
 
     @contextmanager
-    def ahead(
-        self,
-        planned: PrivacyLedger | None,
-        most: float | None = None,
-        what: str = "--epsilon",
-        *,
-        before: PrivacyLedger | None = None,
-    ) -> Iterator[None]:
+    def ahead(self, planned: PrivacyLedger | None, *about: Any, **more: Any) -> Iterator[None]:
         """Has what is planned in the file while a table is read, and then what was spent.
 
-        Args:
-            planned: The empty ledger of what may be spent; ``None`` if nothing is.
-            most: The largest epsilon, with all before.
-            what: The name of what is planned, for a message.
-            before: What was spent before, if there is no file yet.
-
-        Raises:
-            CommandError: If more would be spent, or the file cannot be written. Of the latter, at
-                the end, other errors are not hidden: it is said.
+        ``planned`` is ``None`` if nothing is; ``plan`` has the arguments and their errors. If the
+        file cannot be written at the end, that hides no other error: it is said.
         """
         try:
             if planned is not None:
-                self.plan(planned, most, what, before=before)
+                self.plan(planned, *about, **more)
             yield
             with undisturbed():
                 self.settle()
@@ -86,24 +83,37 @@ class Journal:
     def plan(
         self,
         planned: PrivacyLedger,
-        most: float | None,
+        most: float | None = None,
         what: str = "--epsilon",
         *,
         before: PrivacyLedger | None = None,
     ) -> None:
         """Checks what may be spent, and writes it down. A later plan takes an earlier one's place.
 
-        Arguments and errors are those of ``ahead``.
+        Args:
+            planned: The empty ledger of what may be spent.
+            most: The largest epsilon, with all before.
+            what: The name of what is planned, for a message.
+            before: What was spent before, if there is no file yet.
+
+        Raises:
+            CommandError: If more would be spent, or the file cannot be written.
         """
         before = self.earlier if before is None or self.earlier is not None else closed(before)
-        check_spending(before, planned, most, what)
+        together = check_spending(before, planned, most, what)
+        if most is None and self._limit is not None and together.epsilon > self._limit:
+            say(
+                f"--ledger {self.path} would come to epsilon {together.epsilon:.6g}, more than the "
+                f"{self._limit:g} that an earlier run was told: --max-epsilon holds it to a limit."
+            )
+        self._limit = self._limit if most is None else most
         when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
         name = f"a run of {when} ({os.urandom(4).hex()}) that planned epsilon {planned.epsilon:.6g}"
         ahead = ledger_file.planned(planned, name)
         together = after(before, ahead)
         if self._place is not None and ahead.charges:
             with undisturbed():
-                self._put(_text(together))
+                self._put(self._text(together))
                 (self.planned,) = ahead.charges
 
     def settle(self) -> None:
@@ -115,7 +125,7 @@ class Journal:
             return
         try:
             ledger = self.together()
-            text = self._found if ledger is None else _text(ledger)
+            text = self._found if ledger is None else self._text(ledger, self.entry())
             if text == self._written and self.planned is None:
                 return
             if self._content() != self._written:
@@ -128,6 +138,22 @@ class Journal:
             self.failure = failure
             raise
         self.planned = None
+
+    def follow(self, running: Any, arguments: Namespace, answers: Callable[[], Any]) -> None:
+        """Has the file say at the end what this has spent, and the command if it is interrupted.
+
+        ``answers`` gives those of the release; ``None`` where it was not made.
+        """
+        self.together = lambda: (
+            after(self.earlier, running.ledger) if running.ledger.charges else None
+        )
+        self.entry = lambda: release_entry(
+            running.ledger,
+            name=arguments.out.name,
+            release=None if (own := answers()) is None else release_id(own, str),
+            method=arguments.method,
+        )
+        arguments.say_spent = lambda: say(spent(running.ledger))
 
     def catch_up(self, model: Model, place: Path) -> None:
         """Counts in what a kept model has spent and the file lacks.
@@ -168,13 +194,19 @@ class Journal:
         assert self.path is not None
         try:
             with undamaged(self.path, "ledger"):
-                ledger = read_ledger(content.decode("utf-8"))
+                found = read_history(content.decode("utf-8"))
         except DamagedFileError as error:
             raise CommandError(f"--ledger {in_options(error)}") from None
-        for charge in ledger.charges:
+        self._releases, self._limit = found.releases, found.limit
+        for charge in found.ledger.charges:
             if charge.mechanism == PLANNED:
                 say(f"--ledger {self.path}: {charge.what} has not ended. All of that is spent.")
-        return ledger
+        return found.ledger
+
+    def _text(self, ledger: PrivacyLedger, entry: Mapping[str, Any] | None = None) -> bytes:
+        releases = (*self._releases, *([] if entry is None else [entry]))
+        history = History(ledger=ledger, releases=releases, limit=self._limit)
+        return f"{history.to_json()}\n".encode()
 
     def _put(self, content: bytes | None) -> None:
         """Writes the file whole or not at all, to the disk and not to its cache alone."""
@@ -265,14 +297,12 @@ def check_spending(
     planned: PrivacyLedger,
     most: float | None,
     what: str = "--epsilon",
-) -> None:
-    """Raises ``CommandError`` if a fit and all earlier ones would spend more than ``most``."""
+) -> PrivacyLedger:
+    """What a fit and all earlier ones may spend. Raises ``CommandError`` beyond ``most``."""
     together = planned if earlier is None else after(closed(earlier), planned)
     if most is None or together.epsilon <= _checked(most):
-        return
-    before = ""
-    if earlier is not None:
-        before = f" after {earlier.spent():.6g} before"
+        return together
+    before = "" if earlier is None else f" after {earlier.spent():.6g} before"
     raise CommandError(
         f"{what} {planned.epsilon:.6g}{before} would come to epsilon {together.epsilon:.6g} at "
         f"delta {together.delta:g}, more than --max-epsilon {most:g}. Nothing was read."
@@ -344,10 +374,6 @@ def _without(ledger: PrivacyLedger, planned: Charge) -> PrivacyLedger:
         reserved=reserved,
         charges=tuple(charge for charge in ledger.charges if charge is not planned),
     )
-
-
-def _text(ledger: PrivacyLedger) -> bytes:
-    return f"{ledger.to_json()}\n".encode()
 
 
 def _checked(most: float) -> float:

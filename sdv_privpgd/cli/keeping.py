@@ -1,4 +1,4 @@
-"""Keeps what was paid for: the books, the noisy answers and the model, however a command ends."""
+"""Models: they are loaded, and what was paid for is kept, however a command ends."""
 
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -7,16 +7,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from sdv_privpgd.base.damage import DamagedFileError
 from sdv_privpgd.base.progress import shown
-from sdv_privpgd.cli.interrupts import undisturbed
-from sdv_privpgd.cli.journal import Journal, after, closed, said_only, spent_now
-from sdv_privpgd.cli.models import Model
-from sdv_privpgd.cli.saying import PROGRAM, in_options, own_errors, say
+from sdv_privpgd.cli.journal import Journal, Model, after, closed, said_only, spent_now
+from sdv_privpgd.cli.saying import PROGRAM, CommandError, own_errors, say, say_each
+from sdv_privpgd.cli.start import undisturbed
 from sdv_privpgd.cli.writing import Output, Outputs
 from sdv_privpgd.fitting.account import LOST
 from sdv_privpgd.fitting.door import FittedTable, RunningFit, UnfinishedTable
 from sdv_privpgd.fitting.model_file import NotKeptError
+from sdv_privpgd.fitting.sampled import SavedModel
 from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.report.ledger import release_entry
+from sdv_privpgd.sources.dialect import Facts
 
 
 @dataclass(kw_only=True)
@@ -42,11 +45,13 @@ class Purchase:
     model: Output | None
     _running: RunningFit | None = field(default=None, init=False)
     _fitted: FittedTable | None = field(default=None, init=False)
+    _release: str | None = field(default=None, init=False)
     _is_kept: bool = field(default=False, init=False)
     _is_said: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.journal.together = lambda: self.together if self._has_spent or self._is_kept else None
+        self.journal.entry = self._entry
 
     @property
     def ledger(self) -> PrivacyLedger:
@@ -83,9 +88,9 @@ class Purchase:
         self._running = running
         with own_errors(), shown("Fitting", not is_quiet) as progress:
             self._fitted = running.run(progress, stops=stops)
-        for sentence in self._fitted.warnings if is_quiet else ():
-            if sentence not in said:
-                say(in_options(sentence))
+        self._release = self._fitted.about_rows()["release"]
+        if is_quiet:
+            say_each(self._fitted.warnings, but=said)
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -120,6 +125,18 @@ class Purchase:
             self._note()
             if (own := self._own) is not None:
                 self.outputs.attempt(self.model, own.save)
+
+    def _entry(self) -> dict[str, Any]:
+        """What the ledger's file is to say of the release."""
+        books = self.ledger
+        own = replace(books, charges=books.charges[self._begun :])
+        settings = None if self._running is None else self._running.fit.settings
+        return release_entry(
+            own,
+            name=self.files[0].path.name,
+            release=self._release,
+            method="" if settings is None else " + ".join(settings.method.parts),
+        )
 
     @property
     def _begun(self) -> int:
@@ -215,14 +232,66 @@ def rescued(save: Callable[[Path], object], out: Path, ending: str) -> Path | No
                 continue
             except OSError:
                 break
-            is_whole = False
             try:
                 save(path)
-                is_whole = True
-            except (OSError, NotKeptError):
-                break
-            finally:
-                if not is_whole:
-                    path.unlink(missing_ok=True)
+            except BaseException as error:
+                path.unlink(missing_ok=True)
+                if isinstance(error, OSError | NotKeptError):
+                    break
+                raise
             return path
     return None
+
+
+# Models that are there
+
+_STOPPED = (
+    f"holds a fit that was interrupted after it had paid: {PROGRAM} finish makes a model of it"
+)
+
+
+def paid_for(path: Path) -> Model:
+    """Loads what a fit has paid for. Raises ``CommandError`` for any other file."""
+    require_file(path)
+    try:
+        model = SavedModel.load(path)
+    except DamagedFileError as error:
+        raise CommandError(str(error)) from None
+    if isinstance(model, FittedTable | UnfinishedTable):
+        return model
+    raise CommandError(f"{path} holds a {type(model).__name__}, and no fitted table.")
+
+
+def fitted(path: Path, model: Model | None = None) -> FittedTable:
+    """The fitted table in a file, that before its refinement if this was interrupted."""
+    found = paid_for(path) if model is None else model
+    table = found.last if isinstance(found, UnfinishedTable) else found
+    if table is None:
+        raise CommandError(f"{path} {_STOPPED}.")
+    return table
+
+
+def unfinished(path: Path) -> UnfinishedTable:
+    """Loads a fit that can be finished."""
+    if isinstance(found := paid_for(path), UnfinishedTable):
+        return found
+    raise CommandError(f"{path} is finished: {PROGRAM} sample writes rows of it.")
+
+
+def finished(path: Path) -> FittedTable:
+    """Loads a fitted table of which all is finished, refinements too."""
+    if isinstance(found := paid_for(path), FittedTable):
+        return found
+    raise CommandError(f"{path} {_STOPPED}, which can be refined.")
+
+
+def facts_of(model: Model) -> Facts:
+    """The public facts on each column of the model's table."""
+    own = model.fitted if isinstance(model, FittedTable) else model.kept
+    return {**model.notes.get("columns", {}), **own.description.words}
+
+
+def require_file(path: Path) -> None:
+    """Raises ``CommandError`` if there is no file of a model."""
+    if not path.is_file():
+        raise CommandError(f"There is no file {path}.")

@@ -8,40 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.base.words import listed
-from sdv_privpgd.cli.dialect import reading
-from sdv_privpgd.cli.documents import read_json
-from sdv_privpgd.cli.files import check_report
-from sdv_privpgd.cli.journal import Journal, after, spent
-from sdv_privpgd.cli.questions import Declared, detected
-from sdv_privpgd.cli.reading import open_table, tables_in
-from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, report_in_options, say
-from sdv_privpgd.cli.writing import Outputs, write_rows
+from sdv_privpgd.cli.journal import Journal
+from sdv_privpgd.cli.questions import Declared, detected, read_json
+from sdv_privpgd.cli.reading import open_table, reading, tables_in
+from sdv_privpgd.cli.saying import CommandError, own_errors, report_in_options, say, say_each
+from sdv_privpgd.cli.writing import Outputs, check_report, write_rows
 from sdv_privpgd.columns.declared import Key
 from sdv_privpgd.columns.links import Link
 from sdv_privpgd.columns.vocabulary import MODELLED, facts_in
 from sdv_privpgd.fitting.settings import People
+from sdv_privpgd.privacy.queries import Measurement
 
 if TYPE_CHECKING:
-    from sdv_privpgd.fitting.linked import Asked
+    from sdv_privpgd.fitting.linked import Asked, FittedTables
 
-_NOT_TAKEN = {
-    "rows_per_person": 1,
-    "person_column": None,
-    "rows_are_people": False,
-    "weigh_people": False,
-    "weight_column": None,
-    "sequence_index": None,
-    "target": [],
-    "columns": (),
-    "drop": (),
-    "make_up": (),
-    "prior": None,
-    "constraints": None,
-    "num_bins": None,
-    "names": None,
-    "mark": None,
-}
-"""Options of one table, and what they are if nobody names them."""
+_NOT_TAKEN = (
+    "rows_per_person", "person_column", "rows_are_people", "weigh_people", "weight_column",
+    "sequence_index", "target", "columns", "drop", "make_up", "prior", "constraints", "num_bins",
+    "names", "mark",
+)  # fmt: skip
+"""Options of one table."""
 
 
 def synthesize(arguments: Namespace) -> None:
@@ -55,8 +41,7 @@ def synthesize(arguments: Namespace) -> None:
         raise CommandError(
             f"There is no folder {arguments.out}: make it, for a file of each table."
         )
-    if arguments.report is not None:
-        check_report(arguments.report)
+    check_report(arguments.report)
     inputs = (*paths.values(), arguments.metadata, arguments.domain)
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         journal = Journal(outputs, arguments.ledger)
@@ -73,30 +58,34 @@ def synthesize(arguments: Namespace) -> None:
                 sources[name] = open_table(found, reading(arguments, found[0]), _facts(told, name))
             with own_errors(ValueError):
                 running = RunningTables.of(told, sources, _allowed(arguments, but=out))
-            journal.together = lambda: (
-                after(journal.earlier, running.ledger) if running.ledger.charges else None
-            )
-            arguments.say_spent = lambda: say(spent(running.ledger))
+            fitted = None
+            journal.follow(running, arguments, lambda: _answers(fitted))
             with own_errors(), shown("Fitting", not arguments.quiet) as progress:
                 fitted = running.run(progress)
         with shown("Sampling", not arguments.quiet) as progress, one_step(progress, "sample"):
             rows = fitted.sample(arguments.rows)
         outputs.attempt(model, fitted.save)
+        as_text = {
+            "sep": arguments.sep,
+            "decimal": arguments.decimal or ".",
+            "encoding": arguments.encoding or "utf-8",
+        }
         for name, own in rows.items():
-            write = partial(
-                write_rows,
-                own,
-                path=arguments.out / f"{name}.csv",
-                sep=arguments.sep,
-                decimal=arguments.decimal or ".",
-                encoding=arguments.encoding or "utf-8",
-            )
+            write = partial(write_rows, own, path=arguments.out / f"{name}.csv", **as_text)
             outputs.attempt(files[name], write)
         outputs.attempt(report, fitted.report)
-    for sentence in fitted.warnings if arguments.quiet else ():
-        say(in_options(sentence))
-    if not arguments.quiet:
+    if arguments.quiet:
+        say_each(fitted.warnings)
+    else:
         print(report_in_options(str(fitted.report())))
+
+
+def _answers(fitted: "FittedTables | None") -> list[Measurement] | None:
+    """All noisy answers of what was fitted; ``None`` if it was not."""
+    if fitted is None:
+        return None
+    releases = [each.fitted.release for each in fitted.tables.values()]
+    return [answer for each in releases if each is not None for answer in each.measurements]
 
 
 def plan(arguments: Namespace) -> None:
@@ -121,8 +110,8 @@ def _asked(arguments: Namespace) -> tuple["Asked", dict[str, Path], list[str]]:
     """
     from sdv_privpgd.fitting.linked import Asked
 
-    given = [n for n, usual in _NOT_TAKEN.items() if getattr(arguments, n, usual) != usual]
-    if given:
+    usual = arguments.usual
+    if given := [n for n in _NOT_TAKEN if getattr(arguments, n, None) != usual.get(n)]:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise CommandError(f"{options}: not taken with tables that belong together (--link).")
     if arguments.delta is None:
@@ -229,21 +218,13 @@ def _links(arguments: Namespace, metadata: Mapping[str, Any]) -> list[Link]:
          e["parent_primary_key"])
         for e in metadata.get("relationships", ())
     ]  # fmt: skip
-    missing = [child for child, *_ in named if child not in most and "" not in most]
-    if missing:
+    if missing := [child for child, *_ in named if child not in most and "" not in most]:
         raise CommandError(
             f"--max-children is needed for {missing!r}: how many of its rows may lead to one row."
         )
-    tables = metadata["tables"]
+    orders = {name: own.get("sequence_index") for name, own in metadata["tables"].items()}
     return [
-        Link(
-            parent,
-            child,
-            key,
-            most.get(child) or most[""],
-            own,
-            order=tables.get(child, {}).get("sequence_index"),
-        )
+        Link(parent, child, key, most.get(child) or most[""], own, order=orders.get(child))
         for child, key, parent, own in named
     ]
 

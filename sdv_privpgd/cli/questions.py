@@ -1,37 +1,51 @@
-"""What the options ask of a table: its declared columns, and the settings of a fit. Public."""
+"""What the options ask of a table: declared columns, documents on them, and settings. Public."""
 
+import json
+import re
 from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sdv_privpgd._lazy import need
+from sdv_privpgd._lazy import is_there, need
+from sdv_privpgd.base.damage import DamagedFileError, undamaged
 from sdv_privpgd.base.words import listed
-from sdv_privpgd.cli.dialect import reading
-from sdv_privpgd.cli.documents import (
-    declared_type,
-    has_format,
-    read_constraints,
-    read_facts,
-    read_metadata,
-)
-from sdv_privpgd.cli.files import kind_read
-from sdv_privpgd.cli.reading import known_types_in, read_table, types_in
-from sdv_privpgd.cli.saying import CommandError, in_options, say
-from sdv_privpgd.columns.ids import on_repeated_ids
-from sdv_privpgd.columns.naming import is_id, on_names
-from sdv_privpgd.columns.vocabulary import KEYS, modelled
+from sdv_privpgd.cli.reading import kind_read, known_types_in, read_table, reading, types_in
+from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, reason, say, say_each
+from sdv_privpgd.columns.naming import is_id, on_names, on_repeated_ids
+from sdv_privpgd.columns.vocabulary import KEYS, facts_in, modelled
+from sdv_privpgd.constraints import kinds
 from sdv_privpgd.drafting.checking import refused
-from sdv_privpgd.drafting.template import table_of
-from sdv_privpgd.drafting.types import sdtype_of
+from sdv_privpgd.drafting.files import read_domain
+from sdv_privpgd.drafting.template import sdtype_of, table_of
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.checks import check_match, on_undeclared
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import IDENTIFYING
-from sdv_privpgd.fitting.settings import People, Settings, with_bins, with_sequence
+from sdv_privpgd.fitting.settings import People, Settings, usual_delta, with_bins, with_sequence
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.report.warnings import on_delta
 from sdv_privpgd.sources.dialect import Facts
+
+_TABLE = "table"
+
+_CONSTRAINTS = ("Inequality", "Range", "FixedIncrements", "OneHotEncoding", "FixedCombinations")
+
+_OF_SDV = ("table_name", "learning_strategy")
+"""Parameters in SDV's files that say nothing about rows."""
+
+_TYPE_OF_KEY = {
+    "datetime_format": "datetime",
+    **dict.fromkeys(("range_min", "range_max", "decimal_places", "increment"), "numerical"),
+    **dict.fromkeys(("range_values", "other_value", "groups", "prefix"), "categorical"),
+}
+"""What each fact says a column holds, the ends of ranges if they are numbers."""
+
+_ISO = re.compile(r"\d{4}-\d\d?(-|$)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,20 +100,21 @@ class Declared:
         names, person = modelled(self.columns, self.keys), people and people.column
         found, left = {}, []
         for name, known in self.columns.items():
-            sdtype = str(known.get("sdtype"))
-            pattern = {"regex_format": own} if (own := known.get("regex_format")) else {}
+            key = {"sdtype": "id"}
+            if pattern := known.get("regex_format"):
+                key["regex_format"] = pattern
+            is_key = known.get("sdtype") == "id" or name in (person, *self.keys)
             if name in self.dropped:
                 continue
             if name in self.made_up:
-                found[name] = {"sdtype": "id", **pattern}
+                found[name] = key
             elif name in names and name != person:
-                usual = KEYS[sdtype] if public_metadata else ("datetime_format",)
-                facts = {key: known[key] for key in usual if key in known}
-                found[name] = {"sdtype": sdtype, **facts, **self.domain.get(name, {})}
-            elif people is None or not (sdtype == "id" or name in (person, *self.keys)):
+                own = self.domain.get(name, {})
+                found[name] = {**facts_in(known, keep=public_metadata), **own}
+            elif people is None or not is_key:
                 left.append(name)
             elif name != person or people.sequence_index is None:  # else persons are numbered
-                found[name] = {"sdtype": "id", **pattern, "repeats": name not in self.keys}
+                found[name] = {**key, "repeats": name not in self.keys}
         if left:
             say(
                 f"Left out: {listed(left)}. {'Keys, ids, and w' if people is None else 'W'}hat an "
@@ -138,11 +153,9 @@ def declared(arguments: Namespace, tables: Sequence[Path] = ()) -> Declared:
         if name not in (*dropped, *made_up) and (facts or name not in found.said)
     }
     found = replace(found, domain=read, dropped=dropped, made_up=made_up)
-    wrong = [in_options(sentence) for sentence in refused(found.metadata, found.domain)]
-    for sentence in wrong[:-1]:
-        say(sentence)
-    if wrong:
-        raise CommandError(wrong[-1])
+    if wrong := list(refused(found.metadata, found.domain)):
+        say_each(wrong[:-1])
+        raise CommandError(in_options(wrong[-1]))
     return found
 
 
@@ -150,8 +163,7 @@ def left_out(arguments: Namespace, names: Sequence[str]) -> list[str]:
     """The columns that the options leave out. Raises ``CommandError`` for what is no column."""
     kept = _among(names, "--columns", getattr(arguments, "columns", ()))
     dropped = _among(names, "--drop", getattr(arguments, "drop", ()))
-    twice = sorted({*kept} & {*dropped})
-    if twice:
+    if twice := sorted({*kept} & {*dropped}):
         raise CommandError(f"--columns and --drop both name {twice!r}.")
     found = [name for name in names if name in dropped or (kept and name not in kept)]
     if len(found) == len(names):
@@ -161,8 +173,7 @@ def left_out(arguments: Namespace, names: Sequence[str]) -> list[str]:
 
 def _among(names: Collection[str], option: str, named: Sequence[str]) -> Sequence[str]:
     """The same names. Raises ``CommandError`` for one that is none of the columns."""
-    unknown = [name for name in named if name not in names]
-    if unknown:
+    if unknown := [name for name in named if name not in names]:
         raise CommandError(
             f"{option} names {unknown!r}, which are no columns: choose from {list(names)!r}."
         )
@@ -170,10 +181,7 @@ def _among(names: Collection[str], option: str, named: Sequence[str]) -> Sequenc
 
 
 def _typed(
-    arguments: Namespace,
-    tables: Sequence[Path],
-    domain: Mapping[str, dict],
-    told: Mapping[str, str],
+    arguments: Namespace, tables: Sequence[Path], domain: Mapping[str, dict], told: Mapping
 ) -> Declared:
     """The types of a table that has no metadata. Detection reads all of it.
 
@@ -219,14 +227,10 @@ def _retyped(found: Declared, kinds: Mapping[str, str], said: Mapping[str, str])
             form = {"datetime_format": domain[name]["datetime_format"]} if is_told else {}
             columns[name] = {"sdtype": kinds[name], **form}
             keys = [key for key in keys if key != name]  # what is unique is taken for a key
-    plain = {
-        name: {
-            key: fact
-            for key, fact in facts.items()
-            if key != "sdtype" or not (name in kinds or fact is None)
-        }
-        for name, facts in domain.items()
-    }
+    plain = {name: dict(facts) for name, facts in domain.items()}
+    for name, facts in plain.items():
+        if name in kinds or facts.get("sdtype") is None:
+            facts.pop("sdtype", None)
     return replace(found, columns=columns, keys=keys, domain=plain, said=said)
 
 
@@ -262,8 +266,7 @@ def detected(
 
 def _say_iso(names: Sequence[str], domain: Mapping[str, Mapping]) -> None:
     """Says which columns are read as dates in one form alone, because nobody says another."""
-    unsaid = [name for name in names if not has_format(domain.get(name))]
-    if unsaid:
+    if unsaid := [name for name in names if not has_format(domain.get(name))]:
         say(
             f"The dates of {unsaid!r} are read in ISO 8601, such as 2024-01-31, and all others "
             "count as missing: a datetime_format in --domain says another form."
@@ -287,19 +290,16 @@ class Questions:
     @cached_property
     def parts(self) -> tuple[Settings, Description]:
         """The settings and the description. Raises ``CommandError`` for what no fit can ask."""
-        try:
+        with own_errors(ValueError):  # public: no table is near
             settings, description = asked(**self.told)
             check_match(settings, description)
-        except ValueError as error:  # public: no table is near
-            raise CommandError(in_options(error)) from None
         return settings, description
 
     @property
     def others(self) -> Facts:
         """The sdtype of each column that the table has."""
-        return {
-            name: {"sdtype": each.get("sdtype")} for name, each in self.declared.columns.items()
-        }
+        columns = self.declared.columns.items()
+        return {name: {"sdtype": each.get("sdtype")} for name, each in columns}
 
     @property
     def facts(self) -> Facts:
@@ -328,12 +328,9 @@ class Questions:
         settings, _ = self.parts
         people = settings.people
         ids = [each for each in description.repeated_ids if each != people.column]
-        for sentence in [
-            *on_undeclared(settings, description),
-            *on_repeated_ids(ids, says_whose=people.is_said),
-            *on_names(description.facts, says_whose=people.is_said),
-        ]:
-            say(in_options(sentence))
+        say_each(on_undeclared(settings, description))
+        say_each(on_repeated_ids(ids, says_whose=people.is_said))
+        say_each(on_names(description.facts, says_whose=people.is_said))
 
 
 def questions(
@@ -344,29 +341,24 @@ def questions(
     If it ``stops``, columns that would be left out unasked are wrong.
     """
     found = declared(arguments, tables)
-    try:
-        people = people_of(arguments, found.table)
+    people = people_of(arguments, found.table)
+    with own_errors(ValueError):
         method = with_bins(arguments.method, arguments.num_bins, seed=arguments.seed)
-    except ValueError as error:
-        raise CommandError(in_options(error)) from None
     if people.column is not None and people.column not in found.columns:
         raise CommandError(
             f"--person-column {people.column!r} is no column: choose from {list(found.columns)!r}."
         )
     found = unweighted(found, arguments)
+    same = ("epsilon", "delta", "adjacency", "discovery_share", "target", "seed")
     told = {
         "columns": found.for_fit(public_metadata=arguments.public_metadata, people=people),
-        "epsilon": arguments.epsilon,
-        "delta": arguments.delta,
-        "adjacency": arguments.adjacency,
         "people": people,
-        "discovery_share": arguments.discovery_share,
         "method": method,
-        "target": arguments.target,
-        "seed": arguments.seed,
         "constraints": read_constraints(arguments.constraints),
+        **{name: getattr(arguments, name) for name in same},
     }
-    lost = [name for name in found.lost(people) if name not in arguments.allow_lost]
+    allowed = getattr(arguments, "allow_lost", ())
+    lost = [name for name in found.lost(people) if name not in allowed]
     said = (
         f"{listed([*map(repr, lost)])} would not be in the rows: by their types they are no "
         "numbers, dates or categories. Say what they are (--dtype COLUMN=category or "
@@ -398,18 +390,145 @@ def people_of(arguments: Namespace, table: Mapping[str, Any]) -> People:
 
     Raises ``CommandError`` for what contradicts itself.
     """
-    try:
+    same = ("rows_are_people", "sequence_index", "previous", "weight_column", "weight_range")
+    with own_errors(ValueError):
         said = People(
             arguments.person_column,
             arguments.rows_per_person,
-            rows_are_people=arguments.rows_are_people,
             weighed=arguments.weigh_people,
-            sequence_index=arguments.sequence_index,
-            previous=arguments.previous,
             context_columns=arguments.context_column,
-            weight_column=arguments.weight_column,
-            weight_range=arguments.weight_range,
+            **{name: getattr(arguments, name) for name in same},
         )
         return with_sequence(said, table)
-    except ValueError as error:
-        raise CommandError(in_options(error)) from None
+
+
+def planned_ledger(arguments: Namespace) -> PrivacyLedger:
+    """The empty ledger of the fit. A delta that is too large for any table is said at once."""
+    delta = arguments.delta
+    with own_errors(ValueError):
+        ledger = PrivacyLedger.open(
+            arguments.epsilon,
+            usual_delta(arguments.adjacency) if delta is None else delta,
+            Adjacency.parse(arguments.adjacency),
+            arguments.rows_per_person,
+            people=arguments.person_column,
+            weighed=arguments.weigh_people,
+            rows_are_people=arguments.rows_are_people,
+            weights=people_of(arguments, {}).weights,
+        )
+    say_each(on_delta(ledger.delta))
+    return ledger
+
+
+# Documents
+
+
+def read_metadata(path: Path) -> dict[str, Any]:
+    """SDV's metadata of one table as a dictionary. SDV checks it where it is installed."""
+    facts = read_json(path)
+    if isinstance(facts, dict) and "tables" not in facts:
+        facts = {"tables": {_TABLE: facts}}
+    _require_sdtypes(path, facts)
+    if is_there("sdv"):
+        from sdv.metadata import Metadata
+
+        try:
+            facts = Metadata.load_from_dict(facts).to_dict()
+        except Exception as error:  # noqa: BLE001 - public as well, whatever SDV raises
+            text = " ".join(str(error).split())
+            raise CommandError(f"{path} is not SDV's metadata: {text}") from None
+    try:
+        table_of(facts)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise CommandError(f"{path} is not SDV's metadata: {error}") from None
+    return facts
+
+
+def _require_sdtypes(path: Path, facts: Any) -> None:
+    """Raises ``CommandError`` for columns whose sdtype a draft has left to be filled in."""
+    tables = facts.get("tables") if isinstance(facts, dict) else None
+    for table in tables.values() if isinstance(tables, dict) else []:
+        columns = table.get("columns") if isinstance(table, dict) else None
+        blank = [
+            name
+            for name, known in (columns.items() if isinstance(columns, dict) else [])
+            if isinstance(known, dict) and known.get("sdtype", "") is None
+        ]
+        if blank:
+            raise CommandError(
+                f"{path}: fill in the sdtype of {blank!r}: numerical, categorical, ordinal, "
+                "boolean, datetime or, where a column is not to be modelled, id."
+            )
+
+
+def metadata_of(sdtypes: Mapping[str, str | None]) -> dict[str, Any]:
+    """SDV's metadata of a table with columns of these sdtypes."""
+    columns = {name: {"sdtype": sdtype} for name, sdtype in sdtypes.items()}
+    return {"tables": {_TABLE: {"columns": columns}}, "METADATA_SPEC_VERSION": "V1"}
+
+
+def read_facts(path: Path | None) -> dict[str, dict]:
+    """Reads the public domain, a mapping from columns to facts, from JSON or YAML."""
+    try:
+        return {} if path is None else read_domain(path)
+    except OSError as error:
+        raise CommandError(f"Cannot read {path}: {reason(error)}.") from None
+    except (ValueError, ImportError) as error:  # public: it is documentation
+        raise CommandError(str(error)) from None
+
+
+def read_constraints(path: Path | None) -> list[kinds.Constraint]:
+    """Reads constraints in SDV's form: a list of ``{"class_name": ..., "parameters": {...}}``."""
+    listed = [] if path is None else read_json(path)
+    if not isinstance(listed, list):
+        raise CommandError(f"--constraints {path} must hold a list of constraints.")
+    return [
+        _constraint(each, f"--constraints {path}, number {n}") for n, each in enumerate(listed, 1)
+    ]
+
+
+def _constraint(written: Any, where: str) -> kinds.Constraint:
+    if not isinstance(written, Mapping) or set(written) != {"class_name", "parameters"}:
+        raise CommandError(f'{where} must be {{"class_name": ..., "parameters": {{...}}}}.')
+    name, parameters = written["class_name"], written["parameters"]
+    if name not in _CONSTRAINTS:
+        raise CommandError(f"{where}: class_name must be one of {', '.join(_CONSTRAINTS)}.")
+    if not isinstance(parameters, Mapping):
+        raise CommandError(f"{where}: parameters must be a mapping of names to values.")
+    try:
+        return getattr(kinds, name)(**{k: v for k, v in parameters.items() if k not in _OF_SDV})
+    except (TypeError, ValueError) as error:
+        raise CommandError(f"{where}: {name}: {' '.join(str(error).split())}") from None
+
+
+def declared_type(facts: Any) -> str | None:
+    """The type that facts on a column say it has; ``None`` if they say none, or several."""
+    if not isinstance(facts, Mapping):
+        return None
+    if facts.get("sdtype") is not None:
+        return facts["sdtype"]
+    said = {
+        kind
+        for key, kind in _TYPE_OF_KEY.items()
+        if (fact := facts.get(key)) is not None
+        and (kind != "numerical" or (isinstance(fact, int | float) and not isinstance(fact, bool)))
+    }
+    for end in (facts.get("range_min"), facts.get("range_max")):
+        # A date of YAML, or text that begins as one in ISO 8601.
+        if isinstance(end, date) or (isinstance(end, str) and _ISO.match(end)):
+            said.add("datetime")
+    return said.pop() if len(said) == 1 else None
+
+
+def has_format(facts: Any) -> bool:
+    """Whether facts on a column declare how its dates are written."""
+    return isinstance(facts, Mapping) and isinstance(facts.get("datetime_format"), str)
+
+
+def read_json(path: Path) -> Any:
+    """Reads a document in JSON."""
+    try:
+        with undamaged(path, "JSON"):  # public: it is documentation
+            return json.loads(path.read_text(encoding="utf-8-sig"))
+    except DamagedFileError as error:
+        raise CommandError(str(error)) from None

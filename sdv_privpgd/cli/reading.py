@@ -3,22 +3,161 @@
 Privacy: messages may name columns and say whether a file can be parsed, and no more.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from argparse import Namespace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from glob import has_magic
+from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 
-from sdv_privpgd.cli.files import kind_read
-from sdv_privpgd.cli.parsers import parsed_parquet, parsed_schema, parsed_sheet
 from sdv_privpgd.cli.saying import CommandError, say, spoken
+from sdv_privpgd.columns.declared import Boolean, TimeOfDay
+from sdv_privpgd.columns.number_formats import percent_of
 from sdv_privpgd.sources import texts
-from sdv_privpgd.sources.csv import CsvSource, Retyped, TextFile, names_in, orders_in
+from sdv_privpgd.sources.csv import CsvSource, Retyped, TextFile, names_in, orders_in, parsing
 from sdv_privpgd.sources.dialect import Facts, Reading
-from sdv_privpgd.sources.files import files_of, open_files
+from sdv_privpgd.sources.files import KNOWN, Kind, files_of, kind_of, open_files
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.source import Source
+
+_MODULES = {"parquet": "pyarrow", "excel": "openpyxl"}
+_WORDS = (
+    "category, id, date:%d.%m.%Y, time:%H:%M, percent or percent:12 %, bool:J/N, number:1.234,5"
+)
+_FORMS = {"date": ("datetime_format", "datetime"), "number": ("number_format", "numerical")}
+_OF_NUMBERS = {"decimal", "thousands"}
+_OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na", "skip_rows", "skip_footer")
+
+
+def kind_read(path: Path) -> Kind:
+    """The kind of a table's file. Raises ``CommandError`` for a kind that cannot be read."""
+    kind = kind_of(path)
+    if kind is None:
+        raise CommandError(f"Cannot tell what {path} is: tables end in {KNOWN}, or .xlsx.")
+    return _with_module(path, kind)
+
+
+def kind_written(path: Path) -> Kind:
+    """The kind of a file for rows. Raises ``CommandError`` for a kind that cannot be written."""
+    kind = kind_of(path)
+    if kind is None or kind.form == "excel":
+        raise CommandError(f"Cannot write rows to {path}: give a name that ends in {KNOWN}.")
+    return _with_module(path, kind)
+
+
+def _with_module(path: Path, kind: Kind) -> Kind:
+    module = _MODULES.get(kind.form)
+    if module is not None and find_spec(module) is None:
+        raise CommandError(f"{path} needs {module}: pip install {module}.")
+    return kind
+
+
+# How it is written
+
+
+@dataclass(frozen=True, kw_only=True)
+class Typed:
+    """What ``--dtype`` says of a column.
+
+    Attributes:
+        name: The column.
+        dtype: What its cells are converted to; ``None`` leaves them as they are.
+        words: What it is, in SDV's words; of a type of pandas nothing beyond that.
+        percent: How its numbers are written, if they are percentages; blank where nobody says it.
+    """
+
+    name: str
+    dtype: Any = None
+    words: Mapping[str, Any] = field(default_factory=dict)
+    percent: str | None = None
+
+    @classmethod
+    def of(cls, text: str) -> "Typed":
+        """What ``COLUMN=TYPE`` says. Raises ``ValueError``, in words, for another text."""
+        name, equals, said = text.rpartition("=")
+        if not equals or not said:
+            raise ValueError(f"{text!r} is not COLUMN=TYPE")
+        word, _, form = said.partition(":")
+        if word in ("date", "number") and form:
+            key, sdtype = _FORMS[word]
+            return cls(name=name, words={"sdtype": sdtype, key: form})
+        if word == "time":
+            last = "23:59:59" if "%S" in form or not form else "23:59"
+            times = TimeOfDay("00:00", last, **({"datetime_format": form} if form else {}))
+            return cls(name=name, words={"sdtype": "datetime", **times})
+        if word == "bool" and form:
+            true, slash, false = form.partition("/")
+            if not (true and slash and false):
+                raise ValueError(f"{said!r} is not bool:TRUE/FALSE, such as bool:J/N")
+            return cls(name=name, words={"sdtype": "boolean", **Boolean(true, false)})
+        if word == "percent":
+            return cls(name=name, words={"sdtype": "numerical"}, percent=form)
+        if said in ("number", "id"):
+            return cls(name=name, words={"sdtype": "id" if said == "id" else "numerical"})
+        dtype = _dtype("datetime64[ns]" if said == "date" else said)
+        words = {"date": "datetime", "category": "categorical"}
+        own = {"sdtype": words[said]} if said in words else {}
+        return cls(name=name, dtype=dtype, words=own)
+
+    def facts(self, decimal: str, places: int | None = None) -> dict[str, Any]:
+        """What it is, in SDV's words, where this sign stands before so many decimals."""
+        if self.percent is None:
+            return dict(self.words)
+        return {**self.words, "number_format": self.percent or percent_of(places, decimal)}
+
+
+def _dtype(word: str) -> Any:
+    try:
+        dtype = pd.api.types.pandas_dtype(word)
+    except TypeError:
+        raise ValueError(f"{word!r} is neither a type of pandas nor {_WORDS}") from None
+    if dtype.kind in "mcVS":
+        raise ValueError(f"{word} is no type that SDV has a word for")
+    return np.dtype(object) if dtype.kind == "U" else dtype
+
+
+@spoken()
+def reading(
+    arguments: Namespace, path: Path, kept: Mapping[str, Any] = MappingProxyType({})
+) -> Reading:
+    """The options for reading a table, which may be written as the model's was."""
+    of_text = told(arguments, kept, kind_read(path))
+    return Reading(
+        **{**of_text, "na": tuple(of_text.get("na", ()))},
+        sheet=arguments.sheet,
+        header=arguments.header,
+        names=arguments.names,
+        dtypes={each.name: each.dtype for each in arguments.dtype if each.dtype is not None},
+    )
+
+
+def kept_of(arguments: Namespace) -> dict[str, Any]:
+    """The options of text that a command was told, for the model's file. No cell decides them."""
+    told = {name: getattr(arguments, name, None) for name in _OF_TEXT}
+    return {name: value for name, value in told.items() if value or value == 0}
+
+
+def told(arguments: Namespace, kept: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
+    """The options of text for a file of a kind: those of the command, and else those kept.
+
+    An ending such as .tsv says what separates columns, whatever separated them in the table.
+    """
+    own, before = kept_of(arguments), dict(kept)
+    if kind.sep != ",":
+        before.pop("sep", None)
+    if kind.form == "parquet":
+        before = {name: value for name, value in before.items() if not name.startswith("skip_")}
+    if own.keys() & _OF_NUMBERS:
+        before = {name: value for name, value in before.items() if name not in _OF_NUMBERS}
+    return {**before, **own}
+
+
+# The table
 
 
 @spoken()
@@ -55,7 +194,7 @@ def open_table(paths: Sequence[Path], how: Reading, facts: Facts) -> Source:
     if form == "excel":
         return FrameSource.of(read_table(paths, how, facts))
     for path in paths:
-        _with_index(parsed_schema(path))  # says what is left out
+        _with_index(_parsed_schema(path))  # says what is left out
     source = open_files(paths, facts)
     how.check_dtypes(list(source.names))
     return Retyped(source, how.dtypes) if how.dtypes else source
@@ -73,13 +212,12 @@ def read_table(paths: Path | Sequence[Path], how: Reading, facts: Facts | None) 
     """
     paths = [paths] if isinstance(paths, Path) else list(paths)
     how.check_dates(facts or {})
-    readers: dict[str, Callable[..., pd.DataFrame]] = {
-        "parquet": _read_parquet,
-        "excel": _read_workbook,
-        "text": _read_text,
-    }
-    table = readers[_form(paths, how)](paths, how, facts)
+    readers = {"parquet": _read_parquet, "excel": _read_workbook, "text": _read_text}
+    table: pd.DataFrame = readers[_form(paths, how)](paths, how, facts)
     how.check_dtypes(list(table.columns))
+    for name, dtype in how.dtypes.items():
+        if name in table:
+            table[name] = texts.convert(cast(pd.Series, table[name]), dtype)
     return table
 
 
@@ -91,8 +229,7 @@ def types_in(paths: Sequence[Path], how: Reading, typed: Collection[str] = ()) -
     the dtypes.
     """
     types = {str(name): dtype for name, dtype in known_types_in(paths, how).items()}
-    unknown = [name for name, dtype in types.items() if dtype is None and name not in typed]
-    if unknown:
+    if unknown := [name for name, own in types.items() if own is None and name not in typed]:
         raise CommandError(
             f"{paths[0]} names columns and says nothing of their types, and what cells look like "
             f"is no public fact. Say the types of {unknown!r} with --dtype COLUMN=TYPE, or give "
@@ -105,7 +242,7 @@ def types_in(paths: Sequence[Path], how: Reading, typed: Collection[str] = ()) -
 def known_types_in(paths: Sequence[Path], how: Reading) -> dict[str, Any]:
     """The same, but that a dtype that nobody says is ``None``."""
     if kind_read(paths[0]).form == "parquet":
-        return {**_with_index(parsed_schema(paths[0])).dtypes.to_dict(), **how.dtypes}
+        return {**_with_index(_parsed_schema(paths[0])).dtypes.to_dict(), **how.dtypes}
     names = _first_names(paths, how)
     how.check_dtypes(names)
     return {name: how.dtypes.get(name) for name in names}
@@ -113,26 +250,26 @@ def known_types_in(paths: Sequence[Path], how: Reading) -> dict[str, Any]:
 
 def _form(paths: Sequence[Path], how: Reading) -> str:
     form = kind_read(paths[0]).form
-    if form == "parquet" and (how.names is not None or how.header is not None):
-        raise CommandError(
-            "A Parquet file names its columns: leave out --names, --header and --no-header."
+    if form != "parquet":
+        return form
+    if how.names is not None or how.header is not None:
+        what = "names its columns: leave out --names, --header and --no-header."
+    elif how.na:
+        what = (
+            "has missing cells of its own: --na is for text, and missing_codes in --domain are for "
+            "any table."
         )
-    if form == "parquet" and how.na:
-        raise CommandError(
-            "A Parquet file has missing cells of its own: --na is for text, and missing_codes in "
-            "--domain are for any table."
-        )
-    if form == "parquet" and (how.skip_rows or how.skip_footer):
-        raise CommandError(
-            "A Parquet file has no lines around its rows: leave out --skip-rows and --skip-footer."
-        )
-    return form
+    elif how.skip_rows or how.skip_footer:
+        what = "has no lines around its rows: leave out --skip-rows and --skip-footer."
+    else:
+        return form
+    raise CommandError(f"A Parquet file {what}")
 
 
 def _first_names(paths: Sequence[Path], how: Reading) -> list[str]:
     how.check_header(None)  # before a cell is read
     if kind_read(paths[0]).form == "excel":
-        return how.named(_first_cells(parsed_sheet(paths[0], how)), None)
+        return how.named(_first_cells(_parsed_sheet(paths[0], how)), None)
     return names_in([TextFile.at(path, how) for path in paths], how, None)
 
 
@@ -141,13 +278,12 @@ def _first_names(paths: Sequence[Path], how: Reading) -> list[str]:
 
 def _read_text(paths: Sequence[Path], how: Reading, facts: Facts | None) -> pd.DataFrame:
     if facts is None:
-        return _converted(_inferred(paths, how), how)
+        return _inferred(paths, how)
     source = CsvSource(paths, facts, how)
     batches = [batch.columns for batch in source.batches(source.names)]
-    table = pd.DataFrame(
+    return pd.DataFrame(
         {name: _together([batch[name] for batch in batches]) for name in source.names}
     )
-    return _converted(table, how)
 
 
 def _together(parts: Sequence[pd.Series]) -> pd.Series:
@@ -200,9 +336,28 @@ def _stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 # Workbooks
 
 
+def _parsed_sheet(path: Path, how: Reading) -> pd.DataFrame:
+    """The cells of one sheet of a workbook, with their own types and without names."""
+    with parsing(path, "a workbook"):
+        sheets: dict[Any, pd.DataFrame] = pd.read_excel(
+            path, sheet_name=None, header=None, dtype=object, na_values=[""], keep_default_na=False
+        )
+    if how.sheet is None and len(sheets) > 1:
+        raise CommandError(f"{path} has several sheets: name one with --sheet.")
+    if how.sheet is not None and how.sheet not in sheets:
+        raise CommandError(f"{path} has no sheet {how.sheet!r}.")
+    cells = next(iter(sheets.values())) if how.sheet is None else sheets[how.sheet]
+    if cells.empty:
+        raise CommandError(f"{path} is empty.")
+    if how.skip_rows >= len(cells):
+        raise CommandError(f"{path} has no lines below those that --skip-rows leaves out.")
+    kept = cells.iloc[how.skip_rows :]
+    return kept.iloc[: max(len(kept) - how.skip_footer, int(how.has_header))]
+
+
 def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> pd.DataFrame:
     how.check_header(facts)  # before a cell is read
-    cells = parsed_sheet(paths[0], how)
+    cells = _parsed_sheet(paths[0], how)
     names = how.named(_first_cells(cells), facts)
     how.check_dtypes(names)
     rows = cells.iloc[1:] if how.has_header else cells
@@ -212,7 +367,7 @@ def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> 
         absent = [*absent, *(number for word in how.na if (number := _number(word)) is not None)]
         table[name] = table[name].mask(table[name].isin(absent))
     if facts is None:
-        return _converted(table.infer_objects(), how)
+        return table.infer_objects()
     for name in names:
         column, known = cast(pd.Series, table[name]), facts.get(name, {})
         if how.is_number(name, facts):
@@ -221,7 +376,7 @@ def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> 
             table[name] = texts.texts(column)
         else:
             table[name] = texts.meanings(texts.texts(column), known, how.signs)
-    return _converted(table, how)
+    return table
 
 
 def _number(word: str) -> float | None:
@@ -240,8 +395,20 @@ def _first_cells(cells: pd.DataFrame) -> list:
 
 
 def _read_parquet(paths: Sequence[Path], how: Reading, facts: Facts | None) -> pd.DataFrame:
-    del facts  # a schema has the types
-    return _converted(_stacked([_with_index(parsed_parquet(path)) for path in paths]), how)
+    del how, facts  # a schema has the types
+    parts = []
+    for path in paths:
+        with parsing(path, "Parquet"):
+            parts.append(pd.read_parquet(path))  # with the index that pandas stored in it
+    return _stacked([_with_index(part) for part in parts])
+
+
+def _parsed_schema(path: Path) -> pd.DataFrame:
+    """The table of a Parquet file without its rows."""
+    import pyarrow.parquet
+
+    with parsing(path, "Parquet"):
+        return pyarrow.parquet.read_schema(path).empty_table().to_pandas()
 
 
 def _with_index(table: pd.DataFrame) -> pd.DataFrame:
@@ -252,14 +419,3 @@ def _with_index(table: pd.DataFrame) -> pd.DataFrame:
         say("The table has an index without a name: it is left out.")
     levels = pd.DataFrame({index.names[n]: index.get_level_values(n) for n in is_named})
     return pd.concat([levels, table.reset_index(drop=True)], axis=1) if is_named else table
-
-
-# All
-
-
-def _converted(table: pd.DataFrame, how: Reading) -> pd.DataFrame:
-    """The table with the dtypes that the user names."""
-    for name, dtype in how.dtypes.items():
-        if name in table:
-            table[name] = texts.convert(cast(pd.Series, table[name]), dtype)
-    return table

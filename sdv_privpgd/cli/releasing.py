@@ -1,25 +1,25 @@
 """The commands for tables of several holders, and for tables that were published."""
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdv_privpgd.cli.dialect import reading
-from sdv_privpgd.cli.files import kind_written
-from sdv_privpgd.cli.journal import Journal, after, spent
+from sdv_privpgd.cli.journal import Journal, spent
 from sdv_privpgd.cli.keeping import rescued
-from sdv_privpgd.cli.questions import declared, people_of, unweighted
-from sdv_privpgd.cli.reading import open_table, tables_in
-from sdv_privpgd.cli.saying import CommandError, in_options, reason, report_in_options, say
-from sdv_privpgd.cli.synthesizing import (
-    check_rows,
+from sdv_privpgd.cli.questions import declared, people_of, planned_ledger, unweighted
+from sdv_privpgd.cli.reading import kind_written, open_table, reading, tables_in
+from sdv_privpgd.cli.saying import (
+    CommandError,
+    in_options,
     own_errors,
-    planned_ledger,
-    rows_files,
-    write_out,
+    reason,
+    report_in_options,
+    say,
+    say_each,
 )
-from sdv_privpgd.cli.writing import Outputs
+from sdv_privpgd.cli.writing import Outputs, check_rows, rows_files, write_out
 from sdv_privpgd.fitting.settings import People
 
 if TYPE_CHECKING:
@@ -58,58 +58,50 @@ def measure(arguments: Namespace) -> None:
             with journal.ahead(planned, arguments.max_epsilon):
                 table = open_table(tables, reading(arguments, tables[0]), {**weights, **columns})
                 measuring = _prepared(arguments, columns, people, table)
-                for sentence in measuring.fit.told_before:
-                    say(in_options(sentence))
-                arguments.say_spent = lambda: say(spent(measuring.ledger))
-                journal.together = lambda: (
-                    after(journal.earlier, measuring.ledger) if measuring.ledger.charges else None
-                )
+                say_each(measuring.fit.told_before)
+                answers = lambda: None if measured is None else measured.answers
+                journal.follow(measuring, arguments, answers)
                 with own_errors():
                     measured = _run(measuring, stops=not arguments.no_stop)
         finally:
             if journal.failure is not None and measured is not None:
-                _say_unwritten(arguments, rescued(measured.save, arguments.out, ".zip"))
+                path = rescued(measured.save, arguments.out, ".zip")
+                if path is not None:
+                    say(
+                        f"The release is in {path}, and --ledger {arguments.ledger} does not have "
+                        "it: where it has not what this run planned, do not pass the release on."
+                    )
         assert measured is not None
         outputs.write(out, measured.save)
-    _tell(arguments, measured)
+    if not arguments.quiet:
+        say_each(measured.warnings)
+        print(report_in_options(measured.privacy_report()))
+        print(f"\n{arguments.out} holds the release of {measured.holder}. {spent(measured.ledger)}")
 
 
 def combine(arguments: Namespace) -> None:
     """Writes rows of one model of several holders' releases, and their page."""
     from sdv_privpgd import combine as combined
 
-    kind_written(arguments.out)
-    check_rows(arguments)
-    _model(
-        arguments,
-        arguments.releases,
-        lambda: combined(arguments.releases, engine=arguments.engine, seed=arguments.seed),
-    )
+    made = partial(combined, arguments.releases, engine=arguments.engine, seed=arguments.seed)
+    _model(arguments, arguments.releases, lambda: made)
 
 
 def from_tables(arguments: Namespace) -> None:
     """Writes rows of a model of published tables, and their page."""
     from sdv_privpgd import from_tables as modelled
 
-    kind_written(arguments.out)
-    check_rows(arguments)
-    if arguments.metadata is None:
-        raise CommandError("--metadata is needed: it says what kinds of columns the tables have.")
-    columns = declared(arguments).for_fit(public_metadata=arguments.public_metadata)
-    _model(
-        arguments,
-        [*arguments.tables, arguments.metadata, arguments.domain],
-        lambda: modelled(
-            arguments.tables,
-            columns,
-            publisher=arguments.publisher,
-            suppressed_below=arguments.suppressed_below,
-            rounded_to=arguments.rounded_to,
-            total=arguments.total,
-            engine=arguments.engine,
-            seed=arguments.seed,
-        ),
-    )
+    def prepared() -> Callable[[], "ModelledTables"]:
+        if arguments.metadata is None:
+            raise CommandError(
+                "--metadata is needed: it says what kinds of columns the tables have."
+            )
+        columns = declared(arguments).for_fit(public_metadata=arguments.public_metadata)
+        said = ("publisher", "suppressed_below", "rounded_to", "total", "engine", "seed")
+        told = {name: getattr(arguments, name) for name in said}
+        return partial(modelled, arguments.tables, columns, **told)
+
+    _model(arguments, [*arguments.tables, arguments.metadata, arguments.domain], prepared)
 
 
 def _prepared(
@@ -118,21 +110,10 @@ def _prepared(
     """The measurement that the options describe. Its errors are public: no cell was read."""
     from sdv_privpgd.releases.measuring import prepared
 
-    try:
-        return prepared(
-            table,
-            columns,
-            arguments.epsilon,
-            arguments.delta,
-            holder=arguments.holder,
-            adjacency=arguments.adjacency,
-            people=people,
-            method=arguments.method,
-            num_bins=arguments.num_bins,
-            target=arguments.target,
-        )
-    except ValueError as error:
-        raise CommandError(in_options(error)) from None
+    said = ("epsilon", "delta", "holder", "adjacency", "method", "num_bins", "target")
+    with own_errors(ValueError):
+        told = {name: getattr(arguments, name) for name in said}
+        return prepared(table, columns, people=people, **told)
 
 
 def _run(measuring: "Measuring", *, stops: bool) -> "Measured":
@@ -144,41 +125,28 @@ def _run(measuring: "Measuring", *, stops: bool) -> "Measured":
         raise CommandError(f"{in_options(error)} {_AGAIN}") from None
 
 
-def _say_unwritten(arguments: Namespace, path: Path | None) -> None:
-    """Says where a release is kept that the ledger does not know of, and when it may be used."""
-    if path is not None:
-        say(
-            f"The release is in {path}, and --ledger {arguments.ledger} does not have it: where it "
-            "has not what this run planned, do not pass the release on."
-        )
-
-
-def _tell(arguments: Namespace, measured: "Measured") -> None:
-    if arguments.quiet:
-        return
-    for sentence in measured.warnings:
-        say(in_options(sentence))
-    print(report_in_options(measured.privacy_report()))
-    print(f"\n{arguments.out} holds the release of {measured.holder}. {spent(measured.ledger)}")
-
-
-def _model(arguments: Namespace, inputs: list[Path | None], make: Any) -> None:
+def _model(
+    arguments: Namespace,
+    inputs: list[Path | None],
+    prepare: Callable[[], Callable[[], "ModelledTables"]],
+) -> None:
     """Makes a model of what is public, and writes its rows and its page."""
+    kind_written(arguments.out)
+    check_rows(arguments)
+    make = prepare()
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         files = rows_files(arguments, outputs)
         report = outputs.open("--report", arguments.report)
         try:
-            made: ModelledTables = make()
-        except ValueError as error:  # public: nothing private is near
-            raise CommandError(in_options(error)) from None
+            with own_errors(ValueError):  # public: nothing private is near
+                made: Any = make()
         except OSError as error:
             named = error.filename or "a file"
             raise CommandError(f"Cannot read {named}: {reason(error)}.") from None
         rows = made.sample((made.num_rows or 0) if arguments.rows is None else arguments.rows)
         write_out(arguments, files, made, {}, rows, outputs.write)
-        if report is not None:
-            outputs.write(report, made.report)  # pyright: ignore[reportAttributeAccessIssue]
-    for sentence in made.warnings if arguments.quiet else []:
-        say(in_options(sentence))
-    if not arguments.quiet:
-        print(report_in_options(made.privacy_report()))  # pyright: ignore[reportAttributeAccessIssue]
+        outputs.write(report, made.report)
+    if arguments.quiet:
+        say_each(made.warnings)
+    else:
+        print(report_in_options(made.privacy_report()))

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import wrap
@@ -67,6 +67,8 @@ _OPTIONS = (
     (r"rounded_to", "--rounded-to"),
     (r"total=\.\.\.|^total(?= says )", "--total"),
     (r"takes no target", "takes no --target"),
+    (r"min_rows_like", "--min-rows-like"),
+    (r"on(?= names ')", "--on"),
     (r"pairs that matter \(target\)", "pairs that matter (--target)"),
     (r"answer\(\) gives", "In Python, answer() of the model gives"),
     (
@@ -74,7 +76,7 @@ _OPTIONS = (
         r"or --ledger on the command line",
         "synthesize with --ledger",
     ),
-    (r"constraint (Inequality\(.*?\)) in PrivPGDSynthesizer", r"constraint \1 in --constraints"),
+    (r"constraint (Inequality\(.*?\))", r"constraint \1 in --constraints"),
     (r"columns\[('[^']*')\]", r"\1 in --metadata or --domain"),
     (r"call reset_sampling", "say --again"),
     (r"num_rows", "--rows"),
@@ -91,6 +93,13 @@ class CommandError(Exception):
 def say(text: str) -> None:
     """Prints one line to stderr."""
     print(f"{PROGRAM}: {' '.join(text.split())}", file=sys.stderr)
+
+
+def say_each(sentences: Iterable[str], but: Collection[str] = ()) -> None:
+    """Says sentences of our Python classes, except those that were said before."""
+    for sentence in sentences:
+        if sentence not in but:
+            say(in_options(sentence))
 
 
 def in_options(error: Exception | Warning | str) -> str:

@@ -1,40 +1,40 @@
-"""The commands that fit a table, or plan to."""
+"""The commands that fit a table, plan to, or go on with a fit that has paid."""
 
-import os
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
-from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.cli import linking
-from sdv_privpgd.cli.dialect import kept_of, reading, told
-from sdv_privpgd.cli.files import check_report, kind_written
-from sdv_privpgd.cli.journal import Journal, spent
-from sdv_privpgd.cli.keeping import Purchase
-from sdv_privpgd.cli.models import finished
-from sdv_privpgd.cli.questions import people_of, questions
-from sdv_privpgd.cli.reading import open_table, tables_in
-from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, report_in_options, say
-from sdv_privpgd.cli.writing import Output, Outputs, write_rows
+from sdv_privpgd.cli.journal import Journal, is_unwritten, ledger_of, rest, spent
+from sdv_privpgd.cli.keeping import Purchase, facts_of, finished, require_file, unfinished
+from sdv_privpgd.cli.questions import planned_ledger, questions
+from sdv_privpgd.cli.reading import kept_of, kind_written, open_table, reading, tables_in
+from sdv_privpgd.cli.saying import CommandError, own_errors, report_in_options, say, say_each
+from sdv_privpgd.cli.writing import (
+    Output,
+    Outputs,
+    check_report,
+    check_rows,
+    rows_files,
+    sampled,
+    write_out,
+)
 from sdv_privpgd.columns.facts import CategoryFacts
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.door import FittedTable, checked, prepared
+from sdv_privpgd.fitting.door import FittedTable, RunningFit, UnfinishedTable, checked, prepared
 from sdv_privpgd.fitting.fates import check_report as reported
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.prior import Prior, as_text, leaning
-from sdv_privpgd.fitting.sampled import SampledTable
-from sdv_privpgd.fitting.settings import usual_delta
+from sdv_privpgd.fitting.refining import begun_again
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.about import card_path, in_words, is_card, write_card
-from sdv_privpgd.report.warnings import on_delta
+from sdv_privpgd.report.page import Report
 from sdv_privpgd.sources.source import Source
 
-if TYPE_CHECKING:
-    import pandas as pd
+Own = TypeVar("Own", FittedTable, UnfinishedTable)
 
 
 def synthesize(arguments: Namespace) -> None:
@@ -53,8 +53,7 @@ def synthesize(arguments: Namespace) -> None:
     ahead = planned_ledger(arguments)
     # Errors in what is declared are told before anything is opened or read.
     asks = None if arguments.metadata is None else questions(arguments)
-    own = arguments.metadata, arguments.domain, arguments.constraints
-    with Outputs(inputs=(*tables, *arguments.table, *own), force=arguments.force) as outputs:
+    with _outputs(arguments, tables) as outputs:
         journal = Journal(outputs, arguments.ledger)
         model = outputs.open("--model", arguments.model, is_paid=True)
         files = rows_files(arguments, outputs, is_paid=True)
@@ -75,14 +74,14 @@ def synthesize(arguments: Namespace) -> None:
             arguments.say_spent = purchase.say_spent
             with purchase.kept():
                 table = open_table(tables, reading(arguments, tables[0]), asks.facts)
-                require_rows(arguments, table)
+                _require_rows(arguments, table)
                 with own_errors(ValueError):
                     allowed = [n for n in arguments.allow_lost if n in description.columns]
                     running = prepared(
                         settings,
                         description,
                         table,
-                        prior=priors_of(arguments, tables, description),
+                        prior=_priors_of(arguments, tables, description),
                         allow_lost=allowed,
                     )
                 if not arguments.quiet:
@@ -94,14 +93,13 @@ def synthesize(arguments: Namespace) -> None:
                 if arguments.delta is None and not arguments.quiet:
                     say(f"--delta is {purchase.start.delta:g}, as nobody has said another one.")
                 days = running.fit.description.on_days
-                for sentence in days:
-                    say(in_options(sentence))
+                say_each(days)
                 purchase.run(running, is_quiet=arguments.quiet, stops=True, said=days)
-                write_results(arguments, purchase, report, table)
-    print_report(arguments, purchase)
+                _write_results(arguments, purchase, report, table)
+    _print_report(arguments, purchase)
 
 
-def priors_of(
+def _priors_of(
     arguments: Namespace, tables: Sequence[Path], description: Description
 ) -> list[Prior] | None:
     """Returns the public rows of ``--prior``, named by their files.
@@ -109,24 +107,24 @@ def priors_of(
     Categories of a table in a file of text are text, and so are theirs.
     """
     found, is_text = [], any(table.suffix != ".parquet" for table in tables)
+    texts = [name for name, own in description.facts.items() if isinstance(own, CategoryFacts)]
     for path in arguments.prior or ():
         with own_errors(ValueError, OSError):
             rows: Any = finished(path) if path.suffix == ".zip" else Prior(path).frame
         if path.suffix != ".zip" and is_text:
-            facts = description.facts.items()
-            rows = as_text(rows, [name for name, own in facts if isinstance(own, CategoryFacts)])
+            rows = as_text(rows, texts)
         found.append(Prior(rows, name=path.name))
     return found or None
 
 
-def require_rows(arguments: Namespace, table: Source) -> None:
+def _require_rows(arguments: Namespace, table: Source) -> None:
     """Raises ``CommandError`` for a table without rows, where their number is public."""
     with own_errors():
         if arguments.adjacency == Adjacency.REPLACE_ONE.value and not table.num_rows():
             raise CommandError(f"{arguments.table[0]} has no rows. Nothing was spent.")
 
 
-def print_report(arguments: Namespace, purchase: Purchase) -> None:
+def _print_report(arguments: Namespace, purchase: Purchase) -> None:
     """Prints what was spent, unless it is to be quiet."""
     if arguments.quiet:
         return
@@ -135,13 +133,12 @@ def print_report(arguments: Namespace, purchase: Purchase) -> None:
         print(f"\nTogether with all before: {spent(purchase.together)}")
 
 
-def write_results(
+def _write_results(
     arguments: Namespace, purchase: Purchase, report: Output | None, table: Source | None = None
 ) -> None:
     """Writes the books, the model that goes on after the rows, these, and the page.
 
-    Without books there are no rows and no page. Otherwise one failure stops no other. Rows are as
-    many as the table has, which may be known here, if that is public.
+    Without books there are no rows and no page. Otherwise one failure stops no other.
     """
     fitted, outputs = purchase.fitted, purchase.outputs
     number = fitted.num_rows
@@ -176,23 +173,16 @@ def plan(arguments: Namespace) -> None:
         if not tables:
             raise CommandError("A plan needs --rows, or a table to count them in.")
         table = open_table(tables, reading(arguments, tables[0]), asks.facts)
-        require_rows(arguments, table)
+        _require_rows(arguments, table)
         rows = table.num_rows()
     with own_errors(ValueError):
-        prior = priors_of(arguments, tables, description)
+        prior = _priors_of(arguments, tables, description)
         description = leaning(settings, description, prior, rows, {})
-    own = arguments.metadata, arguments.domain, arguments.constraints
-    with Outputs(inputs=(*tables, *arguments.table, *own), force=arguments.force) as outputs:
-        report = outputs.open("--report", arguments.report)
-        expected = planned(settings, description, rows)
-        outputs.write(report, expected.save)
+    expected = _with_page(arguments, tables, lambda: planned(settings, description, rows))
     if arguments.domain is not None:
-        in_plan, found = expected.to_dict()["warnings"], asks.declared
-        for sentence in check_domain(
-            found.metadata, found.domain, says_whose=settings.people.is_said
-        ):
-            if sentence not in in_plan:
-                say(in_options(sentence))
+        found, is_said = asks.declared, settings.people.is_said
+        sentences = check_domain(found.metadata, found.domain, says_whose=is_said)
+        say_each(sentences, but=expected.to_dict()["warnings"])
     print(f"{asks.table(description)}\n")
     print(report_in_options(str(expected)))
 
@@ -202,123 +192,104 @@ def check(arguments: Namespace) -> None:
 
     A table's cells are read only where there is no metadata, to detect types.
     """
-    if arguments.report is not None:
-        check_report(arguments.report)
+    check_report(arguments.report)
     tables = tables_in(arguments.table)
     asks = questions(arguments, tables, stops=False)
     table = open_table(tables, reading(arguments, tables[0]), asks.facts)
     with own_errors(ValueError):
-        prior = priors_of(arguments, tables, asks.parts[1])
+        prior = _priors_of(arguments, tables, asks.parts[1])
         settings, description, rows, refused = checked(*asks.parts, table, prior)
-    own = arguments.metadata, arguments.domain, arguments.constraints
-    with Outputs(inputs=(*tables, *arguments.table, *own), force=arguments.force) as outputs:
-        report = outputs.open("--report", arguments.report)
-        found = reported(settings, description, rows, [*asks.lost, *refused])
-        outputs.write(report, found.save)
+    lost = [*asks.lost, *refused]
+    found = _with_page(arguments, tables, lambda: reported(settings, description, rows, lost))
     print(report_in_options(str(found)))
     if found.to_dict()["stops"]:
         raise CommandError("A fit would stop before it spends anything.")
 
 
-def rows_files(
-    arguments: Namespace, outputs: Outputs, *, is_paid: bool = False
-) -> tuple[Output, Output | None]:
-    """The file of rows, and of text the card beside it, as they will be written.
+def _outputs(arguments: Namespace, tables: Sequence[Path]) -> Outputs:
+    """The files of a command, which are none that it reads."""
+    own = arguments.metadata, arguments.domain, arguments.constraints
+    return Outputs(inputs=(*tables, *arguments.table, *own), force=arguments.force)
 
-    A card whose rows are gone is written anew. Raises ``CommandError`` for a first line that the
-    file cannot have.
+
+def _with_page(arguments: Namespace, tables: Sequence[Path], make: Callable[[], Report]) -> Report:
+    """Makes a report, and writes its page if it is asked for and can be written."""
+    with _outputs(arguments, tables) as outputs:
+        page = outputs.open("--report", arguments.report)
+        report = make()
+        outputs.write(page, report.save)
+    return report
+
+
+def finish(arguments: Namespace) -> None:
+    """Finishes a fit that had paid before it was interrupted, and writes what it should have."""
+
+    def begun(model: UnfinishedTable, table: Any) -> RunningFit:
+        if table is None and not model.kept.has_tables:
+            raise CommandError(
+                "No rows can be made of what is kept: give the same table with --table, which "
+                "spends what is left of the budget."
+            )
+        return model.resumed(table)
+
+    left: Callable[[UnfinishedTable], PrivacyLedger] = lambda model: rest(model.kept.ledger)
+    _go_on(arguments, unfinished, left, begun, "The rest of epsilon")
+
+
+def refine(arguments: Namespace) -> None:
+    """Asks the table of a kept model again, with more budget on one ledger."""
+
+    def more(model: FittedTable) -> PrivacyLedger:
+        books = begun_again(model.fitted, arguments.epsilon).books.ledger
+        return replace(rest(books), epsilon=arguments.epsilon)  # it is what is added
+
+    _go_on(arguments, finished, more, lambda model, table: model.refining(table, arguments.epsilon))
+
+
+def _go_on(
+    arguments: Namespace,
+    load: Callable[[Any], Own],
+    ahead: Callable[[Own], PrivacyLedger],
+    begun: Callable[[Own, Any], RunningFit],
+    what: str = "--epsilon",
+) -> None:
+    """Goes on with a model, loaded when nobody else can, and writes books, model, rows and page.
+
+    ``ahead`` gives what may be spent on a table, and ``begun`` the fit of one, or without one.
     """
-    kind = kind_written(arguments.out)
-    if arguments.mark == "comment" and (kind.form != "text" or kind.compression is not None):
-        raise CommandError("--mark comment needs a file of text that is not compressed.")
-    out = outputs.required("--out", arguments.out, is_paid=is_paid)
-    path = None if kind.form == "parquet" else card_path(arguments.out)
-    is_left = path is not None and is_card(path) and not os.path.lexists(arguments.out)
-    return out, outputs.open("the card of --out,", path, is_paid=is_paid, grows=is_left)
-
-
-def write_out(
-    arguments: Namespace,
-    files: tuple[Output, Output | None],
-    table: SampledTable,
-    notes: Mapping[str, Any],
-    rows: "pd.DataFrame",
-    write: Callable[[Output | None, Callable[[Path], object]], None],
-) -> None:
-    """Writes rows of a model, and what they are beside them or in them."""
-    (out, card), about = files, table.about_rows()
-    write(out, partial(write_as_asked, arguments, notes, rows, about))
-    if out.is_whole:
-        write(card, lambda part: write_card(part, out.part, about))
-
-
-def write_as_asked(
-    arguments: Namespace,
-    notes: Mapping[str, Any],
-    rows: "pd.DataFrame",
-    about: Mapping[str, Any],
-    part: Path,
-) -> None:
-    """Writes rows to ``--out``, with the options of text, or those that are kept with the model."""
-    of_text = told(arguments, notes.get("dialect", {}), kind_written(arguments.out))
-    if arguments.mark == "column":
-        name = "synthetic"
-        while name in rows:
-            name += "_"
-        rows = rows.assign(**{name: True})
-    write_rows(
-        rows,
-        part,
-        arguments.out,
-        sep=of_text.get("sep"),
-        decimal=of_text.get("decimal", "."),
-        encoding=of_text.get("encoding", "utf-8"),
-        comment=in_words(about) if arguments.mark == "comment" else None,
-        about=about,
-    )
-
-
-def sampled(
-    fitted: FittedTable,
-    arguments: Namespace,
-    number: int | None,
-    where: Mapping[str, Any] | None = None,
-) -> "pd.DataFrame":
-    """The next rows of a model: as many as the options say, or else this number."""
-    number = arguments.rows if arguments.rows is not None else number
-    if number is None or number < 0:
-        raise CommandError(f"--rows must be 0 or more, got {number}.")
-    try:
-        with shown("Sampling rows", not arguments.quiet) as progress, one_step(progress, "sample"):
-            return fitted.sample(number, where=where if number else None)
-    except ValueError as error:  # public, as the model is
-        raise CommandError(in_options(error)) from None
-
-
-def check_rows(arguments: Namespace) -> None:
-    """Raises ``CommandError`` for a number of rows or a page that cannot be."""
-    if arguments.report is not None:
-        check_report(arguments.report)
-    if arguments.rows is not None and arguments.rows < 0:
-        raise CommandError(f"--rows must be 0 or more, got {arguments.rows}.")
-
-
-def planned_ledger(arguments: Namespace) -> PrivacyLedger:
-    """The empty ledger of the fit. A delta that is too large for any table is said at once."""
-    try:
-        delta = arguments.delta
-        ledger = PrivacyLedger.open(
-            arguments.epsilon,
-            usual_delta(arguments.adjacency) if delta is None else delta,
-            Adjacency.parse(arguments.adjacency),
-            arguments.rows_per_person,
-            people=arguments.person_column,
-            weighed=arguments.weigh_people,
-            rows_are_people=arguments.rows_are_people,
-            weights=people_of(arguments, {}).weights,
-        )
-    except ValueError as error:
-        raise CommandError(in_options(error)) from None
-    for sentence in on_delta(ledger.delta):
-        say(in_options(sentence))
-    return ledger
+    kind_written(arguments.out)
+    check_rows(arguments)
+    tables = tables_in(arguments.table)
+    require_file(arguments.model)
+    with Outputs(inputs=[*tables, *arguments.table], force=arguments.force) as outputs:
+        place = outputs.required("the model", arguments.model, is_paid=True, grows=True)
+        model, path = load(arguments.model), arguments.ledger
+        if tables or is_unwritten(model):
+            path = ledger_of(model, arguments.model, path)
+        journal = Journal(outputs, path)
+        journal.catch_up(model, arguments.model)
+        files = rows_files(arguments, outputs, is_paid=True)
+        report = outputs.open("--report", arguments.report, is_paid=True)
+        with own_errors(ValueError):
+            planned = ahead(model) if tables else None
+        with journal.ahead(planned, arguments.max_epsilon, what, before=model.ledger):
+            purchase = Purchase(
+                start=model.ledger,
+                earlier=model,
+                notes=model.notes,
+                journal=journal,
+                outputs=outputs,
+                model=place,
+                files=files,
+            )
+            arguments.say_spent = purchase.say_spent
+            with purchase.kept():
+                table = None
+                if tables:
+                    how = reading(arguments, tables[0], model.notes.get("dialect", {}))
+                    table = open_table(tables, how, facts_of(model))
+                with own_errors(ValueError):
+                    running = begun(model, table)
+                purchase.run(running, is_quiet=arguments.quiet)
+                _write_results(arguments, purchase, report)
+    _print_report(arguments, purchase)

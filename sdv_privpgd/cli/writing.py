@@ -7,18 +7,24 @@ folder that cannot be written to is found before anything is spent.
 import json
 import os
 import stat
+from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import partial
 from glob import has_magic
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sdv_privpgd.cli.files import kind_written
-from sdv_privpgd.cli.interrupts import undisturbed
-from sdv_privpgd.cli.saying import CommandError, reason, say
-from sdv_privpgd.report.about import KEY
+from sdv_privpgd.base.progress import one_step, shown
+from sdv_privpgd.cli.reading import kind_written, told
+from sdv_privpgd.cli.saying import CommandError, own_errors, reason, say
+from sdv_privpgd.cli.start import undisturbed
+from sdv_privpgd.fitting.door import FittedTable
+from sdv_privpgd.fitting.sampled import SampledTable
+from sdv_privpgd.report.about import KEY, card_path, in_words, is_card, write_card
+from sdv_privpgd.report.page import checked_ending
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,9 +44,6 @@ class Output:
         place: Its final place, with links followed.
         is_paid: Whether to keep it, once it is whole, even if the command fails later.
         is_new: Whether an existing file must not be overwritten.
-        is_whole: Whether all of it is written.
-        is_placed: Whether it is whole and in its place.
-        is_astray: Whether it could not be moved to its place and stays beside it.
     """
 
     option: str
@@ -50,7 +53,7 @@ class Output:
     is_new: bool
     is_whole: bool = False
     is_placed: bool = False
-    is_astray: bool = False
+    is_astray: bool = False  # it could not be moved to its place and stays beside it
 
     @property
     def part(self) -> Path:
@@ -206,6 +209,104 @@ class Outputs:
         return None
 
 
+def is_among(path: Path, given: Path) -> bool:
+    """Whether a folder or a pattern holds a file, or would if it were there."""
+    if given.is_dir():
+        return given.resolve() in path.resolve().parents
+    return has_magic(str(given)) and fnmatch(os.path.abspath(path), os.path.abspath(given))
+
+
+def _same(first: Path, second: Path) -> bool:
+    """Whether two paths are the same file, under any spelling, link or hard link."""
+    if first == Path(os.path.realpath(second)):
+        return True
+    return first.exists() and second.exists() and os.path.samefile(first, second)
+
+
+def _unwritten(output: Output, error: OSError) -> CommandError:
+    return CommandError(f"Cannot write {output.option} {output.path}: {reason(error)}.")
+
+
+# Rows
+
+
+def check_report(path: Path | None) -> None:
+    """Raises ``CommandError`` for a file whose ending no report has."""
+    try:
+        _ = path is None or checked_ending(path)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+
+
+def check_rows(arguments: Namespace) -> None:
+    """Raises ``CommandError`` for a number of rows or a page that cannot be."""
+    check_report(arguments.report)
+    if arguments.rows is not None and arguments.rows < 0:
+        raise CommandError(f"--rows must be 0 or more, got {arguments.rows}.")
+
+
+def sampled(
+    fitted: FittedTable,
+    arguments: Namespace,
+    number: int | None,
+    where: Mapping[str, Any] | None = None,
+) -> "pd.DataFrame":
+    """The next rows of a model: as many as the options say, or else this number."""
+    number = arguments.rows if arguments.rows is not None else number
+    if number is None or number < 0:
+        raise CommandError(f"--rows must be 0 or more, got {number}.")
+    bar = shown("Sampling rows", not arguments.quiet)
+    with own_errors(ValueError), bar as progress, one_step(progress, "sample"):
+        return fitted.sample(number, where=where if number else None)
+
+
+def rows_files(
+    arguments: Namespace, outputs: Outputs, *, is_paid: bool = False
+) -> tuple[Output, Output | None]:
+    """The file of rows, and of text the card beside it, as they will be written.
+
+    A card whose rows are gone is written anew. Raises ``CommandError`` for a first line that the
+    file cannot have.
+    """
+    kind = kind_written(arguments.out)
+    if arguments.mark == "comment" and (kind.form != "text" or kind.compression is not None):
+        raise CommandError("--mark comment needs a file of text that is not compressed.")
+    out = outputs.required("--out", arguments.out, is_paid=is_paid)
+    path = None if kind.form == "parquet" else card_path(arguments.out)
+    is_left = path is not None and is_card(path) and not os.path.lexists(arguments.out)
+    return out, outputs.open("the card of --out,", path, is_paid=is_paid, grows=is_left)
+
+
+def write_out(
+    arguments: Namespace,
+    files: tuple[Output, Output | None],
+    table: SampledTable,
+    notes: Mapping[str, Any],
+    rows: "pd.DataFrame",
+    write: Callable[[Output | None, Callable[[Path], object]], None],
+) -> None:
+    """Writes rows of a model, and what they are beside them or in them.
+
+    Text is written as the options say, or those that are kept with the model.
+    """
+    (out, card), about = files, table.about_rows()
+    of_text = told(arguments, notes.get("dialect", {}), kind_written(arguments.out))
+    if arguments.mark == "column":
+        name = "synthetic"
+        while name in rows:
+            name += "_"
+        rows = rows.assign(**{name: True})
+    asked = {
+        "sep": of_text.get("sep"),
+        "decimal": of_text.get("decimal", "."),
+        "encoding": of_text.get("encoding", "utf-8"),
+        "comment": in_words(about) if arguments.mark == "comment" else None,
+    }
+    write(out, partial(write_rows, rows, path=arguments.out, about=about, **asked))
+    if out.is_whole:
+        write(card, lambda part: write_card(part, out.part, about))
+
+
 def write_rows(
     rows: "pd.DataFrame",
     part: Path,
@@ -228,23 +329,15 @@ def write_rows(
         if kind.form == "parquet":
             _write_parquet(_of_one_kind(rows), file, about)
             return
+        told: dict[str, Any] = {"sep": sep or kind.sep, "decimal": decimal, "index": False}
+        coding: dict[str, Any] = {"encoding": encoding, "errors": "backslashreplace"}
         if comment is not None:  # in one piece, as some encodings begin with a mark
-            told: dict[str, Any] = {"sep": sep or kind.sep, "decimal": decimal}
-            text = f"# {comment}{os.linesep}{_as_whole(rows).to_csv(index=False, **told)}"
-            file.write(text.encode(encoding, errors="backslashreplace"))
+            text = f"# {comment}{os.linesep}{_as_whole(rows).to_csv(**told)}"
+            file.write(text.encode(**coding))
             return
-        compression: dict[str, str | None] = {"method": kind.compression}
-        if kind.compression == "zip":
-            compression["archive_name"] = path.stem
-        _as_whole(rows).to_csv(
-            file,
-            index=False,
-            sep=sep or kind.sep,
-            decimal=decimal,
-            encoding=encoding,
-            errors="backslashreplace",
-            compression=compression,  # pyright: ignore[reportArgumentType]
-        )
+        archive: dict[str, Any] = {"archive_name": path.stem} if kind.compression == "zip" else {}
+        compression: dict[str, Any] = {"method": kind.compression, **archive}
+        _as_whole(rows).to_csv(file, compression=compression, **told, **coding)
 
 
 def _write_parquet(rows: "pd.DataFrame", file: Any, about: Mapping[str, Any]) -> None:
@@ -276,21 +369,3 @@ def _of_one_kind(rows: "pd.DataFrame") -> "pd.DataFrame":
         if column.dtype == object and column.dropna().map(type).nunique() > 1
     }
     return rows.assign(**mixed)
-
-
-def is_among(path: Path, given: Path) -> bool:
-    """Whether a folder or a pattern holds a file, or would if it were there."""
-    if given.is_dir():
-        return given.resolve() in path.resolve().parents
-    return has_magic(str(given)) and fnmatch(os.path.abspath(path), os.path.abspath(given))
-
-
-def _same(first: Path, second: Path) -> bool:
-    """Whether two paths are the same file, under any spelling, link or hard link."""
-    if first == Path(os.path.realpath(second)):
-        return True
-    return first.exists() and second.exists() and os.path.samefile(first, second)
-
-
-def _unwritten(output: Output, error: OSError) -> CommandError:
-    return CommandError(f"Cannot write {output.option} {output.path}: {reason(error)}.")

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sdv_privpgd.columns.bins import Categories, Interval, Ticks
-from sdv_privpgd.columns.merging import Merging
+from sdv_privpgd.columns.bins import Categories, Interval, Merging, Ticks
 from sdv_privpgd.columns.number_formats import NumberFormat
 
 EXACT_IN_FLOAT = 2**53

@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from sdv_privpgd.columns.bins import Categories, Interval, Ticks
+from sdv_privpgd.columns.bins import (
+    Categories,
+    Interval,
+    Merging,
+    Ticks,
+    merged_neighbors,
+    merged_rare,
+)
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.date_formats import survive_writing
 from sdv_privpgd.columns.dates import to_ticks
@@ -21,7 +28,6 @@ from sdv_privpgd.columns.facts import (
     TruthFacts,
     exactly,
 )
-from sdv_privpgd.columns.merging import Merging, merged_neighbors, merged_rare
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 
 MOST_CATEGORIES = 256

@@ -15,7 +15,7 @@ from sdv_privpgd.base.arguments import check_flag, check_integer
 from sdv_privpgd.base.domain import FieldsAlone
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.visits import since
-from sdv_privpgd.columns.wording import words_of
+from sdv_privpgd.columns.vocabulary import words_of
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,8 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.constraints.orders import Order
 from sdv_privpgd.constraints.repair import ConstraintError
-from sdv_privpgd.constraints.rules import Combinations, OneHot, Rule
+from sdv_privpgd.constraints.rules import Combinations, OneHot, Order, Rule
 
 _LABELS = ("categorical", "ordinal", "boolean")
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import column_of
+from sdv_privpgd.columns.differences import OrderedPair
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, single
-from sdv_privpgd.columns.ordered import OrderedPair
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.kinds import Constraint, Decides, InOrder
 from sdv_privpgd.constraints.repair import ConstraintError, Predicate

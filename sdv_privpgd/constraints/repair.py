@@ -19,10 +19,8 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.differences import Difference
-from sdv_privpgd.columns.ordered import put_differences
-from sdv_privpgd.constraints.orders import Order, settle
-from sdv_privpgd.constraints.rules import Rule, groups
+from sdv_privpgd.columns.differences import Difference, put_differences
+from sdv_privpgd.constraints.rules import Order, Rule, groups, settle
 
 
 class ConstraintError(ValueError):

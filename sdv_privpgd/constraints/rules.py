@@ -4,15 +4,21 @@ A rule is declared, never learned. What it forbids occurs in no table that obeys
 may be corrected by it (``possible``), and rows of a model can be repaired.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import chain, combinations
 from typing import Protocol
 
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain
-from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval
+from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
+from sdv_privpgd.columns.date_formats import survive_writing
+from sdv_privpgd.columns.differences import UNITS
+from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.visits import Visits
 
 
@@ -170,3 +176,216 @@ def visit_rules(visits: Visits, columns: Sequence[Column]) -> tuple[Rule, ...]:
 
 def _rule(one: Column, other: Column, allowed: np.ndarray) -> Rule:
     return Combinations((one.name, other.name), allowed.shape, np.argwhere(allowed))
+
+
+@dataclass(frozen=True)
+class Order:
+    """A row's ``low`` is at most its ``high``, or below it if ``strict``, or one is missing.
+
+    Both are numerical columns or both are dates. Dates of different units are compared strictly in
+    the coarser unit, as SDV compares them.
+    """
+
+    low: Column
+    high: Column
+    strict: bool
+
+    @property
+    def names(self) -> Clique:
+        """The names of the two columns."""
+        return (self.low.name, self.high.name)
+
+    def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Marks the rows whose cells can hold values in order, bool."""
+        lowest = self.values(self.low, codes[self.low.name], 0.0)
+        highest = self.values(self.high, codes[self.high.name], BELOW_ONE)
+        return self._missing(codes) | self._in_order(lowest, highest)
+
+    def holds(
+        self, codes: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]
+    ) -> np.ndarray:
+        """Marks the rows that are in order, bool."""
+        low, high = (
+            self.values(column, codes[column.name], places[column.name])
+            for column in (self.low, self.high)
+        )
+        return self._missing(codes) | self._in_order(low, high)
+
+    def possible(self) -> dict[Clique, np.ndarray]:
+        """The cells of the pair that can hold rows."""
+        low, high = (np.arange(column.size) for column in (self.low, self.high))
+        return {
+            self.names: self.allows({self.low.name: low[:, None], self.high.name: high[None, :]})
+        }
+
+    def values(
+        self, column: Column, codes: np.ndarray, positions: np.ndarray | float
+    ) -> np.ndarray:
+        """The values that rows are compared by, int64 or float64; arbitrary where missing."""
+        codes = np.minimum(codes, column.num_values - 1)
+        return self._compared(column, column.at(codes, np.broadcast_to(positions, codes.shape)))
+
+    def _compared(self, column: Column, values: np.ndarray) -> np.ndarray:
+        """The form in which values of cells are compared."""
+        if column.unit is not None:
+            return _moments(values, column.unit).astype(f"M8[{self._unit}]").astype(np.int64)
+        numbers = column.numbers(values)
+        whole = self.low.decimal_places == 0 == self.high.decimal_places
+        return numbers if whole else numbers.astype(np.float64)
+
+    def bound(self, values: np.ndarray, upwards: bool) -> np.ndarray:
+        """The nearest values that may lie above, or below, the given ones."""
+        if not self.strict:
+            return values
+        if values.dtype.kind == "f":
+            return np.nextafter(values, np.inf if upwards else -np.inf)
+        return values + (1 if upwards else -1)
+
+    def widened(self, name: str) -> Column:
+        """The column ``name``, with an end cell widened until all values of the other have room.
+
+        The column is returned unchanged if it cannot hold the new end, or if its
+        ``datetime_format`` cannot write it.
+        """
+        # The number of places of a cell that can be told apart reliably: a widened cell ends this
+        # part of its width further out.
+        steps = 2**50
+        upwards = name == self.high.name
+        column, other = (self.high, self.low) if upwards else (self.low, self.high)
+        code, place = (other.num_values - 1, BELOW_ONE) if upwards else (0, 0.0)
+        end = self.bound(self.values(other, np.array([code]), place), upwards)
+        cells, merging = column.cells, column.merging
+        assert not isinstance(cells, Categories)
+        if isinstance(cells, Interval):
+            bound = float(end[0])
+            if upwards:
+                bound += (bound - float(cells.edges[len(cells) - 1])) / steps
+            cells = replace(cells, **{"high" if upwards else "low": bound})
+        else:
+            tick = self._tick(column, end, upwards)
+            if upwards:
+                tick += (tick - int(cells.starts[-1])) // steps
+            if not _holds(column, tick):
+                return column
+            cells = replace(cells, **{"last" if upwards else "first": tick})
+        if merging is not None:  # a cell that never occurs has no place in a shared code
+            merging = merging.split(len(cells) - 1 if upwards else 1)
+        return replace(column, cells=cells, merging=merging)
+
+    def _tick(self, column: Column, end: np.ndarray, upwards: bool) -> int:
+        """The tick of a column at a value that rows are compared by, rounded up or down."""
+        if column.unit is None:
+            steps = Fraction(end[0].item()) / column.tick
+            return math.ceil(steps) if upwards else math.floor(steps)
+        ticks = end.astype(f"M8[{self._unit}]").astype(f"M8[{column.unit}]").astype(np.int64)
+        return int(ticks[0]) + bool(upwards and self._compared(column, ticks)[0] < end[0])
+
+    @property
+    def _unit(self) -> str:
+        units = [unit for unit in (self.low.unit, self.high.unit) if unit is not None]
+        return max(units, key=UNITS.index) if self.strict else "ns"
+
+    def _in_order(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        return low < high if self.strict else low <= high
+
+    def _missing(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
+        low, high = (codes[column.name] >= column.num_values for column in (self.low, self.high))
+        return low | high
+
+
+def _holds(column: Column, tick: int) -> bool:
+    """Whether a column of ticks can hold this tick, and write it if it writes dates."""
+    if column.unit is None:
+        largest = LARGEST_WHOLE if column.decimal_places == 0 else EXACT_IN_FLOAT
+        return abs(tick) * (column.increment or 1) < largest
+    if column.datetime_format is None:
+        return True
+    return survive_writing(np.array([tick]), column.unit, column.datetime_format)
+
+
+def _moments(ticks: np.ndarray, unit: str) -> np.ndarray:
+    return ticks.astype(np.int64).astype(f"M8[{unit}]")
+
+
+def settle(
+    orders: Sequence[Order],
+    codes: Mapping[str, np.ndarray],
+    places: dict[str, np.ndarray],
+    generator: np.random.Generator,
+    held: Collection[str] = (),
+) -> None:
+    """Moves values inside their cells, in place, until rows are in order as far as cells allow it.
+
+    Only values of rows in the wrong order move. First, values move that leave the other column no
+    room in its cell. Then one of the two, chosen at random, moves evenly to where its cell and the
+    other value leave it room. Columns in ``held`` stay as they are.
+    """
+    # The largest number of moves of each column of rows in the wrong order; one order needs one.
+    sweeps = 4
+    columns = {column.name: column for order in orders for column in (order.low, order.high)}
+    for _ in range(sweeps):
+        wrong = np.flatnonzero(~np.all([order.holds(codes, places) for order in orders], axis=0))
+        if not wrong.size:
+            return
+        free = [name for name in columns if name not in held]
+        for name in free:
+            _move(columns[name], orders, codes, places, wrong, generator, fixed=held)
+        first = generator.random(wrong.size) < 0.5
+        for rows, names in ((wrong[first], free), (wrong[~first], free[::-1])):
+            for name in names:
+                _move(columns[name], orders, codes, places, rows, generator, fixed=columns)
+
+
+def _move(
+    column: Column,
+    orders: Sequence[Order],
+    codes: Mapping[str, np.ndarray],
+    places: dict[str, np.ndarray],
+    rows: np.ndarray,
+    generator: np.random.Generator,
+    *,
+    fixed: Collection[str],
+) -> None:
+    """Moves a column's values in those rows where they are in the wrong order with another column.
+
+    They go where the values of the fixed columns, and the cells of the others, leave them room;
+    values that already lie there stay.
+    """
+    orders = [order for order in orders if column.name in order.names]
+    here = {name: codes[name][rows] for order in orders for name in order.names}
+    now = {name: places[name][rows] for name in here}
+    wrong = ~np.all([order.holds(here, now) for order in orders], axis=0)
+    wrong &= here[column.name] < column.num_values
+    here, now = ({name: each[wrong] for name, each in of.items()} for of in (here, now))
+    own = here[column.name]
+    least, most = np.zeros(own.size), np.full(own.size, BELOW_ONE)
+    for order in orders:
+        is_high = order.high.name == column.name
+        other = order.low if is_high else order.high
+        place = now[other.name] if other.name in fixed else 0.0 if is_high else BELOW_ONE
+        limit = order.bound(order.values(other, here[other.name], place), is_high)
+        free = here[other.name] >= other.num_values
+        at = lambda positions, order=order: order.values(column, own, positions)
+        if is_high:
+            edge = _first(lambda p, at=at, limit=limit: at(p) >= limit, own.size)
+            least = np.where(free, least, np.maximum(least, edge))
+        else:
+            edge = _first(lambda p, at=at, limit=limit: at(p) > limit, own.size)
+            most = np.where(free, most, np.minimum(most, np.nextafter(edge, -1.0)))
+    drawn = least + generator.random(own.size) * (most - least)
+    was = now[column.name]
+    moves = (least <= most) & ((was < least) | (was > most))
+    places[column.name][rows[wrong][moves]] = np.clip(drawn, least, most)[moves]
+
+
+def _first(condition: Callable[[np.ndarray], np.ndarray], count: int) -> np.ndarray:
+    """The smallest positions at which a monotone condition is true; 1 where it never is."""
+    # Halvings of the positions: down to the smallest difference that float64 has below 1.
+    halvings = 54
+    low, high = np.zeros(count), np.ones(count)
+    at_start = condition(low)
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        true = condition(np.minimum(middle, BELOW_ONE))
+        low, high = np.where(true, low, middle), np.where(true, middle, high)
+    return np.where(at_start, 0.0, np.where(condition(np.full(count, BELOW_ONE)), high, 1.0))

@@ -3,21 +3,22 @@
 One rule says what stands out of the noise. A run of neighboring cells is *clear* if its sum is so
 many standard deviations of its noise that noise alone hardly ever has such a run anywhere. Clear
 runs say where rows end, which single cells many rows share, and which cells to cut for the next
-look. What lies between clear runs is averaged over neighbors that noise does not tell apart, and
-beyond them rows thin out: half of a range may be empty, and rows drawn from its noise would lie far
-from all others.
+look. What lies between them is averaged over neighbors that noise does not tell apart, and beyond
+them rows thin out: rows drawn from the noise of an empty half would lie far from all others.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri  # pyright: ignore[reportMissingTypeStubs]
 
-from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.columns.bins import SignedPowers, Ticks
 from sdv_privpgd.columns.cutting import USUAL_BINS
+from sdv_privpgd.columns.dates import EARLIEST, LATEST
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 from sdv_privpgd.estimate.support import outstanding, pooled, simplex_projection
 
@@ -46,8 +47,14 @@ MANY = 8
 into as many; so are fewer that clearly show. A cell is made for one number, such as 999, if another
 is so many times as wide."""
 
+_TINIEST = 1e-300
+"""Stands for a variance or a sum of zero where it divides."""
+
 _ABOUT_ZERO = float(np.abs(SignedPowers().edges).min())
 """Smaller numbers are as good as zero beside others: a cell of them stays whole."""
+
+DAY = int(np.timedelta64(1, "D") / np.timedelta64(1, "ns"))
+"""Nanoseconds of a day."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,15 +137,10 @@ class Density:
     @cached_property
     def backwards(self) -> "Density":
         """The same cells from the last to the first."""
-        return replace(
-            self,
-            edges=-self.edges[::-1],
-            counts=self.counts[::-1],
-            variances=self.variances[::-1],
-            of_cell=self.of_cell[-1] - self.of_cell[::-1],
-            sums=self.sums[::-1],
-            expected=self.expected[::-1],
-        )
+        kept = ("counts", "variances", "sums", "expected")
+        turned: dict[str, Any] = {name: getattr(self, name)[::-1] for name in kept}
+        of_cell = self.of_cell[-1] - self.of_cell[::-1]
+        return replace(self, edges=-self.edges[::-1], of_cell=of_cell, **turned)
 
     @property
     def is_clear(self) -> bool:
@@ -152,20 +154,23 @@ class Density:
         A tail continues where rows are: from the last clear run on runs are added that are likely
         no noise, or all the rest, if it is. That ends where its sum is largest.
         """
-        reach, blocks = last_clear(self.counts, self.variances)[1], self._last_block
+        sums, reach = self._block_sums, last_clear(self.counts, self.variances)[1]
+        blocks = last_clear(sums, self.sums, self.whole)[1]
         if blocks and (not reach or self.of_cell[reach - 1] < blocks - 1):
             reach = self._block_end(blocks)
         if not reach:
             return self.counts.size
-        sums = self._block_sums
         first = int(self.of_cell[reach - 1]) + 1
         while first < sums.size:
-            scores = self._scores_from(first)
+            # The standard deviations of the next one, two, four, ... blocks, and of all the rest.
+            rows, variances = (np.cumsum(each[first:]) for each in (sums, self.sums))
+            runs = np.append(_lengths(rows.size), rows.size) - 1
+            scores = rows[runs] / _deviations(variances[runs], self.whole)
             hinted = np.flatnonzero(scores > -ndtri(ndtr(-HINT) / scores.size))
             if not hinted.size:
                 break
             if hinted[0] == scores.size - 1:
-                return self._block_end(first + int(np.cumsum(sums[first:]).argmax()) + 1)
+                return self._block_end(first + int(rows.argmax()) + 1)
             first += 2 ** int(hinted[0])
             reach = self._block_end(min(first, sums.size))
         return reach
@@ -181,14 +186,70 @@ class Density:
             return reach
         block = int(self.of_cell[reach - 1]) + 1
         block += _hiding(self._block_sums[block:], self.sums[block:], _HIDDEN * rows)
-        stop = self._block_end(block)
-        inside = slice(reach, stop)
+        inside = slice(reach, self._block_end(block))
         return reach + _hiding(self.counts[inside], self.variances[inside], _HIDDEN * rows)
 
     def shares(self, edges: np.ndarray) -> np.ndarray:
-        """The rows between neighboring edges, which are spread evenly in each cell."""
-        sums = np.append(0.0, np.cumsum(self.rows()))
-        return np.diff(np.interp(edges, self.edges, sums))
+        """The rows between neighboring edges, as they are spread in each cell."""
+        held = self.rows()
+        before = np.append(0.0, np.cumsum(held))
+        knots = [self.knots(cell) for cell in range(held.size)]
+        sums = [before[cell] + held[cell] * part for cell, (_, part) in enumerate(knots)]
+        places = np.concatenate([place for place, _ in knots])
+        return np.diff(np.interp(edges, places, np.concatenate(sums)))
+
+    def knots(self, cell: int) -> tuple[np.ndarray, np.ndarray]:
+        """Places in a cell, from its begin to its end, and the parts of its rows before them."""
+        low, high = self.edges[cell : cell + 2]
+        fall = self.falls[cell]
+        if not fall:
+            return np.array([low, high]), np.array([0.0, 1.0])
+        # The distances double every so many knots.
+        doubled = np.arange(0, math.log2(1 + 1 / abs(fall)), 1 / MANY)
+        far = np.append(abs(fall) * (2**doubled - 1), 1.0)
+        parts = 1 - (1 + far / abs(fall)) ** -_FALL
+        parts /= parts[-1]
+        if fall < 0:
+            far, parts = 1 - far[::-1], 1 - parts[::-1]
+        return low + (high - low) * far, parts
+
+    @cached_property
+    def _beliefs(self) -> np.ndarray:
+        """The part of each cell's rows that is believed.
+
+        It is less of an outermost block that is as wide as all others together and no more than a
+        hint: noise is there as often as rows, and it would be far from all others.
+        """
+        parts, widths = np.ones(self.sums.size), np.bincount(self.of_cell, np.diff(self.edges))
+        ends = self.of_cell[[self.counts.size - self.backwards.reach, self.reach - 1]]
+        ends = ends[2 * widths[ends] >= widths.sum()]
+        parts[ends] = np.clip(
+            self._block_sums[ends] / np.sqrt(self.sums[ends]) / HINT - 1, LIGHT, 1
+        )
+        return parts[self.of_cell]
+
+    @cached_property
+    def falls(self) -> np.ndarray:
+        """How fast rows fall in each cell, in its widths, below 0 backwards; 0 if they are even.
+
+        A cell of few rows, many times as wide as a denser neighbor, has them beside it, as a tail.
+        """
+        widths, held, found = np.diff(self.edges), self.rows(), np.zeros(self.counts.size)
+        dense, sums = held / np.maximum(widths, _TINIEST), np.cumsum(held)
+        is_zero = (self.edges[:-1] >= -_ABOUT_ZERO) & (self.edges[1:] <= _ABOUT_ZERO)
+        sides = ((1, slice(1, None), slice(-1)), (-1, slice(-1), slice(1, None)))
+        for (sign, own, beside), outwards in zip(
+            sides, (sums[-1] - sums + held, sums), strict=True
+        ):
+            falls = (widths[own] > MANY * widths[beside]) & (widths[beside] > 0) & ~is_zero[beside]
+            falls &= (dense[own] < dense[beside]) & (outwards[own] < sums[-1] / MANY)
+            # Where they meet it is less dense than the neighbor is on the whole: means of money of
+            # 20,000 rows are .98 of the true ones with this power, and .79 without it.
+            part = np.divide(dense[own], dense[beside], out=np.zeros(falls.size), where=falls)
+            part **= 2 / 3
+            widely = np.maximum(_FALL * part / np.maximum(1 - part, _TINIEST), LIGHT)
+            found[own] = np.where(falls, sign * widely, found[own])
+        return found
 
     def rows(self, *, light: bool = False) -> np.ndarray:
         """About how many rows each cell has, float64: as counted, or as a tail has them.
@@ -199,14 +260,15 @@ class Density:
         """
         first, last = self.counts.size - self.backwards.reach, self.reach
         first, last = min(first, last - 1), max(first + 1, last)
-        held = self._held(slice(first, last))
+        held = self._held(slice(first, last)) * self._beliefs[first:last]
         edges, deviations = self.edges, np.sqrt(self.variances)
-        before = _tail(self.counts[:first], deviations[:first], held[::-1], -edges[last::-1])
+        before = _tail(self.counts[:first][::-1], deviations[:first], held[::-1], -edges[last::-1])
         after = _tail(self.counts[last:], deviations[last:], held, edges[first:])
-        before, stddev = before[::-1], float(deviations.mean())
         if light:
-            before, after = _light(before[::-1], held, stddev)[::-1], _light(after, held, stddev)
-        return np.concatenate([before, held, after])
+            before, after = (
+                _light(tail, held, float(deviations.mean())) for tail in (before, after)
+            )
+        return np.concatenate([before[::-1], held, after])
 
     def closer(self, rows: float, alone: Mapping[float, float], stddev: float) -> np.ndarray | None:
         """The edges of the next look; ``None`` if no cell surely has many of the ``rows``.
@@ -216,19 +278,19 @@ class Density:
             alone: Numbers that many rows share, and about how many. They are not to be spread.
             stddev: Of the noise of that look.
         """
-        counts, noise = self.counts.copy(), np.sqrt(self.variances)
+        counts = self.counts.copy()
         for number, held in alone.items():
             cell = int(np.searchsorted(self.edges, number, side="right")) - 1
             counts[min(max(cell, 0), counts.size - 1)] -= held
         rows = max(rows - sum(alone.values()), 1.0)
         part = rows / MANY**2
-        least = np.maximum(CLEAR * noise, min(2 * rows / MANY, part + CLEAR * stddev))
-        is_cut = counts > least
+        few = min(2 * rows / MANY, part + CLEAR * stddev)
+        is_cut = counts > np.maximum(CLEAR * np.sqrt(self.variances), few)
         is_cut &= (self.edges[:-1] < -_ABOUT_ZERO) | (self.edges[1:] > _ABOUT_ZERO)
         if not is_cut.any():
             return None
         parts = np.where(is_cut, counts / part, 0.0)
-        return _cut(self.edges, np.minimum(parts, (counts / stddev) ** 2))
+        return _cut(self, np.minimum(parts, (counts / stddev) ** 2))
 
     def fine_edges(self, most: int, scale: float, stddev: float) -> np.ndarray:
         """The edges of about ``most`` cells of equally many rows, and as many as noise can pay for.
@@ -241,15 +303,14 @@ class Density:
         if scale < math.inf:
             edges = np.ceil(edges * scale) / scale
         widths = np.diff(edges)
-        parts = held * most / max(held.sum(), 1e-300)
+        parts = held * most / max(held.sum(), _TINIEST)
         for end in (held.size - self.backwards.reach, self.reach):
             beside = slice(max(end - 1, 0), end + 1)
             parts[beside] = np.maximum(parts[beside], MANY)
-        parts = np.minimum(parts, (held / stddev) ** 2)
-        parts = np.minimum(parts, np.rint(widths * scale))
+        parts = np.minimum(np.minimum(parts, (held / stddev) ** 2), np.rint(widths * scale))
         # The cell about zero stays whole: beside others, numbers so small are as good as zero.
         parts[(edges[:-1] <= 0) & (edges[1:] > 0) & (widths <= 2 * _ABOUT_ZERO)] = 1
-        return _cut(edges, parts)
+        return _cut(replace(self, edges=edges), parts)
 
     @property
     def is_tiny(self) -> bool:
@@ -262,24 +323,9 @@ class Density:
     def _block_sums(self) -> np.ndarray:
         return np.bincount(self.of_cell, weights=self.counts)
 
-    def _variance(self, variances: np.ndarray) -> np.ndarray:
-        """The variance of the sum of blocks whose own variances add up to ``variances``."""
-        return np.maximum(variances * (1 - variances / self.whole), 1e-300)
-
     def _block_end(self, blocks: int) -> int:
         """The number of cells in so many first blocks."""
         return int(np.searchsorted(self.of_cell, blocks))
-
-    @property
-    def _last_block(self) -> int:
-        """The number of blocks up to the end of the last clear run of them."""
-        return last_clear(self._block_sums, self.sums, self.whole)[1]
-
-    def _scores_from(self, first: int) -> np.ndarray:
-        """The standard deviations of the next one, two, four, ... blocks, and of all the rest."""
-        sums, variances = (np.cumsum(each[first:]) for each in (self._block_sums, self.sums))
-        runs = np.append(_lengths(sums.size), sums.size) - 1
-        return sums[runs] / np.sqrt(self._variance(variances[runs]))
 
     def _held(self, inside: slice) -> np.ndarray:
         """The rows of cells: of those that stand out as counted, and others share their block's.
@@ -288,30 +334,82 @@ class Density:
         they were taken to be spread before.
         """
         counts, expected = self.counts[inside], self.expected[inside]
-        expected = expected + LIGHT * max(float(expected.max()), 1e-300)
+        expected = expected + LIGHT * max(float(expected.max()), _TINIEST)
         seen = outstanding(counts, self.variances[inside])
         found = pooled(counts, self.variances[inside], seen, expected)
-        of_cell = self.of_cell[inside] - self.of_cell[inside][0]
-        weak = ~seen
+        start = self.of_cell[inside][0]
+        of_cell, weak = self.of_cell[inside] - start, ~seen
         known = np.unique(of_cell[weak])
         if not of_cell[-1] or not known.size:
             return found
         sums = np.bincount(of_cell, weights=np.where(weak, counts, 0.0))
         shares = np.bincount(of_cell, weights=np.where(weak, expected, 0.0))[known]
-        variances = self.sums[self.of_cell[inside][0] + known]
-        sums[known] = pooled(sums[known], variances, None, shares)
+        sums[known] = pooled(sums[known], self.sums[start + known], None, shares)
         if self.whole < math.inf and sums[known].sum() > 0:
             missed = max(float(self.counts.sum() - found[seen].sum()), 1.0)
             sums[known] = simplex_projection(sums[known], missed)
-        share = found + LIGHT * max(found.max(), 1e-300) * expected / expected.max()
-        share = np.where(weak, share, 0.0)
-        of_blocks = np.bincount(of_cell, weights=share)
-        return np.where(weak, share / np.maximum(of_blocks, 1e-300)[of_cell] * sums[of_cell], found)
+        share = found + LIGHT * max(found.max(), _TINIEST) * expected / expected.max()
+        of_blocks = np.bincount(of_cell, weights=np.where(weak, share, 0.0))
+        return np.where(
+            weak, share / np.maximum(of_blocks, _TINIEST)[of_cell] * sums[of_cell], found
+        )
 
 
-def _lengths(size: int) -> np.ndarray:
-    """1, 2, 4, ... up to ``size``."""
-    return 2 ** np.arange(int(math.log2(max(size, 1))) + 1)
+@dataclass(frozen=True)
+class Grid:
+    """Few cells on which a column is searched for its rows if nothing is known of it.
+
+    They are narrow where people's numbers and dates usually lie. Each has a price: the evidence it
+    takes to believe that rows lie there.
+
+    Attributes:
+        cells: The cells.
+        edges: Where they begin and the last one ends, of dates in nanoseconds.
+        usual: The ends of where most columns lie: a hint of rows is enough.
+        rare: Those of where few do. Beyond them rows must be clear.
+    """
+
+    cells: SignedPowers | Ticks
+    edges: np.ndarray
+    usual: tuple[float, float]
+    rare: tuple[float, float]
+
+    def held(self, noisy: NoisyTable) -> tuple[Density, float, float]:
+        """Where rows lie, and the ends of the run of cells with most evidence beyond its price.
+
+        Evidence is the square of the standard deviations that a count is. Where nothing is clear it
+        is the run of all usual cells.
+        """
+        density = Density.of(self.edges, noisy)
+        if not density.is_clear:
+            return density, *self.usual
+        evidence = np.maximum(noisy.counts, 0.0) ** 2 / noisy.variance
+        is_usual, is_rare = (
+            (self.edges[:-1] >= low) & (self.edges[1:] <= high)
+            for low, high in (self.usual, self.rare)
+        )
+        price = np.where(is_usual, HINT**2 / 2, np.where(is_rare, HINT * CLEAR, CLEAR**2))
+        before = np.append(0.0, np.cumsum(evidence - price))
+        gains = np.triu(before - before[:, None], 1)
+        first, end = np.unravel_index(gains.argmax(), gains.shape)
+        return density, float(self.edges[first]), float(self.edges[end])
+
+
+def _years() -> Grid:
+    first, last = EARLIEST // DAY + 1, LATEST // DAY - 1  # all of these days can be bounds
+    years = (1900, 1920, 1940, 1960, 1980, 2000, 2010, 2020, 2030, 2040)
+    days = {year: int(np.datetime64(f"{year}-01-01", "D").astype(np.int64)) for year in years}
+    edges = np.array([first, *days.values(), last + 1], dtype=np.float64) * DAY
+    usual, rare = ((float(days[low]) * DAY, float(days[high]) * DAY) for low, high in
+                   ((1920, 2030), (1900, 2040)))  # fmt: skip
+    return Grid(Ticks(first, last, 1, tuple(days.values())), edges, usual, rare)
+
+
+POWERS = Grid(SignedPowers(), SignedPowers().edges, (-(2.0**-20), 2.0**20), (-(2.0**31), 2.0**31))
+"""The grid of numbers: some powers of two of both signs, a cell about zero, and one of years."""
+
+YEARS = _years()
+"""The grid of dates: decades from 1900 to 2039, and longer times before and after."""
 
 
 def last_clear(
@@ -319,17 +417,29 @@ def last_clear(
 ) -> tuple[int, int]:
     """Where the clear run of cells that begins last begins and ends, the shortest; else 0 and 0."""
     sums, noise = (np.append(0.0, np.cumsum(each)) for each in (counts, variances))
-    lengths = _lengths(counts.size)
     least = -ndtri(_FALSE_ALARMS / (2 * counts.size))
     found = []
-    for length in lengths:
-        variance = noise[length:] - noise[:-length]
-        variance = np.maximum(variance * (1 - variance / whole), 1e-300)
-        clear = np.flatnonzero((sums[length:] - sums[:-length]) > least * np.sqrt(variance))
+    for length in _lengths(counts.size):
+        deviations = _deviations(noise[length:] - noise[:-length], whole)
+        clear = np.flatnonzero((sums[length:] - sums[:-length]) > least * deviations)
         if clear.size:
             found.append((int(clear[-1]), -int(length)))
-    start, length = max(found, default=(0, 0))
-    return start, start - length
+    if not found:
+        return 0, 0
+    start, length = max(found)
+    runs = slice(start + 1, start - length + 1)  # it ends as soon as it is clear
+    deviations = _deviations(noise[runs] - noise[start], whole)
+    return start, start + 1 + int((sums[runs] - sums[start] > least * deviations).argmax())
+
+
+def _lengths(size: int) -> np.ndarray:
+    """1, 2, 4, ... up to ``size``."""
+    return 2 ** np.arange(int(math.log2(max(size, 1))) + 1)
+
+
+def _deviations(variances: np.ndarray, whole: float) -> np.ndarray:
+    """The standard deviations of sums of which the own variances are so large."""
+    return np.sqrt(np.maximum(variances * (1 - variances / whole), _TINIEST))
 
 
 def _hiding(counts: np.ndarray, variances: np.ndarray, rows: float) -> int:
@@ -339,12 +449,20 @@ def _hiding(counts: np.ndarray, variances: np.ndarray, rows: float) -> int:
     return int(needed[-1]) + 1 if needed.size else 0
 
 
-def _cut(edges: np.ndarray, parts: np.ndarray) -> np.ndarray:
-    """The edges of cells of which each is cut into about so many parts of equal width."""
-    numbers = np.maximum(np.ceil(parts), 1).astype(int)
-    cells = zip(edges, edges[1:], numbers, strict=False)
-    inner = [np.linspace(low, high, number, endpoint=False) for low, high, number in cells]
-    return np.unique(np.append(np.concatenate(inner), edges[-1]))
+def _cut(density: Density, parts: np.ndarray) -> np.ndarray:
+    """The edges of cells of which each is cut into about so many parts of equally many rows.
+
+    Where rows fall in a cell, it is cut at distances that double as well.
+    """
+    found = [density.edges]
+    for cell, number in enumerate(np.maximum(np.ceil(parts), 1).astype(int).tolist()):
+        places, before = density.knots(cell)
+        if places.size == 2:
+            found.append(np.linspace(*places, number, endpoint=False))
+        elif number > 1:
+            found.append(np.interp(np.arange(1, number) / number, before, places))
+            found.append((places if density.falls[cell] > 0 else places[::-1])[MANY:-1:MANY])
+    return np.unique(np.concatenate(found))
 
 
 def _tail(
@@ -361,7 +479,7 @@ def _tail(
     room = max(float(counts.sum()), 0.0) + math.sqrt(np.square(deviations).sum())
     end, sums = edges[held.size], np.cumsum(held[::-1])
     width = end - np.interp(sums[-1] / MANY, sums, edges[: held.size][::-1])
-    scale = max(_FALL * room * width * MANY / max(sums[-1], 1e-300), 1e-300)
+    scale = max(_FALL * room * width * MANY / max(sums[-1], _TINIEST), _TINIEST)
     beyond = room * (1 + (edges[held.size :] - end) / scale) ** -_FALL
     return np.maximum(-np.diff(beyond), LIGHT**2 * held.max())
 
@@ -373,4 +491,4 @@ def _light(tail: np.ndarray, held: np.ndarray, stddev: float) -> np.ndarray:
     """
     is_end = np.cumsum(tail[::-1])[::-1] <= max(HINT * stddev, held.sum() / USUAL_BINS)
     most = LIGHT * held.sum()
-    return np.where(is_end, tail * min(1.0, most / max(tail[is_end].sum(), 1e-300)), tail)
+    return np.where(is_end, tail * min(1.0, most / max(tail[is_end].sum(), _TINIEST)), tail)

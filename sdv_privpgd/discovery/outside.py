@@ -18,9 +18,9 @@ from sdv_privpgd.columns.bins import Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
-from sdv_privpgd.columns.wording import words_of
-from sdv_privpgd.discovery.bounds import edges_of
+from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.discovery.density import CLEAR, HINT
+from sdv_privpgd.discovery.ranges import edges_of
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 from sdv_privpgd.privacy.queries import Measurement
 
@@ -39,43 +39,21 @@ class Groups(NamedTuple):
         beyond: The number beyond each end that was declared.
         missing: That of rows without a value.
         stddev: The standard deviation of each of these.
-        within: The number of all other rows.
-        within_stddev: Its standard deviation.
     """
 
     beyond: Mapping[str, float]
     missing: float
     stddev: float
-    within: float
-    within_stddev: float
-
-    def given(self, total: Total) -> "Groups":
-        """The numbers if that of all rows is known: what all groups miss of it is shared out."""
-        if total.stddev:
-            return self
-        own, within = self.stddev**2, self.within_stddev**2
-        all_of_them = own * (len(self.beyond) + 1) + within
-        missed = total.value - sum(self.beyond.values()) - self.missing - self.within
-        each, rest = own / all_of_them, within / all_of_them
-        return Groups(
-            beyond={key: rows + missed * each for key, rows in self.beyond.items()},
-            missing=self.missing + missed * each,
-            stddev=self.stddev * math.sqrt(1 - each),
-            within=self.within + missed * rest,
-            within_stddev=self.within_stddev * math.sqrt(1 - rest),
-        )
 
     def held(self, total: Total) -> Total:
         """All rows but those without a value and those that do not clearly lie beyond an end.
 
         The noise of what lies inside has no part in it.
         """
-        clear = self.clear
-        unclear = [rows for key, rows in self.beyond.items() if key not in clear]
+        unclear = [rows for key, rows in self.beyond.items() if key not in self.clear]
         noise = self.stddev * math.sqrt(len(unclear) + 1)
-        return Total(
-            max(total.value - self.missing - sum(unclear), 1.0), math.hypot(total.stddev, noise)
-        )
+        left = max(total.value - self.missing - sum(unclear), 1.0)
+        return Total(left, math.hypot(total.stddev, noise))
 
     @property
     def clear(self) -> dict[str, float]:
@@ -114,32 +92,33 @@ class Fenced:
         high = math.nextafter(after, math.inf) if above else high
         return replace(self.inner, cells=replace(cells, low=low, high=high, cuts=cuts))
 
-    def groups(self, answer: Measurement) -> Groups:
-        """The numbers of rows beyond the ends and inside, of the cells of ``column``."""
-        below, above = ("range_min" in self.declared), ("range_max" in self.declared)
-        counts, variance = answer.answer.astype(np.float64), answer.stddev**2
-        inner = slice(int(below), len(counts) - 1 - int(above))
-        apart = np.delete(counts, np.arange(len(counts))[inner]).tolist()
-        return Groups(
-            beyond=dict(zip(self.declared, apart[:-1], strict=True)),
-            missing=apart[-1],
-            stddev=answer.stddev,
-            within=float(counts[inner].sum()),
-            within_stddev=math.sqrt(variance * counts[inner].size),
-        )
+    @property
+    def _inside(self) -> slice:
+        start = int("range_min" in self.declared)
+        return slice(start, start + self.inner.num_values)
+
+    def groups(self, answer: Measurement, total: Total | None = None) -> Groups:
+        """The numbers of rows beyond the ends, of the cells of ``column``.
+
+        If that of all rows is known, all cells make up for what they miss of it.
+        """
+        counts, stddev = answer.answer.astype(np.float64), answer.stddev
+        if total is not None and not total.stddev:
+            counts += (total.value - counts.sum()) / counts.size
+            stddev *= math.sqrt(1 - 1 / counts.size)
+        *beyond, missing = np.delete(counts, self._inside).tolist()
+        return Groups(dict(zip(self.declared, beyond, strict=True)), missing, stddev)
 
     def seen(self, answer: Measurement) -> tuple[np.ndarray, NoisyTable]:
         """The edges of the inner cells, and their counts."""
-        number, start = self.inner.num_values, int("range_min" in self.declared)
-        counts = answer.answer[start : start + number].astype(np.float64)
+        counts = answer.answer[self._inside].astype(np.float64)
         return edges_of(self.inner), NoisyTable(counts, answer.stddev**2)
 
     def counted(self, answer: Measurement, clear: Mapping[str, float]) -> Measurement:
         """The counts of the inner cells. The rows that clearly lie beyond an end are in its."""
-        number, start = self.inner.num_values, int("range_min" in self.declared)
-        counts = np.append(answer.answer[start : start + number], answer.answer[-1])
+        counts = np.append(answer.answer[self._inside], answer.answer[-1])
         for key, beyond in clear.items():
-            counts[0 if key == "range_min" else number - 1] += round(beyond)
+            counts[0 if key == "range_min" else -2] += round(beyond)
         return replace(answer, answer=counts)
 
     def sentences(self, groups: Groups, total: Total) -> list[str]:

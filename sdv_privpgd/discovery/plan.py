@@ -13,47 +13,58 @@ post-processing. The table is passed on unseen.
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
+import numpy as np
+
 from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.columns.bins import Interval, Ticks
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.cutting import can_write, column_of
-from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
+from sdv_privpgd.columns.cutting import MOST_CATEGORIES, USUAL_BINS, can_write, column_of
+from sdv_privpgd.columns.differences import Difference
+from sdv_privpgd.columns.facts import (
+    CategoryFacts,
+    ColumnFacts,
+    DateFacts,
+    NumberFacts,
+    TruthFacts,
+)
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.columns.wording import words_of
-from sdv_privpgd.discovery.categories import Values, categories, frequencies
-from sdv_privpgd.discovery.density import CLEAR, HINT, MANY
-from sdv_privpgd.discovery.first_look import SIZES, Seen, first_look, least_rows
-from sdv_privpgd.discovery.looks import LOOK_SHARE, SINGLE, Look, look_into
+from sdv_privpgd.columns.vocabulary import words_of
+from sdv_privpgd.discovery.density import CLEAR, HINT, LIGHT, MANY, Density
+from sdv_privpgd.discovery.first_look import (
+    LOOK_SHARE,
+    SIZES,
+    FirstLook,
+    Values,
+    categories,
+    frequencies,
+)
 from sdv_privpgd.discovery.outside import Fenced, fenced, fenced_whole, part_for_short
-from sdv_privpgd.discovery.ranges import Rough, looked_into
+from sdv_privpgd.discovery.ranges import SINGLE, Rough, edges_of, looked_into
 from sdv_privpgd.discovery.transcript import Asker, Transcript
-from sdv_privpgd.estimate.noisy_tables import Total, estimate_total
+from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total, estimate_total
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 
-_DELTA_SHARE = Fraction(1, 30)
-"""Part of delta that is kept for each question with a threshold; three cost less than 1 % of
-noise."""
+CLOSER = "where rows lie, more closely"
+"""What the ledger says of the looks after the first one."""
 
 FINE_GRIDS = "values of columns on fine grids"
-"""What the ledger says of the last look at where numbers lie."""
-
-CLOSER = "where rows lie, more closely"
-"""And of those before it."""
+"""And of the last one."""
 
 BEYOND = "rows beyond short declared ranges"
 """And of the small question about those that are not looked into."""
 
-_FIRST_SHARE = Fraction(1, 2)
-"""Part of discovery's budget that the first look takes. A fifth to three fifths gave errors, over
-3 seeds, within 4 % of each other on Adult and within 10 % on Bank."""
+SPREAD = 2.0
+"""About so many times as many rows may be missed if they are of very different sizes: they are
+counted in several cells, each with its own noise."""
 
 
 class Discovery(NamedTuple):
@@ -72,9 +83,20 @@ class Discovery(NamedTuple):
     num_rows: float | None = None
 
 
-def reserved_delta(undeclared: Mapping[str, ColumnFacts], delta: float) -> Fraction:
-    """The part of delta that discovery needs for the thresholds."""
-    return Fraction(delta) * _DELTA_SHARE * _thresholds(_looks(undeclared))
+def worth_a_look(
+    known: Mapping[str, ColumnFacts], num_bins: int = USUAL_BINS
+) -> dict[str, ColumnFacts]:
+    """The facts on each column that discovery should look into.
+
+    These are columns without a domain, and those whose domain is so large that it matters where in
+    it rows lie: many categories, or a range of more values than cells. An increment is left out,
+    because a range is found first.
+    """
+    return {
+        name: replace(facts, increment=None) if isinstance(facts, NumberFacts) else facts
+        for name, facts in known.items()
+        if facts.lacks_domain or _is_shapeless(name, facts, num_bins)
+    }
 
 
 def discover(
@@ -111,39 +133,26 @@ def discover(
     """
     if not undeclared and not short:
         return Discovery({}, {})
-    looks, known = _looks(undeclared), Transcript() if transcript is None else transcript
-    budget = books.ledger.budget * share
-    delta = _delta_each(looks, books.ledger)
-    measured = {name: look for name, look in looks.items() if "categories" not in look.asks}
-    first, spare = budget * _FIRST_SHARE, books.ledger.budget * for_categories
-    rest = _rest_for_categories(looks, budget, spare)
-    seen = Seen({}, {}, Fraction(0), Fraction(0))
-    if any(look.asks for look in looks.values()):
-        seen = first_look(
-            table,
-            looks,
-            books,
-            first,
-            rest,
-            delta,
-            transcript=known,
-            require=require,
-            progress=progress,
-        )
+    known, budget = Transcript() if transcript is None else transcript, books.ledger.budget
+    first = _first_look(undeclared, books.ledger, share, for_categories)
+    seen = first.ask(table, books, known, require, progress)
     # The tables have what is left of the spare part.
-    left = budget - seen.cost - max(seen.for_categories - spare, 0)
+    left = first.budget - seen.cost - max(seen.for_categories - first.spare, 0)
+    rough = {
+        name: seen.rough.get(name, Rough(facts))
+        for name, facts in undeclared.items()
+        if name not in first.asks["categories"]
+    }
+    rough, left = _closer(table, rough, undeclared, books, left, known, progress)
     facts: dict[str, ColumnFacts] = {
-        name: categories(_categories(looks[name]), values)
-        for name, values in seen.categories.items()
+        name: categories(undeclared[name], values) for name, values in seen.categories.items()
     }
     doubts = {
         name: _doubt(name, each.known) for name, each in seen.rough.items() if not each.is_clear
     }
-    rough = {name: seen.rough.get(name, Rough(look.known)) for name, look in measured.items()}
-    rough, left = _closer(table, rough, measured, books, left, known, progress)
-    stddev = _noise(left / max(len(measured), 1), books)
+    stddev = _noise(left / max(len(rough), 1), books)
     fine = {
-        name: fenced(_fine(name, each.cut(stddev)), measured[name].known, each.known)
+        name: fenced(_fine(name, each.cut(stddev)), undeclared[name], each.known)
         for name, each in rough.items()
     }
     whole = {name: fenced_whole(name, each) for name, each in short.items()}
@@ -154,37 +163,28 @@ def discover(
         return Discovery(facts, doubts)
     schema = Schema(tuple(each.column for each in fences.values()))
     asker = known.asking(lambda: table.curator(schema, books, progress=progress), books)
-    paid = books.ledger.budget * part_for_short(len(apart))
+    paid = budget * part_for_short(len(apart))
     counted = _counted(asker, fine, left, FINE_GRIDS, progress)
     answers = {**counted, **_counted(asker, apart, paid, BEYOND, progress)}
     rows, domain = table.known_rows(books.ledger.adjacency), schema.domain()
     total = (
         estimate_total(domain, [*answers.values()]) if rows is None else Total(max(rows, 1.0), 0.0)
     )
-    groups = {name: each.groups(answers[name]) for name, each in fences.items()}
-    likely = {name: each.given(total) for name, each in groups.items()}
-    clear = {name: each.clear for name, each in likely.items()}
-    for name, each in fences.items():
-        said = each.sentences(likely[name], total)
-        if said:
+    for name, fence in fences.items():
+        answer, likely = answers[name], fence.groups(answers[name], total)
+        if said := fence.sentences(likely, total):
             doubts[name] = " ".join([*([doubts[name]] if name in doubts else []), *said])
-    for name, look in measured.items():
-        answer, fence = answers[name], fences[name]
-        facts[name] = (
-            frequencies(look.known, answer)
-            if isinstance(look.known, CategoryFacts)
-            else looked_into(
-                fence.inner,
-                fence.counted(answer, clear[name]),
-                look,
-                rough[name],
-                groups[name].held(total) if look.has_range else None,
-            )
-        )
+        if name not in rough:
+            continue
+        own = undeclared[name]
+        if isinstance(own, CategoryFacts):
+            facts[name] = frequencies(own, answer)
+        else:
+            held = None if own.lacks_domain else fence.groups(answer).held(total)
+            counts = fence.counted(answer, likely.clear)
+            facts[name] = looked_into(fence.inner, counts, own, rough[name], held)
     return Discovery(
-        facts,
-        doubts,
-        estimate_total(domain, [*counted.values()]).value if counted else None,
+        facts, doubts, estimate_total(domain, [*counted.values()]).value if counted else None
     )
 
 
@@ -196,53 +196,113 @@ def rows_needed(
 ) -> dict[str, int]:
     """Returns how many rows must share a category, or lie in a range, for it to be found. Public.
 
+    It follows from noise and threshold of a first look. Of columns of which a range or categories
+    are declared nothing is said.
+
     Args:
         undeclared: As ``discover`` takes it.
         ledger: The empty books of the fit.
         share: As ``discover`` takes it.
         for_categories: As ``discover`` takes it.
     """
-    looks, budget = _looks(undeclared), ledger.budget * share
-    if not any(look.known.lacks_domain for look in looks.values()):
+    if not any(facts.lacks_domain for facts in undeclared.values()):
         return {}
-    rest = _rest_for_categories(looks, budget, ledger.budget * for_categories)
-    return least_rows(looks, ledger, budget * _FIRST_SHARE, rest, _delta_each(looks, ledger))
+    return _first_look(undeclared, ledger, share, for_categories).rows_needed()
 
 
-def _delta_each(looks: Mapping[str, Look], ledger: PrivacyLedger) -> Fraction:
-    """What each question with a threshold has of delta.
+def rows_unseen(ledger: PrivacyLedger) -> float:
+    """The number of rows beyond found ranges that would not be clear; 0 where none was found."""
+    asked = (each.stddev for each in ledger.charges if each.what in (SIZES, FINE_GRIDS))
+    return CLEAR * max(asked, default=0.0) / ledger.units
 
-    A strategy may have a part of what is reserved, which is not to be used up here.
+
+def part_for_shapes(number: int, others: int) -> Fraction:
+    """The part of discovery's budget for so many differences, beside other columns.
+
+    One has twice that of a column: a tail is thin.
     """
-    each = ledger.reserved / max(_thresholds(looks), 1)
-    return min(each, Fraction(ledger.delta) * _DELTA_SHARE)
+    return Fraction(2 * number, max(2 * number + others, 1))
 
 
-def _rest_for_categories(looks: Mapping[str, Look], budget: Fraction, spare: Fraction) -> Fraction:
-    """What categories have of the budget beside their part of the first look."""
-    share = Fraction(sum("categories" in look.asks for look in looks.values()), max(len(looks), 1))
-    return budget * (1 - _FIRST_SHARE) * share + spare
+def find_shapes(
+    table: PrivateTable,
+    differences: Sequence[Difference],
+    books: Books,
+    mu_squared: Fraction,
+    *,
+    transcript: Transcript | None = None,
+    progress: Progress = silent,
+) -> dict[str, tuple[float, ...]]:
+    """How frequent each cell of differences is, of those that are not lost in noise. Public.
+
+    Privacy: sqrt(mu_squared)-GDP. A difference follows from a row's own cells, so a neighbor
+    changes one cell of each table of counts by one, or two, as for any other column.
+
+    Args:
+        table: The private columns.
+        differences: Those to look into, in fine cells. Their ranges follow from the columns'.
+        books: Of the fit.
+        mu_squared: For all differences together.
+        transcript: Gets the answers, and has those of a discovery that ended early.
+        progress: Told of the measurements.
+    """
+    if not differences or not mu_squared:
+        return {}
+    schema, known = Schema((), tuple(differences)), transcript or Transcript()
+    asker = known.asking(lambda: table.curator(schema, books), books)
+    names = [difference.name for difference in differences]
+    what = f"sizes of {', '.join(map(repr, names))}"
+    answers = _counted(asker, names, mu_squared, what, progress)
+    found = {}
+    for difference in differences:
+        column, answer = difference.column, answers[difference.name]
+        counts = answer.answer[: column.num_values].astype(np.float64)
+        often = _frequencies(Density.of(edges_of(column), NoisyTable(counts, answer.stddev**2)))
+        if often is not None:
+            found[difference.name] = tuple(often.tolist())
+    return found
 
 
-def _looks(undeclared: Mapping[str, ColumnFacts]) -> dict[str, Look]:
-    return {name: look_into(name, known) for name, known in undeclared.items()}
+def _frequencies(density: Density) -> np.ndarray | None:
+    """The rows of each cell, none where too few can be; None if noise is all there is.
+
+    Tails may hold rows that the noise hides. Nothing is cut off at the small end, where many narrow
+    cells hold few rows each. The large end goes as far as half a row may lie: all means would show
+    the noise of a code of very large differences.
+    """
+    if not density.is_clear:
+        return None
+    frequent = density.rows()
+    beyond = np.cumsum(frequent[::-1])[::-1]
+    return np.where(beyond > 0.5, np.maximum(frequent, frequent.max() * LIGHT), 0.0)
 
 
-def _categories(look: Look) -> CategoryFacts:
-    assert isinstance(look.known, CategoryFacts)
-    return look.known
+def _first_look(
+    undeclared: Mapping[str, ColumnFacts],
+    ledger: PrivacyLedger,
+    share: Fraction,
+    for_categories: Fraction,
+) -> FirstLook:
+    budget, spare = ledger.budget * share, ledger.budget * for_categories
+    return FirstLook(known=undeclared, ledger=ledger, budget=budget, spare=spare)
 
 
-def _thresholds(looks: Mapping[str, Look]) -> int:
-    """How many questions have a threshold, at most: categories are looked at twice."""
-    asks = {ask for look in looks.values() for ask in look.asks}
-    return ("numbers" in asks) + 2 * ("categories" in asks)
+def _is_shapeless(name: str, facts: ColumnFacts, num_bins: int) -> bool:
+    """Whether a domain has more values than cells, and nothing says where in it rows lie."""
+    if isinstance(facts, CategoryFacts):
+        return facts.frequencies is None and len(facts.values or ()) > MOST_CATEGORIES
+    if isinstance(facts, TruthFacts) or facts.cuts is not None:
+        return False
+    cells = column_of(name, facts, num_bins).cells
+    if isinstance(cells, Ticks):
+        return cells.last - cells.first >= len(cells)
+    return isinstance(cells, Interval) and cells.low < cells.high
 
 
 def _closer(
     table: PrivateTable,
     rough: dict[str, Rough],
-    looks: Mapping[str, Look],
+    declared: Mapping[str, ColumnFacts],
     books: Books,
     budget: Fraction,
     known: Transcript,
@@ -259,34 +319,33 @@ def _closer(
     rough, rows = dict(rough), table.known_rows(books.ledger.adjacency)
     enough = 1 if rows is None else max(int(rows / (MANY**2 * HINT)), 1)
     for _ in range(most_looks):
-        part = budget * LOOK_SHARE / max(len(looks), 1)
+        part = budget * LOOK_SHARE / max(len(rough), 1)
         noise = max(_noise(part, books), enough)
         asked = {
             name: column
             for name, each in rough.items()
             if isinstance(each.known, NumberFacts | DateFacts)
-            and (column := _next_look(name, each, looks[name].known, rows, noise)) is not None
+            and (column := _next_look(name, each, declared[name], rows, noise)) is not None
         }
         if not asked:
             break
         schema = Schema(tuple(each.column for each in asked.values()))
         asker = known.asking(partial(table.curator, schema, books), books)
-        part = min(part, Fraction(_squared(books), enough**2)) * len(asked)
+        part = min(part, Fraction(_squared(books.ledger), enough**2)) * len(asked)
         budget -= part
         for name, answer in _counted(asker, asked, part, CLOSER, progress).items():
             rough[name] = rough[name].seen(*asked[name].seen(answer))
     return rough, budget
 
 
-def _squared(books: Books) -> int:
+def _squared(ledger: PrivacyLedger) -> int:
     """The square of what a row, or a person, changes the counts of a column's cells by."""
-    ledger = books.ledger
     return ledger.rows_counted**2 * MarginalQuery(("",)).l2_sensitivity_squared(ledger.adjacency)
 
 
 def _noise(part: Fraction, books: Books) -> float:
     """The standard deviation of the counts of a column's cells, in rows."""
-    return math.sqrt(_squared(books) / part) if part else math.inf
+    return math.sqrt(_squared(books.ledger) / part) if part else math.inf
 
 
 def _next_look(
@@ -329,14 +388,3 @@ def _fine(name: str, known: ColumnFacts) -> Column:
     if isinstance(known, DateFacts) and not can_write(column):
         column = column_of(name, replace(known, datetime_format=None, aware=known.utc))
     return replace(column, merging=None)
-
-
-SPREAD = 2.0
-"""About so many times as many rows may be missed if they are of very different sizes: they are
-counted in several cells, each with its own noise."""
-
-
-def rows_unseen(ledger: PrivacyLedger) -> float:
-    """The number of rows beyond found ranges that would not be clear; 0 where none was found."""
-    asked = (each.stddev for each in ledger.charges if each.what in (SIZES, FINE_GRIDS))
-    return CLEAR * max(asked, default=0.0) / ledger.units

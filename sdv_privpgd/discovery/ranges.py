@@ -8,29 +8,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sdv_privpgd.columns.bins import Ticks
+from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import survive_writing
 from sdv_privpgd.columns.dates import EARLIEST, LATEST, has_zone, to_ticks
-from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
-from sdv_privpgd.columns.readings import MOST_PLACES, UNITS
-from sdv_privpgd.columns.scalars import LARGEST_WHOLE
-from sdv_privpgd.columns.units import unit_of_format
-from sdv_privpgd.columns.usual_codes import USUAL_DATES, USUAL_NUMBERS
-from sdv_privpgd.discovery.bounds import (
-    counted_in,
-    edges_of,
-    inside,
-    range_of,
-    starts_of,
-    within,
+from sdv_privpgd.columns.facts import (
+    ColumnFacts,
+    DateFacts,
+    NumberFacts,
+    Ranged,
+    exactly,
+    single,
 )
-from sdv_privpgd.discovery.density import Density, last_clear
-from sdv_privpgd.discovery.grids import DAY, POWERS, YEARS, Stretch
-from sdv_privpgd.discovery.looks import SINGLE, Look
+from sdv_privpgd.columns.readings import MOST_PLACES, UNITS
+from sdv_privpgd.columns.scalars import LARGEST_WHOLE, Number
+from sdv_privpgd.columns.units import unit_of_format
+from sdv_privpgd.columns.values import USUAL_DATES, USUAL_NUMBERS
+from sdv_privpgd.discovery.density import DAY, POWERS, YEARS, Density, Grid, last_clear
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 from sdv_privpgd.privacy.queries import Measurement
+
+SINGLE = 513
+"""About so many cells the fine grid has, and so many whole numbers are not looked at before."""
 
 _TINY = 2.0 ** -np.arange(21, 65)
 """Numbers that cut the cell about zero, with both signs, where most rows lie in it."""
@@ -63,58 +63,52 @@ class Rough(NamedTuple):
         if density is None or not isinstance(facts, NumberFacts | DateFacts):
             return facts
         if isinstance(facts, DateFacts):
-            return replace(facts, cuts=inside(_cut_dates(facts, density, stddev), facts) or None)
+            return _cut_at(facts, _date_cuts(facts, density, stddev))
         low, high = facts.ends
-        scale = math.inf if facts.decimal_places is None else 10**facts.decimal_places
         if low == high:
             return facts
+        scale = math.inf if facts.decimal_places is None else 10**facts.decimal_places
         usual = [] if math.isinf(scale) else sorted(USUAL_NUMBERS)
-        single = [*list(self.alone)[: SINGLE // 8], *usual]
-        found = {
-            *density.fine_edges(SINGLE, scale, stddev)[1:-1].tolist(),
-            *_around(single, scale),
-        }
-        if math.isinf(scale) and density.is_tiny:
-            found |= {*_TINY.tolist(), *(-_TINY).tolist()}
-        return replace(facts, cuts=inside(sorted(found), facts) or None)
-
-    def first_cuts(self) -> ColumnFacts:
-        """What is known of a column with a declared range, in cells for the first look into it.
-
-        They are of equal width, and those of the grid for columns of which nothing is known.
-        """
-        facts = self.known
-        assert isinstance(facts, NumberFacts | DateFacts)
-        grid = YEARS if isinstance(facts, DateFacts) else POWERS
-        low, high = edges_of(column_of("", facts))[[0, -1]]
-        even = np.linspace(low, high, USUAL_BINS + 1)[1:-1]
-        cuts = [
-            each for each in sorted({*even.tolist(), *grid.edges.tolist()}) if low < each < high
-        ]
-        return self._cut(cuts)
+        apart = _around([*list(self.alone)[: SINGLE // 8], *usual], scale)
+        tiny = [*_TINY, *-_TINY] if math.isinf(scale) and density.is_tiny else []
+        fine = density.fine_edges(SINGLE, scale, stddev)[1:-1]
+        return _cut_at(facts, sorted({*fine.tolist(), *apart, *map(float, tiny)}))
 
     def closer(self, rows: float | None, stddev: float) -> ColumnFacts | None:
-        """The same in the cells of the next look; ``None`` if no cell surely has many rows."""
-        if self.density is None:
-            return self.first_cuts()
-        whole = rows if self.total is None else self.total.value
-        whole = float(self.density.counts.sum()) if whole is None else whole
-        edges = self.density.closer(whole, self.alone, stddev)
-        return None if edges is None else self._cut(edges[1:-1].tolist())
+        """What is known of it in the cells of the next look; ``None`` if it needs none.
 
-    def _cut(self, cuts: Sequence[float]) -> ColumnFacts:
-        facts = self.known
+        It does where a cell surely has many rows. A declared range is looked at in cells of equal
+        width first, and those of the grid for columns of which nothing is known.
+        """
+        facts, density = self.known, self.density
         assert isinstance(facts, NumberFacts | DateFacts)
-        whole = [round(each) for each in cuts] if isinstance(facts, DateFacts) else cuts
-        return replace(facts, cuts=inside(whole, facts) or None)
+        if density is None:
+            low, high = edges_of(column_of("", facts))[[0, -1]]
+            even = np.linspace(low, high, USUAL_BINS + 1)[1:-1]
+            cuts = np.union1d(even, grid_of(facts).edges)
+            cuts = cuts[(cuts > low) & (cuts < high)]
+        else:
+            whole = rows if self.total is None else self.total.value
+            whole = float(density.counts.sum()) if whole is None else whole
+            edges = density.closer(whole, self.alone, stddev)
+            if edges is None:
+                return None
+            cuts = edges[1:-1]
+        numbers = cuts.tolist()
+        return _cut_at(facts, [*map(round, numbers)] if isinstance(facts, DateFacts) else numbers)
 
     def seen(self, edges: np.ndarray, noisy: NoisyTable) -> "Rough":
         """The same after another look."""
         return self._replace(density=Density.of(edges, noisy, self.density))
 
 
+def grid_of(known: ColumnFacts) -> Grid:
+    """The first grid of a column."""
+    return YEARS if isinstance(known, DateFacts) else POWERS
+
+
 def roughly(
-    look: Look,
+    known: NumberFacts | DateFacts,
     counted: Measurement | None,
     precise: Measurement | None,
     rows: Measurement | None,
@@ -125,37 +119,35 @@ def roughly(
     """The range of a number or date on the first grid, and its precision.
 
     Args:
-        look: The column, and what was known of it.
+        known: What was known of the column.
         counted: The counts of the cells of the grid, if they were asked for.
         precise: The counts of precisions, if they were.
         rows: The number of rows; ``None`` if no answer needs it.
         alone: Numbers that many rows share, the most frequent first, and their noisy counts.
         utc: Whether dates without a format have a time zone.
     """
-    known = look.known
-    assert isinstance(known, NumberFacts | DateFacts)
-    grid = YEARS if isinstance(known, DateFacts) else POWERS
-    stretch, total, density = None, None, None
+    density = total = ends = None
     if counted is not None:
-        total, stretch = _total(counted, rows), grid.held(_of_values(counted))
-        density = stretch.density
+        assert rows is not None  # asked for wherever a grid is
+        there = max(float(rows.answer[0]) - max(float(counted.answer[-1]), 0.0), 1.0)
+        total = Total(there, math.hypot(rows.stddev, counted.stddev))
+        density, *ends = grid_of(known).held(_of_values(counted))
     precision = None if precise is None else _of_values(precise)
     if isinstance(known, DateFacts):
-        found: NumberFacts | DateFacts = _rough_dates(known, stretch, precision, utc)
+        found: NumberFacts | DateFacts = _rough_dates(known, ends, precision, utc)
     else:
-        is_tiny = density is not None and density.is_tiny
-        found = _rough_numbers(known, stretch, precision, is_tiny)
+        found = _rough_numbers(known, ends, density, precision)
+    is_clear = density is None or density.is_clear
     if density is not None:
-        density = density.within(*edges_of(column_of(look.name, found))[[0, -1]])
+        density = density.within(*edges_of(column_of("", found))[[0, -1]])
     is_open = known.low is None and known.high is None
-    is_clear = stretch is None or stretch.is_clear
     return Rough(found, is_clear, density, total if is_open else None, alone)
 
 
 def looked_into(
     column: Column,
     answer: Measurement,
-    look: Look,
+    known: NumberFacts | DateFacts,
     rough: Rough,
     total: Total | None = None,
 ) -> NumberFacts | DateFacts:
@@ -164,8 +156,7 @@ def looked_into(
     And whether values are missing. A precision that was declared is not found. ``total`` is the
     number of rows in a declared range.
     """
-    known, has_range, before = look.known, look.has_range, rough.density
-    assert isinstance(known, NumberFacts | DateFacts)
+    has_range, before = not known.lacks_domain, rough.density
     table, missing = _of_values(answer), float(answer.answer[column.num_values])
     if isinstance(known, DateFacts) and column.datetime_format != known.datetime_format:
         # The bounds were given up with the format that they were written in.
@@ -181,11 +172,16 @@ def looked_into(
         first, last = min(ends[0], ends[1] - 1), max(ends[0] + 1, ends[1])
     first = 0 if known.low is not None else first
     last = column.num_values if known.high is not None else last
-    held = within(known, *range_of(column, (first, last - 1)))
+    held = _within(known, *_range_of(column, first, last - 1))
     nullable = None
     if known.nullable is None and not has_range:
         nullable = missing > answer.stddev
-    cuts = starts_of(column)[first + 1 : last]
+    cells = column.cells
+    assert not isinstance(cells, Categories)
+    if isinstance(cells, Ticks):
+        cuts = _written(column, cells.starts[first + 1 : last])
+    else:
+        cuts = cells.edges[first + 1 : last].tolist()
     shape: dict[str, Any] = {"nullable": nullable, "cuts": inside(cuts, held)}
     if cuts and len(shape["cuts"]) == len(cuts):
         shape["frequencies"] = tuple(density.rows(light=True)[first:last].tolist())
@@ -198,8 +194,85 @@ def looked_into(
     return NumberFacts(low=held.low, high=held.high, decimal_places=places, **shape)
 
 
+def inside(cuts: Sequence[Number], facts: NumberFacts | DateFacts) -> tuple:
+    """The cuts that lie in the range."""
+    low, high = facts.ends
+    return tuple(cut for cut in cuts if low < exactly(cut) <= high)
+
+
+def edges_of(column: Column) -> np.ndarray:
+    """Where the cells begin, and where the next one would, float64, of dates in nanoseconds."""
+    cells, unit = column.cells, column.unit
+    if isinstance(cells, Interval):
+        return np.append(cells.edges[: len(cells)], cells.edges[-1])
+    assert isinstance(cells, Ticks)
+    ticks = np.append(cells.starts, cells.last + 1)
+    if unit is None:
+        return ticks / 10.0 ** (column.decimal_places or 0)
+    if unit in ("M", "Y"):
+        ticks, unit = ticks.astype(f"datetime64[{unit}]").astype("datetime64[D]").astype(int), "D"
+    return ticks * float(np.timedelta64(1, unit) / np.timedelta64(1, "ns"))
+
+
+def _cut_at(facts: Ranged, cuts: Sequence[Number]) -> Ranged:
+    return replace(facts, cuts=inside(cuts, facts) or None)
+
+
+def _within(known: Ranged, low: Number, high: Number) -> Ranged:
+    """The facts with the bounds found, unless they are declared, and none beyond the other."""
+    first = low if known.low is None else known.low
+    last = high if known.high is None else known.high
+    if first > last:
+        return single(known, "high" if known.low is None else "low")
+    return replace(known, low=first, high=last)
+
+
+def _written(column: Column, ticks: np.ndarray) -> list:
+    """Ticks of a column as its numbers, of dates as nanoseconds since 1970."""
+    if column.unit is not None:
+        return _nanoseconds(ticks, column.unit)
+    places = column.decimal_places
+    return (ticks / 10**places if places else ticks).tolist()
+
+
+def _range_of(column: Column, first: int, last: int) -> tuple[Number, Number]:
+    """The range from one cell to another, of dates in nanoseconds since 1970."""
+    cells = column.cells
+    if isinstance(cells, Interval):
+        edges, largest = cells.edges, float(cells.largest[last])
+        is_one = edges[last] == largest  # a cap, which no range goes beyond
+        return float(edges[first]), largest if is_one else float(edges[last + 1])
+    assert isinstance(cells, Ticks)
+    ends = np.array([cells.starts[first], cells.starts[last] + cells.widths[last] - 1])
+    low, high = _written(column, ends)
+    if column.unit is None:
+        return low, high
+    return _counted_in(low, high, column.unit, column.datetime_format)
+
+
+def _counted_in(low: int, high: int, unit: str, datetime_format: str | None) -> tuple[int, int]:
+    """A range of moments, in nanoseconds since 1970, as bounds of dates of a unit or a format.
+
+    The unit of dates without a format follows from their bounds.
+    """
+    if datetime_format is not None:
+        own = unit_of_format(datetime_format)
+        low, high = _nanoseconds(to_ticks(np.array([low, high]), own), own)
+    elif high % DAY == 0:
+        # Bounds that are both whole days would be those of a column of days.
+        high += DAY - int(np.timedelta64(1, unit) / np.timedelta64(1, "ns"))
+    return low, high
+
+
+def _nanoseconds(ticks: np.ndarray, unit: str) -> list[int]:
+    return to_ticks(ticks.astype(f"datetime64[{unit}]"), "ns").tolist()
+
+
 def _rough_numbers(
-    known: NumberFacts, stretch: Stretch | None, precision: NoisyTable | None, is_tiny: bool
+    known: NumberFacts,
+    ends: Sequence[float] | None,
+    density: Density | None,
+    precision: NoisyTable | None,
 ) -> NumberFacts:
     """What is known of numbers with their range and their precision.
 
@@ -210,8 +283,8 @@ def _rough_numbers(
         code, is_clear = _finest(precision)
         places = None if code > MOST_PLACES else code
     ranged = known
-    if stretch is not None:
-        ranged = within(known, *_ends(stretch, places, is_tiny))
+    if ends is not None and density is not None:
+        ranged = _within(known, *_widened(*ends, density, places))
     low, high = (float(end) if end.denominator > 1 else int(end) for end in ranged.ends)
     if places is not None and not is_clear:
         places = max(places, _places_of_width(float(high) - float(low)))
@@ -227,31 +300,31 @@ def _finest(precision: NoisyTable) -> tuple[int, bool]:
     return (end - 1, True) if end else (int(counts.argmax()), False)
 
 
-def _ends(stretch: Stretch, places: int | None, is_tiny: bool) -> tuple[int | float, int | float]:
+def _widened(low: float, high: float, seen: Density, places: int | None) -> tuple[Number, Number]:
     """Returns a range that is twice as wide for what noise hides, but among years.
 
     It is without the negative part of the cell about zero, unless most rows lie in this cell.
     """
-    low, high = stretch.low, stretch.high
     if (low, high) != (1800.0, 2100.0):
         low, high = (2 * low if low < 0 else low / 2), (2 * high if high > 0 else high / 2)
-    tiny = 2 * _TINY[0] if is_tiny else 0.0
     # An end near zero, beside the other end, becomes zero, if that loses no clear rows.
-    near, seen = max(4 * _TINY[0], abs(low) / 16, abs(high) / 16), stretch.density
+    tiny = 2 * _TINY[0] if seen.is_tiny else 0.0
+    near = max(4 * _TINY[0], abs(low) / 16, abs(high) / 16)
     below, above = (
         last_clear(seen.counts[side], seen.variances[side])[1] > 0
         for side in (seen.edges[1:] <= 0, seen.edges[:-1] >= 0)
     )
     low = -tiny if abs(low) <= near and not (low < 0 and below) else low
     high = tiny if abs(high) <= near and not (high > 0 and above) else high
-    if places is None:
-        return _exactly(low), _exactly(high)
-    # Ends are rounded outwards to whole ticks: a range between two ticks has no number.
-    scale = 10**places
-    return _exactly(math.floor(low * scale) / scale), _exactly(math.ceil(high * scale) / scale)
+    if places is not None:  # rounded outwards: a range between two ticks has no number
+        low, high = (
+            math.floor(low * 10**places) / 10**places,
+            math.ceil(high * 10**places) / 10**places,
+        )
+    return _whole(low), _whole(high)
 
 
-def _exactly(edge: float) -> float | int:
+def _whole(edge: float) -> float | int:
     """An end, within the size up to which whole numbers are read."""
     edge = min(max(edge, float(-LARGEST_WHOLE)), float(LARGEST_WHOLE))
     return max(int(edge), 1 - LARGEST_WHOLE) if edge == int(edge) else float(edge)
@@ -273,28 +346,28 @@ def _around(alone: Sequence[float], scale: float) -> list[float]:
 
 
 def _rough_dates(
-    known: DateFacts, stretch: Stretch | None, precision: NoisyTable | None, utc: bool
+    known: DateFacts, ends: Sequence[float] | None, precision: NoisyTable | None, utc: bool
 ) -> DateFacts:
     """What is known of dates with their range, declared or of the first grid's cells.
 
     A format that cannot write that range is given up, and with it all bounds.
     """
     known = replace(known, cuts=None, frequencies=None)
-    if stretch is None:
+    if ends is None:
         return known
-    low, high = int(stretch.low), int(stretch.high) - DAY
+    low, high = int(ends[0]), int(ends[1]) - DAY
     unit = "D" if precision is None else UNITS[min(_finest(precision)[0], len(UNITS) - 1)]
     written = known.datetime_format
     if written is not None:
         utc, own = utc or has_zone(written), unit_of_format(written)
         if not survive_writing(to_ticks(np.array([low, high]), own), own, written):
-            low, high = counted_in(low, high, unit, None)
+            low, high = _counted_in(low, high, unit, None)
             return replace(known, low=low, high=high, datetime_format=None, aware=utc)
     aware = written is None and (utc or known.aware)
-    return replace(within(known, *counted_in(low, high, unit, written)), aware=aware)
+    return replace(_within(known, *_counted_in(low, high, unit, written)), aware=aware)
 
 
-def _cut_dates(facts: DateFacts, density: Density, stddev: float) -> list[int]:
+def _date_cuts(facts: DateFacts, density: Density, stddev: float) -> list[int]:
     """Cuts of times into cells of whole units, in nanoseconds.
 
     Days that stand for unknown or never have cells of their own, which cost next to nothing.
@@ -305,22 +378,13 @@ def _cut_dates(facts: DateFacts, density: Density, stddev: float) -> list[int]:
     edges = to_ticks(np.minimum(density.edges, float(LATEST)).astype(np.int64), column.unit)
     edges[[0, -1]] = first, last = column.cells.first, column.cells.last + 1
     cuts = np.ceil(replace(density, edges=edges).fine_edges(SINGLE, 1.0, stddev)[1:-1])
-    days = (int(day.astype(np.int64)) * DAY for day in USUAL_DATES)
-    told = [day for day in days if EARLIEST < day <= LATEST - DAY]
-    own = to_ticks(np.array([*told, *(each + DAY for each in told)]), column.unit)
+    days = np.array(USUAL_DATES).astype(np.int64) * DAY
+    days = days[(days > EARLIEST) & (days <= LATEST - DAY)]
+    own = to_ticks(np.append(days, days + DAY), column.unit)
     own = own[(own > first) & (own < last)]
-    ticks = np.unique(np.concatenate((cuts.astype(np.int64), own)))
-    moments = ticks.astype(f"datetime64[{column.unit}]").astype("datetime64[ns]")
-    return moments.astype(np.int64).tolist()
+    return _nanoseconds(np.union1d(cuts.astype(np.int64), own), column.unit)
 
 
 def _of_values(answer: Measurement) -> NoisyTable:
     """The counts without the last one, that of missing."""
     return NoisyTable(answer.answer[:-1].astype(np.float64), answer.stddev**2)
-
-
-def _total(answer: Measurement, rows: Measurement | None) -> Total:
-    """The approximate number of rows that have a value."""
-    assert rows is not None  # asked for wherever a grid is
-    number = max(float(rows.answer[0]) - max(float(answer.answer[-1]), 0.0), 1.0)
-    return Total(number, math.hypot(rows.stddev, answer.stddev))

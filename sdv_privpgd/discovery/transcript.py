@@ -4,15 +4,16 @@ What discovery asks next follows from what was answered. So whoever has the answ
 the same question again, and neither reads rows nor pays for those that he has.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books
-from sdv_privpgd.privacy.queries import Adjacency, Measurement, Query
+from sdv_privpgd.privacy.queries import Measurement, Query
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,8 +39,7 @@ class Transcript:
     """All that was answered so far, of which the first ones may be known from before."""
 
     def __init__(self, answered: Sequence[Answered] = ()) -> None:
-        self._answered = list(answered)
-        self._next = 0
+        self._answered, self._next = list(answered), 0
 
     @property
     def answered(self) -> tuple[Answered, ...]:
@@ -68,22 +68,25 @@ class Transcript:
         return found
 
 
+@dataclass(eq=False)
 class Asker:
     """Asks a curator, who is opened, and reads rows, at the first question that is not known.
 
     Attributes:
+        known: Questions and answers so far.
+        opened: Opens the curator.
+        books: Of the fit.
         stddev: The noise of the last answer.
     """
 
-    def __init__(self, known: Transcript, opened: Callable[[], Curator], books: Books) -> None:
-        self._known, self._opened, self._books = known, opened, books
-        self._curator: Curator | None = None
-        self.stddev = 0.0
+    known: Transcript
+    opened: Callable[[], Curator]
+    books: Books
+    stddev: float = 0.0
 
-    @property
-    def adjacency(self) -> Adjacency:
-        """Of the fit."""
-        return self._books.ledger.adjacency
+    @cached_property
+    def _curator(self) -> Curator:
+        return self.opened()
 
     def measure(
         self,
@@ -94,40 +97,24 @@ class Asker:
         progress: Progress = silent,
     ) -> list[Measurement]:
         """As ``Curator.measure`` does."""
-        asked = tuple(query.describe() for query in queries)
-        return self._answer(
-            what,
-            asked,
-            lambda curator: curator.measure(queries, mu_squared, what=what, progress=progress),
-        )
+        asked, how = (query.describe() for query in queries), {"what": what, "progress": progress}
+        ask = lambda: self._curator.measure(queries, mu_squared, **how)
+        return self._answer(what, asked, ask, has_threshold=False)
 
     def discover(
         self, mu_squared: Fraction, delta: Fraction, *, what: str, names: Sequence[str]
     ) -> dict[str, list]:
         """As ``Curator.discover`` does."""
-        return self._answer(
-            what,
-            tuple(names),
-            lambda curator: curator.discover(mu_squared, delta, what=what, names=names),
-            has_threshold=True,
-        )
+        ask = lambda: self._curator.discover(mu_squared, delta, what=what, names=names)
+        return self._answer(what, names, ask, has_threshold=True)
 
-    def _answer(
-        self,
-        what: str,
-        asked: tuple[str, ...],
-        ask: Callable[[Curator], Any],
-        *,
-        has_threshold: bool = False,
-    ) -> Any:
+    def _answer(self, what: str, asked: Iterable[str], ask: Callable[[], Any], **kind: bool) -> Any:
         def now() -> Answered:
-            self._curator = self._opened() if self._curator is None else self._curator
-            found = ask(self._curator)
-            stddev = self._books.ledger.charges[-1].stddev
-            return Answered(
-                what=what, asked=asked, found=found, stddev=stddev, has_threshold=has_threshold
-            )
+            found = ask()
+            stddev = self.books.ledger.charges[-1].stddev
+            return Answered(what=what, asked=tuple(asked), found=found, stddev=stddev, **kind)
 
-        answered = self._known.answer(what, asked, now)
+        asked = tuple(asked)
+        answered = self.known.answer(what, asked, now)
         self.stddev = answered.stddev
         return answered.found

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdv_privpgd.columns.date_formats import on_days
-from sdv_privpgd.columns.ids import on_repeated_ids, repeated_ids
-from sdv_privpgd.columns.naming import on_names
+from sdv_privpgd.columns.naming import on_names, on_repeated_ids, repeated_ids
 from sdv_privpgd.columns.parsing import read_words
 from sdv_privpgd.columns.scalars import plain
 from sdv_privpgd.columns.vocabulary import KEYS, blank, modelled, named_by_text, problems

@@ -11,6 +11,7 @@ from sdv_privpgd.base.domain import FieldsAlone
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import on_days
+from sdv_privpgd.columns.differences import OrderedPair, chosen, differences_of, told_apart
 from sdv_privpgd.columns.dtypes import facts_of_dtype, is_whole, unordered
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
@@ -20,17 +21,16 @@ from sdv_privpgd.columns.facts import (
     TruthFacts,
     without_domain,
 )
-from sdv_privpgd.columns.ids import repeated_ids
-from sdv_privpgd.columns.ordered import OrderedPair, chosen, differences_of, told_apart
+from sdv_privpgd.columns.naming import repeated_ids
 from sdv_privpgd.columns.parsing import checked, read_table
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
 from sdv_privpgd.columns.visits import Ordered, Visits
-from sdv_privpgd.columns.wording import words_of
+from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.constraints.limits import Constraints, Limits
 from sdv_privpgd.constraints.rules import visit_rules
-from sdv_privpgd.discovery.bounds import inside
-from sdv_privpgd.discovery.looks import worth_a_look
+from sdv_privpgd.discovery.plan import worth_a_look
+from sdv_privpgd.discovery.ranges import inside
 from sdv_privpgd.estimate.prior import PublicRows
 
 Known = TypeVar("Known", bound=ColumnFacts)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from sdv_privpgd.base.words import in_rows, listed
-from sdv_privpgd.columns.ids import on_repeated_ids
-from sdv_privpgd.columns.naming import on_names
+from sdv_privpgd.columns.naming import on_names, on_repeated_ids
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.discovery.plan import rows_needed
 from sdv_privpgd.fitting.description import Description

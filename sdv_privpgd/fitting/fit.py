@@ -11,12 +11,18 @@ from typing import Any
 
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
-from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.mismatch import on_ends
-from sdv_privpgd.columns.naming import on_names
+from sdv_privpgd.columns.naming import on_names, on_repeated_ids
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.discovery.plan import SPREAD, Discovery, discover, reserved_delta, rows_unseen
-from sdv_privpgd.discovery.shaping import find_shapes, part_for_shapes
+from sdv_privpgd.discovery.first_look import reserved_delta
+from sdv_privpgd.discovery.plan import (
+    SPREAD,
+    Discovery,
+    discover,
+    find_shapes,
+    part_for_shapes,
+    rows_unseen,
+)
 from sdv_privpgd.discovery.transcript import Answered, Transcript
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes

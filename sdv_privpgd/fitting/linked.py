@@ -35,10 +35,9 @@ from sdv_privpgd.columns.links import Link, Tree, sibling, tree_of
 from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import read_by, time_facts
-from sdv_privpgd.columns.vocabulary import MODELLED
-from sdv_privpgd.columns.wording import words_of
+from sdv_privpgd.columns.vocabulary import MODELLED, words_of
 from sdv_privpgd.constraints.kinds import Constraint
-from sdv_privpgd.discovery.plan import reserved_delta
+from sdv_privpgd.discovery.first_look import reserved_delta
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups
 from sdv_privpgd.fitting.asking import asked, require_sdtypes

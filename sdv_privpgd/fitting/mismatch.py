@@ -18,8 +18,8 @@ from sdv_privpgd.base.words import listed, share
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts
 from sdv_privpgd.columns.readings import Readable, attribute_of
 from sdv_privpgd.columns.schema import PublicDomainError
-from sdv_privpgd.columns.wording import words_of
-from sdv_privpgd.discovery.categories import Values
+from sdv_privpgd.columns.vocabulary import words_of
+from sdv_privpgd.discovery.first_look import Values
 from sdv_privpgd.discovery.transcript import Transcript
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger

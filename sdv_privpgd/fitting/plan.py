@@ -33,8 +33,7 @@ from sdv_privpgd.columns.facts import (
     NumberFacts,
     without_domain,
 )
-from sdv_privpgd.columns.ids import on_repeated_ids
-from sdv_privpgd.columns.naming import on_names
+from sdv_privpgd.columns.naming import on_names, on_repeated_ids
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.denoising import equal_groups
 from sdv_privpgd.fitting.cells import codes_paid_for

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.domain import Clique, Grouping
+from sdv_privpgd.columns.bins import Merging
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import MISSING, code_labels
-from sdv_privpgd.columns.merging import Merging
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.noisy_tables import made_once, own_variance
 from sdv_privpgd.inference.linear import LinearEstimate

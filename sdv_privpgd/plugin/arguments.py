@@ -1,21 +1,36 @@
-"""What SDV hands us, taken apart: metadata without ranges, names, arguments and conditions."""
+"""What SDV hands us, taken apart: metadata, names, arguments, conditions and constraints."""
 
 import datetime
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import fields
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sdv.errors import SynthesizerInputError
+from sdv import cag, version
+from sdv.cag.base import BaseConstraint
+from sdv.cag.programmable_constraint import ProgrammableConstraintHarness
+from sdv.errors import InvalidDataError, SynthesizerInputError
 from sdv.metadata import Metadata
 from sdv.single_table.base import SYNTHESIZER_LOGGER
 
 from sdv_privpgd.base.arguments import check_integer
+from sdv_privpgd.constraints import kinds
 from sdv_privpgd.fitting.settings import People, with_sequence
 from sdv_privpgd.sampling.conditions import ANYTHING, is_wanted
 
 _SDV_S_TRIES = 100
+
+_KINDS = (
+    (cag.Inequality, kinds.Inequality),
+    (cag.Range, kinds.Range),
+    (cag.FixedIncrements, kinds.FixedIncrements),
+    (cag.OneHotEncoding, kinds.OneHotEncoding),
+)
+"""SDV's classes of constraints, and ours that say the same."""
 
 RANGE_KEYS = (
     "range_min",
@@ -31,6 +46,20 @@ Types, keys and datetime formats, which it chooses by looking as well, are taken
 """
 
 
+def public_facts(metadata: Metadata, *, keep_ranges: bool) -> dict[str, Any]:
+    """What metadata says, without what detection reads off the values unless it is to be kept."""
+    if not isinstance(metadata, Metadata):
+        raise SynthesizerInputError(
+            f"metadata must be an sdv.metadata.Metadata, got {type(metadata).__name__}."
+        )
+    facts = deepcopy(metadata.to_dict())
+    for table in facts.get("tables", {}).values():
+        for column in table["columns"].values():
+            for key in () if keep_ranges else RANGE_KEYS:
+                column.pop(key, None)
+    return facts
+
+
 def public_copy(
     metadata: Metadata, people: People, *, keep_ranges: bool
 ) -> tuple[Metadata, People]:
@@ -43,17 +72,13 @@ def public_copy(
             sequence where nobody says how many of its rows are protected; and for people of another
             column, or in another order.
     """
-    if not isinstance(metadata, Metadata):
-        raise SynthesizerInputError(
-            f"metadata must be an sdv.metadata.Metadata, got {type(metadata).__name__}."
-        )
+    facts = public_facts(metadata, keep_ranges=keep_ranges)
     if len(metadata.tables) > 1:
         raise SynthesizerInputError(
             f"The metadata has {len(metadata.tables)} tables, {sorted(metadata.tables)}. One is "
             "taken here: rows of one person in several tables need one privacy budget over all of "
             "them, as PrivPGDMultiTableSynthesizer has it."
         )
-    facts = deepcopy(metadata.to_dict())
     for table in facts.get("tables", {}).values():
         try:
             people = with_sequence(people, table)
@@ -61,10 +86,6 @@ def public_copy(
             raise SynthesizerInputError(str(error)) from None
         for key in ("sequence_key", "sequence_index"):
             table.pop(key, None)
-        if not keep_ranges:
-            for column in table["columns"].values():
-                for key in RANGE_KEYS:
-                    column.pop(key, None)
     return Metadata.load_from_dict(facts), people
 
 
@@ -135,9 +156,12 @@ def batches(num_rows: int, batch_size: Any) -> list[int]:
     return [min(most, num_rows - start) for start in range(0, num_rows, most)] or [0]
 
 
-def log_event(synthesizer: Any, event: str, numbers: Mapping[str, int]) -> None:
+def log_event(
+    synthesizer: Any, event: str, numbers: Mapping[str, int], *, logger: Any = None
+) -> None:
     """Tells SDV's log of an event, as SDV's own synthesizers do. The numbers are public."""
-    SYNTHESIZER_LOGGER.info(  # pyright: ignore[reportOptionalMemberAccess]
+    log: Any = logger or SYNTHESIZER_LOGGER
+    log.info(
         {
             "EVENT": event,
             "TIMESTAMP": datetime.datetime.now(),
@@ -149,7 +173,75 @@ def log_event(synthesizer: Any, event: str, numbers: Mapping[str, int]) -> None:
     )
 
 
+def stamp_fitted(synthesizer: Any) -> None:
+    """Sets what SDV's own synthesizers say of their last fit."""
+    synthesizer._fitted = True
+    synthesizer._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
+    synthesizer._fitted_sdv_version = version.community
+    synthesizer._fitted_sdv_enterprise_version = version.enterprise
+
+
+@contextmanager
+def as_invalid_data() -> Iterator[None]:
+    """Says our ``ValueError`` about a table by SDV's ``InvalidDataError``."""
+    try:
+        yield
+    except ValueError as error:
+        raise InvalidDataError([str(error)]) from None
+
+
 def given_over(conditions: pd.Series, generated: pd.Series) -> pd.Series:
     """A generated column with the values that were asked for."""
     wanted = is_wanted(conditions)
     return conditions if wanted.all() else generated.astype(object).mask(wanted, conditions)
+
+
+def translated(constraint: Any) -> kinds.Constraint:
+    """Returns our constraint that says what one of SDV's does, or ours itself."""
+    if isinstance(constraint, ProgrammableConstraintHarness):
+        own = constraint.programmable_constraint
+        return kinds.ProgrammableConstraint(own.is_valid, f"{type(own).__name__}.is_valid")
+    for theirs, ours in _KINDS:
+        if isinstance(constraint, theirs):
+            said, names = vars(constraint), [each.name for each in fields(ours)]
+            return ours(*(said.get(f"_{name}", said.get(name)) for name in names))  # pyright: ignore
+    return constraint
+
+
+def taken(constraint: Any, metadata: Metadata) -> Any:
+    """Returns the constraint as it is kept: SDV's own, or our ``FixedCombinations``.
+
+    Raises:
+        SynthesizerInputError: For one that would have to be learned from the table, or that is
+            none of these.
+        ConstraintNotMetError: SDV's, for one that does not fit the metadata.
+    """
+    if isinstance(constraint, cag.ProgrammableConstraint):
+        constraint = ProgrammableConstraintHarness(constraint)
+    elif type(constraint) is cag.FixedCombinations:
+        raise SynthesizerInputError(
+            "sdv.cag.FixedCombinations learns the combinations from the private table, outside the "
+            "privacy budget. Use sdv_privpgd.FixedCombinations(column_names, combinations)."
+        )
+    elif not isinstance(constraint, (kinds.FixedCombinations, *(theirs for theirs, _ in _KINDS))):
+        raise SynthesizerInputError(
+            f"{type(constraint).__name__} is not supported: it may have to learn from the private "
+            f"table. Supported are {[kind.__name__ for kind, _ in _KINDS]} of sdv.cag, subclasses "
+            "of its SingleTableProgrammableConstraint, and sdv_privpgd.FixedCombinations."
+        )
+    if isinstance(constraint, BaseConstraint):
+        constraint.validate(metadata=metadata)
+    return constraint
+
+
+def valid_rows(constraint: Any, table: pd.DataFrame, metadata: Metadata) -> np.ndarray:
+    """Returns which rows of a table meet a constraint, bool. For synthetic rows."""
+    if isinstance(constraint, cag.Range):
+        # Unfitted, SDV's compares dates that are written as text letter by letter.
+        pairs = combinations(translated(constraint).columns, 2)
+        parts = [cag.Inequality(*pair, constraint.strict_boundaries) for pair in pairs]
+        return np.all([valid_rows(part, table, metadata) for part in parts], axis=0)
+    if isinstance(constraint, cag.ProgrammableConstraint):
+        constraint = ProgrammableConstraintHarness(constraint)
+    told = () if isinstance(constraint, kinds.FixedCombinations) else (metadata,)
+    return pd.Series(constraint.is_valid(table, *told)).to_numpy(dtype=bool)

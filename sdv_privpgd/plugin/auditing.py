@@ -4,19 +4,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 import pandas as pd
 
-from sdv_privpgd.audit.door import audited
 from sdv_privpgd.audit.outputs import Leaf, Steps, leaves, listening
 from sdv_privpgd.audit.subjects import (
     ROWS,
     Outcome,
     Through,
-    file_checks,
     finished,
     of_answers,
     of_rows,
@@ -29,79 +26,21 @@ from sdv_privpgd.fitting.door import FittedTable
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.method import method_of
-from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.report.page import Report
 
 if TYPE_CHECKING:
-    from sdv_privpgd.plugin.base import PrivateSynthesizer
+    from sdv_privpgd.plugin.synthesizers import PrivateSynthesizer
 
-_FRESH = {
-    "_fitted_table": None,
-    "_fitted": False,
-    "_random_state_set": False,
-    "_fitted_date": None,
-    "_gives_frames": False,
-}
+_FRESH = {"_fitted_table": None, "_fitted": False, "_random_state_set": False,
+          "_fitted_date": None, "_gives_frames": False}  # fmt: skip
 """The state of a synthesizer that was never fitted."""
 
 _DAY = "2000-01-01"
 """The date of all fits of an audit: midnight must not look like a leak."""
 
-_UNDATED = {
-    "_fitted_date": None, "_fitted_sdv_version": None, "_fitted_sdv_enterprise_version": None,
-    "_random_state_set": False,
-}  # fmt: skip
+_UNDATED = {"_fitted_date": None, "_fitted_sdv_version": None,
+            "_fitted_sdv_enterprise_version": None, "_random_state_set": False}  # fmt: skip
 """What a model that is made anew has of its own."""
-
-
-class AuditedFit(FittedState):
-    """A synthesizer's own audit."""
-
-    def audit(
-        self,
-        runs: int = 10_000,
-        *,
-        path: str | Path | None = None,
-        false_alarms: float = 1e-4,
-        seed: int = 0,
-    ) -> Report:
-        """Audits these settings on made-up tables, and the file that the synthesizer would be.
-
-        It reads no row, spends nothing and changes nothing: a copy is fitted to tables that are
-        made up from the metadata, the public domain and the settings. Constraints, predicates,
-        methods and engines of your own run as in a fit, and are audited with it. If the
-        synthesizer is fitted, what it holds is audited, too: the books, and whether a model that is
-        made anew of the noisy answers is the same to the byte.
-
-        The report's ``to_dict()["passed"]`` says whether all is well; ``print`` shows what was
-        looked at, with what could not be seen. Fit nothing in other threads meanwhile: warnings are
-        shared by all threads.
-
-        Args:
-            runs: How often a few people are attacked in each of two worlds. 10,000 take seconds.
-            path: Where to save the report as well: the page, or the text (``.txt``) or the
-                dictionary (``.json``). Nothing is written without one.
-            false_alarms: How likely all statistical checks together are to fail although all is
-                right.
-            seed: Of the made-up rows.
-
-        Raises:
-            ValueError: If no fit to such columns is possible at all.
-        """
-        synthesizer: Any = self
-        checks = file_checks(KeptFile(synthesizer)) if self._fitted else []
-        report = audited(
-            SynthesizerFit(synthesizer),
-            name=type(self).__name__,
-            runs=runs,
-            false_alarms=false_alarms,
-            seed=seed,
-            more=checks,
-        )
-        if path is not None:
-            report.save(path)
-        return report
 
 
 @dataclass(frozen=True)
@@ -215,12 +154,9 @@ class KeptFile:
 
 def _names_of(synthesizer: "PrivateSynthesizer") -> set[str]:
     """The names of what a synthesizer of this class has before it is fitted."""
-    kind, parameters = type(synthesizer), synthesizer.get_parameters()
-    new: Any = None
+    new: Any = synthesizer  # for a class of a user that wants other arguments
     with listening():
-        new = kind(synthesizer.get_metadata(), **parameters)
-    if new is None:  # a class of a user that wants other arguments
-        return set(vars(synthesizer))
+        new = type(synthesizer)(synthesizer.get_metadata(), **synthesizer.get_parameters())
     return set(vars(new))
 
 
@@ -233,10 +169,7 @@ def _begin_again(synthesizer: "PrivateSynthesizer") -> None:
 def fresh(synthesizer: "PrivateSynthesizer") -> "PrivateSynthesizer":
     """A copy with the same settings and constraints that was never fitted."""
     own = deepcopy(synthesizer)
-    vars(own).update(_FRESH)
-    own._account = Account()
-    own._original_columns = pd.Index([])
-    own._dtypes = {}
+    vars(own).update(_FRESH, _account=Account(), _original_columns=pd.Index([]), _dtypes={})
     return own
 
 

@@ -1,4 +1,4 @@
-"""What all synthesizers share: SDV's words in, our words out.
+"""What all synthesizers share: their settings, and what they keep of their fits. Public.
 
 SDV's own pipeline looks at private values in more than twenty places, so none of it runs on the
 table: SDV's data processor is fitted on a public frame made from the schema, and ``fit`` hands the
@@ -7,64 +7,41 @@ table's columns to ``sdv_privpgd.fitting`` alone.
 
 import inspect
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
+from dataclasses import replace
 from importlib.metadata import version as version_of
 from typing import Any, ClassVar
 
 import pandas as pd
-from sdv.errors import SynthesizerInputError, VersionError
+from sdv.errors import NotFittedError, SynthesizerInputError, VersionError
 from sdv.metadata import Metadata
+from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_privpgd.base.arguments import check_flag, check_integer
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.columns.schema import PublicDomainError
+from sdv_privpgd.columns.schema import PublicDomainError, Schema
 from sdv_privpgd.columns.vocabulary import modelled, named_by_text
 from sdv_privpgd.constraints.limits import Constraints
 from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import FittedTable
+from sdv_privpgd.fitting.fit import Fitted
+from sdv_privpgd.fitting.refining import on_several_releases
 from sdv_privpgd.fitting.settings import People, Settings, check_people, usual_delta
 from sdv_privpgd.methods.method import Method, method_of
+from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.methods.workload import Target, importance_of, weighed
-from sdv_privpgd.plugin.answers import AnsweredQuestions
-from sdv_privpgd.plugin.arguments import public_copy, python_s, refuse_several_tables
-from sdv_privpgd.plugin.auditing import AuditedFit
-from sdv_privpgd.plugin.constrained import ConstrainedRows, translated
-from sdv_privpgd.plugin.pages import ShownFit
-from sdv_privpgd.plugin.refining import RefinedFits
-from sdv_privpgd.plugin.rows import SampledRows
-from sdv_privpgd.plugin.transforming import AssignedTransformers
-
-# SDV's methods have no types; ours give back the kind of table that was fitted.
-# pyright: reportIncompatibleMethodOverride=false
+from sdv_privpgd.plugin.arguments import public_copy, python_s, refuse_several_tables, translated
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.sampling.visits import RowMaker
 
 _STATE_VERSION = 12
 
 
-class PrivateSynthesizer(
-    RefinedFits,
-    ShownFit,
-    AuditedFit,
-    AnsweredQuestions,
-    ConstrainedRows,
-    SampledRows,
-    AssignedTransformers,
-):
-    """Differentially private synthetic rows of one table, by a method.
-
-    Everything that the fitted object exposes (samples, attributes, files, messages) is
-    (epsilon, delta)-differentially private for one row, or for the rows of one of the
-    ``people``, with exact accounting in Gaussian differential privacy. A subclass names the
-    method that it has unless told otherwise.
-
-    Its arguments are described at ``PrivPGDSynthesizer``.
-
-    Raises:
-        ValueError: For an argument outside its range; the message names value and remedy.
-        SynthesizerInputError: For metadata of several tables, of sequences or composite keys.
-    """
+class FittedState(BaseSingleTableSynthesizer):
+    """A synthesizer's settings, checked, and the state that its fits leave."""
 
     _usual_method: ClassVar[str] = "privpgd"
 
@@ -100,29 +77,24 @@ class PrivateSynthesizer(
         enforce_rounding: bool = True,
         locales: Sequence[str] | str | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.adjacency = adjacency
+        self.epsilon, self.delta, self.adjacency = epsilon, delta, adjacency
         metadata, self.people = public_copy(
             metadata, check_people(people), keep_ranges=public_metadata is True
         )
         self.public_domain = deepcopy(public_domain)
-        self.public_metadata = public_metadata
-        self.discovery_share = discovery_share
+        self.public_metadata, self.discovery_share = public_metadata, discovery_share
         self.method = self._usual_method if method is None else method
-        self.target = target
-        self.seed = seed
-        self.verbose = verbose
+        self.target, self.seed, self.verbose = target, seed, verbose
         super().__init__(
             metadata=metadata,
             enforce_min_max_values=python_s(enforce_min_max_values),
             enforce_rounding=python_s(enforce_rounding),
             locales=["en_US"] if locales is None else locales,
         )
-        self._account = Account()
-        self._fitted_table: FittedTable | None = None
-        self._dtypes: Mapping[str, Any] = {}
-        self._gives_frames = False
+        self._account = Account()  # the books of all fits, and what one that failed had paid for
+        self._fitted_table: FittedTable | None = None  # of the last fit that succeeded
+        self._dtypes: Mapping[str, Any] = {}  # those of the table that no cell chose
+        self._gives_frames = False  # whether a DataFrame was fitted, and not a dict of one
         self._original_columns = pd.Index([])
         self._check_settings()
         description = self._description()
@@ -166,29 +138,82 @@ class PrivateSynthesizer(
         )
 
     def _description(self) -> Description:
-        fitted, settings = self._model_of_table, self._settings()
-        keys = self._get_table_metadata()._get_primary_and_alternate_keys()
+        """What is public of the table: of the one that was fitted, once there is one."""
+        found, settings = self._model_of_table, self._settings()
+        keys = tuple(self._get_table_metadata()._get_primary_and_alternate_keys())
+        names = tuple(modelled(self._described, keys))
         return Description.of(
             deepcopy(dict(self._described)),
             self.public_domain,
-            keys=tuple(keys),
+            keys=keys,
             constraints=Constraints(tuple(map(translated, self._reject_sampling_constraints))),
             num_bins=settings.method.num_bins,
             discovers=bool(self.discovery_share),
             enforce_rounding=self.enforce_rounding,
-            kept=frozenset(self._kept_columns()),
+            # A penalty reads them: rows must have just what the model says.
+            kept=frozenset(settings.method.reads(Domain(names, (1,) * len(names)))),
             dtypes=self._dtypes,
-            discovered={} if fitted is None else fitted.description.discovered,
-            shapes={} if fitted is None else fitted.description.shapes,
+            discovered={} if found is None else found.description.discovered,
+            shapes={} if found is None else found.description.shapes,
             visits=settings.people.visits,
         )
 
-    def _kept_columns(self) -> Collection[str]:
-        """Columns of which rows must have what the model says, because a penalty reads them."""
-        metadata = self._get_table_metadata()
-        keys = metadata._get_primary_and_alternate_keys()
-        names = tuple(modelled(metadata.columns, keys))
-        return self._settings().method.reads(Domain(names, (1,) * len(names)))
+    @property
+    def ledger(self) -> PrivacyLedger:
+        """Every charge of every fit of this object, exact. Public."""
+        ledger = self._account.ledger
+        return self._settings().ledger() if ledger is None else ledger
+
+    @property
+    def fitted_table(self) -> FittedTable:
+        """The fitted table, as ``fit_table`` returns it, with the books of all fits. Public."""
+        self._require_fitted()
+        assert self._fitted_table is not None
+        table, own = self._fitted_table, self._fitted_table.fitted.release
+        notes = () if own is None else on_several_releases(self.ledger, own.ledger)
+        return replace(
+            table,
+            ledger=self.ledger,
+            warnings=(*table.warnings, *notes),
+            date=str(self._fitted_date),
+            name=str(self._table_name),
+        )
+
+    @property
+    def _model_of_table(self) -> Fitted | None:
+        return None if self._fitted_table is None else self._fitted_table.fitted
+
+    @property
+    def _described(self) -> Mapping[str, Mapping]:
+        """SDV's description of each column, in order."""
+        return self._get_table_metadata().columns
+
+    @property
+    def _release(self) -> Release | None:
+        return None if self._model_of_table is None else self._model_of_table.release
+
+    @property
+    def _sampler(self) -> RowMaker | None:
+        return None if self._model_of_table is None else self._model_of_table.sampler
+
+    def _told(self) -> dict[str, Any]:
+        """What a fit would be told, but for what the settings and the description hold."""
+        told = self.get_parameters().items()
+        return {n: deepcopy(own) for n, own in told if n not in ("public_domain", "method")}
+
+    def _schema(self) -> Schema:
+        """The modelled columns. Raises ``PublicDomainError`` where a domain is not known.
+
+        Those that an order of rows adds are not the user's.
+        """
+        fitted = self._model_of_table
+        description = self._description() if fitted is None else fitted.description
+        own = (each for each in description.schema.columns if each.name in self._described)
+        return replace(description.schema, columns=tuple(own))
+
+    def _require_fitted(self) -> None:
+        if not self._fitted:
+            raise NotFittedError("There is nothing to show yet. Please fit your synthesizer first.")
 
     def __getstate__(self) -> dict:
         return {**vars(self), "_state_version": _STATE_VERSION}

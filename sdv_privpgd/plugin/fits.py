@@ -1,6 +1,5 @@
 """The methods that are handed the private table: they name its columns and pass them on."""
 
-import datetime
 import warnings
 from collections.abc import Collection
 from contextlib import AbstractContextManager
@@ -8,16 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import pandas as pd
-from sdv import version
 from sdv.errors import (
     InvalidDataError,
     InvalidDataTypeError,
     NotFittedError,
+    RefitWarning,
     SynthesizerInputError,
 )
 
 from sdv_privpgd.base.progress import Progress, shown
 from sdv_privpgd.columns.keys import on_patterns
+from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.fitting.checks import check, check_match, on_undeclared
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import FittedTable, RunningFit, checked_lost
@@ -25,12 +25,13 @@ from sdv_privpgd.fitting.fates import check_report
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.prior import leaning
-from sdv_privpgd.fitting.refining import own_ledger
+from sdv_privpgd.fitting.refining import begun_again, own_ledger, require_same_rows
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.unfinished import Unfinished
 from sdv_privpgd.plugin import generators
-from sdv_privpgd.plugin.arguments import log_event, original_names
-from sdv_privpgd.plugin.state import FittedState
+from sdv_privpgd.plugin.arguments import as_invalid_data, log_event, original_names, stamp_fitted
+from sdv_privpgd.plugin.base import FittedState
+from sdv_privpgd.plugin.generators import ColumnTransformer, transformer_for
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.page import Report
@@ -41,29 +42,29 @@ from sdv_privpgd.sources.source import SourceError
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
 
+_CHANGED = (
+    "The settings that give the noisy answers their meaning have changed since the fit that is to "
+    "be refined: public_domain, method, enforce_rounding, constraints or people. Set them back, or "
+    "fit anew."
+)
+
 
 class FitsOfTables(FittedState):
     """SDV's methods that fit. What they are handed goes to ``sdv_privpgd.fitting`` alone."""
-
-    discovery_share: float
 
     def validate(self, data) -> None:
         """Checks the kind of the data, its column names and dtypes, and nothing of its values."""
         self._open(data, self._description())
 
     def _open(self, data, description: Description) -> PrivateTable:
-        """The described columns of a table, in the metadata's order."""
-        if isinstance(data, dict):
-            if set(data) != {self._table_name}:
-                raise InvalidDataError(
-                    [f"Expected one table named {self._table_name!r}, got {sorted(data, key=str)}."]
-                )
-            table = data[self._table_name]
-        else:
-            table = data
+        """The described columns of a table, in the metadata's order. Private."""
+        if isinstance(data, dict) and set(data) != {self._table_name}:
+            raise InvalidDataError(
+                [f"Expected one table named {self._table_name!r}, got {sorted(data, key=str)}."]
+            )
         try:
             opened, errors = PrivateTable.opened(
-                table,
+                data[self._table_name] if isinstance(data, dict) else data,
                 description.words,
                 description.facts,
                 people=self._settings().people.limit,
@@ -74,14 +75,10 @@ class FitsOfTables(FittedState):
         except SourceError as error:
             raise InvalidDataError([str(error)]) from None
         patterns = generators.patterns_of(self._data_processor, self._described)
-        errors = errors or on_patterns(patterns, self._kept(opened, description))
+        errors = errors or on_patterns(patterns, _kept(opened, description))
         if errors:
             raise InvalidDataError(errors)
         return opened
-
-    def _kept(self, table: PrivateTable, description: Description) -> dict[str, Any]:
-        """The dtypes that rows come back in, because no cell chose them. Public."""
-        return table.dtypes_kept(self._described, description.modelled, description.keys)
 
     def fit(
         self, data, *, weights=None, prior: Any = None, allow_lost: Collection[str] = ()
@@ -119,7 +116,7 @@ class FitsOfTables(FittedState):
             )
         settings, description = self._questions()
         table = self._open(data, description)
-        description = replace(description, dtypes=self._kept(table, description))
+        description = replace(description, dtypes=_kept(table, description))
         self._require_rows(table)
         rows = table.known_rows(settings.adjacency)
         settings = settings.for_rows(rows)
@@ -129,13 +126,11 @@ class FitsOfTables(FittedState):
         for sentence in on_undeclared(settings, description):
             warnings.warn(sentence, stacklevel=2)
         timeless = frozenset(name for name in description.modelled if table.has_days(name))
-        description = replace(description, timeless=timeless)
-        fit = Fit(settings, description)
+        fit = Fit(settings, replace(description, timeless=timeless))
         for sentence in fit.told_before:
             warnings.warn(sentence, stacklevel=2)
-        running = RunningFit(
-            fit=fit, private=table, allow_lost=checked_lost(allow_lost, description)
-        )
+        allowed = checked_lost(allow_lost, description)
+        running = RunningFit(fit=fit, private=table, allow_lost=allowed)
         self._run(running, self._names_of(data), stops=True)
         self._speak_up(fit.told_before)
 
@@ -150,7 +145,7 @@ class FitsOfTables(FittedState):
             table = self._open(data, description)
         except InvalidDataError as error:
             return check_report(settings, description, None, [str(error)])
-        rows, kept = table.known_rows(settings.adjacency), self._kept(table, description)
+        rows, kept = table.known_rows(settings.adjacency), _kept(table, description)
         settings = settings.for_rows(rows)
         return check_report(settings, leaning(settings, description, prior, rows, kept), rows)
 
@@ -193,20 +188,62 @@ class FitsOfTables(FittedState):
                 shapes=found.shapes,
             )
             kept.require(settings, description, with_data=data is not None)
-            table = None if data is None else self._open(data, description)
-            self._require_rows(table)
-            self._require_same_rows(kept, table)
+            table = None
+            if data is not None:
+                table = self._open(data, description)
+                self._require_rows(table)
+                with as_invalid_data():
+                    kept.require_same_rows(table)
             # A refinement has more, and the number of rows has said the delta.
             settings = replace(settings, epsilon=kept.ledger.epsilon, delta=kept.ledger.delta)
             fit = Fit(
-                settings,
-                description,
-                doubts=kept.doubts,
-                begun=kept.ledger,
-                answered=kept.looked,
+                settings, description, doubts=kept.doubts, begun=kept.ledger, answered=kept.looked
             )
             running = RunningFit(fit=fit, private=table, known=kept.answers)
             self._run(running, kept.names, goes_on=True)
+            self._speak_up()
+
+    def refined_ledger(self, epsilon: float) -> PrivacyLedger:
+        """The books of the last fit with so much more to spend. Raises what ``refine`` would."""
+        self._require_fitted()
+        assert self._model_of_table is not None
+        return begun_again(self._model_of_table, epsilon).books.ledger
+
+    def refine(self, data, epsilon: float) -> None:
+        """Spends more budget on the table that was fitted, and fits all answers again.
+
+        Privacy: one ledger. The epsilon of the last fit grows by ``epsilon`` at its delta, and all
+        that was released of the table is within it: 0.5 and 0.5 more spend exactly what 1 does.
+        Answers to the same question are averaged by inverse variance, so that errors fall as if
+        all had been asked at once. Nothing is discovered anew; the new model starts from the last.
+
+        If it fails after it had paid, the last fit stays, and ``finish`` makes use of the answers.
+
+        Args:
+            data: The table of the last fit, with the same rows. A table that has grown is fitted
+                anew: ``fit`` again, whose charges compose on the same ledger.
+            epsilon: What is added.
+
+        Raises:
+            NotFittedError: Before a fit.
+            InvalidDataError: For other columns, or another number of rows where that is public.
+            ValueError: For fits whose tables were not kept, for an epsilon that is not positive, or
+                if settings that give the answers their meaning have changed.
+        """
+        self._require_fitted()
+        with self._account.lock:
+            fitted = self._model_of_table
+            assert fitted is not None
+            fit = begun_again(fitted, epsilon)
+            self._settings().require(fit.books.ledger)
+            now = self._description()
+            if now.attributes != fitted.schema or now.visits != fitted.description.visits:
+                raise ValueError(_CHANGED)
+            table = self._open(data, now)
+            with as_invalid_data():
+                require_same_rows(fitted, table)
+            running = RunningFit(fit=fit, private=table, refined=self._fitted_table)
+            self._run(running, (self._gives_frames, self._original_columns), goes_on=True)
             self._speak_up()
 
     def plan(self, num_rows: int, *, prior: Any = None) -> Report:
@@ -233,7 +270,7 @@ class FitsOfTables(FittedState):
         description = self._description()
         table = self._open(data, description)
         if not self._fitted:  # a model's codes go with the dtypes of its own table
-            self._dtypes = self._kept(table, description)
+            self._dtypes = _kept(table, description)
         schema = replace(description, dtypes=self._dtypes).attributes
         names = pd.Index(schema.domain().attributes)
         return {self._table_name: pd.DataFrame(table.codes(schema), columns=names, copy=False)}
@@ -251,14 +288,14 @@ class FitsOfTables(FittedState):
                 "whose a row is, nor how much it counts. Call fit."
             )
         description, fitted = self._description(), self._model_of_table
-        names = (self._gives_frames, self._original_columns)
         table = EncodedTable(processed_data[self._table_name])
         self._require_rows(table)
         if not self.discovery_share:
             _ = description.schema
         settings = settings.for_rows(table.known_rows(settings.adjacency))
         fit = Fit(settings, description, doubts={} if fitted is None else fitted.doubts)
-        self._run(RunningFit(fit=fit, private=table), names)
+        running = RunningFit(fit=fit, private=table)
+        self._run(running, (self._gives_frames, self._original_columns))
         self._speak_up()
 
     def _questions(self) -> tuple[Settings, Description]:
@@ -276,18 +313,10 @@ class FitsOfTables(FittedState):
         names = original_names(table, list(self._described)) if is_frame else pd.Index([])
         return not isinstance(data, dict), names
 
-    def _require_rows(self, table: PrivateTable | EncodedTable | None) -> None:
+    def _require_rows(self, table: PrivateTable | EncodedTable) -> None:
         """Raises ``InvalidDataError`` for a table without rows, if their number is public."""
-        errors = [] if table is None else self._settings().objections(table)
-        if errors:
+        if errors := self._settings().objections(table):
             raise InvalidDataError(errors)
-
-    def _require_same_rows(self, kept: Unfinished, table: PrivateTable | None) -> None:
-        try:
-            if table is not None:
-                kept.require_same_rows(table)
-        except ValueError as error:
-            raise InvalidDataError([str(error)]) from None
 
     def _shown(self) -> AbstractContextManager[Progress]:
         """One bar for a whole fit, if it is to be seen."""
@@ -318,11 +347,8 @@ class FitsOfTables(FittedState):
         )
         self._dtypes = fitted.description.dtypes
         self._gives_frames, self._original_columns = names
-        self._fitted = True
         self._random_state_set = False
-        self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
-        self._fitted_sdv_version = version.community
-        self._fitted_sdv_enterprise_version = version.enterprise
+        stamp_fitted(self)
 
     def _speak_up(self, but: Collection[str] = ()) -> None:
         """One warning that says ``warnings_``, to the caller of a method that fits.
@@ -333,3 +359,67 @@ class FitsOfTables(FittedState):
         said = [sentence for sentence in self._fitted_table.warnings if sentence not in but]
         if said:
             warnings.warn(in_one(said), stacklevel=3)
+
+    # Transformers: those of modelled columns follow from public facts, and none learns anything.
+
+    def _transformers(self, description: Description) -> dict[str, ColumnTransformer]:
+        """The transformers, with stand-ins for columns that discovery has yet to look into."""
+        try:
+            known = description.schema
+        except PublicDomainError:
+            known = description.declared_schema
+        own = {column.name: transformer_for(column) for column in known.columns}
+        return generators.with_stand_ins(own, self._described, description.modelled)
+
+    def auto_assign_transformers(self, data) -> None:
+        """Assigns a transformer to each column from public facts; of the data it reads names."""
+        description = self._description()
+        dtypes = _kept(self._open(data, description), description)
+        if not self.discovery_share:
+            _ = description.schema  # what is not declared cannot be found later
+        known = self._transformers(description)
+        generators.assign(self._data_processor, self._described, known, dtypes)
+
+    def _auto_assign_transformers(self, data):
+        """Refuses the part in a synthesizer of several tables, which calls this before its fit."""
+        del data
+        raise SynthesizerInputError(
+            f"{type(self).__name__} cannot work inside a synthesizer of several tables: the budget "
+            "would be spent anew on the rows of each parent. Synthesize one table; if its rows are "
+            "joined from several, people=People(max_rows=...) says how many one person may have."
+        )
+
+    def update_transformers(self, column_name_to_transformer, table_name=None) -> None:
+        """Replaces the generators of columns that are generated (keys, ids, personal data).
+
+        They learn nothing from the table: after a fit they take effect at once, at no cost, and
+        the sequence of rows starts again.
+
+        Raises:
+            SynthesizerInputError: For a modelled column, whose transformer follows from its
+                public domain, and for transformers that would learn from the table.
+        """
+        modelled = self._description().modelled
+        for name, transformer in column_name_to_transformer.items():
+            if name in modelled:
+                raise SynthesizerInputError(
+                    f"Column '{name}' is modelled: its transformer is built from its public "
+                    "domain. Change public_domain or num_bins instead."
+                )
+            generators.check_generator(name, transformer)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RefitWarning)  # a refit would spend again, for nothing
+            super().update_transformers(column_name_to_transformer, table_name)
+        if self._model_of_table is not None:
+            self._ready_generators(self._model_of_table.description)
+            self.reset_sampling()
+
+    def _ready_generators(self, description: Description) -> None:
+        """Makes what is generated ready for rows."""
+        known = self._transformers(description)
+        generators.fit(self._data_processor, self._described, known, description.dtypes)
+
+
+def _kept(table: PrivateTable, description: Description) -> dict[str, Any]:
+    """The dtypes that rows come back in, because no cell chose them. Public."""
+    return table.dtypes_kept(description.columns, description.modelled, description.keys)

@@ -4,9 +4,8 @@ SDV's own pipeline reads keys and rows in many places, and says what it finds in
 logs. None of it runs on the tables: ``fit`` hands them to ``sdv_privpgd.fitting`` alone.
 """
 
-import datetime
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from importlib import import_module
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pandas as pd
-from sdv import version
 from sdv.cag._utils import _validate_constraints
 from sdv.errors import InvalidDataError, NotFittedError, RefitWarning, SynthesizerInputError
 from sdv.metadata import Metadata
@@ -27,8 +25,14 @@ from sdv_privpgd.columns.vocabulary import MODELLED, facts_in, named_by_text
 from sdv_privpgd.fitting.linked import Asked, FittedTables, RunningTables, planned_tables
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.plugin import generators
-from sdv_privpgd.plugin.arguments import RANGE_KEYS
-from sdv_privpgd.plugin.constrained import translated, valid_rows
+from sdv_privpgd.plugin.arguments import (
+    as_invalid_data,
+    log_event,
+    public_facts,
+    stamp_fitted,
+    translated,
+    valid_rows,
+)
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.warnings import in_one
@@ -107,7 +111,8 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         self.public_metadata = public_metadata
         self.public_tables = deepcopy(public_tables)
         self.discovery_share, self.method, self.seed = discovery_share, method, seed
-        super().__init__(_public(metadata, keep=public_metadata is True), locales or ["en_US"])
+        facts = public_facts(metadata, keep_ranges=public_metadata is True)
+        super().__init__(Metadata.load_from_dict(facts), locales or ["en_US"])
         self.locales, self.verbose = locales, verbose
         self._own_constraints: list[Any] = []
         self._fitted_tables: FittedTables | None = None
@@ -156,16 +161,16 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
                 RefitWarning,
                 stacklevel=2,
             )
-        self._log("Fit", len(told.tree.tables), sum(map(len, told.columns.values())))
+        numbers = {"TOTAL NUMBER OF TABLES": len(told.tree.tables)}
+        numbers["TOTAL NUMBER OF COLUMNS"] = sum(map(len, told.columns.values()))
+        log_event(self, "Fit", numbers, logger=SYNTHESIZER_LOGGER)
         try:
             with shown("PrivPGDMultiTable", self.verbose) as progress:
                 fitted = running.run(progress)
         finally:
             if running.ledger.charges:
-                before = self._ledger
-                self._ledger = (
-                    running.ledger if before is None else before.followed_by(running.ledger)
-                )
+                before, now = self._ledger, running.ledger
+                self._ledger = now if before is None else before.followed_by(now)
         self._take(fitted, data)
         if fitted.warnings:
             warnings.warn(in_one(fitted.warnings), stacklevel=2)
@@ -251,29 +256,9 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
             if wrong.any():
                 raise ValueError(f"{each!r} is not met by {wrong.sum()} rows.")
 
-    def preprocess(self, data) -> NoReturn:
-        """Raises ``SynthesizerInputError``: tables are encoded within ``fit`` alone."""
-        del data
-        _refuse("preprocess")
-
-    def fit_processed_data(self, processed_data) -> NoReturn:
-        """Raises ``SynthesizerInputError``: tables are encoded within ``fit`` alone."""
-        del processed_data
-        _refuse("fit_processed_data")
-
     def auto_assign_transformers(self, data) -> None:
         """Does nothing: columns are encoded by what is public of them."""
         del data
-
-    def update_transformers(self, table_name, column_name_to_transformer) -> NoReturn:
-        """Raises ``SynthesizerInputError``: columns are encoded by what is public of them."""
-        del table_name, column_name_to_transformer
-        _refuse("update_transformers")
-
-    def set_table_parameters(self, table_name, table_parameters) -> NoReturn:
-        """Raises ``SynthesizerInputError``: one budget and one method are for all tables."""
-        del table_name, table_parameters
-        _refuse("set_table_parameters")
 
     def _sample(self, scale, batch_size=None, max_tries_per_batch=100):
         del batch_size, max_tries_per_batch  # each row is valid at once
@@ -292,17 +277,15 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
 
     def _asked(self) -> Asked:
         """What the settings and the metadata say, checked."""
+        constraints: dict[str, list[Any]] = {}
+        for each in self._own_constraints:
+            constraints.setdefault(each.table_name, []).append(translated(each))
         return Asked.of(
             self._columns(),
             self._links(),
             self.epsilon,
             self.delta,
-            {
-                name: [
-                    translated(each) for each in self._own_constraints if each.table_name == name
-                ]
-                for name in {each.table_name for each in self._own_constraints}
-            },
+            constraints,
             discovery_share=self.discovery_share,
             method=self.method,
             seed=self.seed,
@@ -371,10 +354,8 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         if wrong:
             raise InvalidDataError(wrong)
         own = {name: each for name, each in data.items() if name not in (self.public_tables or {})}
-        try:
+        with as_invalid_data():
             return RunningTables.of(told, own, allow_lost)
-        except ValueError as error:
-            raise InvalidDataError([str(error)]) from None
 
     def _take(self, fitted: FittedTables, data: Mapping[str, Any]) -> None:
         """Takes fitted tables as those of the last fit."""
@@ -396,44 +377,24 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
             known = generators.with_stand_ins({}, described, modelled)
             generators.fit(processor, described, known, dtypes)
             self._generated[name] = processor, rest, dtypes
-        self._fitted = True
-        self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
-        self._fitted_sdv_version = version.community
-        self._fitted_sdv_enterprise_version = version.enterprise
-
-    def _log(self, event: str, num_tables: int, num_columns: int) -> None:
-        SYNTHESIZER_LOGGER.info(  # pyright: ignore[reportOptionalMemberAccess]
-            {
-                "EVENT": event,
-                "TIMESTAMP": datetime.datetime.now(),
-                "SYNTHESIZER CLASS NAME": type(self).__name__,
-                "SYNTHESIZER ID": self._synthesizer_id,
-                "TOTAL NUMBER OF TABLES": num_tables,
-                "TOTAL NUMBER OF COLUMNS": num_columns,
-            }
-        )
+        stamp_fitted(self)
 
 
-def _public(metadata: Metadata, *, keep: bool) -> Metadata:
-    """The metadata without what detection reads off the values, unless that is to be kept."""
-    if not isinstance(metadata, Metadata):
+def _refused(name: str) -> Callable[..., NoReturn]:
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        del self, args, kwargs
         raise SynthesizerInputError(
-            f"metadata must be an sdv.metadata.Metadata, got {type(metadata).__name__}."
+            f"{name} is not taken: fit alone reads the tables, by what is public of their columns. "
+            "Say that with public_domain, and settings with the constructor."
         )
-    facts = deepcopy(metadata.to_dict())
-    for table in facts["tables"].values():
-        for column in table["columns"].values():
-            for key in () if keep else RANGE_KEYS:
-                column.pop(key, None)
-    return Metadata.load_from_dict(facts)
+
+    refuse.__name__ = name
+    refuse.__doc__ = "Raises ``SynthesizerInputError``: fit alone reads the tables."
+    return refuse
 
 
-def _refuse(method: str) -> NoReturn:
-    raise SynthesizerInputError(
-        f"{method} is not taken: fit alone reads the tables, by what is public of their columns. "
-        "Say that with public_domain, and settings with the constructor."
-    )
-
+for _name in ("preprocess", "fit_processed_data", "update_transformers", "set_table_parameters"):
+    setattr(PrivPGDMultiTableSynthesizer, _name, _refused(_name))
 
 # Pickles name a class by the module that makes sure of SDV: see ``synthesizers``.
 PrivPGDMultiTableSynthesizer.__module__ = "sdv_privpgd.synthesizer"

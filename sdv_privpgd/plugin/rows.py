@@ -26,7 +26,7 @@ from sdv_privpgd.plugin.arguments import (
     log_event,
     refuse_retries,
 )
-from sdv_privpgd.plugin.state import FittedState
+from sdv_privpgd.plugin.fits import FitsOfTables
 from sdv_privpgd.sampling.conditions import check_conditions, is_wanted, require_some
 from sdv_privpgd.sampling.stream import MOVING
 
@@ -34,7 +34,7 @@ from sdv_privpgd.sampling.stream import MOVING
 # pyright: reportIncompatibleMethodOverride=false
 
 
-class SampledRows(FittedState):
+class SampledRows(FitsOfTables):
     """SDV's methods that make rows. The modelled columns come from the model at once."""
 
     def reset_sampling(self) -> None:
@@ -54,8 +54,8 @@ class SampledRows(FittedState):
     ):
         """Synthetic rows: a DataFrame if a DataFrame was fitted, else ``{'table': DataFrame}``.
 
-        Any number of rows, at no cost. Rows follow the model more closely
-        than independent draws would.
+        Any number of rows, at no cost. Rows follow the model more closely than independent draws
+        would.
 
         Args:
             num_rows: How many rows.
@@ -92,11 +92,8 @@ class SampledRows(FittedState):
         row of it meets, too. A value outside the declared domain cannot be met: its rows are left
         out with a warning that says why, and ``ValueError`` is raised if none is left.
 
-        Args:
-            conditions: ``Condition`` and ``DataFrameCondition`` of ``sdv.sampling``.
-            max_tries_per_batch: Only SDV's own 100: each row is valid at once.
-            batch_size: How many rows are made, and written, at a time; ``None`` for all of them.
-            output_folder_path: A folder in which a CSV file of the rows is written as well.
+        ``conditions`` are ``Condition`` and ``DataFrameCondition`` of ``sdv.sampling``; the other
+        arguments are those of ``sample``.
         """
         self._validate_fit_before_sample()
         refuse_retries(max_tries_per_batch)
@@ -110,12 +107,8 @@ class SampledRows(FittedState):
         """The given rows, completed by synthetic values in the other columns.
 
         The result holds the caller's own rows and is exactly as private as they are.
-
-        Args:
-            known_columns: The rows, a DataFrame. They keep their index.
-            max_tries_per_batch: Only SDV's own 100: each row is valid at once.
-            batch_size: How many rows are made, and written, at a time; ``None`` for all of them.
-            output_folder_path: A folder in which a CSV file of the rows is written as well.
+        ``known_columns`` are a DataFrame, which keeps its index; the other arguments are those of
+        ``sample``.
         """
         self._validate_fit_before_sample()
         refuse_retries(max_tries_per_batch)
@@ -127,27 +120,19 @@ class SampledRows(FittedState):
         return self._completed(known, title, batch_size, output_folder_path, ordered=True)
 
     def _completed(
-        self,
-        conditions: pd.DataFrame,
-        title: str,
-        batch_size: int | None,
-        folder: Any,
-        *,
-        ordered: bool,
+        self, conditions: pd.DataFrame, title: str, batch_size: Any, folder: Any, *, ordered: bool
     ):
         """A row for each condition that can be met, under its index where they are ``ordered``."""
         self._validate_conditions_unseen_columns(conditions)
         sizes = batches(len(conditions), batch_size)
-        parts, met, start = [], np.zeros(len(conditions), dtype=bool), 0
+        parts, met = [], np.zeros(len(conditions), dtype=bool)
         with self._written(len(conditions), title, folder, own=ordered) as written:
-            for size in sizes:
-                table, met[start : start + size] = self._meeting(
-                    conditions.iloc[start : start + size]
-                )
+            for end, size in zip(np.cumsum(sizes), sizes, strict=True):
+                part = slice(end - size, end)
+                table, met[part] = self._meeting(conditions.iloc[part])
                 if len(table) or not len(conditions):
                     parts.append(table)
                     written(table)
-                start += size
         unmet = require_some(conditions, met, self._schema())
         if unmet is not None:
             warnings.warn(unmet, stacklevel=3)
@@ -162,10 +147,9 @@ class SampledRows(FittedState):
 
     def _as_fitted(self, table: pd.DataFrame):
         """The same kind of thing, under the same column names, that was fitted."""
+        rows, columns = table.shape
         log_event(
-            self,
-            "Sample",
-            {"TOTAL NUMBER OF ROWS": len(table), "TOTAL NUMBER OF COLUMNS": len(table.columns)},
+            self, "Sample", {"TOTAL NUMBER OF ROWS": rows, "TOTAL NUMBER OF COLUMNS": columns}
         )
         if len(self._original_columns):
             table.columns = self._original_columns
@@ -204,10 +188,8 @@ class SampledRows(FittedState):
         """The modelled columns of the next rows, and whose they are where persons are sampled."""
         if self._sampler is None:
             return {}
-        columns = self._sampler.take(num_rows)
-        fitted = self._model_of_table
-        assert fitted is not None
-        visits = fitted.description.visits
+        assert self._model_of_table is not None
+        columns, visits = self._sampler.take(num_rows), self._model_of_table.description.visits
         if visits is not None:
             own = columns[visits.person]
             is_number = is_whole(self._dtypes.get(visits.person))

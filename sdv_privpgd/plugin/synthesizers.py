@@ -1,11 +1,328 @@
 """The synthesizers that SDV finds. They differ in what they measure and fit unless told otherwise.
 
-With ``base.py`` they are all that a user of SDV needs to know.
+What their fits show of themselves is here; ``base.py`` has their settings, ``fits.py`` the methods
+that are handed a table, and ``rows.py`` those that make rows.
 """
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from copy import deepcopy
 from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from sdv_privpgd.plugin.base import PrivateSynthesizer
+import numpy as np
+import pandas as pd
+from sdv.cag._errors import ConstraintNotMetError
+from sdv.cag._utils import _validate_constraints
+from sdv.errors import RefitWarning, SynthesizerInputError
+
+from sdv_privpgd.audit.door import audited
+from sdv_privpgd.audit.subjects import file_checks
+from sdv_privpgd.base.progress import Progress, shown
+from sdv_privpgd.columns.schema import PublicDomainError, Schema
+from sdv_privpgd.constraints.repair import ConstraintError
+from sdv_privpgd.inference.analyses import Concluding
+from sdv_privpgd.inference.questions import Unseen
+from sdv_privpgd.inference.refits import STAGE, Refits
+from sdv_privpgd.methods.pipeline import Release
+from sdv_privpgd.plugin.arguments import column_names, taken, valid_rows
+from sdv_privpgd.plugin.auditing import KeptFile, SynthesizerFit
+from sdv_privpgd.plugin.rows import SampledRows
+from sdv_privpgd.report.page import Report
+from sdv_privpgd.report.privacy import privacy_report
+from sdv_privpgd.report.registry import RegistryEntry
+from sdv_privpgd.synthesize.particles.particles import Particles
+
+if TYPE_CHECKING:
+    from sdv_privpgd.report.evaluation import Evaluation
+
+# SDV's methods have no types.
+# pyright: reportIncompatibleMethodOverride=false
+
+
+class PrivateSynthesizer(SampledRows, Concluding):
+    """Differentially private synthetic rows of one table, by a method.
+
+    Everything that the fitted object exposes (samples, attributes, files, messages) is
+    (epsilon, delta)-differentially private for one row, or for the rows of one of the
+    ``people``, with exact accounting in Gaussian differential privacy. A subclass names the
+    method that it has unless told otherwise.
+
+    Its arguments and errors are described at ``PrivPGDSynthesizer``.
+    """
+
+    def __repr__(self) -> str:
+        """What matters of it in a line: before a fit what it may spend, after it what it is of."""
+        if self._fitted_table is None:
+            number = len(self._get_table_metadata().columns)
+            what = f"{number} columns, epsilon {self.epsilon:g}, {self.adjacency}, not fitted"
+            return f"{type(self).__name__}({what})"
+        return f"{type(self).__name__}({self.fitted_table!r})"
+
+    def report(self, path: str | Path | None = None, *, audience: str = "analyst") -> Report:
+        """What was spent, and how well the rows fit the noisy answers. Public.
+
+        It is a text, a page for the browser and a dictionary at once. The page says what was
+        spent, how loud the noise is and how well the synthetic rows fit the noisy answers. It names
+        the categories that the noise hides, holds the noisy tables of columns and pairs to download
+        and ends with a text for a methods section. It is one file and asks for nothing over a
+        network.
+
+        Args:
+            path: Where to save it as well: the page, or the text (``.txt``) or the dictionary
+                (``.json``). Nothing is written without one.
+            audience: ``"officer"`` gives one printed page for who decides on the release.
+        """
+        return self.fitted_table.report(path, audience=audience)
+
+    def methods_text(self) -> str:
+        """What was done, in sentences for a methods section, with references. Public."""
+        return self.fitted_table.methods_text()
+
+    def registry_entry(self, **said: Any) -> RegistryEntry:
+        """The record of the last fit for the public registry of deployments. Public.
+
+        It has the books of all fits. ``said`` is as ``FittedTable.registry_entry`` takes it: the
+        ``name`` of the rows, ``curators``, ``region``, ``use`` and ``authors``.
+        """
+        return self.fitted_table.registry_entry(**said)
+
+    def evaluate(
+        self, real_data, *, label: str | None = None, held_out=None, path: str | Path | None = None
+    ) -> "Evaluation":
+        """Compares as many synthetic rows with the real table. Not private.
+
+        No budget covers the page, what is returned, or settings that are chosen by them. The rows
+        are the first of the sequence; where ``sample`` goes on does not change.
+
+        Args:
+            real_data: The real table, as ``fit`` takes it.
+            label: A column that models learn to predict, from synthetic and from real rows. The
+                ``target`` is taken if there is one and no other is named.
+            held_out: Real rows that were not fitted, as ``fit`` takes them, to judge what models
+                have learned. Without them a random fifth of the real table is set aside; the fit
+                has seen it.
+            path: Where to write the page as well. Nothing is written without one.
+        """
+        self._require_fitted()
+        modelled = [column.name for column in self._schema().columns]
+        if label is None and isinstance(self.target, str) and self.target in modelled:
+            label = self.target
+        return self.fitted_table.evaluate(
+            self._columns_of(real_data),
+            label=label,
+            held_out=None if held_out is None else self._columns_of(held_out),
+            path=path,
+        )
+
+    def _columns_of(self, data) -> pd.DataFrame:
+        """The modelled columns of a real table. Raises for one that does not fit."""
+        self._open(data, self._description())
+        table = data[self._table_name] if isinstance(data, dict) else data
+        names = column_names(table)
+        modelled = [column.name for column in self._schema().columns]
+        return table.iloc[:, [names.index(name) for name in modelled]].set_axis(modelled, axis=1)
+
+    def discovered_domain(self) -> dict[str, dict]:
+        """The domain of the last fit: what was declared, and what was found privately. Public.
+
+        It has the form that ``public_domain`` takes: given to another synthesizer of the same
+        metadata, nothing has to be found again. ``write_domain`` keeps it in a file, unless it has
+        values that files cannot hold, such as times of the day. ``cut_points``
+        and ``frequencies`` say where the cells of a column begin and how full they are.
+        """
+        found = self.fitted_table.discovered_domain()
+        return {name: found[name] for name in self._described if found.get(name)}
+
+    def value_sources(self) -> dict[str, str]:
+        """Where each column's values come from: declared, found privately, or made up. Public."""
+        return self._description().value_sources
+
+    @property
+    def warnings_(self) -> tuple[str, ...]:
+        """What is worth a look before the rows of the last fit are used, a sentence each. Public.
+
+        The first says how many columns are usable; then come lost columns, doubtful ones, settings
+        and what noise hides. Empty where nothing was noticed, and before a fit.
+        """
+        return () if self._fitted_table is None else self._fitted_table.warnings
+
+    @property
+    def estimated_num_rows(self) -> int | None:
+        """The number of rows, as far as it is known: noisy where it is private. Public.
+
+        ``None`` where no column is modelled, so that nothing was measured.
+        """
+        self._require_fitted()
+        return None if self._model_of_table is None else self._model_of_table.num_rows
+
+    def privacy_report(self) -> str:
+        """The text of ``report``: what was spent, on what and under which adjacency. Public.
+
+        ``warnings_`` are at its end. Before a fit it says what may be spent.
+        """
+        if self._fitted_table is None:
+            return privacy_report(self.ledger)
+        return self.fitted_table.privacy_report()
+
+    def get_loss_values(self) -> pd.DataFrame:
+        """How far the particles were from the noisy tables after some epochs. Public.
+
+        ``Loss`` is the mean over the tables of the squared sliced W2 distance, along directions
+        that are the same for all epochs. After the engine "generator" there is none.
+
+        Raises:
+            ValueError: For a model of another engine, which has no particles.
+        """
+        self._require_fitted()
+        if self._release is None:  # no column is modelled
+            return pd.DataFrame({"Epoch": [], "Loss": []})
+        model = self._release.model
+        if not isinstance(model, Particles):
+            raise ValueError(
+                f"The losses are those of the engine 'particles', and the model is a "
+                f"{type(model).__name__}."
+            )
+        return pd.DataFrame({"Epoch": list(model.losses), "Loss": list(model.losses.values())})
+
+    def get_info(self) -> dict:
+        """SDV's facts about the synthesizer, and the epsilon and delta that its fits spent."""
+        ledger = self.ledger
+        return {
+            **super().get_info(),
+            "adjacency": self.adjacency,
+            "epsilon_spent": ledger.spent(),
+            "delta_spent": ledger.delta if ledger.charges else 0.0,
+        }
+
+    def audit(
+        self,
+        runs: int = 10_000,
+        *,
+        path: str | Path | None = None,
+        false_alarms: float = 1e-4,
+        seed: int = 0,
+    ) -> Report:
+        """Audits these settings on made-up tables, and the file that the synthesizer would be.
+
+        It reads no row, spends nothing and changes nothing: a copy is fitted to tables that are
+        made up from the metadata, the public domain and the settings. Constraints, predicates,
+        methods and engines of your own run as in a fit, and are audited with it. If the
+        synthesizer is fitted, what it holds is audited, too: the books, and whether a model that is
+        made anew of the noisy answers is the same to the byte.
+
+        The report's ``to_dict()["passed"]`` says whether all is well; ``print`` shows what was
+        looked at, with what could not be seen. Fit nothing in other threads meanwhile: warnings are
+        shared by all threads.
+
+        Args:
+            runs: How often a few people are attacked in each of two worlds. 10,000 take seconds.
+            path: Where to save the report as well: the page, or the text (``.txt``) or the
+                dictionary (``.json``). Nothing is written without one.
+            false_alarms: How likely all statistical checks together are to fail although all is
+                right.
+            seed: Of the made-up rows.
+
+        Raises:
+            ValueError: If no fit to such columns is possible at all.
+        """
+        report = audited(
+            SynthesizerFit(self),
+            name=type(self).__name__,
+            runs=runs,
+            false_alarms=false_alarms,
+            seed=seed,
+            more=file_checks(KeptFile(self)) if self._fitted else [],
+        )
+        if path is not None:
+            report.save(path)
+        return report
+
+    # Constraints: declared, so public; no private row is checked against them.
+
+    def add_constraints(self, constraints) -> None:
+        """Adds constraints of ``sdv.cag`` that all sampled rows will meet after the next fit.
+
+        ``Inequality``, ``Range``, ``FixedIncrements``, ``OneHotEncoding``, subclasses of
+        ``SingleTableProgrammableConstraint`` whose ``is_valid`` decides row by row, and
+        ``sdv_privpgd.FixedCombinations``. They are never fitted: rows of the private table that
+        break them are neither found nor reported.
+
+        Raises:
+            SynthesizerInputError: For a constraint that would have to be learned from the table,
+                that names generated columns, or that the declared values cannot meet.
+            ConstraintNotMetError: SDV's, for one that does not fit the metadata.
+        """
+        added = [
+            taken(constraint, self.metadata)
+            for constraint in _validate_constraints(constraints, False)
+        ]
+        if self._fitted:
+            self._warn_of_cost("For these constraints to take effect the synthesizer has to be")
+        before = self._reject_sampling_constraints
+        # SDV's list of constraints that change neither the data nor the metadata.
+        self._reject_sampling_constraints = [*before, *deepcopy(added)]
+        try:
+            description = self._description()
+            description.declared.require_possible()
+            with suppress(PublicDomainError):
+                refusals = description.constraints.limits(description.schema).refusals
+                if refusals:
+                    raise ConstraintError(refusals[0])
+        except BaseException as error:
+            self._reject_sampling_constraints = before
+            if isinstance(error, ConstraintError):
+                raise SynthesizerInputError(str(error)) from error
+            raise
+
+    def _warn_of_cost(self, why: str) -> None:
+        """Says what SDV advises without a word on the cost."""
+        ledger = self.ledger
+        warnings.warn(
+            f"{why} fitted again, which spends epsilon {self.epsilon:g} at delta {ledger.delta:g} "
+            f"once more on the same people. So far {ledger.spent():.4g} was spent.",
+            RefitWarning,
+            stacklevel=3,
+        )
+
+    def validate_constraints(self, synthetic_data) -> None:
+        """Checks synthetic rows. Raises SDV's ``ConstraintNotMetError`` with the rows' numbers."""
+        for constraint in self._reject_sampling_constraints:
+            wrong = ~valid_rows(constraint, synthetic_data, self.metadata)
+            if wrong.any():
+                raise ConstraintNotMetError(
+                    f"{constraint!r} is not met by {wrong.sum()} rows; the first of them are "
+                    f"{np.flatnonzero(wrong)[:5].tolist()}."
+                )
+
+    def _validate_transform_constraints(self, table_data, enforce_constraint_fitting=False):
+        """The table as it is: SDV would fit the constraints on it."""
+        del enforce_constraint_fitting
+        return table_data
+
+    # What ``Concluding`` answers from.
+
+    def _released(self) -> tuple[Release | None, Schema]:
+        return self.fitted_table._released()
+
+    def _unseen(self) -> dict[str, Unseen]:
+        return self.fitted_table._unseen()
+
+    def _refits(self) -> Refits:
+        return self.fitted_table._refits()
+
+    def _first(self, num_rows: int) -> pd.DataFrame:
+        return self.fitted_table._first(num_rows)
+
+    @contextmanager
+    def _shown_repeating(self, progress: Progress | None) -> Iterator[Progress]:
+        if progress is not None:
+            yield progress
+            return
+        with shown(STAGE, self.verbose) as bar:
+            yield bar
 
 
 class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):

@@ -9,7 +9,7 @@ from typing import Any
 
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.base.words import listed
-from sdv_privpgd.columns.wording import words_of
+from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.privacy.ledger import PrivacyLedger, epsilon_in_all
 from sdv_privpgd.privacy.queries import Adjacency

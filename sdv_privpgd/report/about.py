@@ -12,7 +12,7 @@ from sdv_privpgd.base.damage import DamagedFileError, undamaged
 from sdv_privpgd.base.words import listed, number
 from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.visits import Visits
-from sdv_privpgd.columns.wording import words_of
+from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger

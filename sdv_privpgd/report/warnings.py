@@ -26,8 +26,8 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.columns.usual_codes import USUAL_DATES, USUAL_NUMBERS
-from sdv_privpgd.columns.wording import words_of
+from sdv_privpgd.columns.values import USUAL_DATES, USUAL_NUMBERS
+from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.discovery.plan import rows_unseen
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,

@@ -162,7 +162,7 @@ class TestDiscovery:
         self.seen = []
         real = streams.Looking.zero
         plant(streams.Looking, "zero", lambda tally: self.seen.append(real(tally)) or self.seen[-1])
-        plant("sdv_privpgd.discovery.categories.has_others", has_others)
+        plant("sdv_privpgd.discovery.first_look.has_others", has_others)
         assert "questions" in failed(COLUMNS, discovery_share=0.2)
 
 

@@ -18,13 +18,13 @@ import sdv  # noqa: F401 - first: it loads the classes
 import sdv_privpgd
 from benchmarks.experiment import metadata_of, options
 from sdv_privpgd.benchmark.tables import TABLES, columns_of
+from sdv_privpgd.columns.differences import differences_of
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.encoding import encode_table
-from sdv_privpgd.columns.ordered import differences_of
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.limits import Constraints
 from sdv_privpgd.metrics.pairs import average, l1_by_pair
-from sdv_privpgd.plugin.constrained import translated, valid_rows
+from sdv_privpgd.plugin.arguments import translated, valid_rows
 
 _NAMES = (
     "Inequality: bedrooms, rooms", "Inequality: z, x", "Range: three dates",

@@ -1,6 +1,10 @@
-"""What people hand over: NumPy's numbers, domains that are none, parts of several tables."""
+"""What people hand over to SDV's methods works, or is refused with the reason; silence is silence.
+
+NumPy's numbers, domains that are none, parts of several tables, and every argument of sampling.
+"""
 
 import inspect
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,9 +14,19 @@ from sdv.cag import Inequality
 from sdv.errors import SynthesizerInputError
 from sdv.metadata import Metadata
 from sdv.multi_table import HMASynthesizer
+from sdv.sampling import Condition, DataFrameCondition
 
-from sdv_privpgd import AIMSynthesizer, MSTSynthesizer, People, PrivacyLedger, PrivPGDSynthesizer
-from sdv_privpgd.methods import AIM
+from sdv_privpgd import (
+    AIMSynthesizer,
+    Boolean,
+    MSTSynthesizer,
+    People,
+    PrivacyLedger,
+    PrivPGDSynthesizer,
+    fit_table,
+)
+from sdv_privpgd.constraints import FixedCombinations
+from sdv_privpgd.methods import AIM, ParticleGradientDescent, PrivPGD
 from sdv_privpgd.privacy.queries import Adjacency
 
 NUMPY = {
@@ -56,13 +70,8 @@ def test_a_domain_may_hold_numpy_s_numbers():
         },
         "ward": {"range_values": np.array(["A", "B", "C"])},
     }  # fmt: skip
-    plain = {
-        "age": {
-            "range_min": 0, "range_max": 110, "decimal_places": 0,
-            "num_bins": 11, "range_is_nullable": True,
-        },
-        "ward": {"range_values": ["A", "B", "C"]},
-    }  # fmt: skip
+    plain = {"age": {name: own.item() for name, own in domain["age"].items()}}
+    plain["ward"] = {"range_values": ["A", "B", "C"]}
     metadata = sdv_tables.metadata_of(
         {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
     )
@@ -154,3 +163,220 @@ def test_numbers_of_rows_may_be_numpy_s():
     fitted.fit(pd.DataFrame({"a": [True, False] * 20}))
     assert len(fitted.sample(np.int64(7))) == 7
     assert "12" in fitted.plan(np.int64(12)).text
+
+
+# Sampling
+
+
+METADATA = sdv_tables.metadata_of(
+    {"id": {"sdtype": "id"}, "a": {"sdtype": "boolean"}, "b": {"sdtype": "categorical"}},
+    primary_key="id",
+)
+DOMAIN = {"b": {"range_values": ["x", "y"], "range_is_nullable": False}}
+TABLE = pd.DataFrame({"id": range(200), "a": [True, False] * 100, "b": ["x", "y", "y", "y"] * 50})
+KNOWN = pd.DataFrame({"b": ["x", "y", "x", "y", "x"]}, index=[9, 7, 5, 3, 1])
+CONDITIONS = [Condition({"b": "x"}, num_rows=3), DataFrameCondition(pd.DataFrame({"a": [True]}))]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    synthesizer = MSTSynthesizer(METADATA, 5.0, public_domain=DOMAIN)
+    synthesizer.fit(TABLE)
+    return synthesizer
+
+
+WAYS = {
+    "sample": lambda synthesizer, **given: synthesizer.sample(5, **given),
+    "conditions": lambda synthesizer, **given: synthesizer.sample_from_conditions(
+        CONDITIONS, **given
+    ),
+    "remaining": lambda synthesizer, **given: synthesizer.sample_remaining_columns(KNOWN, **given),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nothing_is_shown_or_said_unless_verbose(way, fitted, capsys, caplog):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        WAYS[way](fitted, batch_size=2)
+    shown = capsys.readouterr()
+    assert shown.out == shown.err == ""
+    fitted.verbose = True
+    try:
+        WAYS[way](fitted)
+    finally:
+        fitted.verbose = False
+    assert "Sampling" in capsys.readouterr().err
+
+
+def test_a_silent_fit_shows_nothing(capsys):
+    synthesizer = PrivPGDSynthesizer(
+        METADATA,
+        5.0,
+        public_domain=DOMAIN,
+        method=PrivPGD(engine=ParticleGradientDescent(num_particles=100)),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        synthesizer.fit(TABLE)
+        synthesizer.plan(100)
+        synthesizer.evaluate(TABLE)
+    shown = capsys.readouterr()
+    assert shown.out == shown.err == ""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_tries_are_refused_with_the_reason(way, fitted):
+    WAYS[way](fitted, max_tries_per_batch=100)
+    WAYS[way](fitted, max_tries_per_batch=None)
+    with pytest.raises(ValueError, match="no row is drawn twice"):
+        WAYS[way](fitted, max_tries_per_batch=500)
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5, True, "all"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_batch_size_that_is_none_is_refused(way, size, fitted):
+    with pytest.raises(ValueError, match="batch_size"):
+        WAYS[way](fitted, batch_size=size)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
+def test_batches_are_written_one_by_one_and_hold_what_is_returned(size, fitted, tmp_path):
+    for way, make in WAYS.items():
+        fitted.reset_sampling()
+        folder = tmp_path / way
+        rows = make(fitted, batch_size=size, output_folder_path=folder)
+        written = pd.read_csv(folder / "table.csv")
+        assert len(rows) == len(written) == (4 if way == "conditions" else 5)
+        assert written["b"].tolist() == rows["b"].tolist()
+        assert written["id"].astype(str).tolist() == rows["id"].astype(str).tolist()
+    fitted.reset_sampling()
+    expected = fitted.sample(10)
+    fitted.reset_sampling()
+    again = pd.concat([fitted.sample(5, batch_size=size), fitted.sample(5)], ignore_index=True)
+    pd.testing.assert_frame_equal(again, expected)
+
+
+def test_a_file_that_is_there_is_not_overwritten(fitted, tmp_path):
+    (tmp_path / "table.csv").write_text("mine")
+    for make in WAYS.values():
+        with pytest.raises(AssertionError, match="already exist"):
+            make(fitted, output_folder_path=tmp_path)
+    assert (tmp_path / "table.csv").read_text() == "mine"
+
+
+def test_rows_that_were_written_before_a_failure_are_named(fitted, tmp_path, monkeypatch):
+    sampler, taken = fitted._sampler, []
+    take = type(sampler).take
+
+    def fails(self, num_rows):
+        if taken:
+            raise MemoryError
+        taken.append(num_rows)
+        return take(self, num_rows)
+
+    said = []
+    monkeypatch.setattr(type(sampler), "take", fails)
+    monkeypatch.setattr("sdv_privpgd.plugin.rows.note_on", lambda error, note: said.append(note))
+    with pytest.raises(MemoryError):
+        fitted.sample(9, batch_size=3, output_folder_path=tmp_path)
+    assert len(pd.read_csv(tmp_path / "table.csv")) == 3
+    assert said == [f"The rows that were made before lie in {tmp_path / 'table.csv'}."]
+
+
+def test_known_rows_keep_their_index_in_batches_too(fitted):
+    for size in (None, 2):
+        rows = fitted.sample_remaining_columns(KNOWN, batch_size=size)
+        assert rows.index.tolist() == KNOWN.index.tolist()
+        assert rows["b"].tolist() == KNOWN["b"].tolist()
+
+
+@pytest.mark.parametrize("size", [None, 1, 2])
+def test_conditions_that_cannot_be_met_are_said_once_and_without_sdv_s_advice(size, fitted):
+    known = pd.DataFrame({"b": ["x", "nowhere", "y", None]})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rows = fitted.sample_remaining_columns(known, batch_size=size)
+    (warning,) = caught
+    assert "2 of 4 conditions can be met" in str(warning.message)
+    assert "'nowhere'" in str(warning.message)
+    assert "tries" not in str(warning.message)
+    assert warning.filename == __file__
+    assert rows["b"].tolist() == ["x", "y"]
+    assert rows.index.tolist() == [0, 2]
+    with pytest.raises(ValueError, match="Unable to sample any rows") as raised:
+        fitted.sample_from_conditions([Condition({"b": "nowhere"})], batch_size=size)
+    assert "tries" not in str(raised.value)
+
+
+def test_no_conditions_are_an_empty_table(fitted):
+    for rows in (fitted.sample_from_conditions([]), fitted.sample_remaining_columns(KNOWN.head(0))):
+        assert rows.empty
+        assert list(rows.columns) == list(TABLE.columns)
+
+
+def test_rows_that_are_no_frame_are_refused(fitted):
+    with pytest.raises(ValueError, match="known_columns must be a pandas DataFrame, got dict"):
+        fitted.sample_remaining_columns({"table": KNOWN})
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda s: s.sample(3, main_table_name="other"),
+        lambda s: s.get_transformers(table_name="other"),
+        lambda s: s.update_transformers({}, table_name="other"),
+        lambda s: s.get_metadata(version="newest"),
+    ],
+)
+def test_names_that_are_not_there_are_refused(fitted, call):
+    with pytest.raises(ValueError, match=r"other|newest"):
+        call(fitted)
+
+
+def test_names_that_are_there_are_taken(fitted):
+    assert len(fitted.sample(3, main_table_name="table")) == 3
+    assert set(fitted.get_transformers(table_name="table")) == set(TABLE.columns)
+    for version in ("original", "modified"):
+        assert fitted.get_metadata(version=version).to_dict() == METADATA.to_dict()
+
+
+def test_values_beyond_the_range_cannot_be_asked_for():
+    with pytest.raises(SynthesizerInputError, match="never leave the range"):
+        MSTSynthesizer(METADATA, 1.0, enforce_min_max_values=False)
+
+
+def test_constraints_are_written_to_a_file_that_is_named(tmp_path):
+    metadata = sdv_tables.metadata_of(
+        {
+            **{name: {"sdtype": "numerical"} for name in "ab"},
+            **{name: {"sdtype": "categorical"} for name in "cd"},
+        }
+    )
+    synthesizer = MSTSynthesizer(metadata, 1.0)
+    synthesizer.add_constraints([Inequality("a", "b")])
+    synthesizer.get_constraints(tmp_path / "constraints.json")
+    assert "Inequality" in (tmp_path / "constraints.json").read_text()
+    synthesizer.add_constraints([FixedCombinations(["c", "d"], [("x", "y")])])
+    assert len(synthesizer.get_constraints()) == 2
+    synthesizer.get_constraints(tmp_path / "both.json")
+    assert "FixedCombinations" in (tmp_path / "both.json").read_text()
+
+
+def test_locales_reach_what_is_generated():
+    metadata = sdv_tables.metadata_of({"a": {"sdtype": "boolean"}, "who": {"sdtype": "name"}})
+    made = {}
+    for locales in (["en_US"], ["ja_JP"]):
+        synthesizer = MSTSynthesizer(metadata, 5.0, locales=locales)
+        synthesizer.fit(pd.DataFrame({"a": [True, False] * 50, "who": ["x"] * 100}))
+        made[locales[0]] = "".join(synthesizer.sample(20)["who"])
+    assert made["en_US"].isascii()
+    assert not made["ja_JP"].isascii()
+
+
+@pytest.mark.parametrize("wrong", [-1, 2.5, True, "5"])
+def test_the_door_refuses_numbers_of_rows_that_are_none(wrong):
+    fitted = fit_table(TABLE, {"a": Boolean()}, 5.0, method="independent+pgm")
+    with pytest.raises(ValueError, match="num_rows"):
+        fitted.sample(wrong)
+    assert len(fitted.sample(np.int64(3))) == 3

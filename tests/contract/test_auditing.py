@@ -171,12 +171,7 @@ class TestWhatIsKept:
     def test_a_table_that_was_fitted_without_sdv(self):
         columns = {name: {**facts, **(DAYS if name != "ill" else {})}
                    for name, facts in COLUMNS.items()}  # fmt: skip
-        fitted = fit_table(
-            table(),
-            columns,
-            epsilon=4.0,
-            method="mst",
-        )
+        fitted = fit_table(table(), columns, epsilon=4.0, method="mst")
         assert audit_fitted(fitted, **QUICK).to_dict()["failed"] == []
 
 

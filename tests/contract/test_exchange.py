@@ -18,7 +18,7 @@ from small_engine import MaximumEntropy
 from sdv_privpgd import MatchError, MSTSynthesizer, Numerical, combine, fit_table, measure
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.benchmark.methods import SELECTS
-from sdv_privpgd.cli.program import main
+from sdv_privpgd.cli.start import main
 from sdv_privpgd.methods import AIM, MST, AllKWay, PrivatePGM, PrivPGD, pipeline
 from sdv_privpgd.methods.method import ENGINES, engine_of, method_of
 from sdv_privpgd.privacy import curator as curating

@@ -21,7 +21,7 @@ from sdv_privpgd import (
     methods,
 )
 from sdv_privpgd.audit import audit_fit
-from sdv_privpgd.cli.program import main
+from sdv_privpgd.cli.start import main
 from sdv_privpgd.methods import AIM, MST, MWEM, Independent, ParticleGradientDescent, PrivatePGM
 from sdv_privpgd.methods.method import ENGINES, method_of, named_methods
 

@@ -188,12 +188,7 @@ class TestHolders:
         assert "Rows of a person in order" in combined.report().html()
 
     @pytest.mark.parametrize(
-        "other",
-        [
-            {"previous": ["sex"], "context_columns": []},
-            {"max_rows": 2},
-            None,
-        ],
+        "other", [{"previous": ["sex"], "context_columns": []}, {"max_rows": 2}, None]
     )
     def test_orders_have_to_agree(self, other):
         plain = {**ORDER, "people": People("patient", max_rows=3)}
@@ -209,11 +204,7 @@ class TestHolders:
             members = {name: archive.read(name) for name in archive.namelist()}
         facts = json.loads(members["release.json"])
         assert facts["version"] == 2
-        for changed in (
-            {"version": 1},
-            {"order": {"sequence_index": "admitted"}},
-            {"order": None},
-        ):
+        for changed in ({"version": 1}, {"order": {"sequence_index": "admitted"}}, {"order": None}):
             members["release.json"] = json.dumps({**facts, **changed}).encode()
             with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
                 for name, content in members.items():

@@ -8,11 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
-from sdv.errors import (
-    InvalidDataError,
-    SamplingError,
-    VersionError,
-)
+from sdv.errors import InvalidDataError, SamplingError, VersionError
 from sdv.metadata import Metadata
 from sdv.sampling import Condition
 from sdv.utils import load_synthesizer

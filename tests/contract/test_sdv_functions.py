@@ -6,12 +6,7 @@ import pandas as pd
 import pytest
 import sdv_tables
 from sdv import version
-from sdv.evaluation import (
-    evaluate_quality,
-    get_column_pair_plot,
-    get_column_plot,
-    run_diagnostic,
-)
+from sdv.evaluation import evaluate_quality, get_column_pair_plot, get_column_plot, run_diagnostic
 from sdv.single_table.base import BaseSingleTableSynthesizer
 from sdv.utils import load_synthesizer
 

@@ -5,11 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
-from sdv.errors import (
-    InvalidDataError,
-    InvalidDataTypeError,
-    SynthesizerInputError,
-)
+from sdv.errors import InvalidDataError, InvalidDataTypeError, SynthesizerInputError
 from sdv.metadata import Metadata
 from sdv.multi_table import HMASynthesizer
 from small_synthesizers import boolean, new

@@ -9,16 +9,12 @@ import sys
 
 import pandas as pd
 import pytest
-from commands import DOMAIN, declared, fails_at, new_files, run
+from commands import DOMAIN, declared, documents, fails_at, interrupt, new_files, refused, run
 
-from sdv_privpgd.cli import journal, models, writing
+from sdv_privpgd.cli import journal, keeping, writing
 from sdv_privpgd.privacy.ledger_file import read_ledger
 
 _FIT = "sdv_privpgd.synthesize.pgm.PrivatePGM.fit"
-
-
-def interrupt(*args, **kwargs):
-    raise KeyboardInterrupt
 
 
 def full_at_the_end(monkeypatch):
@@ -72,7 +68,7 @@ class TestTheRest:
         assert run("finish", stopped, "--table", csv, *out) == 0
         assert "What is spent is added to ledger.json, the ledger of" in capsys.readouterr().err
         assert entered(ledger) == pytest.approx(1, abs=0.01)
-        books = models.fitted(stopped)
+        books = keeping.fitted(stopped)
         assert books.notes["ledger_file"] == ("ledger.json", len(books.ledger.charges))
 
     def test_is_not_spent_where_the_ledger_has_gone(self, stopped, csv, ledger, capsys):
@@ -130,8 +126,7 @@ class TestRefining:
         """Its charges are those of the other model, and yet they are others."""
         asked = ("--epsilon", 1, "--out", tmp_path / "finer.csv", "--ledger", ledger, "--quiet")
         alone = tmp_path / "alone.zip"
-        assert run("refine", alone, csv, *asked, "--max-epsilon", 2.1) == 1
-        said = capsys.readouterr().err
+        said = refused(run("refine", alone, csv, *asked, "--max-epsilon", 2.1), capsys)
         assert f"--ledger {ledger} lacks epsilon 1 that {alone} had spent before" in said
         assert "more than --max-epsilon 2.1" in said
         assert entered(ledger) == pytest.approx(1)
@@ -155,7 +150,7 @@ class TestRefining:
         assert run("refine", alone, csv, *asked) == 0
         assert "is added to" not in capsys.readouterr().err
         assert entered(ledger) == pytest.approx(1)
-        assert "ledger_file" not in models.fitted(alone).notes
+        assert "ledger_file" not in keeping.fitted(alone).notes
 
 
 class TestWhatThisRunHasSpent:
@@ -166,8 +161,7 @@ class TestWhatThisRunHasSpent:
             other, index=False
         )
         asked = ("--epsilon", 1, "--out", tmp_path / "no.csv", "--quiet")
-        assert run("refine", fitted, other, *asked) == 1
-        said = capsys.readouterr().err
+        said = refused(run("refine", fitted, other, *asked), capsys)
         assert "Nothing was spent by this run; the model stands at epsilon 1 of 1" in said
         assert "was spent." not in said
 
@@ -188,8 +182,7 @@ class TestWhatThisRunHasSpent:
         few = csv.parent / "few.csv"
         pd.read_csv(csv, dtype=str)[:100].to_csv(few, index=False)
         out = ("--out", csv.parent / "out.csv", "--quiet")
-        assert run("finish", stopped, "--table", few, *out) == 1
-        said = capsys.readouterr().err
+        said = refused(run("finish", stopped, "--table", few, *out), capsys)
         assert "had 2,000 rows, and this one has 100" in said
         assert "Nothing was spent by this run; the model stands at epsilon" in said
         assert entered(csv.parent / "ledger.json") == before
@@ -249,7 +242,7 @@ class TestTwoRuns:
         again = ("refine", alone, csv, "--epsilon", 1, "--quiet", "--out")
         first("the model", lambda: run(*again, tmp_path / "other.csv"))
         assert run(*again, tmp_path / "finer.csv") == 0
-        assert models.fitted(alone).ledger.spent() == pytest.approx(3, abs=0.01)
+        assert keeping.fitted(alone).ledger.spent() == pytest.approx(3, abs=0.01)
 
     @pytest.mark.parametrize("spelling", ["same", "relative", "symlink", "dangling"])
     def test_a_file_that_is_locked_is_so_under_any_name(
@@ -289,10 +282,10 @@ class TestWrittenAhead:
             found.append(read_ledger(ledger.read_text()))
             return real(*args)
 
-        from sdv_privpgd.cli import finishing, reading, releasing, synthesizing
+        from sdv_privpgd.cli import reading, releasing, synthesizing
 
         real = reading.open_table
-        for module in (finishing, releasing, synthesizing):
+        for module in (releasing, synthesizing):
             monkeypatch.setattr(module, "open_table", opened)
         return found
 
@@ -335,7 +328,7 @@ class TestWrittenAhead:
     def test_a_run_that_is_killed_stands_there(self, csv, ledger, tmp_path, capsys):
         code = (
             "import sys, time, sdv, sdv_privpgd.synthesize.pgm as pgm\n"
-            "from sdv_privpgd.cli.program import main\n"
+            "from sdv_privpgd.cli.start import main\n"
             "def wait(*args, **kwargs):\n"
             "    print('paid', flush=True)\n"
             "    time.sleep(600)\n"
@@ -344,7 +337,7 @@ class TestWrittenAhead:
         )
         arguments = [
             "synthesize", csv, "--epsilon", 1, "--method", "mst", "--out", tmp_path / "killed.csv",
-            "--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "domain.json",
+            *documents(tmp_path),
             "--ledger", ledger, "--quiet",
         ]  # fmt: skip
         running = subprocess.Popen(
@@ -359,11 +352,9 @@ class TestWrittenAhead:
         running.communicate()
         assert entered(ledger) == pytest.approx(1)
         assert not (tmp_path / "killed.csv").exists()
-        assert declared(csv, *limited, 1.2) == 1
-        assert "If none runs any more, delete it" in capsys.readouterr().err
+        assert "If none runs any more, delete it" in refused(declared(csv, *limited, 1.2), capsys)
         (tmp_path / "ledger.part.json").unlink()
-        assert declared(csv, *limited, 1.2) == 1
-        said = capsys.readouterr().err
+        said = refused(declared(csv, *limited, 1.2), capsys)
         assert "that planned epsilon 1 has not ended. All of that is spent." in said
         assert "after 1 before would come to epsilon 1.46" in said
         assert declared(csv, *limited, 1.5) == 0
@@ -420,7 +411,7 @@ class TestNoRowsWithoutBooks:
             assert run("sample", model, "--again", *out) == 1
             assert "without --again it is entered there" in capsys.readouterr().err
             assert run("sample", model, *out) == 0
-        books = models.fitted(model).ledger
+        books = keeping.fitted(model).ledger
         assert entered(ledger) == pytest.approx(1)
         assert read_ledger(ledger.read_text()).charges == books.charges
         before = ledger.read_bytes()
@@ -440,11 +431,11 @@ class TestNoRowsWithoutBooks:
             assert run("finish", stopped, *out) == 1
         assert not (tmp_path / "out.csv").exists()
         assert run("sample", stopped, *out) == 0
-        assert read_ledger(ledger.read_text()).charges == models.fitted(stopped).ledger.charges
+        assert read_ledger(ledger.read_text()).charges == keeping.fitted(stopped).ledger.charges
 
     def test_nor_a_release(self, csv, ledger, tmp_path, monkeypatch, capsys):
         full_at_the_end(monkeypatch)
-        asked = ("--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "domain.json")
+        asked = documents(tmp_path)
         kept = ("--ledger", ledger, "--out", tmp_path / "north.zip", "--quiet")
         assert run("measure", csv, *asked, "--epsilon", 1, "--holder", "North", *kept) == 1
         assert new_files(csv) == {"ledger.json", "north.rescued.zip"}
@@ -457,3 +448,76 @@ class TestNoRowsWithoutBooks:
         assert declared(csv, "--ledger", ledger, "--quiet") == 1
         assert "Cannot write --ledger" in capsys.readouterr().err
         assert new_files(csv) == set()
+
+
+class TestAcrossTheYears:
+    def test_the_file_says_what_each_release_was(self, csv, ledger, tmp_path, capsys):
+        kept = ("--ledger", ledger, "--quiet")
+        assert declared(csv, *kept, "--model", "model.zip", "--max-epsilon", 3) == 0
+        assert run("refine", "model.zip", csv, "--epsilon", 1, "--out", "finer.csv", *kept) == 0
+        domain = {**DOMAIN, "ward": {"range_values": ["a", "b"], "other_value": "other"}}
+        (tmp_path / "domain.json").write_text(json.dumps(domain))
+        assert declared(csv, *kept, out="next.csv") == 1
+        capsys.readouterr()
+        assert run("ledger", ledger, "--html", "page.html") == 0
+        told, page = capsys.readouterr().out, (tmp_path / "page.html").read_text()
+        names = ("out.csv", "finer.csv", "next.csv")
+        assert [told.index(f"- {name} (") for name in names] == sorted(
+            told.index(f"- {name} (") for name in names
+        )
+        for name in names[:2]:
+            card = json.loads((tmp_path / f"{name}.about.json").read_text())
+            assert card["release"] in told
+            assert card["release"] in page
+        assert "Release: none was made." in " ".join(told.split())
+        assert "limit of epsilon: 3" in told
+        assert "is no release of this list" not in told
+        assert run("ledger", ledger, "--html", "ledger.json") == 1
+
+    def test_a_run_beyond_the_limit_of_an_earlier_one_says_so_before(self, csv, ledger, capsys):
+        assert declared(csv, "--ledger", ledger, "--quiet", "--max-epsilon", 1.2) == 0
+        capsys.readouterr()
+        assert declared(csv, "--ledger", ledger, "--quiet", out="more.csv") == 0
+        assert "more than the 1.2 that an earlier run was told" in capsys.readouterr().err
+        assert run("ledger", ledger) == 0
+        assert "left for another release: 0\n" in capsys.readouterr().out
+
+    def test_a_model_that_it_learned_of_later_is_told_apart(self, fitted, ledger, csv, capsys):
+        alone, out = fitted.with_name("alone.zip"), ("--out", "more.csv", "--quiet")
+        assert run("refine", alone, csv, "--epsilon", 1, "--ledger", ledger, *out) == 0
+        capsys.readouterr()
+        assert run("ledger", ledger) == 0
+        assert "Epsilon 1 was spent by what is no release of this list" in capsys.readouterr().out
+
+    def test_measurements_are_releases_too(self, csv, ledger, tmp_path, capsys):
+        facts = documents(tmp_path)
+        asked = ("--epsilon", 1, "--ledger", ledger, "--quiet", *facts, "--method", "mst")
+        assert run("measure", csv, "--holder", "North", "--out", "north.zip", *asked) == 0
+        (found,) = json.loads(ledger.read_text())["releases"]
+        assert found["name"] == "north.zip"
+        assert found["epsilon"] == pytest.approx(1)
+        assert len(found["release"]) == 32
+
+
+class TestNoRowAlone:
+    def test_sample_says_what_it_costs(self, fitted, tmp_path, capsys):
+        more = ("--rows", 300, "--min-rows-like", 4, "--on", "age,ward", "--quiet")
+        assert run("sample", fitted, "--out", "crowd.csv", *more) == 0
+        assert "At least 4 rows have each combination of age, ward" in capsys.readouterr().out
+        rows = pd.read_csv(tmp_path / "crowd.csv", dtype={"ward": str})
+        assert rows.groupby(["age", "ward"], dropna=False).size().min() >= 4
+
+    @pytest.mark.parametrize(
+        ("more", "told"),
+        [
+            (["--min-rows-like", 3], "--min-rows-like and --on go together"),
+            (["--on", "age"], "--min-rows-like and --on go together"),
+            (["--on", "wage", "--min-rows-like", 3], "--on names 'wage': choose from"),
+            (["--on", "age", "--min-rows-like", 1], "--min-rows-like must be an integer"),
+        ],
+    )
+    def test_what_cannot_be_meant_leaves_the_model_where_it_was(self, fitted, capsys, more, told):
+        before = fitted.read_bytes()
+        assert run("sample", fitted, "--out", "crowd.csv", "--quiet", *more) == 1
+        assert told in capsys.readouterr().err
+        assert fitted.read_bytes() == before

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from commands import run
+from commands import documents, run
 
 PEOPLE = (
     "--adjacency",
@@ -33,7 +33,7 @@ def visits(csv):
 
 
 def facts(csv):
-    return ("--metadata", csv.parent / "metadata.json", "--domain", csv.parent / "domain.json")
+    return documents(csv.parent)
 
 
 def test_rows_of_a_person_count_as_one(visits, tmp_path, capsys):

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from commands import declared, run
+from commands import declared, documents, interrupt, run
 
-from sdv_privpgd.cli import models
-from sdv_privpgd.cli.program import main
+from sdv_privpgd.cli import keeping
+from sdv_privpgd.cli.start import main
 
 
 @pytest.fixture
@@ -136,9 +136,9 @@ class TestWords:
         for number, bins in ((None, ()), (3, ("--num-bins", 3, "--force"))):
             seeded = (*bins, "--method", "mst+particles", "--seed", 5, "--model", model, "--quiet")
             assert declared(csv, *seeded) == 0
-            method = models.fitted(model).settings.method
+            method = keeping.fitted(model).settings.method
             assert (method.num_bins, method.engine.seed) == (number, 5)
-        ages = ("--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "domain.json")
+        ages = documents(tmp_path)
         asked = ("--epsilon", 1, "--rows", 99, *ages, "--method", "independent")
         plans = set()
         for number in (3, 9):
@@ -151,9 +151,6 @@ class TestWords:
 
 class TestInterrupts:
     def test_an_early_one_says_that_nothing_was_spent(self, csv, monkeypatch, capsys):
-        def interrupt(*args):
-            raise KeyboardInterrupt
-
         monkeypatch.setattr("sdv_privpgd.cli.questions.read_metadata", interrupt)
         assert declared(csv) == 130
         assert capsys.readouterr().err.splitlines() == [
@@ -162,9 +159,6 @@ class TestInterrupts:
         ]
 
     def test_one_in_a_measurement_says_what_was_spent(self, csv, tmp_path, monkeypatch, capsys):
-        def interrupt(*args, **kwargs):
-            raise KeyboardInterrupt
-
         monkeypatch.setattr("sdv_privpgd.privacy.curator._noisy", interrupt)
         asked = ["--holder", "North", "--epsilon", "1", "--out", str(tmp_path / "north.zip")]
         facts = [str(tmp_path / f"{name}.json") for name in ("metadata", "domain")]
@@ -175,17 +169,11 @@ class TestInterrupts:
         assert "Nothing was spent" not in said
 
     def test_one_after_all_was_written_says_what_was_spent(self, csv, monkeypatch, capsys):
-        def interrupt(*args):
-            raise KeyboardInterrupt
-
         monkeypatch.setattr("sdv_privpgd.cli.synthesizing.report_in_options", interrupt)
         assert declared(csv) == 130
         assert "Epsilon 1 of 1 at delta 1e-05 was spent." in capsys.readouterr().err
 
     def test_what_is_kept_is_described(self, csv, tmp_path, monkeypatch, capsys):
-        def interrupt(*args, **kwargs):
-            raise KeyboardInterrupt
-
         model = tmp_path / "model.zip"
         with monkeypatch.context() as patched:
             patched.setattr("sdv_privpgd.synthesize.pgm.PrivatePGM.fit", interrupt)

@@ -4,7 +4,7 @@ import json
 
 import pandas as pd
 import pytest
-from commands import run
+from commands import documents, run
 from visiting import COLUMNS, visits
 
 from sdv_privpgd import write_domain
@@ -30,7 +30,7 @@ def folder(tmp_path):
 
 
 def asked(folder, command, *more):
-    declared = ("--metadata", folder / "metadata.json", "--domain", folder / "domain.json")
+    declared = documents(folder)
     return run(command, folder / "visits.csv", *declared, "--epsilon", 5, *more)
 
 

@@ -12,8 +12,7 @@ import sdv  # noqa: F401  (before a module of ours is named: it loads them at it
 from commands import declared, new_files, run
 
 from sdv_privpgd import combine
-from sdv_privpgd.cli.interrupts import raised
-from sdv_privpgd.cli.start import main
+from sdv_privpgd.cli.start import main, raised
 from sdv_privpgd.report.warnings import OPENING
 
 
@@ -32,10 +31,10 @@ def test_the_package_runs_as_the_command_does_and_wrong_options_take_two_lines()
 def test_an_interrupt_while_it_is_loaded_is_no_traceback(monkeypatch, capsys):
     class Interrupts:
         def find_spec(self, name, *_):
-            if name == "sdv_privpgd.cli.program":
+            if name == "sdv_privpgd.cli.arguments":
                 os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.delitem(sys.modules, "sdv_privpgd.cli.program", raising=False)
+    monkeypatch.delitem(sys.modules, "sdv_privpgd.cli.arguments", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Interrupts(), *sys.meta_path])
     assert main(["plan"]) == 130
     assert capsys.readouterr().err == "sdv-privpgd: Nothing was spent.\nsdv-privpgd: interrupted\n"

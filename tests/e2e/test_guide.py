@@ -11,7 +11,7 @@ import pytest
 
 import sdv_privpgd
 from sdv_privpgd.cli.arguments import parser
-from sdv_privpgd.cli.program import main
+from sdv_privpgd.cli.start import main
 
 ROOT = Path(__file__).parents[2]
 README, *GUIDE = PAGES = [ROOT / "README.md", *sorted((ROOT / "tutorials/guide").glob("*.md"))]
@@ -61,7 +61,7 @@ def test_the_release_of_a_hospital_goes_from_a_file_to_the_registry(tmp_path, mo
     monkeypatch.chdir(tmp_path)
     run(page, {})
     lines = [line for code in blocks(page, "sh") for line in commands(code)]
-    assert len(lines) == 6
+    assert len(lines) == 7
     for line in lines:
         assert main(shlex.split(line)[1:]) == 0, line
     assert "The release is that of model.zip." in capsys.readouterr().out
@@ -75,6 +75,9 @@ def test_the_release_of_a_hospital_goes_from_a_file_to_the_registry(tmp_path, mo
         json.loads(Path(n).read_text()) for n in ("rows.csv.about.json", "northland.json")
     )
     assert card["release"] in officer
+    page = Path("ledger.html").read_text()
+    assert card["release"] in page
+    assert "<dt>left for another release</dt>" in page
     assert card["epsilon"] == pytest.approx(1.0)
     assert ledger["spent_epsilon"]["add_remove"] == pytest.approx(1.5)
     entry = yaml.safe_load(Path("entry.yaml").read_text())["deployment"]

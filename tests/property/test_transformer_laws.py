@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.plugin.transformers import transformer_for
+from sdv_privpgd.plugin.generators import transformer_for
 
 pytestmark = pytest.mark.filterwarnings("error")
 

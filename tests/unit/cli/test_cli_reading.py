@@ -5,17 +5,22 @@ No message quotes a cell, nor a first record that may be one.
 
 import gzip
 import io
+import os
 import zipfile
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from encoding import numerical
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.cli.reading import read_table, tables_in, types_in
-from sdv_privpgd.cli.saying import CommandError
+from sdv_privpgd.cli.saying import CommandError, in_options
+from sdv_privpgd.report import warnings
 from sdv_privpgd.sources.dialect import Reading
+from sdv_privpgd.sources.source import SourceError
 
 SECRET = "CANARYTEXT"
 PEOPLE = {
@@ -162,10 +167,7 @@ def test_a_header_with_another_separator_names_the_option(tmp_path, sep):
 
 def test_a_single_column_is_read_and_a_separator_in_a_cell_is_no_matter(tmp_path):
     assert read(tmp_path, f"note\na;b;{SECRET}\n", None).shape == (1, 1)
-    assert read(tmp_path, '"income; net"\n5\n', None, sep=";", decimal=".").shape == (
-        1,
-        1,
-    )
+    assert len(read(tmp_path, '"income; net"\n5\n', None, sep=";", decimal=".").columns) == 1
 
 
 # A header, or a record
@@ -314,12 +316,10 @@ def test_declared_categories_decide_what_text_means(tmp_path):
     assert cells(True, False)[3] is True
 
 
-@pytest.mark.parametrize(
-    ("dtype", "kind"), [("Int64", "Int64"), ("float32", "float32"), ("string", "string")]
-)
-def test_types_that_the_user_names(tmp_path, dtype, kind):
+@pytest.mark.parametrize("dtype", ["Int64", "float32", "string"])
+def test_types_that_the_user_names(tmp_path, dtype):
     how = {"dtypes": {"age": pd.api.types.pandas_dtype(dtype)}}
-    assert str(read(tmp_path, text_of(), **how)["age"].dtype) == kind
+    assert str(read(tmp_path, text_of(), **how)["age"].dtype) == dtype
 
 
 def test_types_of_truths_categories_and_text(tmp_path):
@@ -343,6 +343,73 @@ def test_a_type_that_does_not_fit_is_said_without_a_cell(tmp_path):
     told = refused(tmp_path, f"age,zip,ill\n{SECRET},01234,True\n", dtypes=dtypes)
     assert "--dtype age=int64" in told
     assert "'wage'" in refused(tmp_path, text_of(), dtypes={"wage": np.dtype("int64")})
+
+
+# Numbers in groups of three digits, and zeros in front
+
+
+@pytest.mark.parametrize(
+    ("cell", "decimal", "thousands", "number"),
+    [
+        ("1.234,56", ",", ".", 1234.56),
+        ("1.234", ",", ".", 1234),
+        ("83,4", ",", ".", 83.4),
+        ("-12.345.678", ",", ".", -12345678),
+        ("1,234.5", ".", ",", 1234.5),
+        ("1\u00a0234,5", ",", " ", 1234.5),
+        ("15.04.1972", ",", ".", None),
+        ("1.23", ",", ".", None),
+        ("12,34", ".", ",", None),
+        ("1_000", ".", ",", None),
+    ],
+)
+def test_groups_of_thousands_are_read_where_they_are_named(
+    tmp_path, cell, decimal, thousands, number
+):
+    facts = {"n": {"sdtype": "numerical"}}
+    how = {"sep": ";", "decimal": decimal, "thousands": thousands}
+    cells = read(tmp_path, f"n\n{cell}\n7\n", facts, **how)["n"]
+    assert cells[1] == 7
+    assert cells[0] == number if number is not None else cells.isna()[0]
+
+
+def test_one_cell_does_not_decide_how_others_are_read(tmp_path):
+    facts = {"n": {"sdtype": "numerical"}}
+    how = {"sep": ";", "decimal": ",", "thousands": "."}
+    alone = read(tmp_path, "n\n1.234,5\n2\n", facts, **how)["n"]
+    beside = read(tmp_path, f"n\n1.234,5\n{SECRET}\n", facts, **how)["n"]
+    assert alone[0] == beside[0] == 1234.5
+
+
+def test_detection_sees_grouped_numbers_and_dates_that_look_like_them(tmp_path):
+    text = "cost;born;weight\n1.234,5;15.04.1972;83,4\n7;01.02.1980;60\n"
+    table = read(tmp_path, text, None, sep=";", decimal=",", thousands=".")
+    assert table["cost"].tolist() == [1234.5, 7]
+    assert table["born"].tolist() == ["15.04.1972", "01.02.1980"]
+    assert table["weight"].tolist() == [83.4, 60]
+
+
+def test_one_sign_cannot_be_both(tmp_path):
+    with pytest.raises(SourceError, match="both marked") as caught:
+        read(tmp_path, "n\n1\n", None, thousands=".")
+    assert "Name the sign with --decimal" in in_options(caught.value)
+
+
+@pytest.mark.parametrize("sdtype", ["id", "categorical", "detected"])
+def test_zeros_in_front_stay(tmp_path, sdtype):
+    facts = {"code": {"sdtype": sdtype}, "n": {"sdtype": "numerical"}}
+    table = read(tmp_path, "code,n\n0000621,1\n12,0\n", None if sdtype == "detected" else facts)
+    assert table["code"].tolist() == (
+        ["0000621", 12] if sdtype == "categorical" else ["0000621", "12"]
+    )
+    assert table["n"].tolist() == [1, 0]
+
+
+def test_advice_on_numbers_names_the_options():
+    seen = SimpleNamespace(column=numerical(0, 9).column, declared=None, has_other=False)
+    told = in_options(warnings._on_parsing(seen))  # pyright: ignore[reportArgumentType]
+    assert "--decimal" in told
+    assert "--thousands" in told
 
 
 # Workbooks and Parquet
@@ -402,14 +469,12 @@ def test_unknown_endings_are_refused_with_the_list(tmp_path, name):
 
 
 def test_pipes_and_missing_readers_are_refused(tmp_path, monkeypatch):
-    import os
-
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(CommandError, match="no regular file"):
         tables_in([tmp_path / "pipe.csv"])
     with pytest.raises(CommandError, match="must be a file"):
         tables_in([type(tmp_path)("-")])
-    monkeypatch.setattr("sdv_privpgd.cli.files.find_spec", lambda name: None)
+    monkeypatch.setattr("sdv_privpgd.cli.reading.find_spec", lambda name: None)
     with pytest.raises(CommandError, match="pip install openpyxl"):
         tables_in([tmp_path / "table.xlsx"])
 

@@ -142,23 +142,6 @@ def test_what_appears_meanwhile_is_kept_and_so_are_the_rows(table, tmp_path, cap
     assert "appeared meanwhile" in capsys.readouterr().err
 
 
-def test_one_place_that_fails_does_not_take_the_others(table, tmp_path, monkeypatch):
-    replace = os.replace
-
-    def refuse(part, place):
-        if place.name == "a":
-            raise PermissionError(errno.EACCES, "Permission denied")
-        replace(part, place)
-
-    monkeypatch.setattr("sdv_privpgd.cli.writing.os.replace", refuse)
-    those = outputs(table)
-    those.write(those.open("--model", tmp_path / "a"), put("a"))
-    those.write(those.open("--out", tmp_path / "b"), put("b"))
-    with pytest.raises(CommandError, match="Cannot write --model"):
-        those.__exit__(None)
-    assert {path.name for path in tmp_path.iterdir()} == {"table.csv", "b"}
-
-
 @pytest.mark.parametrize("place", ["writing", "placing"])
 def test_one_file_that_cannot_be_written_does_not_take_the_others(
     table, tmp_path, monkeypatch, capsys, place

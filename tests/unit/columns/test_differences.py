@@ -6,12 +6,19 @@ import pytest
 from columns_of_words import numbers
 
 from sdv_privpgd.columns.bins import BELOW_ONE
-from sdv_privpgd.columns.differences import difference_of, merged
+from sdv_privpgd.columns.differences import (
+    FINE,
+    OrderedPair,
+    chosen,
+    difference_of,
+    differences_of,
+    merged,
+    put_differences,
+)
 from sdv_privpgd.columns.encoding import encode_table
-from sdv_privpgd.columns.ordered import FINE, OrderedPair, chosen, differences_of, put_differences
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.constraints.orders import Order
+from sdv_privpgd.constraints.rules import Order
 
 
 def dates(name, low, high, written, bins=6, **facts):

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd.columns.bins import BELOW_ONE
+from sdv_privpgd.columns.bins import BELOW_ONE, Merging, merged_neighbors, merged_rare
 from sdv_privpgd.columns.labels import code_labels
-from sdv_privpgd.columns.merging import Merging, merged_neighbors, merged_rare
 from sdv_privpgd.columns.schema import Schema
 
 FREQUENCIES = st.lists(

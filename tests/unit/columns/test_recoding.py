@@ -30,7 +30,7 @@ from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.mismatch import mismatches
 from sdv_privpgd.columns.parsing import describe, read_facts
 from sdv_privpgd.columns.recoding import Recoding
-from sdv_privpgd.columns.wording import words_of
+from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.sources.csv import CsvFiles
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.opening import _RecodedCluster, as_read, of_people

@@ -9,9 +9,8 @@ from columns_of_words import numbers
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.parsing import describe
-from sdv_privpgd.constraints.orders import Order, settle
 from sdv_privpgd.constraints.repair import Repair
-from sdv_privpgd.constraints.rules import Combinations, OneHot, groups, possible_of
+from sdv_privpgd.constraints.rules import Combinations, OneHot, Order, groups, possible_of, settle
 from sdv_privpgd.estimate.consistency import consistent_tables, emptied, few_choices, possible_cells
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import MarginalQuery

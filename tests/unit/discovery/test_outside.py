@@ -10,8 +10,9 @@ from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
+from sdv_privpgd.discovery.first_look import reserved_delta
 from sdv_privpgd.discovery.outside import Fenced, fenced
-from sdv_privpgd.discovery.plan import discover, reserved_delta
+from sdv_privpgd.discovery.plan import discover
 from sdv_privpgd.estimate.noisy_tables import Total
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
@@ -123,14 +124,15 @@ def test_clear_rows_from_beyond_are_counted_at_the_ends_and_noise_is_not():
 def test_what_all_groups_miss_of_the_number_of_rows_is_shared_out():
     inner = column_of("x", NumberFacts(low=0, high=2, decimal_places=0))
     both = Fenced(inner=inner, declared={"range_min": 0, "range_max": 2})
-    groups = both.groups(answer_of([25, 110, 210, 310, 100, 6]))
-    assert groups.beyond == {"range_min": 25.0, "range_max": 100.0}
-    assert (groups.missing, groups.stddev, groups.within) == (6, 5, 630)
-    # Three cells have three times the variance of one.
-    assert groups.within_stddev == pytest.approx(5 * np.sqrt(3))
-    given = groups.given(Total(1_000.0, 0.0))
-    assert sum(given.beyond.values()) + given.missing + given.within == pytest.approx(1_000)
-    assert given.stddev < groups.stddev
+    answer = answer_of([25, 110, 210, 310, 100, 6])
+    groups = both.groups(answer)
+    assert groups == ({"range_min": 25.0, "range_max": 100.0}, 6, 5)
+    given = both.groups(answer, Total(1_000.0, 0.0))
+    # All six cells together miss 239 rows.
+    assert given.beyond["range_max"] == pytest.approx(100 + 239 / 6)
+    assert given.missing == pytest.approx(6 + 239 / 6)
+    assert given.stddev == pytest.approx(5 * np.sqrt(5 / 6))
+    assert both.groups(answer, Total(1_000.0, 9.0)) == groups
 
 
 @pytest.mark.parametrize("facts", [AGE, WEIGHT, MONEY])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.discovery.density import Density
-from sdv_privpgd.discovery.shaping import _frequencies
+from sdv_privpgd.discovery.plan import _frequencies
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 
 

@@ -6,8 +6,7 @@ import pytest
 from discovering import drawn
 
 from sdv_privpgd.columns.facts import DateFacts, NumberFacts
-from sdv_privpgd.discovery.density import Density
-from sdv_privpgd.discovery.grids import POWERS, YEARS
+from sdv_privpgd.discovery.density import POWERS, YEARS, Density
 from sdv_privpgd.discovery.ranges import Rough
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 

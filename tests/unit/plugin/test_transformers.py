@@ -8,7 +8,7 @@ import pytest
 from encoding import EACH, decoded
 from rdt import HyperTransformer
 
-from sdv_privpgd.plugin.transformers import transformer_for
+from sdv_privpgd.plugin.generators import transformer_for
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -33,7 +33,7 @@ def test_rdt_carries_values_there_and_back(hyper_transformer):
         {
             name: each.decode(rng.integers(0, each.column.size, 50), rng.random(50))
             for name, each in EACH.items()
-        },
+        }
     )
     coordinates = hyper_transformer.transform(table)
     for name, each in EACH.items():
