@@ -458,7 +458,7 @@ def _cut(density: Density, parts: np.ndarray) -> np.ndarray:
     for cell, number in enumerate(np.maximum(np.ceil(parts), 1).astype(int).tolist()):
         places, before = density.knots(cell)
         if places.size == 2:
-            found.append(np.linspace(*places, number, endpoint=False))
+            found.append(np.linspace(places[0], places[1], number, endpoint=False))
         elif number > 1:
             found.append(np.interp(np.arange(1, number) / number, before, places))
             found.append((places if density.falls[cell] > 0 else places[::-1])[MANY:-1:MANY])

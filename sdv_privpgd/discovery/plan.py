@@ -179,7 +179,7 @@ def discover(
         own = undeclared[name]
         if isinstance(own, CategoryFacts):
             facts[name] = frequencies(own, answer)
-        else:
+        elif not isinstance(own, TruthFacts):
             held = None if own.lacks_domain else fence.groups(answer).held(total)
             counts = fence.counted(answer, likely.clear)
             facts[name] = looked_into(fence.inner, counts, own, rough[name], held)

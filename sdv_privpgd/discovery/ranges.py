@@ -131,7 +131,8 @@ def roughly(
         assert rows is not None  # asked for wherever a grid is
         there = max(float(rows.answer[0]) - max(float(counted.answer[-1]), 0.0), 1.0)
         total = Total(there, math.hypot(rows.stddev, counted.stddev))
-        density, *ends = grid_of(known).held(_of_values(counted))
+        density, low, high = grid_of(known).held(_of_values(counted))
+        ends = low, high
     precision = None if precise is None else _of_values(precise)
     if isinstance(known, DateFacts):
         found: NumberFacts | DateFacts = _rough_dates(known, ends, precision, utc)
@@ -270,7 +271,7 @@ def _nanoseconds(ticks: np.ndarray, unit: str) -> list[int]:
 
 def _rough_numbers(
     known: NumberFacts,
-    ends: Sequence[float] | None,
+    ends: tuple[float, float] | None,
     density: Density | None,
     precision: NoisyTable | None,
 ) -> NumberFacts:
@@ -346,7 +347,7 @@ def _around(alone: Sequence[float], scale: float) -> list[float]:
 
 
 def _rough_dates(
-    known: DateFacts, ends: Sequence[float] | None, precision: NoisyTable | None, utc: bool
+    known: DateFacts, ends: tuple[float, float] | None, precision: NoisyTable | None, utc: bool
 ) -> DateFacts:
     """What is known of dates with their range, declared or of the first grid's cells.
 

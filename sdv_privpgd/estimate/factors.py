@@ -23,13 +23,14 @@ from sdv_privpgd.estimate.signals import Evidence, likeliest_scale, start_of
 def with_factors(tables: ConsistentTables) -> ConsistentTables:
     """The same tables, with pairs over codes expected to have what all pairs share.
 
-    On ten public tables, cut to 15,000 rows, the L1 error of estimated pairs is 2 % lower with it
-    at epsilon 0.2 and 3 % at 1 (nist: 4 and 6 %), and on nine columns that are independent given a
-    tenth what is left between them is 7 and 17 % lower. It takes half as long as ``denoised``.
+    On ten public tables, cut to 15,000 rows, the L1 error of estimated pairs is 1 % lower with it
+    at epsilon 0.2 and 2 % at 1 (nist: 3 and 6 %), that of covariances 2 and 3 % (but Adult's at 1
+    6 % higher), and what is left between nine columns that are independent given a tenth 7 and
+    17 %. It takes half as long as the rest of ``denoised``.
     """
     # What a pair has of its own is noise to the factors: this part of the variance that would make
-    # its residual likeliest. With a tenth or a half in place of it the L1 error of pairs of five
-    # public tables is 0.4 % lower and 1.2 % higher, but with a tenth that of flights is 3 % higher.
+    # its residual likeliest. With a tenth or a half in place of it the L1 error of pairs of five of
+    # the tables is 0.4 % lower or 1 % higher, but with a tenth that of flights is 2 % higher.
     own_part = 0.2
     most = 12  # directions of an attribute, the likeliest ones: with all, errors are as large
     bases = contrast_bases(tables)

@@ -75,7 +75,7 @@ def _targets(
 ) -> dict[Clique, GroupedTarget]:
     """The signed measures on the groups of all cliques that nothing else has."""
     else_known = {clique for own in tables.completed.values() for clique in own} | pairs.keys()
-    wanted = {
+    wanted: dict[Clique, NoisyTable] = {
         clique: table
         for clique, table in measured.items()
         if len(clique) > 1 and clique not in else_known
@@ -87,7 +87,9 @@ def _targets(
     alike: dict[tuple, list[Clique]] = {}  # tables of one shape are worked on together
     for clique, table in wanted.items():
         alike.setdefault((table.counts.shape, tuple(margins[clique])), []).append(clique)
-    expected, beyond, freedoms = {}, {}, {}
+    expected: dict[Clique, np.ndarray] = {}
+    beyond: dict[Clique, np.ndarray] = {}
+    freedoms: dict[Clique, int] = {}
     for (shape, known), cliques in alike.items():
         stacked = {axes: np.stack([margins[each][axes] for each in cliques]) for axes in known}
         start = np.stack([starts[each] for each in cliques])

@@ -87,7 +87,7 @@ def _averages(domain: Domain, measurements: Iterable[Measurement], kind: type) -
     """The read-only tables of one kind of query, by grouping and clique."""
     found: dict[Any, dict[Clique, list[NoisyTable]]] = {}
     for measurement in measurements:
-        query = measurement.query
+        query: Any = measurement.query
         if isinstance(query, kind):
             clique, table = _in_order(domain, query.clique, measurement)
             of_clique = found.setdefault(getattr(query, "grouping", None), {})
