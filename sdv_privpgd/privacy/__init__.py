@@ -6,22 +6,19 @@ and a test that looks into running fits (``tests/leak/test_boundary.py``) keep i
 
 An auditor reads these files, in this order, with their lines of code:
 
-    ``privacy/accounting.py``      108  epsilon and delta as mu, and back
+    ``privacy/accounting.py``      102  epsilon and delta as mu, and back
     ``privacy/noise.py``            45  rounded Gaussian noise
-    ``privacy/selection.py``        65  the exponential mechanism, and PrivTree by it
-    ``privacy/thresholding.py``     35  values that nobody declared
-    ``privacy/half_spaces.py``      65  where numbers lie, and sides of hyperplanes
-    ``privacy/queries.py``         246  what can be asked, its sensitivity, and a noisy answer
-    ``privacy/counting.py``        158  what is counted over codes, in which units
-    ``privacy/dataset.py``          68  codes in memory
-    ``privacy/weighing.py``        107  rows that count as less than one
-    ``privacy/value_counts.py``     78  values, and their counting
+    ``privacy/selection.py``        49  the exponential mechanism, and PrivTree by it
+    ``privacy/thresholding.py``     34  values that nobody declared
+    ``privacy/queries.py``         232  what can be asked, its sensitivity, and a noisy answer
+    ``privacy/counting.py``        128  what is counted over codes, in which units
+    ``privacy/dataset.py``          66  codes in memory
+    ``privacy/value_counts.py``     64  values, and their counting
     ``privacy/embedding.py``        86  sums of random features of codes
-    ``privacy/ledger.py``          270  the books; more budget, and people of several tables
-    ``privacy/curator.py``         319  charging, counting and noise in one act
-    ``privacy/looking.py``          60  what a first look counts
-    ``privacy/streams.py``          70  codes in a file, and where rows are
-    ``privacy/boundary.py``        215  the table's way in
+    ``privacy/ledger.py``          223  the books; more budget, and people of several tables
+    ``privacy/curator.py``         294  charging, counting and noise in one act
+    ``privacy/streams.py``         197  rows in batches, in a file or on a cluster; weights; first looks
+    ``privacy/boundary.py``        202  the table's way in
     ``columns/encoders.py``        241  cells to codes, and back
     ``columns/encoding.py``         38  columns to codes
     ``columns/readings.py``        104  cells of which little is known to codes
@@ -29,33 +26,29 @@ An auditor reads these files, in this order, with their lines of code:
     ``columns/scalars.py``         187  numbers, truths and text of cells
     ``columns/number_formats.py``   60  numbers as they are written
     ``columns/dates.py``           161  dates of cells
-    ``sources/source.py``           72  what rows come from
-    ``sources/frames.py``           38  frames of pandas
-    ``sources/people.py``          123  no more than so many rows of a person
+    ``sources/source.py``           90  what rows come from
+    ``sources/frames.py``           42  frames of pandas
+    ``sources/people.py``          116  no more than so many rows of a person
 
-These are 3,130 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,865 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,872 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,793 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
-    ``sources/opening.py``          99  the source of what a user has
+    ``sources/opening.py``         145  the source of what a user has, as it is to be read
     ``sources/withheld.py``         41  messages that could quote a cell
-    ``sources/files.py``           143  paths, patterns and kinds of files; Parquet
-    ``sources/arrow.py``           109  batches of Arrow
-    ``sources/tables.py``          109  tables of other libraries
-    ``sources/csv.py``             168  files of text, and dtypes that a user names
+    ``sources/files.py``           138  paths, patterns and kinds of files; Parquet
+    ``sources/arrow.py``           203  batches of Arrow, and tables of other libraries
+    ``sources/csv.py``             330  files of text, their parser, and dtypes that a user names
     ``sources/texts.py``           146  what a text means
-    ``sources/parsers.py``         179  the parser of texts
     ``sources/dialect.py``         136  how texts are written
-    ``sources/spark.py``           165  tallies to the workers of a cluster
-    ``sources/spark_tasks.py``     105  what the workers do
-    ``sources/mapped.py``           61  rows with cells that are taken for others
-    ``sources/families.py``       271  rows of tables that belong together
-    ``sources/visits.py``          133  at most so many rows of a person, in order
+    ``sources/spark.py``           254  tallies to the workers of a cluster
+    ``sources/families.py``        297  rows of tables that belong together
+    ``sources/visits.py``          103  at most so many rows of a person, in order
 
 What they call besides holds no record: ``domain`` and the cells of
-``columns/`` are public facts. The first twelve need numpy, scipy and mpmath alone. ``looking``,
-``streams`` and ``boundary`` are the exceptions of the rule that the core is free of pandas: they
-call the encoders, who read pandas' columns, on columns that they do not look into. ``ledger_file``
+``columns/`` are public facts. The first eleven need numpy, scipy and mpmath alone. ``streams``
+and ``boundary`` are the exceptions of the rule that the core is free of pandas: they call the
+encoders, who read pandas' columns, on columns that they do not look into. ``ledger_file``
 reads ledgers, which are public. ``Curator.train`` hands codes to DP-SGD in ``methods/``, outside
 the core: its promise rests on opacus and torch, and is weaker than that of counts.
 """

@@ -6,11 +6,11 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 65_638,
-    "package lines of code": 43_856,
-    "package files": 337,
-    "test lines": 55_392,
-    "constants": 292,
+    "package lines": 62_770,
+    "package lines of code": 42_076,
+    "package files": 250,
+    "test lines": 54_833,
+    "constants": 253,
     "floors": 14,
     "circles": 0,
     "arrows": 108,
