@@ -21,6 +21,7 @@ from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.cli.reading import kind_written, told
 from sdv_privpgd.cli.saying import CommandError, own_errors, reason, say
 from sdv_privpgd.cli.start import undisturbed
+from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.sampled import SampledTable
 from sdv_privpgd.report.about import KEY, card_path, in_words, is_card, write_card
@@ -28,10 +29,6 @@ from sdv_privpgd.report.page import checked_ending
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-_EXACT = 2**53
-"""Whole numbers up to this size are floats without a loss."""
 
 
 @dataclass(eq=False)
@@ -366,7 +363,7 @@ def _as_whole(rows: "pd.DataFrame") -> "pd.DataFrame":
         str(name): column.astype("Int64")
         for name, column in rows.items()
         if column.dtype.kind == "f"
-        and (present := column.dropna()).abs().lt(_EXACT).all()
+        and (present := column.dropna()).abs().lt(EXACT_IN_FLOAT).all()
         and present.mod(1).eq(0).all()
     }
     return rows.assign(**whole)

@@ -17,7 +17,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/embedding.py``        86  sums of random features of codes
     ``privacy/ledger.py``          223  the books; more budget, and people of several tables
     ``privacy/curator.py``         294  charging, counting and noise in one act
-    ``privacy/streams.py``         197  rows in batches, in a file or on a cluster; weights; first looks
+    ``privacy/streams.py``         197  rows in a file or on a cluster, weights, first looks
     ``privacy/boundary.py``        202  the table's way in
     ``columns/encoders.py``        241  cells to codes, and back
     ``columns/encoding.py``         38  columns to codes
@@ -26,8 +26,8 @@ An auditor reads these files, in this order, with their lines of code:
     ``columns/scalars.py``         187  numbers, truths and text of cells
     ``columns/number_formats.py``   60  numbers as they are written
     ``columns/dates.py``           161  dates of cells
-    ``sources/source.py``           90  what rows come from
-    ``sources/frames.py``           42  frames of pandas
+    ``sources/source.py``           91  what rows come from
+    ``sources/frames.py``           41  frames of pandas
     ``sources/people.py``          116  no more than so many rows of a person
 
 These are 2,872 lines of code. Who has rows in files, databases or clusters, or wants them in order,
@@ -37,8 +37,8 @@ before, and count none but for the cluster:
     ``sources/opening.py``         145  the source of what a user has, as it is to be read
     ``sources/withheld.py``         41  messages that could quote a cell
     ``sources/files.py``           138  paths, patterns and kinds of files; Parquet
-    ``sources/arrow.py``           203  batches of Arrow, and tables of other libraries
-    ``sources/csv.py``             330  files of text, their parser, and dtypes that a user names
+    ``sources/arrow.py``           202  batches of Arrow, and tables of other libraries
+    ``sources/csv.py``             331  files of text, their parser, and dtypes that a user names
     ``sources/texts.py``           146  what a text means
     ``sources/dialect.py``         136  how texts are written
     ``sources/spark.py``           254  tallies to the workers of a cluster

@@ -16,11 +16,8 @@ import pandas as pd
 import pyarrow as pa
 
 from sdv_privpgd.columns.dtypes import unread
-from sdv_privpgd.sources.source import Batch, Source, SourceError
+from sdv_privpgd.sources.source import BLOCK, Batch, Source, SourceError
 from sdv_privpgd.sources.withheld import withheld
-
-BLOCK = 1 << 18
-"""Rows of a batch, at most."""
 
 Scan = Callable[[list[str]], Iterable[pa.RecordBatch]]
 """All rows with the columns of these names, from the first one on."""

@@ -27,6 +27,7 @@ from typing import Any, BinaryIO, TextIO, cast
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.sources import texts
 from sdv_privpgd.sources.dialect import Facts, Reading
 from sdv_privpgd.sources.files import KNOWN, Kind, files_of, kind_of
@@ -426,7 +427,7 @@ def _numbers(values: np.ndarray, codes: np.ndarray) -> pd.Series:
     """A number a code, none for -1. Whole numbers keep all their digits beside missing ones."""
     if (codes >= 0).all():
         return pd.Series(values[codes])
-    is_exact = values.dtype == object or np.abs(values, dtype=float).max(initial=0) > texts.EXACT
+    is_exact = values.dtype == object or np.abs(values, dtype=float).max(initial=0) > EXACT_IN_FLOAT
     missing = np.array([None if is_exact else np.nan], dtype=object if is_exact else float)
     return pd.Series(np.append(values.astype(missing.dtype), missing)[codes])
 

@@ -8,10 +8,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.scalars import quiet
-from sdv_privpgd.sources.source import Batch, Columns
-
-_BLOCK = 1 << 18
-"""Rows of a batch."""
+from sdv_privpgd.sources.source import BLOCK, Batch, Columns
 
 
 class FrameSource:
@@ -52,10 +49,10 @@ class FrameSource:
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         number = self.num_rows()
-        for start in range(0, number, _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for start in range(0, number, BLOCK):
+            part = slice(start, start + BLOCK)
             rows = {name: self.columns[name].iloc[part] for name in names}
-            yield Batch(min(start + _BLOCK, number) / number, rows)
+            yield Batch(min(start + BLOCK, number) / number, rows)
 
 
 def joined(pieces: Sequence[pd.Series]) -> pd.Series:

@@ -9,6 +9,9 @@ from sdv_privpgd.base.progress import Progress, Shares, silent
 Columns: TypeAlias = Mapping[str, Any]
 """Private columns of the same rows, by name: Series of pandas."""
 
+BLOCK = 1 << 18
+"""Rows of a batch, at most."""
+
 Item = TypeVar("Item", contravariant=True)
 Total = TypeVar("Total")
 

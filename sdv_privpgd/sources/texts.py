@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.sources.source import SourceError
 
 MISSING = (
@@ -82,10 +83,6 @@ def numbers(column: pd.Series, signs: Signs) -> pd.Series:
     return pd.Series(read, index=column.index, name=column.name, dtype=object)
 
 
-EXACT = 2**53
-"""Whole numbers up to this size are floats without a loss."""
-
-
 def numbers_in(written: list[str], signs: Signs) -> np.ndarray:
     """The numbers of texts: whole ones, floats, or objects where floats would lose digits.
 
@@ -96,10 +93,10 @@ def numbers_in(written: list[str], signs: Signs) -> np.ndarray:
         kind = int if _WHOLE.fullmatch(together) else float
         with suppress(ValueError, OverflowError):
             found = np.array([kind(text) for text in written], dtype=kind)
-            if kind is int or np.abs(found).max(initial=0) <= EXACT:
+            if kind is int or np.abs(found).max(initial=0) <= EXACT_IN_FLOAT:
                 return found
     read = [_number(text, signs) for text in written]
-    if any(isinstance(number, int) and abs(number) > EXACT for number in read):
+    if any(isinstance(number, int) and abs(number) > EXACT_IN_FLOAT for number in read):
         return np.array(read, dtype=object)
     return np.array([math.nan if number is None else number for number in read], dtype=float)
 

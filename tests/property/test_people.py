@@ -57,7 +57,7 @@ ROWS = st.lists(st.tuples(WHO, st.integers(0, 2)), max_size=40)
 
 
 def source_of(rows, most, block):
-    frames._BLOCK = block
+    frames.BLOCK = block
     who = pd.Series(np.fromiter((row[0] for row in rows), dtype=object), dtype=object)
     held = PeopleSource(
         FrameSource({"who": who, "x": pd.Series([row[1] for row in rows], dtype=object)}),
@@ -80,7 +80,7 @@ def name(who):
 
 @pytest.fixture(autouse=True)
 def whole_blocks(monkeypatch):
-    monkeypatch.setattr(frames, "_BLOCK", frames._BLOCK)
+    monkeypatch.setattr(frames, "BLOCK", frames.BLOCK)
 
 
 def test_all_spellings_of_a_person_are_one_and_no_other_person():
@@ -207,7 +207,7 @@ def test_a_table_that_changes_between_two_readings_gives_no_person_more_rows(
     first, second, grows, most, block
 ):
     """Nor more weight than one row's, where each counts as 1 / the number of those that stay."""
-    frames._BLOCK = block
+    frames.BLOCK = block
     later = [*first, *second] if grows else second
     source = PeopleSource(Changing(first, later), "who", most, numbered=True)
     rows, weights = Counter(), Counter()

@@ -34,7 +34,7 @@ def order_of(most):
 
 
 def source_of(rows, most, block):
-    frames._BLOCK = block
+    frames.BLOCK = block
     columns = zip(["who", "day", "x", "place"], zip(*rows, strict=True), strict=True)
     made = {name: pd.Series(cells, dtype=object) for name, cells in columns} if rows else {}
     empty = {name: pd.Series([], dtype=object) for name in ("who", "day", "x", "place")}
@@ -68,7 +68,7 @@ def day_of(day):
 
 @pytest.fixture(autouse=True)
 def whole_blocks(monkeypatch):
-    monkeypatch.setattr(frames, "_BLOCK", frames._BLOCK)
+    monkeypatch.setattr(frames, "BLOCK", frames.BLOCK)
 
 
 @given(rows=ROWS, most=st.integers(2, 4), block=st.integers(1, 50))
@@ -160,7 +160,7 @@ def test_each_first_row_is_as_likely():
 @pytest.mark.parametrize("block", [1, 3])
 def test_cells_of_the_row_before_are_those_that_were_there(cells, block, monkeypatch):
     """Nothing is said of them either: all warnings are errors here."""
-    monkeypatch.setattr(frames, "_BLOCK", block)
+    monkeypatch.setattr(frames, "BLOCK", block)
     who, day = pd.Series(["A"] * 3), pd.Series([0, 1, 2])
     source = VisitsSource(FrameSource({"who": who, "day": day, "x": cells}), order_of(3), CLOCK)
     found = [

@@ -6,11 +6,11 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 62_770,
+    "package lines": 62_762,
     "package lines of code": 42_076,
     "package files": 250,
     "test lines": 54_833,
-    "constants": 253,
+    "constants": 250,
     "floors": 14,
     "circles": 0,
     "arrows": 108,
