@@ -197,6 +197,11 @@ class Tree(FieldsAlone):
         found = {each.number: each.max_children for each in self.below(table)}
         return {name: _counted(most) for name, most in found.items()}
 
+    def handed(self, table: str, name: str) -> str:
+        """The name that rows of a table have a column of the root by."""
+        link = self.above(table)
+        return name if link is None else link.above(self.handed(link.parent, name))
+
     def carried(
         self, table: str, columns: Mapping[str, Mapping[str, Mapping]]
     ) -> dict[str, Mapping]:

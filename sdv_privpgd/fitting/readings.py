@@ -144,13 +144,10 @@ def of_holders(
     assert link is not None
     columns, conditions = {each.name: each for each in root.schema.attributes}, (where, among)
     words = [[part.words for part in parts_of(columns, each).values()] for each in conditions]
-    if link.parent != tree.root and any(words):
-        raise ValueError(
-            f"Rows of {name!r} do not know what their {tree.root!r} have: give no where= and "
-            "among=, or hold rows of a table that leads there."
-        )
     own = _Rows.of(tables, name)
-    meets, base = ({link.above(n): e for n, e in (each or {}).items()} for each in conditions)
+    meets, base = (
+        {tree.handed(name, each): wish for each, wish in (own or {}).items()} for own in conditions
+    )
     asked = asked_of(own.columns, what, where={**meets, **wishes}, among=base or None)
     asked_base = asked_of(columns, "count", where=among)
     pairs = None if any(words) else _pairs_that_meet(tables, name, wishes, asked)
