@@ -103,6 +103,8 @@ _LINKS = """
                         folder
     --max-children [TABLE=]N*  how many rows of a table are used of each row that they lead to;
                         links are those of the metadata unless --link names them
+    --in-order CHILD.COLUMN[=START]*  dates or numbers of a declared range by which the rows that
+                        lead to one row are in order, and that row's column at which this begins
 """
 _MARK = """
     --mark {column,comment}  say in the rows, too, that they are synthetic: in a column, or in a

@@ -259,9 +259,15 @@ def _links(arguments: Namespace, metadata: Mapping[str, Any]) -> list[Link]:
         raise CommandError(
             f"--max-children is needed for {missing!r}: how many of its rows may lead to one row."
         )
-    orders = {name: own.get("sequence_index") for name, own in metadata["tables"].items()}
+    orders = {name: (own.get("sequence_index"),) for name, own in metadata["tables"].items()}
+    for text in arguments.in_order:
+        column, _, start = text.partition("=")
+        child, _, order = column.partition(".")
+        if child not in [name for name, *_ in named] or not order:
+            raise CommandError(f"--in-order {text} names no column of a table that leads to one.")
+        orders[child] = order, start or None
     return [
-        Link(parent, child, key, most.get(child) or most[""], own, order=orders.get(child))
+        Link(parent, child, key, most.get(child) or most[""], own, True, *orders.get(child, ()))
         for child, key, parent, own in named
     ]
 

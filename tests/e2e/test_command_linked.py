@@ -159,3 +159,15 @@ def test_types_are_detected_where_nobody_says_them_and_what_would_be_lost_stops(
     rows = {name: pd.read_csv(folder / "out" / f"{name}.csv") for name in ("homes", "persons")}
     assert [*rows["persons"].columns] == ["home", "age"]
     assert rows["persons"]["home"].isin(rows["homes"]["id"]).all()
+
+
+def test_rows_are_in_order_if_that_is_asked(folder, capsys):
+    in_order = ("--in-order", "persons.age", "--model", folder / "m.zip", "--quiet")
+    assert fit(folder, *in_order, link=LINK) == 0
+    persons = pd.read_csv(folder / "out" / "persons.csv")
+    assert (persons.groupby("home")["age"].diff().dropna() >= 0).all()
+    (link,) = FittedTables.load(folder / "m.zip").tree.links
+    assert (link.order, link.start) == ("age", None)
+    for wrong in ("homes.rents", "persons"):
+        said = refused(fit(folder, "--in-order", wrong, "--force"), capsys)
+        assert "names no column of a table that leads to one" in said
