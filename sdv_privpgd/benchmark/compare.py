@@ -53,6 +53,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd import MatchError
+from sdv_privpgd.benchmark.fits import FOLDER
 from sdv_privpgd.benchmark.methods import (
     METHODS,
     PREPROCESSINGS,
@@ -61,7 +62,7 @@ from sdv_privpgd.benchmark.methods import (
     Compared,
     names_of,
 )
-from sdv_privpgd.benchmark.tables import FOLDER, TABLES, check_names, read_rows
+from sdv_privpgd.benchmark.tables import TABLES, check_names, read_rows
 from sdv_privpgd.methods.method import ENGINES
 
 if TYPE_CHECKING:
@@ -341,7 +342,7 @@ def _error_of(failure: subprocess.CalledProcessError) -> dict[str, str]:
 
 def _once(arguments: argparse.Namespace) -> None:
     sys.excepthook = _say_error
-    from sdv_privpgd.benchmark.fits import run_once
+    from sdv_privpgd.benchmark.single import run_once
 
     options = {**arguments.options, "share": Fraction(arguments.options["share"])}
     run_once(argparse.Namespace(**options))
@@ -355,7 +356,7 @@ def _say_error(kind: type[BaseException], error: BaseException, trace) -> None:
 
 
 def _split(arguments: argparse.Namespace) -> None:
-    from sdv_privpgd.benchmark.fits import clipped, table_of
+    from sdv_privpgd.benchmark.single import clipped, table_of
 
     table = table_of(arguments)
     for sentence in clipped(table):
@@ -369,13 +370,8 @@ def _split(arguments: argparse.Namespace) -> None:
 
 
 def _score(arguments: argparse.Namespace) -> None:
-    from sdv_privpgd.benchmark.fits import (
-        Stopwatch,
-        decoded_scores,
-        print_table,
-        scores_of,
-        table_of,
-    )
+    from sdv_privpgd.benchmark.fits import Stopwatch, print_table
+    from sdv_privpgd.benchmark.single import decoded_scores, scores_of, table_of
 
     table = table_of(arguments)
     watch = Stopwatch()

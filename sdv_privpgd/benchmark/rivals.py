@@ -39,9 +39,10 @@ from sdv_privpgd.benchmark.compare import (
     name_of,
     read,
 )
-from sdv_privpgd.benchmark.fits import PeakMemory, print_table, table_of
+from sdv_privpgd.benchmark.fits import PeakMemory, print_table
 from sdv_privpgd.benchmark.methods import Compared
 from sdv_privpgd.benchmark.reference_codes import REFERENCES
+from sdv_privpgd.benchmark.single import table_of
 from sdv_privpgd.methods.pipeline import run
 from sdv_privpgd.metrics.pairs import average, columns, differences, l1_by_pair, sw1_by_pair
 from sdv_privpgd.privacy.accounting import mu_squared_of

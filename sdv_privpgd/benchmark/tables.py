@@ -25,9 +25,6 @@ from sdv_privpgd.columns.schema import Schema
 if TYPE_CHECKING:
     import pandas as pd
 
-FOLDER = Path(__file__).parents[3] / "shared" / "data"
-"""The default folder of the real tables, beside a checkout."""
-
 SPLIT_SEED, TEST_SHARE = 42, 0.2
 """The paper's split (Donhauser et al. 2024, section 4.1, and its code)."""
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd.benchmark.fits import clipped, value_scores
+from sdv_privpgd.benchmark.single import clipped, value_scores
 from sdv_privpgd.benchmark.tables import TABLES, Table, load, load_own, read_rows
 from sdv_privpgd.columns.schema import Schema
 
