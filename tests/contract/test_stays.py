@@ -103,7 +103,9 @@ class TestWhatIsPublic:
             model.sample_from_conditions([Condition({name: 3}, num_rows=2)])
 
     def test_the_ledger_and_the_page_name_it(self, model, tmp_path):
-        assert "sizes of 'discharged - admitted'" in model.privacy_report()
+        asked = [charge.what for charge in model.ledger.charges]
+        assert "sizes of 'discharged - admitted'" in asked
+        assert "sizes of 'discharged -" in model.privacy_report()
         assert "discharged - admitted" in model.report().html()
 
     def test_a_plan_has_it(self):
