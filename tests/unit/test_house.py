@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 62_762,
-    "package lines of code": 42_076,
-    "package files": 250,
-    "test lines": 54_833,
+    "package lines": 62_778,
+    "package lines of code": 42_088,
+    "package files": 251,
+    "test lines": 54_887,
     "constants": 250,
     "floors": 14,
     "circles": 0,
