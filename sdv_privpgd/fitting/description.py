@@ -61,6 +61,7 @@ class Description(FieldsAlone):
         timeless: Columns of dates of which it is known that they have no time of the day.
         public: Rows that a fit leans on, as codes of any schema of these columns.
         given: Columns that another fit has asked about: of them alone nothing is asked.
+        linked: Columns that links add to the rows.
     """
 
     columns: Mapping[str, Mapping]
@@ -79,6 +80,7 @@ class Description(FieldsAlone):
     timeless: frozenset[str] = frozenset()
     public: "PublicTable | None" = None
     given: tuple[str, ...] = ()
+    linked: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -128,8 +130,8 @@ class Description(FieldsAlone):
 
     @property
     def added(self) -> tuple[str, ...]:
-        """The columns that say what came before a row, which no table has."""
-        return () if self.visits is None else self.visits.added
+        """The columns that say what came before a row, or what it leads to: no table has them."""
+        return self.linked if self.visits is None else self.visits.added
 
     @property
     def ordered(self) -> Ordered | None:

@@ -319,7 +319,7 @@ class Asked:
             family=self.tree.tables,
             method=settings.method.knowing(known),
         )
-        description = replace(description, given=known)
+        description = replace(description, given=known, linked=(*known, *self._time(table)))
         check_match(settings, description)
         return settings, description
 

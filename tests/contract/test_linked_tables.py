@@ -204,8 +204,10 @@ def test_children_come_in_their_order(tables):
     assert (rows.loc[begins, "state"] == "new").mean() > 0.85
     assert (rows.loc[~begins, "state"] == "old").mean() > 0.85
     columns["people"]["ill"] = Numerical(0, 100, decimal_places=0)
-    found = fit_tables(given, columns, replace(link, start="ill"), 5.0, 1e-6).sample()
+    made = fit_tables(given, columns, replace(link, start="ill"), 5.0, 1e-6)
+    found = made.sample()
     starts = found["people"].set_index("id")["ill"].reindex(found["seen"]["person"]).to_numpy()
+    assert not any("since the row before" in said for said in made.warnings)
     late = (found["seen"]["day"] - starts)[found["seen"].groupby("person").cumcount() == 0]
     assert late.min() >= 0
     assert late.median() == pytest.approx(20, abs=4)
