@@ -78,8 +78,9 @@ def _run(arm, real, metadata, domain, given, seed):
     watch = Stopwatch()
     with quiet():
         if arm == "GaussianCopula":
-            synthesizer = GaussianCopulaSynthesizer(metadata)
+            synthesizer, lost = GaussianCopulaSynthesizer(metadata), {}
         else:
+            lost = {"allow_lost": list(real)}
             synthesizer = PrivPGDSynthesizer(
                 metadata,
                 given.epsilon,
@@ -91,7 +92,7 @@ def _run(arm, real, metadata, domain, given, seed):
                 ),
                 seed=seed,
             )
-        synthesizer.fit({"table": real})
+        synthesizer.fit({"table": real}, **lost)
         watch.lap("fit")
         rows = synthesizer.sample(len(real))["table"]
         columns = {

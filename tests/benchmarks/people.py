@@ -58,7 +58,7 @@ def _arms(bounds, most):
 
 def _errors(frame, facts, truths, given, settings, seed):
     # Nothing is discovered, so that all codes are those that are compared.
-    settings = {**settings, "adjacency": "add_remove", "delta": 1e-5, "discovery_share": 0}
+    settings = {**settings, "adjacency": "add_remove", "discovery_share": 0}
     engine = particles(given.num_particles, seed=seed)
     with quiet():
         fitted = fit_table(

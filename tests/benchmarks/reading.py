@@ -78,6 +78,7 @@ def _counted(table):
     """Looks, encodes and counts all pairs; gives the name of each stage when it has ended."""
     from benchmarks.visits import COLUMNS
     from sdv_privpgd.columns.bins import SignedPowers
+    from sdv_privpgd.columns.parsing import read_table
     from sdv_privpgd.columns.readings import Reading
     from sdv_privpgd.columns.schema import Schema
     from sdv_privpgd.privacy.boundary import PrivateTable
@@ -86,7 +87,7 @@ def _counted(table):
 
     schema = Schema.from_sdv(COLUMNS)
     books = Books(PrivacyLedger.open(1.0, 1e-9, Adjacency.REPLACE_ONE))
-    opened, errors = PrivateTable.opened(table, COLUMNS, COLUMNS)
+    opened, errors = PrivateTable.opened(table, COLUMNS, read_table(COLUMNS))
     if errors:
         raise ValueError(" ".join(errors))
     cells = SignedPowers()

@@ -99,7 +99,7 @@ def _rows(name, rows, columns, most, given, seed):
     if name == "in order":
         order = {"previous": list(_PREVIOUS), "context_columns": list(_CONSTANT)}
         people = replace(people, sequence_index=_TIME, **order)
-    more = {"adjacency": "add_remove", "delta": 1e-5, "people": people}
+    more = {"adjacency": "add_remove", "people": people}
     engine = particles(given.num_particles, seed=seed)
     with quiet():
         fitted = fit_table(
