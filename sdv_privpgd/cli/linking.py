@@ -259,7 +259,9 @@ def _links(arguments: Namespace, metadata: Mapping[str, Any]) -> list[Link]:
         raise CommandError(
             f"--max-children is needed for {missing!r}: how many of its rows may lead to one row."
         )
-    orders = {name: (own.get("sequence_index"),) for name, own in metadata["tables"].items()}
+    orders: dict[str, tuple[Any, ...]] = {
+        name: (own.get("sequence_index"),) for name, own in metadata["tables"].items()
+    }
     for text in arguments.in_order:
         column, _, start = text.partition("=")
         child, _, order = column.partition(".")

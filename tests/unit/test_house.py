@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 62_778,
-    "package lines of code": 42_088,
+    "package lines": 62_782,
+    "package lines of code": 42_091,
     "package files": 251,
-    "test lines": 54_887,
+    "test lines": 54_891,
     "constants": 250,
     "floors": 14,
     "circles": 0,
