@@ -45,7 +45,7 @@ def of_csv(frame, folder):
 @pytest.fixture(autouse=True)
 def one_key(monkeypatch):
     """Many batches, and the same key in every fit."""
-    for module, name in ((arrow, "BLOCK"), (frames, "_BLOCK")):
+    for module, name in ((arrow, "BLOCK"), (frames, "BLOCK")):
         monkeypatch.setattr(module, name, 97)
     monkeypatch.setattr(
         people.secrets, "token_bytes", lambda number: b"one key of all fits"[:number]

@@ -103,7 +103,7 @@ SOURCES = [
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("made", SOURCES)
 def test_the_model_is_the_frames_to_the_byte(made, adjacency, frozen, monkeypatch, tmp_path):
-    for module, name in ((arrow, "BLOCK"), (frames, "_BLOCK")):
+    for module, name in ((arrow, "BLOCK"), (frames, "BLOCK")):
         monkeypatch.setattr(module, name, 257)  # many batches, the last one partly filled
     frame = table()
     expected = observed(frame, method="independent+pgm", adjacency=adjacency, delta=1e-5)

@@ -146,7 +146,7 @@ def test_a_part_of_the_rows_is_read_once_the_next_one_is_asked_for():
 def test_a_frame_is_read_in_parts_of_which_each_says_how_much_is_read(monkeypatch):
     source = FrameSource.of(pd.DataFrame({1: range(5), "b": list("vwxyz")}))
     assert [part.done for part in source.batches(["b"])] == [1.0]
-    monkeypatch.setattr(frames, "_BLOCK", 2)
+    monkeypatch.setattr(frames, "BLOCK", 2)
     assert (source.names, source.num_rows()) == (["1", "b"], 5)
     assert source.dtypes == {"1": np.int64, "b": object}
     parts = [*source.batches(["b"])]
