@@ -26,7 +26,7 @@ from sdv_privpgd import (
     fit_table,
 )
 from sdv_privpgd.constraints import FixedCombinations, Inequality, ProgrammableConstraint
-from sdv_privpgd.inference import Criterion
+from sdv_privpgd.inference import Criterion, bootstrap
 from sdv_privpgd.privacy import curator
 
 COLUMNS = {
@@ -98,6 +98,7 @@ def fixed_answers(monkeypatch):
 
     monkeypatch.setattr(curator, "_noisy", noisy)
     monkeypatch.setattr(curator.Curator, "discover", none_found)
+    monkeypatch.setattr(bootstrap, "AUTOMATIC", 2)  # refits of public answers take long
 
 
 def in_files(frame, folder):
