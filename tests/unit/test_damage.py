@@ -91,7 +91,7 @@ def test_what_has_changed_is_told_or_changes_nothing(name, files, tmp_path):
         assert found == whole if told is None else str(path) in told
         refused += (
             told is not None or changed == content
-        )  # bytes that are alike, the other way round
+        )
     assert refused == FLIPS if name.endswith(".zip") else refused > FLIPS / 2
 
 
