@@ -89,9 +89,7 @@ def test_what_has_changed_is_told_or_changes_nothing(name, files, tmp_path):
         path.write_bytes(changed)
         found, told = outcome(read, path)
         assert found == whole if told is None else str(path) in told
-        refused += (
-            told is not None or changed == content
-        )
+        refused += told is not None or changed == content
     assert refused == FLIPS if name.endswith(".zip") else refused > FLIPS / 2
 
 
