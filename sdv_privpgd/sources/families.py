@@ -154,7 +154,7 @@ class _Plan:
     stays: np.ndarray  # which rows are used, bool
     # The place of each row that stays among those that lead to the same row, from 1 on.
     place: np.ndarray
-    # How many children of each link a row has, by the name of the column.
+    # How many children of each link a row has, and how long after the one before it is, by column.
     numbers: dict[str, np.ndarray] = field(default_factory=dict)
 
     @cached_property

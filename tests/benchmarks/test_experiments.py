@@ -32,6 +32,7 @@ RUNS = {  # options that make it small, and how many lines it has at least
                   1),
     "linked": (["--tables", "survey", "--epsilons", "9", "--seeds", "1", "--families", "60"], 4),
     "learning": ([*FEW, "--arms", "target", "Real", "DP-EBM"], 3),
+    "minute": (["--rows", "100", "--columns", "2"], 3),
     "money": (["--spreads", "1.5", "--rows", "500", "--epsilons", "9", "--fits", "2"], 1),
     "people": ([*FEW, "--bounds", "2", "--columns", "2"], 4),
     "prior": (["--pairs", "women<-men", "--rows", "100", "--epsilons", "9"], 5),

@@ -118,6 +118,14 @@ def test_the_input_is_never_overwritten(csv, tmp_path, capsys):
     assert SECRET not in said
 
 
+def test_an_existing_file_is_overwritten_by_force_alone(csv, tmp_path):
+    (tmp_path / "out.csv").write_text("earlier")
+    assert declared(csv) == 1
+    assert (tmp_path / "out.csv").read_text() == "earlier"
+    assert declared(csv, "--force", "--quiet") == 0
+    assert len(pd.read_csv(tmp_path / "out.csv")) == 2_000
+
+
 # What ends a command
 
 

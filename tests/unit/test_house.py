@@ -9,7 +9,7 @@ MOST = {
     "package lines": 62_782,
     "package lines of code": 42_091,
     "package files": 251,
-    "test lines": 54_893,
+    "test lines": 54_961,
     "constants": 250,
     "floors": 14,
     "circles": 0,
