@@ -35,7 +35,7 @@ KEPT = {
     "columns.bins": "Categories Interval Merging SignedPowers Ticks",
     "columns.column": "Column",
     "columns.differences": "Difference",
-    "columns.encoders": "CategoryEncoder DatetimeEncoder DecimalEncoder RealEncoder",
+    "columns.decoders": "CategoryDecoder DatetimeDecoder DecimalDecoder RealDecoder",
     "columns.facts": "CategoryFacts DateFacts NumberFacts TruthFacts",
     "columns.links": "Link Tree",
     "columns.number_formats": "NumberFormat",

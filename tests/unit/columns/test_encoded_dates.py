@@ -11,6 +11,7 @@ import pytest
 from encoding import codes, dates, decoded
 
 from sdv_privpgd.columns import dates as dates_
+from sdv_privpgd.columns.decoders import in_zone
 from sdv_privpgd.columns.parsing import describe
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -126,7 +127,7 @@ def test_a_clock_shows_the_hour_of_its_zone_and_skips_none_at_the_ends():
     assert shown.dtype == np.int64
     assert shown.tolist() == [first, 9 * DAY // 24, last]
     twice_and_never = pd.Series(pd.to_datetime(["2020-10-25 02:30", "2020-03-29 02:30"]))
-    found = dates_.in_zone(twice_and_never, "Europe/Berlin").map(str).tolist()
+    found = in_zone(twice_and_never, "Europe/Berlin").map(str).tolist()
     assert found == ["2020-10-25 02:30:00+01:00", "2020-03-29 03:00:00+02:00"]
 
 
