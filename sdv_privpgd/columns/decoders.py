@@ -23,7 +23,7 @@ from sdv_privpgd.columns.dtypes import (
     is_moment,
     unit_of,
 )
-from sdv_privpgd.columns.encoders import category_indices, read, ticks_a_unit, zone_in
+from sdv_privpgd.columns.encoders import indices_in, read, ticks_a_unit, zone_in
 from sdv_privpgd.columns.scalars import quiet, real_numbers
 from sdv_privpgd.columns.units import digits_of
 
@@ -226,7 +226,7 @@ class CategoryDecoder(ColumnDecoder):
         return cells.values
 
     def _is_declared(self, series: pd.Series) -> np.ndarray:
-        return ~category_indices(self.column, series, -1)[1]
+        return ~indices_in(self.column, series, -1)[1]
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
         declared = pd.Series(self._values, dtype=object)

@@ -47,7 +47,7 @@ def _read(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     if column.sdtype == "datetime":
         return _ticks_of_dates(column, series)
     if isinstance(cells, Categories):
-        return category_indices(column, series, len(cells) - 1 if cells.has_other else -1)
+        return indices_in(column, series, len(cells) - 1 if cells.has_other else -1)
     if isinstance(cells, Ticks):
         return _ticks_of_numbers(column, cells, series)
     return real_numbers(series, column.number_format)
@@ -69,9 +69,9 @@ def _ticks_of_numbers(
 
 def ticks_a_unit(column: Column) -> float:
     """The number of ticks in one unit; below 1 if a tick is several units. Public."""
-    return (
-        10.0 ** (column.decimal_places or 0) if column.increment is None else 1 / column.increment
-    )
+    if column.increment is not None:
+        return 1 / column.increment
+    return 10.0 ** (column.decimal_places or 0)
 
 
 def _ticks_of_dates(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -89,9 +89,7 @@ def zone_in(column: Column) -> Any:
     return zone_of(inner_of(column.dtype)) if column.unit in ("D", "M", "Y") else None
 
 
-def category_indices(
-    column: Column, series: pd.Series, other: int
-) -> tuple[np.ndarray, np.ndarray]:
+def indices_in(column: Column, series: pd.Series, other: int) -> tuple[np.ndarray, np.ndarray]:
     """The index of each cell's category, ``other`` for values that were not declared.
 
     It is found by Python's equality: a declared 1 is found as 1, 1.0 and ``True``.

@@ -1,6 +1,6 @@
 """SDV's transformers and its data processor, which see public facts alone.
 
-A transformer of a modelled column is RDT's view of a column's codes: the sum of a code and a position is
+A transformer of a modelled column is RDT's view of its codes: the sum of a code and a position is
 one float column. The data processor makes keys, ids and personal data.
 
 SDV fits it on the private table, where RDT hashes the first five cells of each column into the
