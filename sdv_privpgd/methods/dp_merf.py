@@ -11,9 +11,9 @@ from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.methods.workload import Importance
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.embedding import Coordinates, EmbeddingQuery
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.synthesize.features import Coordinates, EmbeddingQuery
 
 if TYPE_CHECKING:
     from sdv_privpgd.columns.column import Column

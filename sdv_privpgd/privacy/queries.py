@@ -1,10 +1,10 @@
 """What can be asked of a private table: integer-valued queries that know their sensitivity."""
 
-import math
-from collections.abc import Mapping, Sequence
+import abc
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -281,72 +281,79 @@ class ValueCountsQuery:
         return values.counts(self.name)
 
 
-@dataclass(frozen=True)
-class SigmoidSumQuery:
-    """The sum over records of sigmoid(slope * (<theta, Emb(x)> - b)), in units of 1 / ``GRID``.
+class Lookup(NamedTuple):
+    """Public tables that make features of codes. Features are whole numbers of a record."""
 
-    Emb(x) are the cell centers (2 x + 1) / (2 k) of codes x = 0, ..., k - 1 (Donhauser et al.
-    2024, Eq. 4 and appendix B). A record's value depends on that record alone, to the last bit:
-    the scores are sums of integers, and the sigmoid is read from a public table over a grid of
-    scores. Each value is an integer from 0 to ``GRID``, which bounds the sensitivity.
+    names: Sequence[str]
+    """The attributes whose codes count."""
+    parts: Sequence[np.ndarray]
+    """What each code of an attribute adds to a feature's sum: integers (code, feature)."""
+    values: np.ndarray
+    """A feature at each sum, a number or a pair: integers (wave, sum)."""
+    label: str | None = None
+    """The attribute by whose codes the records are told apart, if any."""
+
+
+class FeatureSumQuery(abc.ABC):
+    """Sums over records of features, in units of 1 / ``GRID``: by label, wave and feature.
+
+    A record's features depend on its codes alone, and on public integers. A feature is a number
+    from 0 to ``GRID``, or a pair no longer than that: here it is made so, whatever the tables say.
     """
 
-    theta: tuple[tuple[str, float], ...]
-    b: float
-    slope: float
+    GRID: int
 
-    GRID = 1 << 20
-    """Units of a record's value; a sum of 2^40 records still fits int64."""
-    _SCORES = 1 << 16
-    """Points of the table of the sigmoid over the range of the scores."""
+    @property
+    @abc.abstractmethod
+    def size(self) -> tuple[int, int]:
+        """The waves of a feature, one or two, and the number of features."""
 
-    def __post_init__(self) -> None:
-        # An infinity or NaN here would become a value outside [0, GRID].
-        numbers = (*(weight for _, weight in self.theta), self.b, self.slope)
-        if not all(math.isfinite(number) and abs(number) <= 1e100 for number in numbers):
-            raise ValueError(
-                f"theta, b and slope must be finite and at most 1e100, got {numbers!r}."
-            )
+    @abc.abstractmethod
+    def lookup(self, domain: Domain) -> Lookup:
+        """The tables of codes of a domain. Public."""
 
-    @classmethod
-    def of(cls, theta: Mapping[str, float], b: float, slope: float) -> "SigmoidSumQuery":
-        """The query of a mapping from attribute to coefficient."""
-        return cls(tuple((name, float(value)) for name, value in theta.items()), b, slope)
-
-    def describe(self) -> str:
-        return "smoothed threshold over " + ", ".join(name for name, _ in self.theta)
+    @abc.abstractmethod
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        """The shape of the answer."""
 
     def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
-        """GRID^2: a value in [0, GRID] is added, removed or exchanged for another."""
-        del adjacency
-        return self.GRID**2
+        """F GRID^2 for F features; four times that for pairs when a record changes.
 
-    def shape(self, domain: Domain) -> tuple[int, ...]:
-        del domain
-        return (1,)
+        A record adds to the sums of its own label alone, and there F numbers or pairs no longer
+        than GRID: a vector of a squared norm of at most F GRID^2. Two numbers from 0 to GRID differ
+        by at most GRID. The difference of two vectors has at most twice the norm.
+        """
+        waves, features = self.size
+        is_doubled = waves > 1 and adjacency is Adjacency.REPLACE_ONE
+        return (4 if is_doubled else 1) * features * self.GRID**2
 
-    def _tables(self, domain: Domain) -> tuple[list[np.ndarray], np.ndarray]:
-        """Public: integer contributions per attribute and code, and the sigmoid per score."""
-        sizes = domain.shape(name for name, _ in self.theta)
-        exact = [
-            weight * (2 * np.arange(size) + 1) / (2 * size)
-            for (_, weight), size in zip(self.theta, sizes, strict=True)
-        ]
-        low = math.fsum(float(part.min()) for part in exact)
-        # The parts' own ranges: high - low could cancel, and an index then leave the table.
-        span = math.fsum(float(part.max() - part.min()) for part in exact)
-        unit = max(span, 1e-12) / self._SCORES
-        steps = [np.rint((part - part.min()) / unit).astype(np.int64)[:, None] for part in exact]
-        # Rounding moves a score by at most half a unit an attribute.
-        scores = low + unit * np.arange(self._SCORES + len(exact) + 1)
-        values = 0.5 * (1 + np.tanh(0.5 * self.slope * (scores - self.b)))
-        return steps, np.rint(self.GRID * values).astype(np.int64)
+    def tally(self, domain: Domain) -> LookupSums:
+        """What adds up the features of records."""
+        (waves, features), (names, parts, values, label) = self.size, self.lookup(domain)
+        widths = {part.shape[1] for part in parts}
+        if len(values) != waves or not widths <= {features} or (waves == 1 and label is not None):
+            raise ValueError(f"The tables of {type(self).__name__} are not of its size.")
+        axis = None if label is None else domain.axes([label])[0]
+        labels = 1 if label is None else domain.size([label])
+        return LookupSums(domain.axes(names), parts, held(values, self.GRID), axis, labels)
 
     def answer(self, dataset: Records) -> np.ndarray:
-        contributions, sigmoid = self._tables(dataset.domain)
-        axes = dataset.domain.axes(name for name, _ in self.theta)
-        (found,) = dataset.total(LookupSums(axes, contributions, sigmoid[None]))
-        return found.ravel()
+        (found,) = dataset.total(self.tally(dataset.domain))
+        return found.reshape(self.shape(dataset.domain))
+
+
+def held(values: np.ndarray, most: int) -> np.ndarray:
+    """Numbers from 0 to ``most``, shape (1, sum), or pairs no longer than that, shape (2, sum).
+
+    A pair that is longer is shortened by a unit, and is 0 where that is not enough.
+    """
+    if len(values) == 1:
+        return np.clip(values, 0, most)
+    found = values.astype(np.int64)
+    for shorter in (found - np.sign(found), np.zeros_like(found)):
+        are_long = (found**2).sum(axis=0) > most**2
+        found[:, are_long] = shorter[:, are_long]
+    return found.astype(values.dtype)
 
 
 def answers(queries: Sequence[Query], dataset: Records) -> list[np.ndarray]:

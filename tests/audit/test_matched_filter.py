@@ -20,10 +20,10 @@ from sdv_privpgd.privacy import embedding
 from sdv_privpgd.privacy.accounting import epsilon_of, stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
-from sdv_privpgd.privacy.queries import Adjacency, CutMarginalQuery, MarginalQuery, SigmoidSumQuery
+from sdv_privpgd.privacy.queries import Adjacency, CutMarginalQuery, MarginalQuery
+from sdv_privpgd.synthesize.features import EmbeddingQuery, SigmoidSumQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 RUNS = 2000

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged, estimate_total, noisy_tables
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement, SigmoidSumQuery
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
+from sdv_privpgd.synthesize.features import SigmoidSumQuery
 
 
 def table(clique, counts, stddev=1.0):

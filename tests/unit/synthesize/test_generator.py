@@ -9,8 +9,8 @@ import torch
 from answers import margin, noisy_answers, number_of_rows
 
 from sdv_privpgd.base.domain import Domain, Grouping
-from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
+from sdv_privpgd.synthesize.features import EmbeddingQuery
 from sdv_privpgd.synthesize.generator import EmbeddingLoss, GeneratorNetwork
 
 CPU = torch.device("cpu")

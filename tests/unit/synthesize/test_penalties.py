@@ -8,7 +8,8 @@ from answers import number_of_rows
 from jaxtyping import TypeCheckError
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.privacy.queries import Measurement, SigmoidSumQuery
+from sdv_privpgd.privacy.queries import Measurement
+from sdv_privpgd.synthesize.features import SigmoidSumQuery
 from sdv_privpgd.synthesize.particles.penalties import (
     DifferentiablePenalty,
     Penalty,
