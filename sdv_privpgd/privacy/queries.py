@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -59,50 +59,56 @@ class Query(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class MarginalQuery:
-    """The table of counts of a clique."""
+class TableQuery:
+    """The table of counts of a clique: of codes or their groups, and of intervals of cuts."""
 
     clique: Clique
+    grouping: Grouping | None = None
+    cuts: tuple[Cut, ...] = ()
 
     def describe(self) -> str:
-        return "marginal of " + " x ".join(self.clique)
+        said = ["a threshold over " + ", ".join(each.name for each in c.lines) for c in self.cuts]
+        ending = "" if self.grouping is None else " in groups"
+        return "marginal of " + " x ".join((*self.clique, *said)) + ending
 
     def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """A record that comes or goes changes one cell by 1, one that moves changes two."""
         return adjacency.cells
 
     def shape(self, domain: Domain) -> tuple[int, ...]:
-        return domain.shape(self.clique)
+        """One axis an attribute, then one a cut.
+
+        Raises ``ValueError`` for groups or lines of other codes than the domain's.
+        """
+        if self.grouping is not None:
+            self.grouping.require(domain)
+        for cut in self.cuts:
+            cut.contributions(domain)
+        counted = domain if self.grouping is None else self.grouping.domain
+        return (*counted.shape(self.clique), *(cut.size for cut in self.cuts))
 
     def answer(self, dataset: Records) -> np.ndarray:
-        return dataset.counts(self.clique)
-
-
-@dataclass(frozen=True)
-class GroupedMarginalQuery:
-    """The table of counts of a clique, over the groups of its codes."""
-
-    clique: Clique
-    grouping: Grouping
-
-    def describe(self) -> str:
-        return "marginal of " + " x ".join(self.clique) + " in groups"
-
-    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
-        return adjacency.cells
-
-    def shape(self, domain: Domain) -> tuple[int, ...]:
-        """One axis an attribute. Raises ``ValueError`` if the groups are not of this domain."""
-        self.grouping.require(domain)
-        return self.grouping.domain.shape(self.clique)
-
-    def answer(self, dataset: Records) -> np.ndarray:
-        (table,) = dataset.counts_of([self.clique], self.grouping)
+        (table,) = dataset.counts_of([self.clique], self.grouping, [self.cuts])
         return table
 
 
 @dataclass(frozen=True)
-class CutMarginalQuery:
+class MarginalQuery(TableQuery):
+    """The table of counts of a clique."""
+
+    clique: Clique
+
+
+@dataclass(frozen=True)
+class GroupedMarginalQuery(TableQuery):
+    """The table of counts of a clique, over the groups of its codes."""
+
+    clique: Clique
+    grouping: Grouping = field()  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+@dataclass(frozen=True)
+class CutMarginalQuery(TableQuery):
     """The table of counts of a clique, and of the intervals that cuts put numbers into.
 
     With a label as the clique and one cut it holds class-conditional linear thresholds, with
@@ -110,28 +116,11 @@ class CutMarginalQuery:
     """
 
     clique: Clique
-    cuts: tuple[Cut, ...]
-
-    def describe(self) -> str:
-        said = ["a threshold over " + ", ".join(each.name for each in c.lines) for c in self.cuts]
-        return "marginal of " + " x ".join((*self.clique, *said))
-
-    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
-        return adjacency.cells
-
-    def shape(self, domain: Domain) -> tuple[int, ...]:
-        """One axis an attribute, then one a cut. Raises ``ValueError`` for lines of other codes."""
-        for cut in self.cuts:
-            cut.contributions(domain)
-        return (*domain.shape(self.clique), *(cut.size for cut in self.cuts))
-
-    def answer(self, dataset: Records) -> np.ndarray:
-        (table,) = dataset.counts_of([self.clique], cuts=[self.cuts])
-        return table
+    cuts: tuple[Cut, ...] = field()
 
 
 @dataclass(frozen=True)
-class DependenceQuery:
+class DependenceQuery(TableQuery):
     """How far a pair is from independence: || n_ab - n_a n_b / n ||_1 in records, rounded down.
 
     Zhang et al. 2021 (PrivSyn) call it InDif; it is 2 n times the total variation distance of the
@@ -358,18 +347,18 @@ def held(values: np.ndarray, most: int) -> np.ndarray:
 
 def answers(queries: Sequence[Query], dataset: Records) -> list[np.ndarray]:
     """The exact answer of each query, int64. Private. Tables of one grouping take one pass."""
-    asked: dict[Grouping | None, list[_OfTable]] = {}
+    asked: dict[Grouping | None, list[TableQuery]] = {}
     for query in queries:
-        if isinstance(query, _OfTable):
-            asked.setdefault(_grouping(query), []).append(query)
+        if isinstance(query, TableQuery):
+            asked.setdefault(query.grouping, []).append(query)
     tables = {
         grouping: iter(
-            dataset.counts_of([each.clique for each in own], grouping, list(map(_cuts, own)))
+            dataset.counts_of([each.clique for each in own], grouping, [each.cuts for each in own])
         )
         for grouping, own in asked.items()
     }
     found = [
-        next(tables[_grouping(query)]) if isinstance(query, _OfTable) else query.answer(dataset)
+        next(tables[query.grouping]) if isinstance(query, TableQuery) else query.answer(dataset)
         for query in queries
     ]
     return [
@@ -383,18 +372,6 @@ def answers_of_codes(
 ) -> list[np.ndarray]:
     """The exact answers of rows of codes, shape (row, attribute). As private as these."""
     return answers(queries, Dataset(domain, codes))
-
-
-_OfTable = MarginalQuery | GroupedMarginalQuery | CutMarginalQuery | DependenceQuery
-"""The queries that are answered by the table of a clique."""
-
-
-def _grouping(query: _OfTable) -> Grouping | None:
-    return query.grouping if isinstance(query, GroupedMarginalQuery) else None
-
-
-def _cuts(query: _OfTable) -> tuple[Cut, ...]:
-    return query.cuts if isinstance(query, CutMarginalQuery) else ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
