@@ -43,7 +43,7 @@ def test_documents_beside_tables_are_passed_over(kind, tmp_path):
         fitted(tmp_path)
 
 
-def test_files_of_one_table_may_have_columns_in_another_order(tmp_path):
+def test_files_may_have_columns_in_another_order_unless_a_name_repeats(tmp_path):
     turned = TABLE[["ward", "ill"]]
     TABLE.to_csv(tmp_path / "a.csv", index=False)
     with gzip.open(tmp_path / "b.csv.gz", "wt") as file:
@@ -62,9 +62,6 @@ def test_files_of_one_table_may_have_columns_in_another_order(tmp_path):
     assert [batch.columns["y"].tolist() for batch in source.batches(["y"])] == [
         TABLE["ward"].tolist()
     ] * 2
-
-
-def test_a_repeated_name_has_no_order(tmp_path):
     (tmp_path / "a.csv").write_text("a,a,b\n1,2,3\n")
     (tmp_path / "b.csv").write_text("a,b,a\n1,2,3\n")
     named = Reading(names=("x", "y", "z"), header=True)
@@ -86,7 +83,7 @@ def test_text_with_a_dictionary_in_one_file_and_without_in_another_is_text(tmp_p
         assert abs((done.sample(400)["ward"] == "A").mean() - 0.5) < 0.15
 
 
-def test_a_dictionary_among_texts_is_missing_and_nothing_else_is(monkeypatch):
+def test_a_dictionary_among_texts_is_missing_and_nothing_else_is():
     cells = [{"a": 1} if row % 4 == 0 else "B" for row in range(NUMBER)]
     columns = {"ward": Categorical(["B"])}
     done = fitted(TABLE.assign(ward=cells), columns, allow_lost=["ward"])
@@ -100,27 +97,3 @@ def test_a_type_of_polars_that_arrow_lacks_is_refused_only_if_it_is_asked_for(la
     assert fitted(table).num_rows == NUMBER
     asked = {**ILL, "wide": Numerical(0, NUMBER)}
     nothing_is_spent(table, asked, "'wide': 'struct<Int128 of Polars", monkeypatch)
-
-
-@pytest.mark.parametrize(
-    ("kind", "cell"),
-    [
-        (pa.list_(pa.int64()), [1]),
-        (pa.struct([("a", pa.int64())]), {"a": 1}),
-        (pa.map_(pa.string(), pa.int64()), [("a", 1)]),
-        (pa.month_day_nano_interval(), (1, 2, 3)),
-    ],
-)
-def test_nested_columns_and_intervals_are_refused_only_if_they_are_asked_for(
-    kind, cell, monkeypatch
-):
-    made = pa.Table.from_pandas(TABLE).append_column("x", pa.array([cell] * NUMBER, kind))
-    assert fitted(made).num_rows == NUMBER
-    asked = {**ILL, "x": {"sdtype": "categorical"}}
-    nothing_is_spent(made, asked, "No type of column reads .*'x'.* Convert them", monkeypatch)
-
-
-def test_intervals_of_pandas_are_refused(monkeypatch):
-    cut = TABLE.assign(x=pd.cut(pd.Series(range(NUMBER)), 4))
-    asked = {**ILL, "x": {"sdtype": "categorical"}}
-    nothing_is_spent(cut, asked, "category of intervals", monkeypatch)

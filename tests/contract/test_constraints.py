@@ -96,18 +96,21 @@ def fitted():
 
 
 class TestSampling:
-    def test_constraints_hold_together(self, fitted):
+    def test_constraints_hold_together_and_those_who_break_one_are_found(self, fitted):
         rows = fitted.sample(5_000)
         assert {kind: broken(kind, rows) for kind in ALL} == dict.fromkeys(ALL, 0)
+        rows = fitted.sample(20).assign(low=90, high=10)
+        with pytest.raises(ConstraintNotMetError, match="20 rows"):
+            fitted.validate_constraints(rows)
+        assert fitted.get_metadata("modified").to_dict() == fitted.get_metadata().to_dict()
+        assert list(fitted.sample(3).columns) == list(COLUMNS)
 
-    def test_rows_do_not_depend_on_how_they_are_asked_for(self, fitted):
+    def test_rows_do_not_depend_on_how_they_are_asked_for_or_on_a_file(self, fitted, tmp_path):
         fitted.reset_sampling()
         at_once = fitted.sample(900)
         fitted.reset_sampling()
         in_parts = pd.concat([fitted.sample(500), fitted.sample(400)], ignore_index=True)
         pd.testing.assert_frame_equal(at_once.drop(columns="id"), in_parts.drop(columns="id"))
-
-    def test_a_saved_synthesizer_keeps_them(self, fitted, tmp_path):
         fitted.save(tmp_path / "model.pkl")
         loaded = load_synthesizer(tmp_path / "model.pkl")
         fitted.reset_sampling()
@@ -115,7 +118,7 @@ class TestSampling:
         pd.testing.assert_frame_equal(fitted.sample(50), loaded.sample(50))
         assert len(loaded.get_constraints()) == len(ALL)
 
-    def test_rows_that_meet_conditions_meet_the_constraints(self, fitted):
+    def test_rows_that_meet_conditions_meet_the_constraints_or_are_left_out(self, fitted):
         rows = fitted.sample_from_conditions(
             [
                 Condition({"low": 70}, num_rows=40),
@@ -127,31 +130,10 @@ class TestSampling:
         assert {kind: broken(kind, rows) for kind in ALL} == dict.fromkeys(ALL, 0)
         assert (rows["low"][:40] == 70).all()
         assert (rows["middle"][40:80] == "15/06/2020").all()
-
-    def test_a_condition_against_a_constraint_is_left_out(self, fitted):
         known = pd.DataFrame({"low": [80, 20], "high": [30, 40]})
         with pytest.warns(UserWarning, match="1 of 2 conditions can be met"):
             rows = fitted.sample_remaining_columns(known)
         assert rows[["low", "high"]].to_numpy().tolist() == [[20, 40]]
-
-    def test_no_bar_is_shown_unless_it_was_asked_for(self, fitted, capsys):
-        fitted.sample(10, batch_size=5)
-        assert capsys.readouterr().err == ""
-        fitted.verbose = True
-        try:
-            fitted.sample(10)
-        finally:
-            fitted.verbose = False
-        assert "Sampling rows" in capsys.readouterr().err
-
-    def test_the_metadata_stays_the_user_s(self, fitted):
-        assert fitted.get_metadata("modified").to_dict() == fitted.get_metadata().to_dict()
-        assert list(fitted.sample(3).columns) == list(COLUMNS)
-
-    def test_validate_constraints_finds_rows_that_break_one(self, fitted):
-        rows = fitted.sample(20).assign(low=90, high=10)
-        with pytest.raises(ConstraintNotMetError, match="20 rows"):
-            fitted.validate_constraints(rows)
 
 
 def test_constraints_after_a_fit_take_effect_at_the_next_one():

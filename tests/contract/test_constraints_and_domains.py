@@ -110,11 +110,9 @@ def test_a_plan_needs_no_range_for_an_order():
 
 
 class TestRefusals:
-    def test_what_would_be_learned_is_refused_with_the_way_out(self):
+    def test_what_would_be_learned_or_is_generated_or_undeclared_is_refused(self):
         with pytest.raises(SynthesizerInputError, match=r"sdv_privpgd\.FixedCombinations"):
             new([]).add_constraints([cag.FixedCombinations(["country", "city"])])
-
-    def test_generated_columns_are_refused(self):
         with pytest.raises(ConstraintNotMetError, match="primary key"):
             new([]).add_constraints([cag.OneHotEncoding(["id", "red"])])
         columns = {"a": {"sdtype": "boolean"}, "mail": {"sdtype": "email", "pii": True}}
@@ -123,14 +121,16 @@ class TestRefusals:
             SynthesizerInputError, match=r"\['mail'\]: it takes .* that are modelled"
         ):
             synthesizer.add_constraints([cag.OneHotEncoding(["a", "mail"])])
-
-    def test_what_sdv_refuses_is_refused(self):
         with pytest.raises(ValueError, match="list"):
             new([]).add_constraints(cag.Inequality("low", "high"))
         with pytest.raises(ConstraintNotMetError, match="sdtype"):
             new([]).add_constraints([cag.Inequality("low", "city")])
         with pytest.raises(ConstraintNotMetError, match="nothing"):
             new([]).add_constraints([cag.Inequality("low", "nothing")])
+        with pytest.raises(SynthesizerInputError, match=r"\['w'\] of 'country'"):
+            new([]).add_constraints([FixedCombinations(["country", "city"], [("w", "p")])])
+        with pytest.raises(ValueError, match="lacks"):
+            FixedCombinations(["country", "city"], pd.DataFrame({"country": ["x"]}))
 
     @pytest.mark.parametrize("others", [DOMAIN, {}], ids=["all declared", "others not declared"])
     def test_what_no_declared_value_can_meet_is_refused(self, others):
@@ -153,13 +153,7 @@ class TestRefusals:
         assert list(map(repr, synthesizer.get_constraints())) == [repr(order)]
         assert synthesizer.ledger.charges == ()
 
-    def test_combinations_of_undeclared_values_are_refused(self):
-        with pytest.raises(SynthesizerInputError, match=r"\['w'\] of 'country'"):
-            new([]).add_constraints([FixedCombinations(["country", "city"], [("w", "p")])])
-        with pytest.raises(ValueError, match="lacks"):
-            FixedCombinations(["country", "city"], pd.DataFrame({"country": ["x"]}))
-
-    def test_a_predicate_that_needs_its_fit_is_refused(self):
+    def test_a_predicate_that_needs_its_fit_or_that_no_row_meets_ends_in_an_error(self):
         class Learned(cag.SingleTableProgrammableConstraint):
             def fit(self, data, metadata):
                 self.limit = data["low"].max()
@@ -170,7 +164,6 @@ class TestRefusals:
         with pytest.raises(SynthesizerInputError, match=r"Learned.is_valid .* never called"):
             new([]).add_constraints([Learned()])
 
-    def test_a_predicate_that_no_row_meets_ends_in_an_error(self):
         class Never(Sum):
             def is_valid(self, synthetic_data):
                 return pd.Series(False, index=synthetic_data.index)

@@ -33,22 +33,16 @@ def test_it_is_a_tenth_of_one_over_the_rows_where_they_are_public():
     assert deltas(1_000) == {1e-5}
 
 
-def test_a_second_fit_of_more_rows_has_its_own():
+def test_each_fit_has_its_own_unless_somebody_chooses_or_refines(tmp_path):
     synthesizer = PrivPGDSynthesizer(BOOLEANS, 1.0, method="mst")
     synthesizer.fit(table(1_000))
     assert synthesizer.delta is None
     with pytest.warns(UserWarning, match="at delta 1e-05 on the people"):
         synthesizer.fit(table(40_000))
     assert synthesizer.fitted_table.settings.delta == 1 / 400_000
-
-
-def test_whoever_chooses_one_has_it_and_is_warned_if_it_promises_nothing():
     assert fit_table(table(20_000), ILL, 1.0, 1e-6, method="mst").ledger.delta == 1e-6
     with pytest.warns(UserWarning, match="promises next to nothing in a table of 20,000 rows"):
         fit_table(table(20_000), ILL, 1.0, 1e-4, method="mst")
-
-
-def test_a_model_is_refined_at_the_delta_of_its_fit(tmp_path):
     fitted = fit_table(table(20_000), ILL, 1.0, method="mst")
     fitted.save(tmp_path / "model.zip")
     finer = FittedTable.load(tmp_path / "model.zip").refine(table(20_000), 1.0)

@@ -39,12 +39,9 @@ def test_a_function_says_it_before_a_row_is_read(spend, monkeypatch):
         spend(table, COLUMNS, 1.0, 0.1)
 
 
-def test_a_usual_delta_is_no_reason_to_speak():
+def test_only_a_large_delta_is_spoken_of_and_by_itself():
     assert on_delta(0.009) == on_delta(1e-9) == []
     fit_table(pd.DataFrame({"ill": [True, False] * 50}), COLUMNS, 1.0, 0.009, method="privpgd+pgm")
-
-
-def test_the_sentence_follows_from_delta_alone():
     assert on_delta(0.1) == on_delta(0.1)
     assert "--" not in on_delta(0.1)[0]
     assert "1 / (number of rows)" in on_delta(0.1)[0]

@@ -124,7 +124,7 @@ def test_a_stopped_fit_table_goes_on_all_the_same(values, ward, strategy):
         error.finish(table)
 
 
-def test_another_table_is_refused_and_what_was_spent_is_kept_for_a_later_fit():
+def test_what_a_stopped_fit_has_spent_is_kept_for_another_table_and_later():
     with pytest.raises(DomainMismatchError) as caught:
         fitted(SMALL, SCORE, ["A"] * ROWS)
     with pytest.raises(ValueError, match=r"had 3,000 rows, and this one has 10"):
@@ -133,9 +133,6 @@ def test_another_table_is_refused_and_what_was_spent_is_kept_for_a_later_fit():
     later = fitted(SMALL, SCORE, after=books)
     assert later.ledger.charges[: len(books.charges)] == books.charges
     assert caught.value.goes_on is not None
-
-
-def test_a_stopped_second_release_is_on_the_ledger_of_the_first():
     first = fitted(SMALL, SCORE).ledger
     with pytest.raises(DomainMismatchError) as caught:
         fitted(YEARS, SCORE, after=first)

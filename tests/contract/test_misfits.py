@@ -89,13 +89,10 @@ def test_nothing_stops_where_nobody_is_surely_wrong(ward, table):
     assert len(synthesizer.sample(5)) == 5
 
 
-def test_truths_in_other_words_stop_the_fit():
+def test_truths_in_other_words_stop_a_fit_and_few_rows_are_only_warned_of():
     table = TABLE.assign(ward="A", ill=np.where(TABLE["ill"], "oui", "non"))
     with pytest.raises(DomainMismatchError, match=r"'ill'.*only true and false, 1 and 0 are read"):
         new(CAPITALS).fit(table)
-
-
-def test_a_column_without_a_declared_value_in_few_rows_is_only_warned_of():
     synthesizer = new(WITH_OTHER, epsilon=0.2)
     with pytest.warns(UserWarning, match=OPENING):
         synthesizer.fit(TABLE.iloc[:60])

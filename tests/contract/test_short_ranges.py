@@ -73,10 +73,16 @@ def test_codes_beyond_short_ranges_are_said_where_everything_is_declared(adjacen
     assert done.ledger.spent() <= 3.0
 
 
-def test_without_a_discovery_nothing_is_asked():
+def test_without_a_discovery_only_short_ranges_are_asked_about():
     done = fitted(discovery_share=0)
     assert BEYOND not in {each.what for each in done.ledger.charges}
     assert not any("and were moved to it" in each for each in done.warnings)
+    _, description = asked({**COLUMNS, "age": Numerical(0, 99, decimal_places=0)}, 1.0, 1e-5)
+    assert list(description.short_ranges) == ["children", "pain", "day", "fine"]
+    assert list(description.undeclared) == ["age"]
+    assert all(
+        isinstance(each, NumberFacts | DateFacts) for each in description.short_ranges.values()
+    )
 
 
 def test_a_plan_lists_the_question():
@@ -118,12 +124,3 @@ def test_false_alarms_are_rare():
         books = Books(ledger, words=np.random.default_rng(seed).bytes)
         said += len(discover(table, {}, books, 0, short=known).doubts)
     assert said <= 1
-
-
-def test_what_is_short():
-    _, description = asked({**COLUMNS, "age": Numerical(0, 99, decimal_places=0)}, 1.0, 1e-5)
-    assert list(description.short_ranges) == ["children", "pain", "day", "fine"]
-    assert list(description.undeclared) == ["age"]
-    assert all(
-        isinstance(each, NumberFacts | DateFacts) for each in description.short_ranges.values()
-    )

@@ -26,14 +26,11 @@ from sdv_privpgd.synthesize.engine import Engine, Model
 EACH = pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
 
 
-def test_every_strategy_of_the_package_is_tested():
+def test_every_strategy_of_the_package_is_tested_and_as_the_protocols_say(domain):
     for module in pkgutil.iter_modules(methods.__path__):
         import_module(f"{methods.__name__}.{module.name}")
     found = concrete(EngineMethod, methods.__name__)
     assert found == {type(strategy) for strategy in STRATEGIES.values()}
-
-
-def test_they_and_the_small_engine_are_what_the_protocols_say(domain):
     for strategy in STRATEGIES.values():
         assert not differences(Method, strategy)
     assert not differences(Engine, MaximumEntropy())

@@ -124,26 +124,20 @@ def own_files(folder):
     return folder / "people.csv", folder / "metadata.json", folder / "domain.json"
 
 
-def test_an_own_table_is_read_as_it_was_declared(tmp_path):
+def test_own_tables_and_rows_of_other_programs_are_read_as_declared(tmp_path):
     table = load_own(*own_files(tmp_path), label="age", cells=10)
     assert table.domain.attributes == ("code", "age")
     assert table.task == "regression"
     # Text as it is written; only an empty field is missing.
     assert table.encode(table.frame).tolist() == [[0, 0], [1, 10], [2, 5]]
-
-
-def test_an_own_label_must_be_a_modelled_column(tmp_path):
     with pytest.raises(ValueError, match=r"--label 'name' is not .*choose from \['code', 'age'\]"):
         load_own(*own_files(tmp_path), label="name", cells=10)
 
 
-def test_rows_of_another_program_need_all_columns(words, tmp_path):
+def test_codes_of_another_program_need_all_columns_and_may_be_floats(words, tmp_path):
     (tmp_path / "rows.csv").write_text("letter,size\na,0.5\n")
     with pytest.raises(ValueError, match=r"lacks the columns \['flag'\]"):
         read_rows(tmp_path / "rows.csv", words.schema)
-
-
-def test_codes_that_a_program_wrote_as_floats_are_the_declared_texts(tmp_path):
     schema = Schema.from_sdv({"code": {"sdtype": "categorical", "range_values": ["1", "2", "-3"]}})
     (tmp_path / "rows.csv").write_text("code\n1.0\n2\n-3.0\n")
     assert read_rows(tmp_path / "rows.csv", schema)["code"].tolist() == ["1", "2", "-3"]

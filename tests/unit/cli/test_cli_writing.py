@@ -48,7 +48,7 @@ def test_an_input_is_never_overwritten(table, spelling, force, monkeypatch):
     assert not list(folder.glob("*.part*"))
 
 
-def test_files_that_exist_are_overwritten_by_force_alone(table, tmp_path):
+def test_files_that_exist_are_overwritten_by_force_alone_and_links_stay(table, tmp_path):
     old = tmp_path / "old.csv"
     old.write_text("old")
     with outputs(table) as those, pytest.raises(CommandError, match="--force"):
@@ -58,9 +58,6 @@ def test_files_that_exist_are_overwritten_by_force_alone(table, tmp_path):
         those.write(out, put("new"))
         assert old.read_text() == "old"
     assert old.read_text() == "new"
-
-
-def test_a_link_stays_a_link(table, tmp_path):
     (tmp_path / "old.csv").touch()
     (tmp_path / "link.csv").symlink_to("old.csv")
     with outputs(table, force=True) as those:
@@ -69,12 +66,17 @@ def test_a_link_stays_a_link(table, tmp_path):
     assert (tmp_path / "old.csv").read_text() == "new"
 
 
-def test_two_outputs_are_two_files(table, tmp_path):
+def test_two_outputs_are_two_files_also_of_two_runs(table, tmp_path):
     (tmp_path / "here").symlink_to(tmp_path)
     with outputs(table, force=True) as those:
         those.open("--out", tmp_path / "a")
         with pytest.raises(CommandError, match="--report and --out are the same file"):
             those.open("--report", tmp_path / "here" / "a")
+    with outputs(table) as first:
+        first.write(first.open("--out", tmp_path / "out"), put("first"))
+        with outputs(table, force=True) as second, pytest.raises(CommandError, match="another run"):
+            second.open("--out", tmp_path / "out")
+    assert (tmp_path / "out").read_text() == "first"
 
 
 @pytest.mark.parametrize("name", ["-", "folder", "pipe", "none/a.csv", "x" * 254])
@@ -123,14 +125,6 @@ def test_a_full_disk_is_told_and_leaves_nothing(table, tmp_path):
         those.write(those.open("--out", tmp_path / "out"), fail)
     assert str(caught.value) == f"Cannot write --out {tmp_path / 'out'}: No space left on device."
     assert list(tmp_path.iterdir()) == [table]
-
-
-def test_two_runs_do_not_write_one_file(table, tmp_path):
-    with outputs(table) as first:
-        first.write(first.open("--out", tmp_path / "out"), put("first"))
-        with outputs(table, force=True) as second, pytest.raises(CommandError, match="another run"):
-            second.open("--out", tmp_path / "out")
-    assert (tmp_path / "out").read_text() == "first"
 
 
 def test_what_appears_meanwhile_is_kept_and_so_are_the_rows(table, tmp_path, capsys):
@@ -190,23 +184,17 @@ def test_rows_are_read_again_as_they_were(tmp_path, name):
     pd.testing.assert_frame_equal(read, rows)
 
 
-def test_rows_in_the_dialect_that_is_asked_for(tmp_path):
+def test_rows_are_written_in_the_dialect_and_types_that_are_asked_for(tmp_path):
     rows = pd.DataFrame({"preis": [1.5], "ort": ["Münster 東"]})
     path = tmp_path / "a.csv"
     write_rows(rows, path, path, sep=";", decimal=",", encoding="cp1252")
     assert path.read_text("cp1252").split() == ["preis;ort", "1,5;Münster", r"\u6771"]
-
-
-def test_columns_of_several_types_are_text_in_parquet(tmp_path):
     rows = pd.DataFrame({"code": pd.Series([1, "other", None], dtype=object), "n": [1, 2, 3]})
     path = tmp_path / "a.parquet"
     write_rows(rows, path, path, sep=None, decimal=".", encoding="utf-8")
     read = pd.read_parquet(path)
     assert read["code"].tolist() == ["1", "other", None]
     assert read["n"].tolist() == [1, 2, 3]
-
-
-def test_whole_numbers_beside_missing_ones_have_no_decimals(tmp_path):
     rows = pd.DataFrame(
         {"age": [3.0, None, -0.0], "dose": [3.0, None, 2.5], "far": [1e300, 2.0, None]}
     )

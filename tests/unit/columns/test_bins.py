@@ -12,50 +12,38 @@ from columns_of_words import dates, numerical
 from sdv_privpgd.columns.bins import Interval, Ticks
 
 
-def test_few_integers_get_a_cell_each():
+def test_few_numbers_get_a_cell_each_between_bounds_that_move_inwards():
     assert numerical(1, 32, decimal_places=0).num_values == 32
     assert numerical(0, 4, decimal_places=0).cells.starts.tolist() == [0, 1, 2, 3, 4]
+    described = numerical(0.1, 0.7, decimal_places=1)
+    assert described.cells == Ticks(1, 7, 32)
+    assert described.num_values == 7
+    assert numerical(0.15, 0.79, decimal_places=1).cells == Ticks(2, 7, 32)
+    assert numerical(0.5, 9.5, decimal_places=0).cells == Ticks(1, 9, 32)
 
 
-def test_many_integers_are_cut_equally_up_to_one_past_the_last():
+def test_many_integers_and_real_numbers_are_cut_equally():
     cells = numerical(0, 99, decimal_places=0, num_bins=7).cells
     # [0, 100) cut at 100 i / 7, an integer belonging to where it lies
     expected = [int(np.ceil(100 * i / 7)) for i in range(7)]
     assert cells.starts.tolist() == expected
     assert cells.widths.sum() == 100
-
-
-def test_few_decimals_get_a_cell_each_and_are_counted_as_they_are_written():
-    described = numerical(0.1, 0.7, decimal_places=1)
-    assert described.cells == Ticks(1, 7, 32)
-    assert described.num_values == 7
-
-
-def test_bounds_between_decimals_move_inwards():
-    assert numerical(0.15, 0.79, decimal_places=1).cells == Ticks(2, 7, 32)
-    assert numerical(0.5, 9.5, decimal_places=0).cells == Ticks(1, 9, 32)
-
-
-def test_decimals_that_float64_cannot_tell_apart_are_dropped():
-    assert numerical(0, 1000, decimal_places=14).decimal_places == 12
-    assert isinstance(numerical(0, 1e16, decimal_places=2).cells, Interval)
-    assert numerical(0, 1e-290, decimal_places=400).decimal_places == 300
-
-
-def test_numbers_without_decimal_places_are_real():
     described = numerical(0, 8, num_bins=4)
     assert described.cells.edges.tolist() == [0, 2, 4, 6, 8]
     assert described.cells == Interval(0.0, 8.0, 4)
 
 
+def test_float64_limits_decimal_places_and_cells():
+    assert numerical(0, 1000, decimal_places=14).decimal_places == 12
+    assert isinstance(numerical(0, 1e16, decimal_places=2).cells, Interval)
+    assert numerical(0, 1e-290, decimal_places=400).decimal_places == 300
+    assert numerical(1.0, np.nextafter(1.0, 2)).num_values == 1
+    assert numerical(0.0, 5e-324).num_values == 1
+
+
 @pytest.mark.parametrize("facts", [{}, {"decimal_places": 0}, {"decimal_places": 3}])
 def test_a_constant_range_is_one_cell(facts):
     assert numerical(5, 5, **facts).num_values == 1
-
-
-def test_there_are_no_more_cells_than_float64_numbers():
-    assert numerical(1.0, np.nextafter(1.0, 2)).num_values == 1
-    assert numerical(0.0, 5e-324).num_values == 1
 
 
 @pytest.mark.parametrize("bound", [3, 3.0, np.int8(3), np.float32(3), Decimal(3), Fraction(3)])
@@ -118,12 +106,9 @@ def test_bounds_of_dates_may_be_strings_or_dates(bound, datetime_format):
     assert described.unit == "D"
 
 
-def test_a_number_is_no_bound_of_dates():
-    with pytest.raises(ValueError, match="range_min of 'x' must be a date"):
-        dates(5, "2020-01-01")
-
-
-def test_a_time_zone_makes_dates_utc():
+def test_a_time_zone_makes_dates_utc_and_a_number_is_no_date():
     assert dates("2020-01-01 00:00+0200", "2020-01-02 00:00+0000", "%Y-%m-%d %H:%M%z").utc
     assert dates("2020-01-01T00:00Z", "2020-01-02T00:00Z").utc
     assert not dates("2020-01-01", "2020-01-02").utc
+    with pytest.raises(ValueError, match="range_min of 'x' must be a date"):
+        dates(5, "2020-01-01")

@@ -26,15 +26,12 @@ def test_what_was_found_takes_the_place_of_what_was_not_known():
     )
 
 
-def test_a_format_that_was_given_up_does_not_come_back():
+def test_formats_that_were_given_up_stay_so_and_zones_are_those_of_format_or_bound():
     stated = DateFacts(low=0, datetime_format="%H:%M", num_bins=8)
     found = DateFacts(low=DAY, high=9 * DAY, datetime_format=None, aware=True)
     known = stated.and_found(found)
     assert (known.datetime_format, known.unit, known.utc, known.num_bins) == (None, "D", True, 8)
     assert stated.and_found(DateFacts(high=DAY, datetime_format="%H:%M")).unit == "m"
-
-
-def test_the_zone_of_dates_is_that_of_their_format_or_of_a_bound():
     ends = {"range_min": "2020-01-01", "range_max": pd.Timestamp("2020-02-01", tz="Asia/Tokyo")}
     assert read_facts("x", {"sdtype": "datetime", **ends}).utc
     written = {"sdtype": "datetime", "datetime_format": "%Y", "range_max": ends["range_max"]}

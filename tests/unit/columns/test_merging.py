@@ -88,18 +88,21 @@ def test_neighbors_are_merged_in_order(frequencies, most):
         assert masses[np.bincount(codes) > 1].max() < 1e-4 * sum(frequencies)
 
 
-def test_what_hardly_ever_occurs_has_one_code():
+def test_rare_values_share_codes_and_frequent_ones_do_not():
     frequencies = [5.0] * 20 + [1e-6] * 1_000
     codes = np.array(merged_neighbors(frequencies, 32).codes)
     assert codes[:20].tolist() == list(range(20))
     assert set(codes[20:]) == {20}
-
-
-def test_a_frequent_cell_is_not_merged_and_empty_ones_are():
     frequencies = [0.0] * 10 + [1, 1, 50, 1, 1] + [0.0] * 10
     codes = np.array(merged_neighbors(frequencies, 6).codes)
     assert np.count_nonzero(codes == codes[12]) == 1
     assert codes[:10].max() == 0
+    merging = merged_rare([5.0, 0.0, 9.0, 1.0, 5.0], 3)
+    assert merging.codes == (0, 2, 1, 2, 2)
+    assert merged_rare([1.0, 2.0], 1).codes == (0, 0)
+    codes = merged_neighbors([1e-9] * 3 + [1.0] * 40 + [1e-9] * 2, 6).codes
+    assert codes[2] < codes[3]
+    assert codes[42] < codes[43] == codes[44]
 
 
 @pytest.mark.parametrize(
@@ -128,12 +131,6 @@ def test_declared_frequencies_merge_the_cells_of_the_cuts():
     without = {**facts, "decimal_places": None}
     (column,) = Schema.from_sdv({"x": without}).columns
     assert column.num_values == 10
-
-
-def test_rare_cells_share_the_last_code():
-    merging = merged_rare([5.0, 0.0, 9.0, 1.0, 5.0], 3)
-    assert merging.codes == (0, 2, 1, 2, 2)
-    assert merged_rare([1.0, 2.0], 1).codes == (0, 0)
 
 
 def of_merged_cells():
@@ -184,9 +181,3 @@ def test_merged_codes_are_named_by_their_ends():
     ends = [np.flatnonzero(codes == code)[[0, -1]].tolist() for code in range(3)]
     named = [str(low) if low == high else f"{low} – {high}" for low, high in ends]
     assert code_labels(column) == named
-
-
-def test_ends_with_hardly_any_mass_share_no_code_with_others():
-    codes = merged_neighbors([1e-9] * 3 + [1.0] * 40 + [1e-9] * 2, 6).codes
-    assert codes[2] < codes[3]
-    assert codes[42] < codes[43] == codes[44]

@@ -36,20 +36,23 @@ def refusal(public_domain, columns=COLUMNS, keys=(), error=ValueError, **setting
     return str(caught.value)
 
 
-def test_modelled_columns_are_in_the_order_of_the_metadata():
+def test_columns_are_in_order_and_so_are_the_codes_of_numbers_dates_and_ordinals():
     schema = Schema.from_sdv(COLUMNS, keys={"id"}, num_bins=10)
     assert schema.domain() == Domain(
         ("income", "age", "job", "size", "smokes", "born"), (11, 11, 4, 2, 3, 11)
     )
+    ordered = {each.name: each.is_ordered for each in Schema.from_sdv(COLUMNS, keys={"id"}).columns}
+    assert ordered == {
+        "income": True, "age": True, "job": False, "size": True, "smokes": False, "born": True
+    }  # fmt: skip
 
 
-def test_keys_are_not_modelled_whatever_their_sdtype():
+def test_keys_are_not_modelled_and_need_no_domain():
     schema = Schema.from_sdv(COLUMNS, keys={"age"})
     assert "age" not in schema.domain().attributes
-
-
-def test_a_table_may_have_nothing_to_model():
     assert Schema.from_sdv({"id": {"sdtype": "id"}}).domain() == Domain((), ())
+    assert Schema.from_sdv({"x": {"sdtype": "numerical"}}, keys={"x"}).columns == ()
+    assert "key" in refusal({"age": {"range_min": 0}}, keys={"age"})
 
 
 def test_missing_has_the_last_code_unless_nothing_may_be_missing():
@@ -62,14 +65,7 @@ def test_missing_has_the_last_code_unless_nothing_may_be_missing():
     assert (refused.num_values, refused.size) == (2, 2)
 
 
-def test_the_codes_of_numbers_dates_and_ordinals_are_ordered():
-    ordered = {each.name: each.is_ordered for each in Schema.from_sdv(COLUMNS, keys={"id"}).columns}
-    assert ordered == {
-        "income": True, "age": True, "job": False, "size": True, "smokes": False, "born": True
-    }  # fmt: skip
-
-
-def test_a_public_domain_takes_the_place_of_the_metadata():
+def test_a_public_domain_takes_the_place_of_the_metadata_which_stays():
     schema = Schema.from_sdv(
         COLUMNS,
         public_domain={
@@ -81,9 +77,6 @@ def test_a_public_domain_takes_the_place_of_the_metadata():
     assert by_name["age"].cells == Ticks(17, 120, 4)
     assert by_name["job"].cells == Categories(("none",))
     assert by_name["job"].size == 1
-
-
-def test_the_metadata_is_left_as_it_was():
     facts = {"x": {"sdtype": "numerical"}}
     Schema.from_sdv(facts, public_domain={"x": {"range_min": 0, "range_max": 1}})
     assert facts == {"x": {"sdtype": "numerical"}}
@@ -100,7 +93,7 @@ def test_a_schema_survives_a_pickle_and_is_a_value():
 # What is asked for
 
 
-def test_all_columns_without_a_domain_are_named_with_both_remedies():
+def test_all_columns_without_a_domain_and_formats_that_lose_dates_are_refused():
     columns = {
         "a": {"sdtype": "numerical", "range_min": 0},
         "b": {"sdtype": "categorical", "range_values": []},
@@ -114,6 +107,9 @@ def test_all_columns_without_a_domain_are_named_with_both_remedies():
     assert not any(f"'{name}'" in message for name in "cf")
     assert "public_domain={" in message
     assert "public_metadata=True" in message
+    lossy = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %I:%M"}  # noon or midnight?
+    columns = {"x": {**lossy, "range_min": "2020-01-01 01:00", "range_max": "2020-06-01 01:00"}}
+    assert "%Y-%m-%d %I:%M" in refusal(None, columns)
 
 
 def test_cut_points_begin_cells():
@@ -176,10 +172,6 @@ def test_what_is_not_among_the_values_may_have_a_value_of_its_own():
     column = Schema.from_sdv({"x": facts}).columns[0]
     codes = encode_table({"x": pd.Series(["a", "b", None, "other"])}, Schema((column,)))
     assert codes[:, 0].tolist() == [0, 1, 2, 1]
-
-
-def test_a_key_needs_no_domain():
-    assert Schema.from_sdv({"x": {"sdtype": "numerical"}}, keys={"x"}).columns == ()
 
 
 # What cannot be
@@ -250,18 +242,8 @@ def test_errors_name_the_argument_the_value_and_the_remedy(public_domain, told):
     assert [word for word in told if word not in message] == []
 
 
-def test_a_key_has_no_public_domain():
-    assert "key" in refusal({"age": {"range_min": 0}}, keys={"age"})
-
-
 @pytest.mark.parametrize("num_bins", [0, -1, 2.0, True, "8", None])
 def test_the_number_of_bins_is_a_positive_integer(num_bins):
     assert f"num_bins must be an integer of at least 1, got {num_bins!r}" in refusal(
         None, num_bins=num_bins
     )
-
-
-def test_a_format_that_loses_dates_is_refused():
-    lossy = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %I:%M"}  # noon or midnight?
-    columns = {"x": {**lossy, "range_min": "2020-01-01 01:00", "range_max": "2020-06-01 01:00"}}
-    assert "%Y-%m-%d %I:%M" in refusal(None, columns)

@@ -71,7 +71,7 @@ def test_categories_below_either_threshold_share_the_last_code(epsilon):
     assert math.isclose(curator.ledger.spent(), epsilon, rel_tol=1e-6)
 
 
-def test_all_may_be_rare_and_all_may_be_kept(monkeypatch):
+def test_categories_may_all_be_rare_or_kept_and_few_are_not_asked_for(monkeypatch):
     for count, size in ((0, 1), (500, MANY)):
         monkeypatch.setattr(
             curating, "_noisy", lambda answer, *_, count=count: np.full(answer.shape, count)
@@ -79,9 +79,6 @@ def test_all_may_be_rare_and_all_may_be_kept(monkeypatch):
         curator = open_curator(categories())
         merging = merge_rare(curator, {"job": MANY}, curator.ledger.budget)["job"]
         assert len(merging) == size
-
-
-def test_nothing_is_asked_where_no_attribute_has_many():
     curator = open_curator(categories(MANY - 1))
     assert merge_rare(curator, {"job": MANY - 1, "ill": 2}, curator.ledger.budget) == {}
     assert not curator.ledger.charges

@@ -94,13 +94,11 @@ class TestValues:
         rows = drawn(prices, "numerical", {}, epsilon=2.0)
         assert (rows == 500_001).mean() == pytest.approx(share, abs=0.01)
 
-    def test_whole_numbers_are_found_for_declared_ranges_as_for_others(self):
+    def test_whole_numbers_are_found_for_declared_ranges_and_no_places_without_a_number(self):
         hours = np.random.default_rng(0).integers(1, 99, ROWS)
         for facts in ({}, {"range_min": 0, "range_max": 99}, {"range_min": 0, "range_max": 1e6}):
             found_facts, _ = found(hours, {"sdtype": "numerical", **facts}, epsilon=1.0)
             assert found_facts["decimal_places"] == 0
-
-    def test_decimal_places_that_no_number_of_the_range_has_are_not_taken(self):
         facts = {"range_min": 0.2, "range_max": 0.8}
         found_facts, _ = found(np.ones(ROWS, int), {"sdtype": "numerical", **facts})
         assert "decimal_places" not in found_facts
@@ -153,7 +151,7 @@ class TestLooks:
     def asks(self, **facts):
         return questions_of(read_facts("x", facts))
 
-    def test_what_is_declared_is_not_asked_for(self):
+    def test_only_what_is_not_declared_is_asked_for(self):
         ends = {"range_min": 0, "range_max": 10**6}
         assert self.asks(sdtype="numerical") == {"grid", "numbers", "precision"}
         assert self.asks(sdtype="numerical", **ends) == {"numbers", "precision"}
@@ -161,8 +159,6 @@ class TestLooks:
         narrow = {"range_min": 0, "range_max": 99}
         assert self.asks(sdtype="numerical", **narrow) == {"numbers", "precision"}
         assert self.asks(sdtype="numerical", **narrow, decimal_places=0) == set()
-
-    def test_dates_and_categories(self):
         assert self.asks(sdtype="datetime") == {"grid", "precision"}
         ends = {"range_min": "2020-01-01", "range_max": "2020-12-31"}
         assert self.asks(sdtype="datetime", **ends) == set()

@@ -30,32 +30,28 @@ def test_axes_come_in_domain_order(domain):
     np.testing.assert_allclose(found["a", "b", "c"].counts, three.transpose(1, 2, 0), rtol=1e-12)
 
 
-def test_a_clique_measured_again_is_averaged_by_inverse_variance(domain):
+def test_a_clique_measured_again_is_averaged_and_exact_tables_are_not_diluted(domain):
     first, second = np.array([[1, 2, 3], [4, 5, 6]]), np.array([[9, 8, 7], [6, 5, 4]])
     found = noisy_tables(domain, [table(("a", "b"), first, 1.0), table(("b", "a"), second.T, 2.0)])
     assert list(found) == [("a", "b")]
     # Weights 1 and 1/4: (4 first + second) / 5, variance 4/5.
     np.testing.assert_allclose(found["a", "b"].counts, (4 * first + second) / 5, rtol=1e-12)
     assert found["a", "b"].variance == pytest.approx(0.8, rel=1e-12)
-
-
-def test_exact_tables_are_not_diluted_by_noisy_ones():
     exact, noisy = NoisyTable(np.array([1.0, 2.0]), 0.0), NoisyTable(np.array([9.0, 9.0]), 1.0)
     best = averaged([noisy, exact])
     np.testing.assert_array_equal(best.counts, exact.counts)
     assert best.variance == 0
 
 
-def test_other_queries_make_no_tables(domain):
+def test_a_public_number_of_rows_is_exact_and_without_any_count_there_is_none(domain):
+    total = estimate_total(domain, [count(100, 0.0), table(("a",), [70, 70], 1.0)])
+    assert (total.value, total.stddev) == (100.0, 0.0)
+    with pytest.raises(ValueError, match="cannot be estimated"):
+        estimate_total(domain, [])
     statistic = Measurement(
         query=SigmoidSumQuery.of({"a": 1.0}, 0, 1), answer=np.array([5]), stddev=1.0
     )
     assert noisy_tables(domain, [count(5, 1.0), statistic]) == {}
-
-
-def test_a_public_number_of_rows_is_used_exactly(domain):
-    total = estimate_total(domain, [count(100, 0.0), table(("a",), [70, 70], 1.0)])
-    assert (total.value, total.stddev) == (100.0, 0.0)
 
 
 def test_under_add_remove_the_total_is_the_inverse_variance_average(domain):
@@ -72,13 +68,10 @@ def test_under_add_remove_the_total_is_the_inverse_variance_average(domain):
     assert total.stddev == pytest.approx(1 / math.sqrt(sum(weights)), rel=1e-12)
 
 
-def test_tables_alone_give_a_total_too(domain):
+def test_tables_alone_give_a_total_in_which_each_measurement_counts_once(domain):
     total = estimate_total(domain, [table(("a",), [60, 50], 2.0)])
     assert total.value == 110
     assert total.stddev == pytest.approx(math.sqrt(8), rel=1e-12)
-
-
-def test_a_table_measured_twice_counts_once_for_each_measurement(domain):
     once = [table(("a",), [60, 50], 2.0), table(("a",), [70, 60], 2.0)]
     total = estimate_total(domain, once)
     assert total.value == pytest.approx(120, rel=1e-12)
@@ -88,11 +81,6 @@ def test_a_table_measured_twice_counts_once_for_each_measurement(domain):
 @pytest.mark.parametrize(("value", "stddev"), [(0, 0.0), (-50, 4.0), (0, 4.0)])
 def test_the_total_is_never_below_one(domain, value, stddev):
     assert estimate_total(domain, [count(value, stddev)]).value == 1.0
-
-
-def test_without_any_count_there_is_no_total(domain):
-    with pytest.raises(ValueError, match="cannot be estimated"):
-        estimate_total(domain, [])
 
 
 def test_an_answer_cannot_be_changed_afterwards():

@@ -42,9 +42,12 @@ def test_units_do_not_matter(counts, stddev, power):
     )
 
 
-def test_exact_counts_come_back():
+def test_exact_counts_come_back_and_noise_is_exactly_zero():
     counts = [70, 0, 0, 25, 0, 5]
     np.testing.assert_array_equal(one_way(counts, 0.0, 100), counts)
+    np.testing.assert_array_equal(one_way([500, -5, 500, 10], 10.0, 1005)[[1, 3]], 0)
+    values = one_way([5, -4, 2], 100.0, 3)
+    np.testing.assert_allclose(values, simplex_projection(np.array([5, -4, 2.0]), 3))
 
 
 def of_noise(values):
@@ -52,15 +55,24 @@ def of_noise(values):
     return values / 2 + 0.5 * np.sqrt(1.25 * values)
 
 
-def test_a_weak_value_alone_is_shrunken_below_two_standard_deviations():
+def test_values_are_judged_in_runs_and_groups_and_weak_ones_shrink():
     # The weak ones are in runs of one value: 21 > 2 x 10 keeps its mass, 19 some of it.
     kept = one_way([500, 21, 460, 19], 10.0, 1000)
     expected = np.array([500, 21, 460, 19 * (1 - of_noise(1) / 1.9**2)])
     np.testing.assert_allclose(kept, expected * (1000 / expected.sum()))
-
-
-def test_what_is_no_more_than_noise_is_exactly_zero():
-    np.testing.assert_array_equal(one_way([500, -5, 500, 10], 10.0, 1005)[[1, 3]], 0)
+    # 25 and 15 a value: the means are sqrt(8) = 2.8 standard deviations apart.
+    tail = [25.0] * 16 + [15.0] * 16
+    np.testing.assert_allclose(one_way([360, *tail], 10.0, 1000), [360, *tail])
+    # 8 and 12 do not differ, and their sum, 160, is above 2 x 10 x sqrt(16).
+    found = one_way([840, *[8, 12] * 8], 10.0, 1000)
+    np.testing.assert_allclose(found, [840, *[10] * 16])
+    found = one_way([880, *[15.0] * 8, *[0.0] * 8], 10.0, 1000)
+    np.testing.assert_allclose(found, [880, *[15.0] * 8, *[0.0] * 8], atol=1e-9)
+    # Each in a run of its own, below 2 x 10; together 150 is above 2 x 10 x sqrt(10).
+    counts = np.tile([85.0, 15.0], 10)
+    np.testing.assert_allclose(one_way(counts, 10.0, 1000), counts)
+    few = np.array([485.0, 9.0, 506.0])
+    np.testing.assert_allclose(one_way(few, 10.0, 1000), [485000 / 991, 0, 506000 / 991])
 
 
 def test_a_rare_value_vanishes_in_less_than_half_of_the_fits_and_an_empty_one_hardly_appears():
@@ -73,36 +85,6 @@ def test_a_rare_value_vanishes_in_less_than_half_of_the_fits_and_an_empty_one_ha
     assert (rare == 0).mean() < 0.5
     assert 20 < rare.mean() < 41
     assert empty.mean() < 4.8
-
-
-def test_a_run_is_cut_where_its_mean_changes():
-    # 25 and 15 a value: the means are sqrt(8) = 2.8 standard deviations apart.
-    tail = [25.0] * 16 + [15.0] * 16
-    np.testing.assert_allclose(one_way([360, *tail], 10.0, 1000), [360, *tail])
-
-
-def test_a_group_has_the_mean_of_its_values():
-    # 8 and 12 do not differ, and their sum, 160, is above 2 x 10 x sqrt(16).
-    found = one_way([840, *[8, 12] * 8], 10.0, 1000)
-    np.testing.assert_allclose(found, [840, *[10] * 16])
-
-
-def test_the_end_of_a_tail_is_cut_off():
-    found = one_way([880, *[15.0] * 8, *[0.0] * 8], 10.0, 1000)
-    np.testing.assert_allclose(found, [880, *[15.0] * 8, *[0.0] * 8], atol=1e-9)
-
-
-def test_scattered_rare_values_are_judged_once_more_together():
-    # Each in a run of its own, below 2 x 10; together 150 is above 2 x 10 x sqrt(10).
-    counts = np.tile([85.0, 15.0], 10)
-    np.testing.assert_allclose(one_way(counts, 10.0, 1000), counts)
-    few = np.array([485.0, 9.0, 506.0])
-    np.testing.assert_allclose(one_way(few, 10.0, 1000), [485000 / 991, 0, 506000 / 991])
-
-
-def test_where_nothing_is_significant_the_nearest_distribution_is_taken():
-    values = one_way([5, -4, 2], 100.0, 3)
-    np.testing.assert_allclose(values, simplex_projection(np.array([5, -4, 2.0]), 3))
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def columns_of(report):
     return report.to_dict()["columns"]
 
 
-def test_what_noise_hides_in_few_rows_is_lost_and_nothing_is_spent():
+def test_what_noise_hides_in_few_rows_is_lost_unless_it_is_declared():
     few = TABLE.head(150)
     assert check(few, OPEN, 0.2).to_dict()["lost"] == ["age", "ward"]
     with pytest.raises(ColumnsLostError, match=r"'age' .*ranges.*'ward' .*range_values") as error:
@@ -68,23 +68,22 @@ def test_what_noise_hides_in_few_rows_is_lost_and_nothing_is_spent():
     assert "Nothing was spent" in str(error.value)
     with pytest.warns(UserWarning, match="Worth a look"):
         assert len(fit(few, OPEN, 0.2, allow_lost=["age", "ward"]).sample(5)) == 5
-
-
-def test_what_is_declared_is_not_lost_in_few_rows():
     known = {"age": Numerical(18, 90, decimal_places=0), "ward": Categorical(["A", "B", "C"])}
     assert check(TABLE.head(150), known, 0.2).to_dict()["lost"] == []
-
-
-def test_a_private_number_of_rows_is_not_told_but_what_noise_hides():
     told = check(TABLE.head(150), OPEN, 0.2, 1e-5, adjacency="add_remove").to_dict()
     assert "noise hides what fewer than" in " ".join(told["warnings"])
     assert (told["lost"], told["num_rows"]) == ([], None)
 
 
-def test_what_cannot_be_read_is_said():
+def test_what_cannot_be_read_or_is_no_column_is_said():
     spans = TABLE.assign(stay=pd.to_timedelta(TABLE["age"], "D"))
     told = check(spans, {**OPEN, "stay": Numerical()}, 1.0)
     assert "timedelta" in " ".join(told.to_dict()["stops"])
+    facts = NumberFacts(low=0, high=10**400)
+    (codes,) = Readable(name="age", facts=facts).codes(TABLE["age"])
+    assert set(codes) == {0}
+    with pytest.raises(ValueError, match=r"allow_lost names \['wrad'\]"):
+        fit(TABLE, OPEN, allow_lost=["wrad"])
 
 
 @pytest.mark.parametrize("cells", [["x"] * ROWS, [None] * ROWS, [object()] * ROWS])
@@ -112,17 +111,6 @@ def test_a_plan_says_what_a_fit_would_lose():
     assert "'age' would be hidden" in few
     assert "'ward' would be hidden" in few
     assert "hidden" not in many
-
-
-def test_an_end_beyond_all_floats_is_beyond_all_numbers():
-    facts = NumberFacts(low=0, high=10**400)
-    (codes,) = Readable(name="age", facts=facts).codes(TABLE["age"])
-    assert set(codes) == {0}
-
-
-def test_names_that_are_no_columns_are_refused():
-    with pytest.raises(ValueError, match=r"allow_lost names \['wrad'\]"):
-        fit(TABLE, OPEN, allow_lost=["wrad"])
 
 
 METADATA = sdv_tables.metadata_of(

@@ -232,7 +232,7 @@ def test_a_table_without_rows_or_columns_has_a_plan():
     assert planned(settings_of(), keys, 10).to_dict()["expected"] is None
 
 
-def test_triples_are_left_out_and_their_budget_with_them():
+def test_triples_are_left_out_with_their_budget_and_only_where_the_engine_takes_them():
     description = described(categories(SIZES))
     all_asked = foretold(settings_of(), description, 2_000).here
     none = PrivPGD(triples=Fraction(0))
@@ -241,9 +241,6 @@ def test_triples_are_left_out_and_their_budget_with_them():
     fit = Fit(settings_of(), description)
     fit.ask(PrivateTable(dict(table_of(SIZES, 500))))
     assert any(isinstance(answer.query, GroupedMarginalQuery) for answer in fit.tables)
-
-
-def test_no_budget_is_left_out_where_the_engine_takes_no_triples():
     description, engine = described(categories(SIZES)), PrivatePGM()
     default = foretold(settings_of(method=PrivPGD(engine=engine)), description, 2_000).here
     none = PrivPGD(triples=Fraction(0), engine=engine)

@@ -22,16 +22,26 @@ NONE = np.zeros((2, 2))
 NOISE = np.array([[30.0, 12.0], [12.0, 50.0]])
 
 
-def test_a_share_without_noise_has_wilson_s_interval():
+def test_without_noise_a_share_has_wilson_s_interval_and_the_table_is_known():
     expected = proportion_confint(30, 200, method="wilson")
     np.testing.assert_allclose(Ratio(30, 200, NONE).interval("population", 0.95), expected)
     count = Total(30, 0.0, num_rows=200).interval("population", 0.95)
     np.testing.assert_allclose(count, 200 * np.array(expected))
-
-
-def test_without_noise_the_table_is_known():
     assert Total(30, 0.0, num_rows=200).interval("table", 0.95) == (30, 30)
     np.testing.assert_allclose(Ratio(30, 200, NONE).interval("table", 0.95), (0.15, 0.15))
+    assert Total(-9.0, 4.0, num_rows=100, low=0.0).interval("table", 0.95) == (0, 0)
+    assert Total(98.0, 4.0, num_rows=100, high=100.0).interval("table", 0.95).high == 100
+    assert Ratio(5.0, 5.0, NOISE, high=1.0).interval("table", 0.95) == (0, 1)  # noise hides all
+    hidden = Ratio(5.0, -2.0, NOISE)
+    assert hidden.interval("population", 0.95) == (0, 1)
+    assert math.isnan(hidden.value)
+    assert math.isnan(hidden.stddev)
+    low, middle, high = (Total(value, 9.0, num_rows=1e4) for value in (50.0, 60.0, 400.0))
+    enclosed = Enclosed(middle, low, high)
+    for kind in KINDS:
+        ends = enclosed.interval(kind, 0.9)
+        assert ends.low == low.interval(kind, 0.9).low
+        assert ends.high == high.interval(kind, 0.9).high
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
@@ -68,16 +78,6 @@ def test_more_confidence_and_sampling_make_intervals_wider():
         assert all(low < each.value < high for low, high in found)
 
 
-def test_an_interval_ends_at_what_is_possible():
-    assert Total(-9.0, 4.0, num_rows=100, low=0.0).interval("table", 0.95) == (0, 0)
-    assert Total(98.0, 4.0, num_rows=100, high=100.0).interval("table", 0.95).high == 100
-    assert Ratio(5.0, 5.0, NOISE, high=1.0).interval("table", 0.95) == (0, 1)  # noise hides all
-    hidden = Ratio(5.0, -2.0, NOISE)
-    assert hidden.interval("population", 0.95) == (0, 1)
-    assert math.isnan(hidden.value)
-    assert math.isnan(hidden.stddev)
-
-
 def test_a_quantile_is_between_the_first_open_ends_of_cells():
     ends = np.arange(5)
     excess = np.array([-50.0, -20.0, 10.0, 40.0, 50.0])
@@ -104,12 +104,3 @@ def test_what_knows_an_interval_can_be_put_in_place_of_the_tables():
     answer = Answer(question="A thing", estimate=1.5, basis=MODEL, statistic=Known())
     assert answer.interval("population") == (1, 3)
     assert str(answer).startswith("A thing: 1.5. With 95 % confidence 1 to 2 in this table, and 1")
-
-
-def test_an_enclosed_interval_holds_both_extremes():
-    low, middle, high = (Total(value, 9.0, num_rows=1e4) for value in (50.0, 60.0, 400.0))
-    enclosed = Enclosed(middle, low, high)
-    for kind in KINDS:
-        ends = enclosed.interval(kind, 0.9)
-        assert ends.low == low.interval(kind, 0.9).low
-        assert ends.high == high.interval(kind, 0.9).high

@@ -49,10 +49,11 @@ def test_all_are_asked_for_in_groups_and_those_that_depend_most_over_codes(adjac
     assert "2-way marginals that depend most: a x b, b x c" in said
 
 
-def test_where_they_are_not_too_many_and_have_few_cells_all_are_asked_for_over_codes():
+def test_pairs_of_few_cells_and_hardly_coarser_groups_are_not_grouped():
     enough, default = (asked(each)[0] for each in (PrivPGD(most_pairs=10), PrivPGD()))
     assert [each.query for each in enough] == [each.query for each in default]
     assert not over_groups(default)
+    assert coarse_part(0.2, codes=Domain(tuple("abc"), (7, 7, 7))) == ([], 0)
 
 
 WIDE = Domain(tuple("abc"), (12, 12, 2))
@@ -79,10 +80,6 @@ def test_pairs_of_far_more_noise_than_rows_in_a_cell_are_asked_for_over_groups_a
     assert coarse_part(0.1, adjacency=adjacency) == ([("a", "b")], Fraction(1, 24))
 
 
-def test_a_table_over_groups_that_is_hardly_coarser_is_not_asked_for():
-    assert coarse_part(0.2, codes=Domain(tuple("abc"), (7, 7, 7))) == ([], 0)
-
-
 def test_tables_over_groups_are_answered_with_the_noise_that_their_part_pays():
     measured, ledger = asked(
         PrivPGD(triples=Fraction(0)),
@@ -107,7 +104,7 @@ def test_no_pair_is_asked_for_twice_in_one_round():
     assert sum(charge.num_queries for charge in rounds) == 6 + len(again)
 
 
-def test_triples_are_of_pairs_that_are_asked_for_over_codes_in_the_same_groups():
+def test_triples_are_of_pairs_over_codes_which_get_the_share_where_there_are_none():
     measured, ledger = asked(PrivPGD(most_pairs=6))
     (triples, pairs) = over_groups(measured, 3), set(over_codes(measured))
     assert triples
@@ -115,19 +112,20 @@ def test_triples_are_of_pairs_that_are_asked_for_over_codes_in_the_same_groups()
     groupings = {m.query.grouping for m in measured if isinstance(m.query, GroupedMarginalQuery)}
     assert len(groupings) == 1
     assert ledger.charges[-1].mu_squared / ledger.budget == Fraction(1, 10)
-
-
-def test_where_there_is_no_triple_of_them_pairs_get_its_share():
     measured, ledger = asked(PrivPGD(most_pairs=2))
     assert not over_groups(measured, 3)
     assert ledger.remaining == 0
 
 
-def test_wanted_pairs_are_asked_for_whatever_the_answers_say():
+def test_wanted_pairs_are_asked_for_and_attributes_of_one_value_are_no_obstacle():
     strategy = PrivPGD(most_pairs=2, pairs=(("e", "d"), ("a", "e")), first_share=Fraction(1))
     assert over_codes(asked(strategy)[0]) == [("a", "e"), ("d", "e")]
     three = PrivPGD(most_pairs=3, pairs=(("e", "d"), ("a", "e")), first_share=Fraction(1))
     assert set(over_codes(asked(three)[0])) == {("a", "b"), ("a", "e"), ("d", "e")}
+    constant = Dataset(Domain(tuple("abc"), (1, 1, 2)), np.zeros((50, 3), np.int64))
+    measured, ledger = asked(PrivPGD(most_pairs=1), table=constant)
+    assert len(over_groups(measured)) == 3
+    assert ledger.remaining == 0
 
 
 def test_pairs_with_an_important_attribute_are_asked_for_more_often_and_more_precisely():
@@ -141,13 +139,6 @@ def test_pairs_with_an_important_attribute_are_asked_for_more_often_and_more_pre
         if isinstance(each.query, GroupedMarginalQuery)
     }
     assert noise["a", "e"] == pytest.approx(noise["a", "b"] / 6**0.5)
-    assert ledger.remaining == 0
-
-
-def test_attributes_of_one_value_are_no_obstacle():
-    constant = Dataset(Domain(tuple("abc"), (1, 1, 2)), np.zeros((50, 3), np.int64))
-    measured, ledger = asked(PrivPGD(most_pairs=1), table=constant)
-    assert len(over_groups(measured)) == 3
     assert ledger.remaining == 0
 
 
@@ -202,18 +193,11 @@ def test_no_other_choice_of_the_same_cost_is_expected_to_be_better(seed, budget,
     assert expected_error(signals, variances, chosen, weights) == pytest.approx(best)
 
 
-def test_what_counts_more_is_measured_again_first():
+def test_weight_and_signal_decide_the_order_of_what_is_measured_again():
     signals = {("a",): np.ones(2), ("b",): np.ones(2)}
     assert most_helpful(signals, EQUAL, LEVELS, 2.0, {("b",): 2.0}) == {("b",): 1.0}
-
-
-def test_what_is_exact_or_hidden_already_gets_nothing():
-    """Square errors of about 1, 1e-9 and, whatever is spent, 1e-9."""
-    signals = {("a",): np.ones(9), ("b",): np.array([1e-9]), ("c",): np.full(9, 1e-9)}
-    assert most_helpful(signals, EQUAL, LEVELS, 4.0) == {("a",): 4.0}
-
-
-def test_what_has_no_signal_is_chosen_last():
     signals = {("a",): np.zeros(0), ("b",): np.ones(2)}
     assert most_helpful(signals, EQUAL, LEVELS, 2.0) == {("b",): 2.0}
     assert most_helpful(signals, EQUAL, LEVELS, 5.0) == {("a",): 1.0, ("b",): 4.0}
+    signals = {("a",): np.ones(9), ("b",): np.array([1e-9]), ("c",): np.full(9, 1e-9)}
+    assert most_helpful(signals, EQUAL, LEVELS, 4.0) == {("a",): 4.0}

@@ -122,7 +122,7 @@ def test_the_seed_draws_the_queries(mode):
     assert found[0] == found[1] != found[2]
 
 
-def test_a_column_of_one_number_is_one_level():
+def test_columns_of_one_number_or_none_have_levels_and_no_ranges():
     real, synthetic = REAL.assign(z=7), SYNTHETIC.assign(z=7)
     distances = fidelity_by_pair(real, synthetic, numeric=NUMERIC)
     city = BOTH["city"].astype(str)
@@ -130,9 +130,6 @@ def test_a_column_of_one_number_is_one_level():
     shares = [side.value_counts(normalize=True) for side in (ours, theirs)]
     expected = shares[0].sub(shares[1], fill_value=0).abs().sum() / 2
     assert distances["city", "z"] == pytest.approx(expected, rel=1e-12)
-
-
-def test_a_column_without_a_number_is_in_no_range():
     real, synthetic = REAL.assign(x=np.nan), SYNTHETIC.assign(x=np.nan)
     errors = range_errors(real, synthetic, numeric=NUMERIC, num_queries=100)
     assert {errors[text] for text in errors if "x in" in text} == {0.0}

@@ -34,7 +34,7 @@ def tables():
     return uniform, skewed
 
 
-def test_l1_is_that_of_counting_rows(tables):
+def test_l1_is_that_of_counting_rows_and_runs_from_0_to_2(tables):
     real, synthetic = tables
     distances = []
     for i, j in PAIRS:
@@ -45,15 +45,9 @@ def test_l1_is_that_of_counting_rows(tables):
         )
         distances.append(sum(abs(one - other) for one, other in shares))
     assert list(l1_by_pair(DOMAIN, real, synthetic).values()) == pytest.approx(distances, rel=1e-12)
-
-
-def test_l1_runs_from_0_to_2():
     zeros, ones = np.zeros((4, 3), dtype=int), np.ones((9, 3), dtype=int)
     assert average(l1_by_pair(DOMAIN, zeros, np.zeros((7, 3), dtype=int))) == 0
     assert average(l1_by_pair(DOMAIN, zeros, ones)) == pytest.approx(2)
-
-
-def test_tables_of_many_cells_are_counted_where_there_are_rows(tables):
     sparse = Domain(DOMAIN.attributes, (1_000,) * 3)
     assert l1_by_pair(sparse, *tables) == pytest.approx(l1_by_pair(DOMAIN, *tables), rel=1e-12)
     huge = Domain(("a", "b"), (10**9, 10**9))
@@ -80,16 +74,12 @@ def test_sw1_is_that_of_scipy_on_the_embedded_rows(tables):
     assert list(found.values()) == pytest.approx(distances, rel=1e-9)
 
 
-def test_sw1_of_a_shift_is_the_mean_of_its_projections():
-    """Moved by (1/2, 0, 0): E |cos| / 2 = 1/pi for 2 pairs, 0 for the third."""
+def test_sw1_of_a_shift_is_the_mean_of_its_projections_whatever_the_seed(tables):
     zeros = np.zeros((5, 3), dtype=int)
     moved = zeros + [1, 0, 0]
     found = average(sw1_by_pair(DOMAIN, zeros, moved))
     # 100 equal steps of |cos| integrate it to pi²/(24 * 100²) of its mean at the worst offset.
     assert found == pytest.approx(2 / 3 / np.pi, rel=1e-4)
-
-
-def test_sw1_hardly_depends_on_the_seed(tables):
     found = {average(sw1_by_pair(DOMAIN, *tables, seed=seed)) for seed in range(10)}
     assert len(found) == 10
     # Independent directions would vary by some 3 %.
@@ -112,21 +102,33 @@ def test_covariance_error_is_that_of_sums_over_rows(tables):
     assert to_real != pytest.approx(to_synthetic, rel=0.01)  # the tables tell them apart
 
 
-def test_a_covariance_of_zero_makes_any_error_infinite(tables):
+def test_a_covariance_of_zero_and_one_attribute_have_no_finite_error(tables):
     constant = np.zeros((1, 3), dtype=int)
     assert covariance_error(DOMAIN, constant, constant) == 0
     assert covariance_error(DOMAIN, constant, tables[0]) == np.inf
     assert covariance_error(DOMAIN, constant, tables[0], relative_to="synthetic") == 1
+    single = Domain(("a",), (2,))
+    with pytest.raises(ValueError, match="at least 2 attributes, got 1"):
+        average(l1_by_pair(single, tables[0][:, :1], tables[1][:, :1]))
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
-def test_the_same_shares_have_no_distance(distance, tables):
+def test_the_same_shares_have_no_distance_and_outer_codes_are_the_nearest(distance, tables):
     real, _ = tables
     again = np.random.default_rng(1).permutation(np.concatenate([real] * 3))
     # Shares are equal to the last bit; sums over rows are not.
     assert distance(DOMAIN, real, again) == pytest.approx(0, abs=1e-14)
     if distance is not covariance_error:
         assert distance(DOMAIN, real, again) == 0
+    real, synthetic = tables
+    outside = synthetic.astype(int)
+    outside[:3] = [[-4, 7, 99], [2, -1, 5], [300, 3, -9]]
+    inside = np.clip(outside, 0, np.array(DOMAIN.sizes) - 1)
+    assert distance(DOMAIN, real, outside) == distance(DOMAIN, real, inside)
+    with pytest.raises(ValueError, match="one column for each of the 3 attributes"):
+        distance(DOMAIN, real, synthetic[:, :2])
+    with pytest.raises(ValueError, match="at least one row"):
+        distance(DOMAIN, real, synthetic[:0])
 
 
 @pytest.mark.parametrize("distance", [mean_l1, mean_sw1])
@@ -134,27 +136,3 @@ def test_distances_are_symmetric(distance, tables):
     real, synthetic = tables
     backwards = distance(DOMAIN, synthetic, real)
     assert distance(DOMAIN, real, synthetic) == pytest.approx(backwards, rel=1e-12)
-
-
-@pytest.mark.parametrize("distance", DISTANCES)
-def test_codes_outside_go_to_the_nearest_code(distance, tables):
-    real, synthetic = tables
-    outside = synthetic.astype(int)
-    outside[:3] = [[-4, 7, 99], [2, -1, 5], [300, 3, -9]]
-    inside = np.clip(outside, 0, np.array(DOMAIN.sizes) - 1)
-    assert distance(DOMAIN, real, outside) == distance(DOMAIN, real, inside)
-
-
-@pytest.mark.parametrize("distance", DISTANCES)
-def test_tables_that_cannot_be_compared_are_refused(distance, tables):
-    real, synthetic = tables
-    with pytest.raises(ValueError, match="one column for each of the 3 attributes"):
-        distance(DOMAIN, real, synthetic[:, :2])
-    with pytest.raises(ValueError, match="at least one row"):
-        distance(DOMAIN, real, synthetic[:0])
-
-
-def test_one_attribute_has_no_pairs(tables):
-    single = Domain(("a",), (2,))
-    with pytest.raises(ValueError, match="at least 2 attributes, got 1"):
-        average(l1_by_pair(single, tables[0][:, :1], tables[1][:, :1]))

@@ -27,16 +27,13 @@ def rows_of(num_rows=300, seed=0):
 METADATA = {"tables": {"people": {"columns": COLUMNS}}}
 
 
-def test_a_table_compared_with_itself_is_perfect(tmp_path):
+def test_a_table_compared_with_itself_is_perfect_and_others_differ_by_half_of_l1(tmp_path):
     table = rows_of()
     found = evaluate(table, {"people": table}, METADATA, path=tmp_path / "page.html")
     assert set(found.columns.values()) == {0.0}
     assert set(found.pairs.values()) == {0.0}
     assert set(found.scores.values()) == {0.0}
     assert found.quality == 1.0
-
-
-def test_distances_are_halves_of_l1_distances(tmp_path):
     synthetic = rows_of()
     synthetic["smoker"] = True
     found = evaluate(synthetic, rows_of(), METADATA, path=tmp_path / "page.html")
@@ -84,16 +81,13 @@ def test_rows_are_judged_beside_fresh_real_ones(tmp_path):
     assert "What the rows are good for" in Reader(found.path.read_text(encoding="utf-8")).text
 
 
-def test_rows_that_were_held_out_judge_what_was_learned():
+def test_held_out_rows_judge_and_few_rows_do_not():
     rng = np.random.default_rng(0)
     real = rows_of(400).assign(smoker=rng.random(400) < 0.5)
     other = rows_of(2_000).assign(age=lambda rows: np.where(rows["smoker"], 60, 20))
     found = evaluate(other.head(400), real, METADATA, label="smoker", held_out=other)
     assert found.usefulness["synthetic"]["auroc"] == 1.0
     assert found.usefulness["real"]["auroc"] < 0.9
-
-
-def test_few_rows_have_no_such_scores_and_an_unknown_label_is_named():
     assert evaluate(rows_of(40), rows_of(40), METADATA).usefulness == {}
     with pytest.raises(ValueError, match=r"label must be one of the columns .*, got 'income'"):
         evaluate(rows_of(), rows_of(), METADATA, label="income")

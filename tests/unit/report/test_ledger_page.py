@@ -31,22 +31,22 @@ def history(*epsilons, limit=None, listed=None):
     return History(ledger=together, releases=releases, limit=limit)
 
 
-def test_it_is_read_as_it_was_written_and_so_is_the_ledger_alone():
+def test_it_is_read_as_it_was_written_with_what_a_release_may_still_spend_exactly():
     own = history(1.0, 0.5, limit=3.0)
     assert read_history(own.to_json()) == own
     assert read_ledger(own.to_json()) == own.ledger
     alone = History(ledger=own.ledger, releases=[])
     assert alone.to_json() == own.ledger.to_json()
     assert read_history(own.ledger.to_json()) == alone
-
-
-def test_what_is_left_is_what_a_release_may_still_spend():
     own = history(1.0, limit=2.0)
     assert 1 < own.left < 2  # squares of mu add up, not epsilons
     both = own.ledger.mu_squared + mu_squared_of(own.left, 1e-6)
     assert float(both) == pytest.approx(float(mu_squared_of(2.0, 1e-6)), rel=1e-6)
     assert history(1.0, 1.0, limit=1.2).left == 0
     assert history(1.0).left is None
+    entry = release_entry(spent(1.0), name="a", release=None, method="")
+    assert Fraction(entry["mu_squared"]) == spent(1.0).mu_squared
+    assert entry["release"] == "none was made"
 
 
 def test_the_page_has_each_release_with_its_cost_and_the_sum_so_far():
@@ -95,9 +95,3 @@ def test_releases_that_were_edited_are_refused(change):
     del facts["releases"][0]["mu"]
     with pytest.raises(ValueError, match="not as they were written"):
         read_history(json.dumps(facts | {"digest": digest_of(facts)}))
-
-
-def test_a_cost_is_exact():
-    entry = release_entry(spent(1.0), name="a", release=None, method="")
-    assert Fraction(entry["mu_squared"]) == spent(1.0).mu_squared
-    assert entry["release"] == "none was made"

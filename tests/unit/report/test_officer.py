@@ -66,9 +66,18 @@ def test_what_a_threshold_may_give_away_is_in_the_bounds():
     assert infer[2] == pytest.approx(norm.cdf(norm.ppf(0.1) + mu) + own)
 
 
-def test_nothing_spent_gains_nothing():
+def test_nothing_spent_gains_nothing_and_earlier_releases_are_told():
     ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
     assert all(without == pytest.approx(with_it) for _, without, with_it in attackers_gains(ledger))
+    earlier, _ = page(People(rows_are_people=True))
+    fitted, report = page(People(rows_are_people=True), after=earlier.ledger)
+    assert report.to_dict()["epsilon_spent"] == pytest.approx(fitted.ledger.spent())
+    assert "are of earlier releases; this one alone has epsilon 1 " in " ".join(str(report).split())
+    notice = page(People("p", 3), "add_remove")[1].to_dict()["privacy_notice"]
+    assert "all your records (at most 3 of them were used) been others or none" in notice
+    assert "by a factor of at most 2.72" in notice
+    assert "had a record of yours been others:" in page()[1].to_dict()["privacy_notice"]
+    assert max(map(len, str(page()[1]).splitlines())) <= 100
 
 
 def test_what_a_fit_cannot_know_is_yours_and_hazards_are_named():
@@ -87,21 +96,3 @@ def test_what_a_fit_cannot_know_is_yours_and_hazards_are_named():
     )
     with pytest.raises(ValueError, match="audience is 'analyst' or 'officer'"):
         fitted.report(audience="board")
-
-
-def test_earlier_releases_are_counted_and_told():
-    earlier, _ = page(People(rows_are_people=True))
-    fitted, report = page(People(rows_are_people=True), after=earlier.ledger)
-    assert report.to_dict()["epsilon_spent"] == pytest.approx(fitted.ledger.spent())
-    assert "are of earlier releases; this one alone has epsilon 1 " in " ".join(str(report).split())
-
-
-def test_a_notice_says_whose_and_by_how_much():
-    notice = page(People("p", 3), "add_remove")[1].to_dict()["privacy_notice"]
-    assert "all your records (at most 3 of them were used) been others or none" in notice
-    assert "by a factor of at most 2.72" in notice
-    assert "had a record of yours been others:" in page()[1].to_dict()["privacy_notice"]
-
-
-def test_lines_are_short_enough_for_paper():
-    assert max(map(len, str(page()[1]).splitlines())) <= 100

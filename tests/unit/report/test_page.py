@@ -31,32 +31,6 @@ from sdv_privpgd.synthesize.particles.particles import Particles
 # The public page
 
 
-def test_names_cannot_add_markup(release):
-    page = page_of(release)
-    # One figure a column, two matrices, and two maps for each of the three strongest pairs.
-    assert page.tags.count("figure") == page.tags.count("svg") == len(COLUMNS) + 2 + 2 * 3
-    assert not {"script", "img", "b", "iframe"} & set(page.tags)
-    assert page.handlers == []
-    assert EVIL in page.text
-
-
-def test_the_page_asks_for_nothing_over_a_network_and_is_the_same_each_time(release):
-    pages = [release_page(release, release.ledger, public_schema(), ABOUT).html() for _ in range(2)]
-    assert pages[0] == pages[1]
-    links = re.findall(r"https?://[^\s\"<]+", pages[0])
-    assert set(links) == {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}  # names
-    ids = re.findall(r'\bid="([^"]+)"', pages[0])
-    assert len(set(ids)) == len(ids)
-
-
-def test_a_page_without_matplotlib_has_the_numbers_alone(release, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    page = page_of(release)
-    assert "svg" not in page.tags
-    assert "pip install 'sdv-privpgd[report]'" in page.text
-    assert "age: in % of the rows" in page.text
-
-
 def test_the_page_says_what_was_spent_and_what_an_attacker_gains(release):
     page = page_of(release)
     mu = math.sqrt(release.ledger.mu_squared)
@@ -103,12 +77,18 @@ def test_the_strongest_pairs_are_those_of_related_columns():
     assert titles[:2] == ["age × balance: synthetic", "age × balance: measured"]
 
 
-def test_a_private_number_of_rows_is_given_with_its_uncertainty():
+def test_a_private_number_of_rows_is_uncertain_and_many_columns_are_behind_a_line():
     release = fitted(public_schema(), adjacency=Adjacency.ADD_REMOVE)
     text = page_of(release).text
     assert "The number of rows is protected" in text
     assert "give or take" in text
     assert "give or take" not in page_of(fitted(public_schema())).text
+    html = page_of_many(50, 4)
+    section = html[html.index("Columns one by one") :].split("</section>")[0]
+    in_sight, behind = section.split("<details><summary>The other")
+    assert in_sight.count("<figure>") == 12
+    assert behind.count("<figure>") == 38
+    assert behind.startswith(" 38 columns")
 
 
 def test_selected_tables_are_enough():
@@ -123,11 +103,16 @@ def test_selected_tables_are_enough():
     assert page_of(alone).tags.count("figure") == len(COLUMNS)
 
 
-def test_a_release_without_tables_shows_the_synthetic_rows_alone(release):
+def test_a_page_without_tables_or_pictures_has_what_is_left(release, monkeypatch):
     count = tuple(m for m in release.measurements if isinstance(m.query, CountQuery))
     page = page_of(replace(release, measurements=count))
     assert "were not kept" in page.text
     assert page.tags.count("figure") == len(COLUMNS)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    page = page_of(release)
+    assert "svg" not in page.tags
+    assert "pip install 'sdv-privpgd[report]'" in page.text
+    assert "age: in % of the rows" in page.text
 
 
 def test_a_fit_without_modelled_columns_has_a_page_all_the_same(tmp_path):
@@ -182,14 +167,26 @@ def test_a_page_of_thirty_columns_has_a_megabyte_at_most(num_bins):
     assert len(page_of_many(30, num_bins).encode()) < 1e6
 
 
-def test_the_page_begins_with_what_it_is_of(release):
+def test_the_page_begins_with_what_it_is_of_and_nothing_breaks_or_leaves_it(release):
     text = page_of(release).text
     head = text[: text.index("epsilon spent")]
     for fact in ("people", "2026-01-31", "4,000", "MST", "sdv-privpgd"):
         assert fact in head
+    page = page_of(release)
+    # One figure a column, two matrices, and two maps for each of the three strongest pairs.
+    assert page.tags.count("figure") == page.tags.count("svg") == len(COLUMNS) + 2 + 2 * 3
+    assert not {"script", "img", "b", "iframe"} & set(page.tags)
+    assert page.handlers == []
+    assert EVIL in page.text
+    pages = [release_page(release, release.ledger, public_schema(), ABOUT).html() for _ in range(2)]
+    assert pages[0] == pages[1]
+    links = re.findall(r"https?://[^\s\"<]+", pages[0])
+    assert set(links) == {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}  # names
+    ids = re.findall(r'\bid="([^"]+)"', pages[0])
+    assert len(set(ids)) == len(ids)
 
 
-def test_the_facts_that_were_taken_as_public_are_listed_by_column(release):
+def test_facts_are_listed_by_column_in_a_few_words(release):
     html = release_page(release, release.ledger, public_schema(), ABOUT).html()
     section = html[html.index("What was taken to be public") :].split("</section>")[0]
     rows = Reader(section).text
@@ -199,9 +196,6 @@ def test_the_facts_that_were_taken_as_public_are_listed_by_column(release):
     assert "the number of rows;" in rows
     private = fitted(public_schema(), adjacency=Adjacency.ADD_REMOVE)
     assert "the number of rows;" not in page_of(private).text
-
-
-def test_facts_are_said_in_a_few_words():
     many = {"range_values": list(range(100)), "other_value": "rest", "range_is_nullable": False}
     said = facts_in_words(many)
     assert (
@@ -224,15 +218,6 @@ def test_the_noise_of_triples_is_listed():
         domain=domain, ledger=curator.ledger, measurements=curator.measurements, model=model
     )
     assert "age × balance × weight, in groups" in page_of(release).text
-
-
-def test_many_columns_are_behind_a_line():
-    html = page_of_many(50, 4)
-    section = html[html.index("Columns one by one") :].split("</section>")[0]
-    in_sight, behind = section.split("<details><summary>The other")
-    assert in_sight.count("<figure>") == 12
-    assert behind.count("<figure>") == 38
-    assert behind.startswith(" 38 columns")
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.05, 0.3, 1.0, 4.0])

@@ -66,15 +66,12 @@ def test_compressed_text_has_its_title_inside(tmp_path, ending, facts):
     assert read_table(path, Reading(skip_rows=1, header=True), facts)["age"].tolist() == AGES
 
 
-def test_each_part_has_as_many_lines_above(tmp_path):
+def test_parts_and_rows_without_a_header_have_lines_above(tmp_path):
     for name, rows in (("a.csv", ROWS[:9]), ("b.csv", ROWS[9:])):
         written(tmp_path, f"Part {name}\n{HEADER}{''.join(rows)}", name)
     source = open_source(CsvFiles(tmp_path, skip_rows=1), FACTS)
     assert source.num_rows() == 25
     assert ages(source) == AGES
-
-
-def test_lines_above_rows_without_a_header(tmp_path):
     path = written(tmp_path, TITLE + "".join(ROWS))
     how = Reading(skip_rows=1, names=("age", "ward"))
     assert ages(CsvSource(path, FACTS, how)) == AGES
@@ -112,7 +109,7 @@ def test_a_title_is_refused_with_the_way_out(tmp_path, title, sep, facts):
         assert "March" not in str(caught.value)
 
 
-def test_a_padded_title_is_told_by_its_record_alone(tmp_path):
+def test_a_padded_title_is_told_by_its_record_and_parquet_has_none(tmp_path):
     messages = set()
     for rows in (ROWS, ROWS[:1], []):
         path = written(tmp_path, f"Report of March,\n{HEADER}{''.join(rows)}")
@@ -120,19 +117,16 @@ def test_a_padded_title_is_told_by_its_record_alone(tmp_path):
             CsvSource(path, FACTS)
         messages.add(str(caught.value))
     assert len(messages) == 1
+    path = tmp_path / "table.parquet"
+    pd.DataFrame({"age": AGES}).to_parquet(path)
+    with pytest.raises(CommandError, match="leave out --skip-rows"):
+        read_table(path, Reading(skip_rows=1), None)
 
 
 @pytest.mark.parametrize("lines", [-1, 1.5, "1", True, None])
 def test_lines_are_a_number(lines):
     with pytest.raises(SourceError, match="must be a number of lines"):
         Reading(skip_rows=lines)
-
-
-def test_a_parquet_file_has_no_lines(tmp_path):
-    path = tmp_path / "table.parquet"
-    pd.DataFrame({"age": AGES}).to_parquet(path)
-    with pytest.raises(CommandError, match="leave out --skip-rows"):
-        read_table(path, Reading(skip_rows=1), None)
 
 
 def test_the_model_keeps_the_lines_for_its_table(tmp_path, monkeypatch, capsys):

@@ -178,7 +178,7 @@ def runs(folder):
     return found
 
 
-def test_no_shape_of_table_compiles_anything_again(runs):
+def test_what_is_kept_is_compiled_once_for_all_shapes_and_holds_no_data(runs, folder):
     (few, many), _ = runs
     assert {"projection.improve", "finish.propose", "published._descend"} < set(many)
     assert many == few
@@ -186,9 +186,6 @@ def test_no_shape_of_table_compiles_anything_again(runs):
     for name, (num_signatures, _, _) in many.items():
         # None is compiled by itself where it is inlined.
         assert num_signatures <= 1 or not name.startswith(modules), name
-
-
-def test_a_second_process_compiles_nothing(runs):
     (first, _), (second, _) = runs
     assert first["projection.improve"] == [1, 0, 1]
     assert sum(misses for _, _, misses in second.values()) == 0
@@ -202,9 +199,6 @@ def test_a_second_process_compiles_nothing(runs):
         "binned.set_goals",
     ):
         assert second[name] == [1, 1, 0], name
-
-
-def test_what_is_kept_holds_no_data(runs, folder):
     sentinel = 0.123456789
     secrets = [np.array(sentinel, dtype=kind).tobytes() for kind in (np.float32, np.float64)]
     files = [path for path in folder.rglob("*") if path.is_file()]

@@ -114,18 +114,19 @@ def test_a_table_measured_twice_uses_both_answers():
     assert errors(both, truth).max() > 0.2
 
 
-def test_a_value_without_support_gets_no_particles():
+def test_values_without_support_stay_empty_and_raw_targets_are_the_tables():
     table = joint()
     table[:, :, 3] = 0
     table /= table.sum()
     model = ParticleGradientDescent(**QUICK).fit(DOMAIN, measured(table, stddev=20.0))
     assert model.marginal(("c",))[3] == 0
-
-
-def test_raw_targets_take_the_tables_as_they_are():
     table = joint()
     engine = ParticleGradientDescent(**{**QUICK, "epochs": 100, "targets": "raw"})
     assert errors(engine.fit(DOMAIN, measured(table)), table).max() < 0.1
+    domain = Domain(("a", "b", "x"), (2, 3, 4))
+    measurements = measured(joint(sizes=(2, 3)), domain=Domain(("a", "b"), (2, 3)))
+    model = ParticleGradientDescent(**QUICK).fit(domain, measurements)
+    assert model.marginal(("x",)) == pytest.approx(np.full(4, 0.25))
 
 
 def test_a_warm_start_continues_from_an_earlier_model():
@@ -137,13 +138,6 @@ def test_a_warm_start_continues_from_an_earlier_model():
     assert rows(again.codes) == rows(earlier.codes)
     larger = ParticleGradientDescent(**{**QUICK, "num_particles": 900, "epochs": 0})
     assert larger.fit(DOMAIN, measurements, warm_start=earlier).codes.shape == (900, 3)
-
-
-def test_an_attribute_in_no_table_stays_as_it_started():
-    domain = Domain(("a", "b", "x"), (2, 3, 4))
-    measurements = measured(joint(sizes=(2, 3)), domain=Domain(("a", "b"), (2, 3)))
-    model = ParticleGradientDescent(**QUICK).fit(domain, measurements)
-    assert model.marginal(("x",)) == pytest.approx(np.full(4, 0.25))
 
 
 def test_progress_counts_what_the_domain_and_the_settings_fix():
@@ -239,7 +233,7 @@ def test_a_protected_statistic_is_driven_away_and_the_rest_is_kept():
     assert errors(protected, table)[0] < 0.1  # the pair (a, b), which theta does not name
 
 
-def test_any_number_of_rows_is_sampled_and_each_particle_used_once_before_any_twice():
+def test_rows_use_each_particle_once_and_marginals_follow_the_clique():
     codes = np.array([[i % 2, i % 3, i % 4] for i in range(12)])
     model = Particles(domain=DOMAIN, codes=codes)
     for num_rows in (0, 1, 12, 30):
@@ -250,9 +244,6 @@ def test_any_number_of_rows_is_sampled_and_each_particle_used_once_before_any_tw
         assert max(uses) - min(uses) <= 1
         assert np.array_equal(rows, model.sample(num_rows, seed=5))
     assert not np.array_equal(model.sample(12, seed=5), model.sample(12, seed=6))
-
-
-def test_marginals_follow_the_order_of_the_clique():
     model = Particles(domain=DOMAIN, codes=np.array([[1, 2, 3], [0, 2, 3], [0, 2, 1], [0, 0, 1]]))
     assert model.marginal(("c", "a")).tolist() == [[0, 0], [0.5, 0], [0, 0], [0.25, 0.25]]
     assert model.codes.dtype == np.uint8
@@ -294,13 +285,10 @@ def test_by_default_as_many_rows_use_each_particle_equally_often(total, num_tabl
     assert number * num_tables <= max(11_000_000, 20_000 * num_tables)
 
 
-def test_an_engine_without_a_number_takes_the_default():
+def test_without_a_number_the_default_is_taken_also_for_single_attributes(monkeypatch):
     measurements = measured(joint(), num_records=250_001)
     model = ParticleGradientDescent(epochs=1, enable_gpu=False).fit(DOMAIN, measurements)
     assert model.block == default_number(250_001.0, 3) == 83_334
-
-
-def test_tables_of_single_attributes_leave_as_many_particles(monkeypatch):
     domain, told = Domain(("a", "b", "c", "d"), (2, 3, 4, 2)), []
     monkeypatch.setattr(descent, "default_number", lambda _, number: told.append(number) or 100)
     table = joint(sizes=domain.sizes)

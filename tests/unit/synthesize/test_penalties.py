@@ -38,7 +38,7 @@ def test_penalties_can_be_copied_and_pickled(penalty):
     assert pickle.loads(pickle.dumps(penalty)) == penalty
 
 
-def test_the_threshold_penalty_is_the_papers_formula():
+def test_the_threshold_penalty_is_the_papers_formula_and_largest_at_the_estimate():
     penalty = ProtectedThreshold(theta=THETA, b=0.1, slope=5.0)
     z = torch.rand(50, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     share = (1 / (1 + np.exp(-5.0 * (z[:, 0] - 0.5 * z[:, 2] - 0.1).numpy()))).mean()
@@ -46,17 +46,11 @@ def test_the_threshold_penalty_is_the_papers_formula():
     found = penalty.loss(DOMAIN, measured(penalty, 0.4))(z)
     # The stored answer is rounded to 1 / (1000 * 2^20) of the share.
     assert float(found) == pytest.approx(expected, rel=1e-6)
-
-
-def test_the_threshold_penalty_is_largest_at_the_estimate():
     penalty = ProtectedThreshold(theta={"b": 1.0}, b=0.5)
     loss = penalty.loss(DOMAIN, measured(penalty, 0.5))
     at_estimate = loss(torch.full((4, 3), 0.5))
     assert float(at_estimate) == pytest.approx(100.0, rel=1e-3)
     assert loss(torch.full((4, 3), 0.7)) < at_estimate
-
-
-def test_the_penalty_passes_autograds_check():
     penalty = ProtectedThreshold(theta=THETA, b=0.1)
     z = torch.rand(5, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     loss = penalty.loss(DOMAIN, measured(penalty, 0.3))
@@ -71,28 +65,27 @@ def test_an_impossible_estimate_is_clipped(share, clipped):
     torch.testing.assert_close(found, penalty.loss(DOMAIN, measured(penalty, clipped))(z))
 
 
-def test_the_threshold_penalty_asks_for_its_statistic_and_a_users_function_for_nothing():
+def test_missing_statistics_and_columns_are_named():
     penalty = ProtectedThreshold(theta=THETA, b=0.1)
     assert penalty.queries(DOMAIN) == (SigmoidSumQuery.of(THETA, 0.1, 5.0),)
     assert DifferentiablePenalty(function=mean_of_a).queries(DOMAIN) == ()
+    with pytest.raises(ValueError, match="measurements lack 'smoothed threshold over a, c'"):
+        penalty.loss(DOMAIN, measured(penalty, 0.4)[:1])
+    penalty = ProtectedThreshold(theta={"zip": 1.0}, b=0.1)
+    with pytest.raises(ValueError, match=r"theta names \['zip'\].*choose from \('a', 'b', 'c'\)"):
+        penalty.queries(DOMAIN)
 
 
-def test_a_users_function_sees_positions_by_name():
+def test_a_users_function_is_called_with_names_and_returns_one_number():
     z = torch.rand(9, 3, generator=torch.Generator().manual_seed(0))
     found = DifferentiablePenalty(function=mean_of_a).loss(DOMAIN, [])(z)
     torch.testing.assert_close(found, z[:, 0].mean())
-
-
-def test_a_users_function_must_return_one_number():
     loss = DifferentiablePenalty(function=lambda positions: positions["a"]).loss(DOMAIN, [])
     with pytest.raises(ValueError, match="one number"):
         loss(torch.rand(9, 3))
-
-
-def test_a_missing_statistic_is_named():
-    penalty = ProtectedThreshold(theta=THETA, b=0.1)
-    with pytest.raises(ValueError, match="measurements lack 'smoothed threshold over a, c'"):
-        penalty.loss(DOMAIN, measured(penalty, 0.4)[:1])
+    # The shape checks of the tests see it first.
+    with pytest.raises((ValueError, TypeCheckError), match="function"):
+        DifferentiablePenalty(function=3)
 
 
 @pytest.mark.parametrize(
@@ -109,15 +102,3 @@ def test_a_missing_statistic_is_named():
 def test_errors_name_the_argument_and_the_value(changes, message):
     with pytest.raises(ValueError, match=message):
         ProtectedThreshold(**{"theta": THETA, "b": 0.1, **changes})
-
-
-def test_a_column_that_is_not_modelled_is_named():
-    penalty = ProtectedThreshold(theta={"zip": 1.0}, b=0.1)
-    with pytest.raises(ValueError, match=r"theta names \['zip'\].*choose from \('a', 'b', 'c'\)"):
-        penalty.queries(DOMAIN)
-
-
-def test_a_users_function_must_be_callable():
-    # The shape checks of the tests see it first.
-    with pytest.raises((ValueError, TypeCheckError), match="function"):
-        DifferentiablePenalty(function=3)

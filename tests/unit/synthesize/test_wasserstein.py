@@ -30,13 +30,10 @@ def random_problem(num_particles=17, shape=(3, 4), num_slices=3):
     return particles, centers, weights / weights.sum(), directions
 
 
-def test_codes_survive_embedding_and_finalization():
+def test_codes_survive_embedding_and_finalization_takes_the_nearest_center():
     sizes = (1, 2, 7, 32)
     codes = torch.stack([torch.arange(64) % size for size in sizes], dim=1)
     assert torch.equal(nearest_codes(embed(codes, sizes), sizes), codes)
-
-
-def test_finalization_takes_the_nearest_center_and_keeps_the_borders_inside():
     z = torch.rand(1000, 1, generator=seeded(), dtype=F64)
     nearest = (z - cell_centers((5,)).T).abs().argmin(dim=1, keepdim=True)
     assert torch.equal(nearest_codes(z, (5,)), nearest)
@@ -45,9 +42,6 @@ def test_finalization_takes_the_nearest_center_and_keeps_the_borders_inside():
         [1],
         [4],
     ]
-
-
-def test_centers_follow_the_order_of_a_raveled_table():
     table = np.arange(6).reshape(2, 3)
     for (i, j), value in np.ndenumerate(table):
         expected = [(2 * i + 1) / 4, (2 * j + 1) / 6]
@@ -125,14 +119,11 @@ def test_targets_are_the_means_of_the_quantile_function():
         torch.testing.assert_close(found[row], means, rtol=0, atol=12 * 2 / fine)
 
 
-def test_targets_of_equal_weights_are_the_cells_themselves():
+def test_targets_of_equal_weights_are_the_cells_on_any_scale():
     projected = torch.tensor([[0.3, 0.1, 0.2]], dtype=F64)
     weights = torch.full((3,), 1 / 3, dtype=F64)
     expected = torch.tensor([[0.1, 0.1, 0.2, 0.2, 0.3, 0.3]], dtype=F64)
     torch.testing.assert_close(quantile_targets(projected, weights, 6), expected)
-
-
-def test_weights_need_no_common_scale():
     _, centers, weights, directions = random_problem()
     projected = directions @ centers.T
     torch.testing.assert_close(
@@ -157,33 +148,24 @@ def test_sw2_squared_passes_autograds_check():
     )
 
 
-def test_the_displacement_is_the_gradient():
+def test_displacements_are_gradients_and_follow_permutations():
     particles, centers, weights, directions = random_problem()
     particles.requires_grad_()
     sliced_w2_squared(particles, centers, weights, directions).backward()
     expected = -len(particles) / 2 * particles.grad
     found = sliced_w2_displacement(particles.detach(), centers, weights, directions)
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-14)
-
-
-def test_displacements_follow_a_permutation_of_the_particles():
     particles, centers, weights, directions = random_problem()
     order = torch.randperm(len(particles), generator=seeded())
     moved = sliced_w2_displacement(particles, centers, weights, directions)
     torch.testing.assert_close(
         sliced_w2_displacement(particles[order], centers, weights, directions), moved[order]
     )
-
-
-def test_the_mean_displacement_goes_from_mean_to_mean():
     particles, centers, weights, _ = random_problem()
     directions = stratified_directions(4, 2, seeded(), dtype=F64)
     moved = sliced_w2_displacement(particles, centers, weights, directions)
     expected = (weights @ centers - particles.mean(dim=0)) / 2
     torch.testing.assert_close(moved.mean(dim=0), expected, rtol=1e-12, atol=1e-14)
-
-
-def test_tied_particles_share_the_targets_of_their_ranks():
     projected = torch.zeros(1, 4, dtype=F64)
     targets = torch.arange(4, dtype=F64)[None]
     moved = displacement_to_targets(projected, targets)
