@@ -187,21 +187,6 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_nothing_is_shown_or_said_unless_verbose(way, fitted, capsys, caplog):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        WAYS[way](fitted, batch_size=2)
-    shown = capsys.readouterr()
-    assert shown.out == shown.err == ""
-    fitted.verbose = True
-    try:
-        WAYS[way](fitted)
-    finally:
-        fitted.verbose = False
-    assert "Sampling" in capsys.readouterr().err
-
-
 def test_a_silent_fit_shows_nothing(capsys):
     synthesizer = PrivPGDSynthesizer(
         METADATA,
@@ -219,11 +204,22 @@ def test_a_silent_fit_shows_nothing(capsys):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_tries_are_refused_with_the_reason(way, fitted):
+def test_nothing_is_shown_or_said_unless_verbose_and_tries_are_refused(way, fitted, capsys, caplog):
     WAYS[way](fitted, max_tries_per_batch=100)
     WAYS[way](fitted, max_tries_per_batch=None)
     with pytest.raises(ValueError, match="no row is drawn twice"):
         WAYS[way](fitted, max_tries_per_batch=500)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        WAYS[way](fitted, batch_size=2)
+    shown = capsys.readouterr()
+    assert shown.out == shown.err == ""
+    fitted.verbose = True
+    try:
+        WAYS[way](fitted)
+    finally:
+        fitted.verbose = False
+    assert "Sampling" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("size", [0, -1, 2.5, True, "all"])

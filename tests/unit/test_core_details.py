@@ -251,19 +251,15 @@ class TestDatasets:
             np.testing.assert_array_equal(table, dataset.counts(clique))
             assert table.sum() == 3
 
-    def test_attributes_of_one_value_are_taken_over_without_a_copy_too(self):
+    def test_attributes_of_one_value_codes_beyond_and_contributions(self):
         codes = np.array([[0, 0, 0], [0, 2, 1]], dtype=np.uint8)
         codes.setflags(write=False)
         dataset = Dataset(Domain(("a", "b"), (1, 3)), codes.T)
         assert np.shares_memory(dataset._codes, codes)
-
-    def test_a_code_one_beyond_the_last_is_clipped_though_nobody_can_change_it(self):
         codes = np.array([[0, 1, 2]], dtype=np.uint8)
         codes.setflags(write=False)
         assert Dataset(Domain(("a",), (2,)), codes.T).counts(("a",)).tolist() == [1, 2]
         assert Dataset(Domain(("a",), (2,)), codes[:, :0].T).counts(("a",)).tolist() == [0, 0]
-
-    def test_each_attribute_needs_its_contributions(self):
         dataset = Dataset(Domain(("a", "b"), (2, 2)), np.array([[0, 1]]))
         with pytest.raises(ValueError, match="zip"):
             dataset.total(counting.LookupSums((0, 1), [np.array([[1], [2]])], np.arange(3)))

@@ -30,7 +30,7 @@ def words() -> Table:
     return Table(name="words", frame=frame, schema=schema, cells=3, label="flag")
 
 
-def test_whole_numbers_come_back_whole_and_others_do_not():
+def test_numbers_categories_and_labels_are_what_the_words_say(words):
     facts = {"sdtype": "numerical", "range_min": 0, "range_max": 100}
     schema = Schema.from_sdv({"age": facts, "dose": facts})
     frame = pd.DataFrame({"age": [3.0, np.nan, 70.0] * 20, "dose": [0.5, 1.0, 99.0] * 20})
@@ -38,18 +38,12 @@ def test_whole_numbers_come_back_whole_and_others_do_not():
     rows = table.decode(table.encode(frame), seed=0)
     assert (rows["age"].dropna() % 1 == 0).all()
     assert (rows["dose"].dropna() % 1 != 0).any()
-
-
-def test_more_categories_than_cells_share_cells_with_their_neighbors(words):
     assert words.domain.sizes == (4, 4, 2)
     letters, sizes, flags = words.encode(words.frame).T.tolist()
     # Five categories c in three cells: floor(3 c / 5). Missing and undeclared are the last code.
     assert letters == [0, 0, 1, 1, 2, 3, 3]
     assert sizes == [0, 1, 2, 2, 3, 2, 0]
     assert flags == [1, 0, 1, 0, 1, 0, 1]
-
-
-def test_the_label_decides_the_task(words):
     assert words.task == "classification"
     numerical = Table(**{**vars(words), "label": "size"})
     assert numerical.task == "regression"
@@ -68,7 +62,7 @@ def test_the_split_is_the_papers_and_loses_no_row():
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_every_value_of_a_real_table_is_inside_its_declared_domain(name, shared_data):
+def test_every_value_of_a_real_table_is_inside_its_domain_and_its_label_is_known(name, shared_data):
     from sdv_privpgd.columns.encoders import encoder_for
 
     table = load(name, shared_data, cells=32)
@@ -82,11 +76,6 @@ def test_every_value_of_a_real_table_is_inside_its_declared_domain(name, shared_
     codes = table.encode(drawn)
     assert (codes < np.array(table.domain.sizes)).all()
     assert max(table.domain.sizes) <= 33  # 32 cells, and missing
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_the_label_of_a_real_table_is_never_missing_and_not_constant(name, shared_data):
-    table = load(name, shared_data, cells=32)
     assert table.label == TABLES[name].label
     assert table.frame[table.label].notna().all()
     assert table.frame[table.label].nunique() > 1

@@ -213,7 +213,7 @@ FITS = {"synthesize", "plan", "measure", "audit"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_an_example_of_each_command_parses(name):
+def test_an_example_of_each_command_parses_and_each_option_says_what_it_is(name):
     shown = COMMANDS[name].format_help()
     example = COMMANDS[name].epilog.removeprefix("example:\n")
     assert shown.rstrip().endswith(example)
@@ -221,10 +221,6 @@ def test_an_example_of_each_command_parses(name):
     assert program == WHOLE.prog
     assert words[0] == name
     assert callable(WHOLE.parse_args(words).run)
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_each_option_says_what_it_is(name):
     shown = " ".join(COMMANDS[name].format_help().split())
     for action in COMMANDS[name]._actions:
         if action.option_strings:

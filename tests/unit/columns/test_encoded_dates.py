@@ -59,7 +59,7 @@ def test_time_zones_are_turned_to_utc_and_what_has_none_is_in_utc():
 
 
 @pytest.mark.parametrize("datetime_format", [None, "%Y-%m-%d"])
-def test_dates_that_nanoseconds_cannot_hold_go_to_the_ends(datetime_format):
+def test_dates_that_nanoseconds_cannot_hold_go_to_the_ends_and_others_are_missing(datetime_format):
     days = dates(datetime_format=datetime_format)
     utc_14 = datetime.timezone(datetime.timedelta(hours=14))
     early = (datetime.date(1, 1, 1), "1066-10-14", np.datetime64(-(10**10), "Y"),
@@ -72,6 +72,13 @@ def test_dates_that_nanoseconds_cannot_hold_go_to_the_ends(datetime_format):
     for unit in ("s", "ms", "us"):
         column = pd.Series(np.array(["1066-10-14", "9999-12-31", "NaT"], dtype=f"M8[{unit}]"))
         assert days.encode(column)[0].tolist() == [0, 31, 32]
+    days, called = dates(datetime_format=datetime_format), []
+    spy = type("Spy", (), {"year": property(lambda _: called.append(1))})()
+    strange = (spy, "soon", "", "now", "today", " Today ", "NaT", "\ud800", 20_050_101, 1.5, True,
+               b"2005-01-01", None, pd.NA, pd.NaT, np.datetime64("NaT", "s"), datetime.time(1),
+               pd.Timedelta(1))  # fmt: skip
+    assert codes(days, *strange) == [32] * len(strange)
+    assert called == []
 
 
 ZONE = datetime.timezone(-datetime.timedelta(hours=9, seconds=1, microseconds=3))
@@ -118,17 +125,6 @@ def test_instants_have_zones_of_their_dtype_or_their_own():
     assert found == ["2020-10-25 02:30:00+01:00", "2020-03-29 03:00:00+02:00"]
     days = dates("1969-12-30", "1970-01-02")
     assert codes(days, "1969-12-31T23:59", "1970-01-01T00:00") == [1, 2]
-
-
-@pytest.mark.parametrize("datetime_format", [None, "%Y-%m-%d"])
-def test_what_is_no_date_is_missing(datetime_format):
-    days, called = dates(datetime_format=datetime_format), []
-    spy = type("Spy", (), {"year": property(lambda _: called.append(1))})()
-    strange = (spy, "soon", "", "now", "today", " Today ", "NaT", "\ud800", 20_050_101, 1.5, True,
-               b"2005-01-01", None, pd.NA, pd.NaT, np.datetime64("NaT", "s"), datetime.time(1),
-               pd.Timedelta(1))  # fmt: skip
-    assert codes(days, *strange) == [32] * len(strange)
-    assert called == []
 
 
 def test_a_format_reads_what_is_written_in_it_also_as_numbers():

@@ -190,7 +190,7 @@ def test_truth_is_read_from_truths_numbers_and_words():
 
 
 @pytest.mark.parametrize("each", EACH.values(), ids=EACH)
-def test_columns_may_be_empty_or_all_missing_in_any_dtype(each):
+def test_columns_and_samples_may_be_empty_in_any_dtype_and_stay_as_they_were(each):
     arrow = [pd.ArrowDtype(kind) for kind in (pa.int64(), pa.timestamp("us"), pa.null())]
     for dtype in ("object", "float64", "Int64", "boolean", "string", "category", "M8[ns]", *arrow):
         assert each.encode(pd.Series([], dtype=dtype))[0].shape == (0,)
@@ -199,10 +199,6 @@ def test_columns_may_be_empty_or_all_missing_in_any_dtype(each):
     for cells in ([np.nan, np.nan], np.array(["NaT", "NaT"], "M8[ns]")):
         sparse = pd.Series(pd.arrays.SparseArray(cells))
         assert each.encode(sparse)[0].tolist() == [each.column.num_values] * 2
-
-
-@pytest.mark.parametrize("each", EACH.values(), ids=EACH)
-def test_of_a_kind_no_rows_and_outer_codes_are_no_error_and_the_column_stays(each):
     empty = np.array([], dtype=np.int64)
     assert each.decode(empty, empty.astype(float)).shape == (0,)
     assert decoded(each, -7, each.column.size + 7).isna().tolist() == [False, True]

@@ -141,7 +141,7 @@ def test_cut_points_begin_cells_of_dates(cuts):
     assert cells.widths.tolist() == [4, 4, 1]
 
 
-def test_cut_points_of_dates_are_in_the_format_and_rounded_up_to_what_it_writes():
+def test_cut_points_and_frequencies_of_dates_are_in_the_format_of_cells():
     cells = dates("01.2020", "12.2020", "%m.%Y", cut_points=["03.2020"]).cells
     assert cells.widths.tolist() == [2, 10]
     cuts = [datetime.date(2020, 3, 2), datetime.date(2020, 4, 1)]  # one after rounding
@@ -150,9 +150,6 @@ def test_cut_points_of_dates_are_in_the_format_and_rounded_up_to_what_it_writes(
     )
     assert column.cells.widths.tolist() == [3, 9]
     assert column.merging is None
-
-
-def test_declared_frequencies_merge_the_cells_of_dates():
     days = pd.date_range("2020-01-01", "2020-04-09")
     often = [1000 if day.day == 13 else 1 for day in days]
     column = dates(days[0], days[-1], cut_points=days[1:], frequencies=often, num_bins=8)

@@ -140,23 +140,17 @@ def test_tables_told_of_zeros_keep_their_marginals():
     np.testing.assert_array_equal(after.tables["a", "c"], before.tables["a", "c"])
 
 
-def test_a_code_without_a_possible_cell_has_no_support():
+def test_impossible_cells_are_empty_and_choices_of_two_codes_few():
     dead = POSSIBLE["a", "b"].copy()
     dead[5] = False
     after = emptied(consistent_tables(DOMAIN, answers()), {("a", "b"): dead})
     assert after.one_way["a"][5] == 0
     assert after.one_way["a"].sum() == pytest.approx(2_000)
     assert (after.tables["a", "c"][5] == 0).all()
-
-
-def test_choices_are_few_where_codes_go_with_at_most_two():
     assert few_choices(np.array([[True, True], [True, False]]))
     assert few_choices(np.eye(5, dtype=bool))
     assert not few_choices(POSSIBLE["a", "b"])
     assert not few_choices(np.eye(8, dtype=bool).reshape(2, 4, 8))
-
-
-def test_a_graphical_model_has_nothing_in_impossible_cells():
     pairs = [each for each in answers() if each.query != MarginalQuery(("a", "b"))]
     for measurements in (answers(), pairs):
         model = PrivatePGM(possible=POSSIBLE).fit(DOMAIN, measurements)

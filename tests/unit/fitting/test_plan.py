@@ -217,16 +217,13 @@ def test_a_curve_has_questions_of_its_own_only_where_that_is_quick():
     assert "Noisy answers choose the pairs" in told(expected)
 
 
-def test_where_noisy_answers_choose_the_pairs_a_plan_says_so():
+def test_plans_say_that_noisy_answers_choose_and_that_nothing_is_there():
     description = described(categories({"a": 2, "b": 3, "c": 2, "d": 2}))
     expected = foretold(settings_of(method=PrivPGD(most_pairs=2)), description, 500)
     assert expected.over_epsilon is expected.over_rows is None
     assert set(expected.here.columns) == {"a", "b", "c", "d"}
     assert 2 <= len(expected.here.pairs) <= 4
     assert "Noisy answers choose the pairs" in told(expected)
-
-
-def test_a_table_without_rows_or_columns_has_a_plan():
     assert "What to expect" in planned(settings_of(), described(categories(SIZES)), 0).text
     keys = Description.of({"id": {"sdtype": "id"}}, keys=["id"])
     assert planned(settings_of(), keys, 10).to_dict()["expected"] is None

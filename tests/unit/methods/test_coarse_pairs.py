@@ -41,7 +41,7 @@ def over_codes(measured):
 
 
 @pytest.mark.parametrize("adjacency", [REPLACE, ADD])
-def test_all_are_asked_for_in_groups_and_those_that_depend_most_over_codes(adjacency):
+def test_all_are_asked_for_in_groups_and_those_that_depend_or_are_noisy_over_codes(adjacency):
     strategy = PrivPGD(most_pairs=2, first_share=Fraction(1))
     measured, ledger = asked(strategy, adjacency=adjacency)
     assert over_groups(measured) == list(PAIRS)
@@ -50,6 +50,8 @@ def test_all_are_asked_for_in_groups_and_those_that_depend_most_over_codes(adjac
     said = [charge.what for charge in ledger.charges]
     assert "2-way marginals in groups" in said
     assert "2-way marginals that depend most: a x b, b x c" in said
+    assert coarse_part(1.0, adjacency=adjacency) == ([], 0)
+    assert coarse_part(0.1, adjacency=adjacency) == ([("a", "b")], Fraction(1, 24))
 
 
 def test_pairs_of_few_cells_and_hardly_coarser_groups_are_not_grouped():
@@ -74,13 +76,6 @@ def coarse_part(epsilon, *, codes=WIDE, adjacency=REPLACE):
     spent = {each.what: each.mu_squared for each in ledger.charges if "marginals" in each.what}
     coarse = sum(part for what, part in spent.items() if "in groups" in what)
     return over_groups(measured), coarse / sum(spent.values())
-
-
-@pytest.mark.parametrize("adjacency", [REPLACE, ADD])
-def test_pairs_of_far_more_noise_than_rows_in_a_cell_are_asked_for_over_groups_as_well(adjacency):
-    """At epsilon 1 the noise is 9 rows or fewer, and a cell has 14; a part is of one of three."""
-    assert coarse_part(1.0, adjacency=adjacency) == ([], 0)
-    assert coarse_part(0.1, adjacency=adjacency) == ([("a", "b")], Fraction(1, 24))
 
 
 def test_tables_over_groups_are_answered_with_the_noise_that_their_part_pays():

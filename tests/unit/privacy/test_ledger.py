@@ -46,21 +46,21 @@ def test_budgets_add_up_exactly_and_not_beyond(ledger):
     assert ledger.remaining == ledger.budget == mu_squared_of(1.0, 1e-5)
     assert ledger.spent() == 0.0
     assert ledger.exact_releases == ()
-    third = ledger.budget / 3
+    whole = ledger
     for _ in range(3):
-        ledger = ledger.record(charge(third))
-    assert ledger.mu_squared == ledger.budget
-    assert ledger.remaining == 0
-    assert isinstance(ledger.remaining, Fraction)
-    assert ledger.spent() == pytest.approx(1.0, rel=1e-9)
-    assert ledger.spent() <= 1.0
-    ledger = ledger.record(charge(ledger.budget / 2))
-    before = ledger.to_dict()
+        whole = whole.record(charge(ledger.budget / 3))
+    assert whole.mu_squared == whole.budget
+    assert whole.remaining == 0
+    assert isinstance(whole.remaining, Fraction)
+    assert whole.spent() == pytest.approx(1.0, rel=1e-9)
+    assert whole.spent() <= 1.0
+    half = ledger.record(charge(ledger.budget / 2))
+    before = half.to_dict()
     with pytest.raises(PrivacyBudgetError, match=r"needs mu² *=.*left"):
         # Over by one part in 10^60: floats would not see it.
-        ledger.record(charge(ledger.budget / 2 + Fraction(1, 10**60)))
-    assert ledger.to_dict() == before
-    ledger.record(charge(ledger.budget / 2))
+        half.record(charge(ledger.budget / 2 + Fraction(1, 10**60)))
+    assert half.to_dict() == before
+    half.record(charge(ledger.budget / 2))
     later = ledger.record(charge(ledger.budget))
     assert ledger.charges == ()
     assert len(later.charges) == 1
@@ -124,9 +124,9 @@ def test_epsilon_is_infinite_where_the_events_use_up_delta(ledger, factor):
 
 
 def test_delta_that_events_would_use_up_is_refused(ledger):
-    ledger = PrivacyLedger.open(1.0, 1e-300, REPLACE)
+    small = PrivacyLedger.open(1.0, 1e-300, REPLACE)
     with pytest.raises(PrivacyBudgetError, match="larger delta"):
-        ledger.record(charge(ledger.budget))
+        small.record(charge(small.budget))
     allowed = PrivacyLedger.open(1.0, 1e-20, REPLACE)
     assert allowed.record(charge(allowed.budget)).spent() <= 1.0
     most = Fraction(1e-5) / 2**60

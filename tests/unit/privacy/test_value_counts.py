@@ -143,13 +143,6 @@ class TestTheCurator:
         other.discover(Fraction(1, 100), Fraction(1e-6), what="x")
         assert curator.ledger == other.ledger
 
-    def test_delta_that_was_not_reserved_is_refused_before_the_values_are_read(self, monkeypatch):
-        curator = self.curator(["a"] * 500, reserved=Fraction(0))
-        monkeypatch.setattr(ValueCounts, "counts", None)
-        with pytest.raises(PrivacyBudgetError, match="delta"):
-            curator.discover(Fraction(1, 100), Fraction(1e-6), what="x")
-        assert curator.ledger.charges == ()
-
     def test_noise_that_nobody_could_use_is_refused_before_the_values_are_read(self, monkeypatch):
         curator = self.curator(["a"] * 500)
         monkeypatch.setattr(ValueCounts, "counts", None)
@@ -157,8 +150,13 @@ class TestTheCurator:
             curator.discover(Fraction(1, 10**30), Fraction(1e-6), what="x")
         assert curator.ledger.charges == ()
 
-    def test_the_reserve_comes_out_of_delta(self):
+    def test_useless_noise_and_delta_not_reserved_are_refused_unread(self, monkeypatch):
         curator = self.curator(["a"] * 500)
         curator.discover(curator.ledger.remaining, Fraction(1e-6), what="x")
         assert 0.98 < curator.ledger.spent() <= 1.0
         assert curator.ledger.budget < PrivacyLedger.open(1.0, 1e-5, REPLACE).budget
+        curator = self.curator(["a"] * 500, reserved=Fraction(0))
+        monkeypatch.setattr(ValueCounts, "counts", None)
+        with pytest.raises(PrivacyBudgetError, match="delta"):
+            curator.discover(Fraction(1, 100), Fraction(1e-6), what="x")
+        assert curator.ledger.charges == ()

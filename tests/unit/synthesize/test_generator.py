@@ -96,8 +96,7 @@ def test_dependence_is_learned_from_an_embedding_alone(label):
         assert np.abs(reduce(np.multiply.outer, alone) - truth).sum() / 2 > 5 * most
 
 
-def test_noisier_answers_count_less():
-    """Of two contradicting tables the fit takes the precise one."""
+def test_noisier_answers_count_less_and_useless_ones_not_at_all():
     domain = Domain(("a", "b"), (2, 2))
     (clear,) = noisy_answers({("a", "b"): np.array([[40.0, 10.0], [10.0, 40.0]])}, 1.0)
     (vague,) = noisy_answers({("a",): np.array([90.0, 10.0])}, 100.0)
@@ -105,10 +104,6 @@ def test_noisier_answers_count_less():
         domain, [number_of_rows(100), clear, vague]
     )
     assert model.marginal(("a",))[0] == pytest.approx(0.5, abs=0.06)
-
-
-def test_answers_that_it_cannot_use_are_left_out():
-    """Then all attributes are uniform."""
     grouping = Grouping.of({"c": np.array([0, 0, 1, 1])})
     vague = Measurement(
         query=GroupedMarginalQuery(("c",), grouping), answer=np.array([90, 10]), stddev=1.0
