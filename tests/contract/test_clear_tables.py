@@ -147,10 +147,7 @@ def test_the_model_is_the_frames_to_the_byte(files, frozen, adjacency, dtypes):
 
 
 def test_another_cell_is_another_model(files, frozen):
-    how, settings = (
-        Reading(sep=";", decimal=","),
-        {"method": "independent+pgm"},
-    )
+    how, settings = (Reading(sep=";", decimal=","), {"method": "independent+pgm"})
     frame = read_table(files, how, COLUMNS)
     frame.loc[:9, "ward"] = "x"
     source = CsvSource(files, COLUMNS, how)

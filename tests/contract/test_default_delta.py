@@ -80,9 +80,7 @@ def test_a_synthesizer_says_it_when_it_is_made(delta):
 
 
 @pytest.mark.parametrize(
-    "spend",
-    [fit_table, lambda *args: measure(*args, holder="North")],
-    ids=["fit_table", "measure"],
+    "spend", [fit_table, lambda *args: measure(*args, holder="North")], ids=["fit_table", "measure"]
 )
 def test_a_function_says_it_before_a_row_is_read(spend, monkeypatch):
     def never(*args, **settings):

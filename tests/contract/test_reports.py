@@ -30,12 +30,7 @@ def synthesizer():
 @pytest.fixture(scope="module")
 def table_of_the_door():
     described = {"ill": Boolean(), "old": Boolean()}
-    return fit_table(
-        TABLE,
-        described,
-        5.0,
-        method="mst",
-    )
+    return fit_table(TABLE, described, 5.0, method="mst")
 
 
 @pytest.fixture(params=["synthesizer", "door", "plan", "evaluation"])

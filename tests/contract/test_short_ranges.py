@@ -86,22 +86,12 @@ def test_without_a_discovery_only_short_ranges_are_asked_about():
 
 
 def test_a_plan_lists_the_question():
-    settings, description = asked(
-        COLUMNS,
-        1.0,
-        1e-5,
-        method="mst",
-    )
+    settings, description = asked(COLUMNS, 1.0, 1e-5, method="mst")
     assert BEYOND in str(planned(settings, description, 1_000))
 
 
 def test_a_discovery_that_ended_there_goes_on_without_paying_twice(monkeypatch):
-    settings, description = asked(
-        COLUMNS,
-        3.0,
-        1e-5,
-        method="mst",
-    )
+    settings, description = asked(COLUMNS, 3.0, 1e-5, method="mst")
     table = PrivateTable({name: TABLE[name] for name in COLUMNS})
     first = Fit(settings, description)
     first.discover(table)

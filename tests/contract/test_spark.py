@@ -91,10 +91,7 @@ def test_the_model_is_the_frames_to_the_byte(spark, parts, adjacency, frozen):
 
 
 def test_with_pairs_of_several_rounds_too(spark, frozen):
-    frame, settings = (
-        table(800),
-        {"method": "mst"},
-    )
+    frame, settings = (table(800), {"method": "mst"})
     found = observed(spark.createDataFrame(frame).repartition(3), **settings)
     assert found == observed(frame, **settings)
 
@@ -196,12 +193,7 @@ def test_one_scan_a_round_and_nothing_but_totals_to_the_driver(spark, monkeypatc
     declared = {
         "ward": COLUMNS["ward"], "age": COLUMNS["age"], "ill": COLUMNS["ill"],
     }  # fmt: skip
-    fit_table(
-        private.select(*declared),
-        declared,
-        5.0,
-        method="independent+pgm",
-    )
+    fit_table(private.select(*declared), declared, 5.0, method="independent+pgm")
     ready, *others = came
     assert [list(row) for row in ready] == [[0, b""]]
     totals = [rows for rows in others if hasattr(rows[0], "total")]
@@ -233,12 +225,7 @@ def test_with_the_same_answers_nothing_else_says_which_table_it_was(
         capfd.readouterr()
         with caplog.at_level("DEBUG"), warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            fitted = fit_table(
-                private,
-                columns,
-                5.0,
-                method="independent+pgm",
-            )
+            fitted = fit_table(private, columns, 5.0, method="independent+pgm")
         assert SECRET not in caplog.text
         seen.append([pickle.dumps(fitted), list(map(str, said)), capfd.readouterr()])
     assert seen[0] == seen[1]

@@ -76,12 +76,7 @@ def test_a_fit_warns_of_them_once(with_sdv):
             synthesizer.fit(table)
             told = synthesizer.warnings_
         else:
-            told = fit_table(
-                table,
-                {"came": ends},
-                1.0,
-                method="mst",
-            ).warnings
+            told = fit_table(table, {"came": ends}, 1.0, method="mst").warnings
     assert sum(str(each.message).count("counted in days") for each in caught) == 1
     assert sum("counted in days" in each for each in told) == 1
 

@@ -18,8 +18,7 @@ def two_numbers(num_rows=40_000, spread=1.0):
     rng = np.random.default_rng(1)
     low = np.minimum(rng.exponential(20 * spread, num_rows), 256).astype(np.int64)
     return Dataset(
-        Domain(("low", "even"), (257, 65)),
-        np.stack([low, rng.integers(0, 65, num_rows)], axis=1),
+        Domain(("low", "even"), (257, 65)), np.stack([low, rng.integers(0, 65, num_rows)], axis=1)
     )
 
 

@@ -133,12 +133,7 @@ CODEBOOK = pd.DataFrame(
 
 def test_a_codebook_is_read_as_people_write_it_in_any_order():
     assert draft_domain(CODEBOOK) == {
-        "age": {
-            "range_min": 0,
-            "range_max": 110,
-            "decimal_places": 0,
-            "range_is_nullable": False,
-        },
+        "age": {"range_min": 0, "range_max": 110, "decimal_places": 0, "range_is_nullable": False},
         "ward": {
             "range_values": ["01", "02", "B,C"],
             "other_value": None,

@@ -8,14 +8,7 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.interactions import of_largest_entropy
-from sdv_privpgd.estimate.prior import (
-    PublicRows,
-    WeightedRows,
-    _thinned,
-    towards,
-    use_of,
-    weighted,
-)
+from sdv_privpgd.estimate.prior import PublicRows, WeightedRows, _thinned, towards, use_of, weighted
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 
 DOMAIN = Domain(("a", "b", "c"), (4, 5, 3))

@@ -11,11 +11,7 @@ from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.columns.bins import Interval, SignedPowers, Ticks
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.privacy.counting import (
-    LookupSums,
-    TableCounts,
-    units_of,
-)
+from sdv_privpgd.privacy.counting import LookupSums, TableCounts, units_of
 from sdv_privpgd.privacy.streams import (
     ByDigit,
     Encoding,
@@ -149,11 +145,7 @@ def test_the_rows_with_each_digit_are_apart(name):
 GRID = SignedPowers()
 READINGS = [
     Reading(name="word", asks=frozenset(["categories"]), cells=GRID),
-    Reading(
-        name="size",
-        asks=frozenset(["numbers", "grid", "precision"]),
-        cells=GRID,
-    ),
+    Reading(name="size", asks=frozenset(["numbers", "grid", "precision"]), cells=GRID),
 ]
 COLUMNS = {
     "word": pd.Series(["A", "B", None, "A", 1, True], dtype=object),
