@@ -1,4 +1,4 @@
-"""Tables that are clear all the same are read; what no column can be is refused at once."""
+"""Tables that are clear are read, from CSV as from a frame; others are refused at once."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""SDV's constraints on a private synthesizer: met by every row, and never fitted on the table."""
+"""SDV's constraints: met by every row, beside any domain, and never fitted on the table."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Where nobody chose a delta, it follows from the number of rows, or has to be given."""
+"""A delta follows from the number of rows unless it is chosen; a large one is spoken of."""
 
 import pandas as pd
 import pytest

@@ -1,4 +1,4 @@
-"""A fit whose first counts have nothing that is declared of a column stops there, and can go on."""
+"""A fit stops where nearly nothing is as declared, and can go on; oddities stop none."""
 
 import sys
 import warnings

@@ -1,4 +1,4 @@
-"""A whole fit of codes on the device against the same fit on the processor (-m gpu)."""
+"""A whole fit on the device against the processor's (-m gpu), and its experiment without one."""
 
 from dataclasses import replace
 

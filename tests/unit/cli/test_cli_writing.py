@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and nothing is overwritten that should not be."""
+"""Files are written whole or not at all, and help says what each option is."""
 
 import argparse
 import errno

@@ -1,4 +1,4 @@
-"""Bins of numbers and of dates are exact."""
+"""Cells of numbers and of dates are exact, merged ones too, and keys are counted up once."""
 
 import datetime
 import pickle

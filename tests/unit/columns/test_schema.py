@@ -1,4 +1,4 @@
-"""What SDV's words and a public domain say about columns, and what they may not say."""
+"""What words, facts and names say about columns, and what they may not say."""
 
 import datetime
 import pickle

@@ -1,4 +1,4 @@
-"""A declared range says where values may lie; discovery finds where in it they do."""
+"""A declared range says where values may lie; discovery finds where, and looks closer there."""
 
 import numpy as np
 import pandas as pd

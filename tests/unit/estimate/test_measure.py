@@ -1,4 +1,4 @@
-"""Noisy tables are combined by inverse variance, and the total as a hand computation has it."""
+"""Noisy tables are combined by inverse variance, and 1-way ones cut to what they support."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What becomes of columns is said before anything is spent; a fit stops where one is lost."""
+"""What becomes of columns and tied pairs is said before anything is spent, or stops a fit."""
 
 import warnings
 

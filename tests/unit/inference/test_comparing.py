@@ -1,4 +1,4 @@
-"""Differences and ratios of answers know what the two have in common."""
+"""Answers and their differences have intervals that are where their tests say."""
 
 import math
 import pickle

@@ -1,4 +1,4 @@
-"""Pairs over groups: beside those over codes where these are noisy, and all of too many pairs."""
+"""Pairs over groups: what groups are, and where pairs are asked for over them."""
 
 from collections import Counter
 from fractions import Fraction

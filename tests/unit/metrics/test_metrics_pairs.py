@@ -1,4 +1,4 @@
-"""Distances over all pairs, against brute force on the rows themselves."""
+"""Distances over all pairs, of codes and of values, against brute force on the rows."""
 
 import re
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""The page for the officer: who is protected in its first line, bounds that hold, and blanks."""
+"""Pages for those who decide: the officer's for one release, and the ledger's across years."""
 
 import json
 import math

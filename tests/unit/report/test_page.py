@@ -1,4 +1,4 @@
-"""The public page says what a release holds, in markup that nobody's column names can break."""
+"""Pages and their pictures say what a release holds, in markup that no name can break."""
 
 import base64
 import math

@@ -1,4 +1,4 @@
-"""Lines above the names of columns, such as the title of an export."""
+"""Lines above the names of columns, and what is withheld of rows that cannot be read."""
 
 import ast
 import bz2

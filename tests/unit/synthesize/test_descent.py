@@ -1,3 +1,5 @@
+"""Particles descend: visits, targets on the line, displacements, and where they end."""
+
 import math
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""A generator network: what it is compared with, and what it learns from a mean embedding."""
+"""What engines differentiate: a network that learns an embedding, and penalties."""
 
 import copy
 import pickle
