@@ -108,6 +108,7 @@ class TestConditions:
         fitted.reset_sampling()
         rows = fitted.sample_remaining_columns(pd.DataFrame(index=range(20)))
         pd.testing.assert_frame_equal(rows, ordinary)
+        fitted.reset_sampling()
         conditions = [Condition({"ward": "A"}, num_rows=40)]
         first = fitted.sample_from_conditions(conditions)
         second = fitted.sample_from_conditions(conditions)

@@ -60,9 +60,12 @@ def test_files_are_fitted_in_batches(folder, no_frame, capsys, named):
     assert rows["age"].between(15, 65).mean() > 0.9
 
 
-def test_a_plan_of_files_counts_all_rows_and_their_types(folder, no_frame, capsys):
+def test_a_plan_counts_the_rows_of_all_files(folder, no_frame, capsys):
     assert fit(folder, f"{folder}/parquet/*", command="plan") == 0
     assert "2,000 rows" in capsys.readouterr().out
+
+
+def test_types_are_those_of_the_schema_or_detected_in_all_files(folder, capsys):
     asked = ["--epsilon", 1, "--rows", 9]
     assert run("plan", f"{folder}/parquet/*", "--types", "dtypes", *asked) == 0
     assert "age     numerical" in capsys.readouterr().out

@@ -74,7 +74,6 @@ def test_an_interrupted_fit_is_finished_for_nothing(
         assert run("finish", interrupted, "--out", tmp_path / "out.csv", "--quiet") == 130
     assert interrupted.read_bytes() == before
     assert not (tmp_path / "out.csv").exists()
-    assert run("finish", interrupted, "--out", tmp_path / "out.csv", "--quiet") == 0
     assert run("sample", interrupted, "--rows", 5, "--out", tmp_path / "no.csv") == 1
     assert "sdv-privpgd finish" in capsys.readouterr().err
     ledger, page = tmp_path / "ledger.json", tmp_path / "page.html"

@@ -475,7 +475,7 @@ class TestAcrossTheYears:
         assert run("ledger", ledger) == 0
         assert "Epsilon 1 was spent by what is no release of this list" in capsys.readouterr().out
 
-    def test_limits_of_earlier_runs_and_measurements_are_there(self, csv, ledger, tmp_path, capsys):
+    def test_measurements_are_releases_too(self, csv, ledger, tmp_path, capsys):
         facts = documents(tmp_path)
         asked = ("--epsilon", 1, "--ledger", ledger, "--quiet", *facts, "--method", "mst")
         assert run("measure", csv, "--holder", "North", "--out", "north.zip", *asked) == 0
@@ -483,6 +483,8 @@ class TestAcrossTheYears:
         assert found["name"] == "north.zip"
         assert found["epsilon"] == pytest.approx(1)
         assert len(found["release"]) == 32
+
+    def test_a_run_beyond_the_limit_of_an_earlier_one_says_so_before(self, csv, ledger, capsys):
         assert declared(csv, "--ledger", ledger, "--quiet", "--max-epsilon", 1.2) == 0
         capsys.readouterr()
         assert declared(csv, "--ledger", ledger, "--quiet", out="more.csv") == 0

@@ -67,7 +67,7 @@ class TestConditions:
 
     def test_so_are_the_ends_of_a_range_unless_another_sign_is_named(self, weights):
         assert self.sampled(weights, "weight=3,5..4,5")["weight"].between(3.5, 4.5).all()
-        out, wanted = weights.parent / "more.csv", "weight=3.5"
+        out, wanted = weights.parent / "dots.csv", "weight=3.5"
         more = ("--decimal", ".", "--sep", ",")
         asked = ("--rows", 5, "--condition", wanted, "--out", out, *more)
         assert run("sample", weights, *asked) == 0
@@ -99,9 +99,7 @@ class TestEvaluate:
         assert run("evaluate", weights, other, "--out", page, "--force", *more) == 0
         assert run("evaluate", weights, other, "--out", page, "--force") == 1  # it has others
         capsys.readouterr()
-        page, table = weights.parent / "page.html", weights.parent / "weights.csv"
-        capsys.readouterr()
-        assert run("evaluate", weights, table, "--out", page, "--quiet") == 0
+        assert run(*kept, "--force", "--quiet") == 0
         assert capsys.readouterr() == ("", "")
         assert "NOT PRIVATE" in page.read_text()
 
