@@ -38,15 +38,15 @@ def test_numbers_categories_and_labels_are_what_the_words_say(words):
     rows = table.decode(table.encode(frame), seed=0)
     assert (rows["age"].dropna() % 1 == 0).all()
     assert (rows["dose"].dropna() % 1 != 0).any()
+    assert words.task == "classification"
+    numerical = Table(**{**vars(words), "label": "size"})
+    assert numerical.task == "regression"
     assert words.domain.sizes == (4, 4, 2)
     letters, sizes, flags = words.encode(words.frame).T.tolist()
     # Five categories c in three cells: floor(3 c / 5). Missing and undeclared are the last code.
     assert letters == [0, 0, 1, 1, 2, 3, 3]
     assert sizes == [0, 1, 2, 2, 3, 2, 0]
     assert flags == [1, 0, 1, 0, 1, 0, 1]
-    assert words.task == "classification"
-    numerical = Table(**{**vars(words), "label": "size"})
-    assert numerical.task == "regression"
 
 
 def test_the_split_is_the_papers_and_loses_no_row():
