@@ -178,3 +178,17 @@ def test_codes_of_a_prior_are_read_as_those_of_the_table():
     rows = fitted.sample(4_000)
     assert (rows["ward"] == "A").mean() == pytest.approx(0.8, abs=0.1)
     assert rows["age"].isna().mean() == pytest.approx(0.25, abs=0.1)
+
+
+def test_public_rows_that_lie_elsewhere_do_not_choose_the_cells():
+    rng = np.random.default_rng(0)
+    columns = {"ward": Categorical(["A", "B"]), "paid": Numerical(0, 100_000, decimal_places=0)}
+    wards = {"ward": rng.choice(["A", "B"], 4_000)}
+    own = pd.DataFrame({**wards, "paid": rng.lognormal(6, 0.5, 4_000).round()})
+    even = pd.DataFrame({**wards, "paid": rng.integers(0, 100_001, 4_000)})
+    fitted = fit_table(own, columns, epsilon=1.0, prior=even)
+    assert "fine grids" in str(fitted.ledger)
+    low, middle, high = fitted.sample(4_000)["paid"].quantile([0.1, 0.5, 0.9])
+    assert (low, middle, high) == pytest.approx((212, 403, 765), rel=0.25)
+    near = fit_table(own, columns, epsilon=1.0, prior=own.sample(frac=0.5, random_state=0))
+    assert "fine grids" not in str(near.ledger)
