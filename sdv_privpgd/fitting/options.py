@@ -199,6 +199,7 @@ def notes_on(settings: Settings, description: Description) -> list[str]:
         *own.on_counts,
         *on_names(description.facts, says_whose=is_said),
         *description.on_days,
+        *description.on_wide,
     ]
 
 
