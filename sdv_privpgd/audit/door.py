@@ -7,7 +7,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from sdv_privpgd.audit.accountant import accountant_check
 from sdv_privpgd.audit.alone import alone_checks
 from sdv_privpgd.audit.attack import attack_checks, attacked
 from sdv_privpgd.audit.checks import Check, audit_report
@@ -20,7 +19,6 @@ from sdv_privpgd.audit.noise import (
     mechanism_checks,
     split_check,
 )
-from sdv_privpgd.audit.outputs import listening
 from sdv_privpgd.audit.replay import recorded, replay_checks
 from sdv_privpgd.audit.subjects import (
     KeptTable,
@@ -30,11 +28,12 @@ from sdv_privpgd.audit.subjects import (
     Through,
     file_checks,
     finished,
+    listening,
     of_answers,
 )
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.audit.thresholds import threshold_checks
-from sdv_privpgd.audit.training import training_checks
+from sdv_privpgd.audit.training import accountant_check, training_checks
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.description import Description

@@ -13,9 +13,8 @@ from functools import cached_property
 from typing import Any
 
 from sdv_privpgd.audit.checks import Check, check_of, unseen
-from sdv_privpgd.audit.outputs import listening
 from sdv_privpgd.audit.recording import AuditedTable, Event, Tape, changed, comparable
-from sdv_privpgd.audit.subjects import Outcome, Subject
+from sdv_privpgd.audit.subjects import Outcome, Subject, listening
 from sdv_privpgd.audit.tables import (
     MadeUp,
     lowest,

@@ -79,7 +79,7 @@ KEPT = {
     "releases.published": "PublishedTables",
     "sampling.families": "Siblings VisitSampler _Place",
     "sampling.sampler": "Decoder Filled KeyStream RowStream Sampler",
-    "synthesize.annealed": "AnnealedProjection MixedRows",
+    "synthesize.annealed": "AnnealedProjection",
     "synthesize.generator": "GeneratorNetwork",
     "synthesize.genetic": "PrivateGSD",
     "synthesize.graphical": "GraphicalModel JunctionTree",

@@ -25,8 +25,7 @@ from sdv_privpgd.discovery.first_look import reserved_delta
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta
 from sdv_privpgd.methods import pipeline
-from sdv_privpgd.methods.method import Method, method_of
-from sdv_privpgd.methods.workload import Target, importance_of, weighed
+from sdv_privpgd.methods.method import Method, Target, importance_of, method_of, weighed
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import MOST, Bound

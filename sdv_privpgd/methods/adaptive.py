@@ -17,14 +17,14 @@ from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.pipeline import COUNT_SHARE
-from sdv_privpgd.methods.workload import (
+from sdv_privpgd.methods.method import (
+    EngineMethod,
     Importance,
     checked_workload,
     downward_closure,
     whole_weight,
 )
+from sdv_privpgd.methods.pipeline import COUNT_SHARE
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger

@@ -23,7 +23,7 @@ from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups, signal_variances
 from sdv_privpgd.estimate.effects import independent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.methods.workload import Importance, clique_weights, is_for_important
+from sdv_privpgd.methods.method import Importance, clique_weights, is_for_important
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import Possible
-from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.workload import Importance
+from sdv_privpgd.methods.method import EngineMethod, Importance
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.embedding import Coordinates, EmbeddingQuery
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement

@@ -28,8 +28,8 @@ from sdv_privpgd.methods.coarse_pairs import (
     promising_pairs,
     triples_among,
 )
-from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.workload import (
+from sdv_privpgd.methods.method import (
+    EngineMethod,
     Importance,
     checked_workload,
     clique_weights,

@@ -11,10 +11,9 @@ from sdv_privpgd.base.arguments import check_fields, check_integer
 from sdv_privpgd.base.domain import Clique, Domain, in_words
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.methods.adaptive import expected_noise, modelled_together
-from sdv_privpgd.methods.dependence import dependences, measure_dependences
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.workload import Importance, clique_weights
+from sdv_privpgd.methods.method import EngineMethod, Importance, clique_weights
+from sdv_privpgd.methods.privmrf import dependences, measure_dependences
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 import pandas as pd
 
-from sdv_privpgd.audit.outputs import Leaf, Steps, leaves, listening
 from sdv_privpgd.audit.subjects import (
     ROWS,
+    Leaf,
     Outcome,
+    Steps,
     Through,
     finished,
+    leaves,
+    listening,
     of_answers,
     of_rows,
 )

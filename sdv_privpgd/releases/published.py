@@ -17,8 +17,8 @@ from sdv_privpgd.base.words import listed
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, Measurement
+from sdv_privpgd.releases.combining import ModelledTables, modelled
 from sdv_privpgd.releases.measured import described, plain_words
-from sdv_privpgd.releases.modelling import ModelledTables, modelled
 from sdv_privpgd.releases.pages import PublishedTable, published_report, published_text
 from sdv_privpgd.releases.tidy_tables import (
     HowPublished,

@@ -42,7 +42,7 @@ def fixed_answers(monkeypatch):
     monkeypatch.setattr(training, "_noisy", noisy)
     monkeypatch.setattr(curator, "exponential_choice", choice)
     # Such answers are of no rows at all.
-    monkeypatch.setattr("sdv_privpgd.releases.release_file.require_agreement", lambda *_: None)
+    monkeypatch.setattr("sdv_privpgd.releases.measured.require_agreement", lambda *_: None)
     for module in ("sdv_privpgd.plugin.arguments", "sdv.single_table.base"):
         monkeypatch.setattr(f"{module}.datetime.datetime", StoppedClock)
     # A picture is drawn of what it holds alone, and drawing takes longer than a fit.

@@ -23,7 +23,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.queries import Measurement
-from sdv_privpgd.synthesize.goals import first_shares
+from sdv_privpgd.synthesize.engine import first_shares
 
 if TYPE_CHECKING:
     from sdv_privpgd.methods.dp_sgd import DPCTGAN, DPDiffusion
