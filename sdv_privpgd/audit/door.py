@@ -7,7 +7,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from sdv_privpgd.audit.alone import alone_checks
 from sdv_privpgd.audit.attack import attack_checks, attacked
 from sdv_privpgd.audit.checks import Check, audit_report
 from sdv_privpgd.audit.noise import (
@@ -21,18 +20,18 @@ from sdv_privpgd.audit.noise import (
 )
 from sdv_privpgd.audit.replay import recorded, replay_checks
 from sdv_privpgd.audit.subjects import (
-    KeptTable,
     Outcome,
     Subject,
     TableFit,
     Through,
     file_checks,
     finished,
+    kept_table,
     listening,
     of_answers,
 )
 from sdv_privpgd.audit.tables import MadeUp
-from sdv_privpgd.audit.thresholds import threshold_checks
+from sdv_privpgd.audit.thresholds import alone_checks, threshold_checks
 from sdv_privpgd.audit.training import accountant_check, training_checks
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.columns.schema import Schema
@@ -119,7 +118,7 @@ def audit_fitted(
         name="fit_table",
         runs=runs,
         false_alarms=false_alarms,
-        more=file_checks(KeptTable(fitted)),
+        more=file_checks(kept_table(fitted)),
         path=path,
     )
 

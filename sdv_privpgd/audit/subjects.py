@@ -302,52 +302,49 @@ class TableFit:
         return finished(seen, said)
 
 
-@dataclass(frozen=True)
-class KeptTable:
-    """What ``fit_table`` gave, as ``Kept`` says."""
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """A fitted object and how it would be made anew."""
 
-    fitted: FittedTable
+    settings: Settings  # those that it has
+    ledger: PrivacyLedger  # of all its fits
+    release: Release | None  # the noisy answers and the model; None where no column is modelled
+    num_rows: int | None  # as far as it is known
+    facts: Mapping[str, Any]  # versions and the like
+    leaves: Callable[[], dict[str, Leaf]]  # all that its file holds
+    # All that a file would hold that was made of the noisy answers and public facts alone.
+    leaves_made_anew: Callable[[], dict[str, Leaf]]
 
-    @property
-    def settings(self) -> Settings:
-        return self.fitted.settings
 
-    @property
-    def ledger(self) -> PrivacyLedger:
-        return self.fitted.ledger
+def kept_table(fitted: FittedTable) -> Kept:
+    """What ``fit_table`` gave, with all that a pickle holds, but for where the rows go on."""
+    return Kept(
+        settings=fitted.settings,
+        ledger=fitted.ledger,
+        release=fitted.fitted.release,
+        num_rows=fitted.num_rows,
+        facts={"fitted": fitted.date},
+        leaves=lambda: leaves(_restarted(fitted)),
+        leaves_made_anew=lambda: leaves(_restarted(_made_anew(fitted))),
+    )
 
-    @property
-    def release(self) -> Release | None:
-        return self.fitted.fitted.release
 
-    @property
-    def num_rows(self) -> int | None:
-        return self.fitted.num_rows
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        return {"fitted": self.fitted.date}
-
-    def leaves(self) -> dict[str, Leaf]:
-        """All that a pickle holds, but for where the rows go on."""
-        return leaves(_restarted(self.fitted))
-
-    def leaves_made_anew(self) -> dict[str, Leaf]:
-        """The same of a model that is made anew, without a table."""
-        kept = self.fitted.fitted
-        assert kept.release is not None
-        books = kept.release.ledger
-        fit = Fit(self.settings, kept.description, doubts=kept.doubts, begun=books)
-        with listening() as said:
-            fit.ask(None, known=kept.release.measurements)
-            own = fit.model(starts=kept.starts)
-            # Earlier releases on the ledger are public: they were handed in.
-            ledger = self.fitted.ledger
-            ledger = ledger if ledger.charges[-len(books.charges) :] == books.charges else books
-            anew = replace(self.fitted, fitted=own, ledger=ledger, warnings=composed(own, ledger))
-        if said.error is not None:
-            raise ValueError(f"No model can be made of the answers that are kept: {said.error[1]}")
-        return leaves(_restarted(anew))
+def _made_anew(fitted: FittedTable) -> FittedTable:
+    """The same with a model that is made anew, without a table."""
+    kept = fitted.fitted
+    assert kept.release is not None
+    books = kept.release.ledger
+    fit = Fit(fitted.settings, kept.description, doubts=kept.doubts, begun=books)
+    with listening() as said:
+        fit.ask(None, known=kept.release.measurements)
+        own = fit.model(starts=kept.starts)
+        # Earlier releases on the ledger are public: they were handed in.
+        ledger = fitted.ledger
+        ledger = ledger if ledger.charges[-len(books.charges) :] == books.charges else books
+        anew = replace(fitted, fitted=own, ledger=ledger, warnings=composed(own, ledger))
+    if said.error is not None:
+        raise ValueError(f"No model can be made of the answers that are kept: {said.error[1]}")
+    return anew
 
 
 def _restarted(fitted: FittedTable) -> FittedTable:
@@ -378,41 +375,6 @@ def finished(seen: dict[str, Any], said: Said) -> Outcome:
 
 
 LAYER = "the fitted object"
-
-
-class Kept(Protocol):
-    """A fitted object and how it would be made anew.
-
-    Attributes:
-        settings: Those that it has.
-        ledger: Of all its fits.
-        release: The noisy answers and the model; ``None`` where no column is modelled.
-        num_rows: As far as it is known.
-        facts: Versions and the like.
-    """
-
-    @property
-    def settings(self) -> Settings: ...
-
-    @property
-    def ledger(self) -> PrivacyLedger: ...
-
-    @property
-    def release(self) -> Release | None: ...
-
-    @property
-    def num_rows(self) -> int | None: ...
-
-    @property
-    def facts(self) -> Mapping[str, Any]: ...
-
-    def leaves(self) -> dict[str, Leaf]:
-        """All that its file holds."""
-        ...
-
-    def leaves_made_anew(self) -> dict[str, Leaf]:
-        """All that a file would hold that was made of the noisy answers and public facts alone."""
-        ...
 
 
 def file_checks(kept: Kept) -> list[Check]:

@@ -58,16 +58,6 @@ class DPMERF(EngineMethod):
 
     Raises:
         ValueError: For more than one label, and settings that no embedding can have.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> from sdv_privpgd.methods import GeneratorNetwork
-    >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
-    >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> method = DPMERF(num_features=50, engine=GeneratorNetwork(steps=20))
-    >>> fitted = fit_table(table, columns, epsilon=1.0, method=method)
-    >>> [charge.what for charge in fitted.ledger.charges][2:]
-    ['number of rows', 'all 1-way marginals', 'mean embedding, 50 random features']
     """
 
     engine: Engine | str = "generator"

@@ -240,14 +240,6 @@ class PrivMRF(EngineMethod):
         candidates: Drawn in each round; 400 is the paper's.
         importance: How many times as much as others the tables with an attribute count.
         seed: Of the draw of candidates. No private noise depends on it.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
-    >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> fitted = fit_table(table, columns, epsilon=1.0, method=PrivMRF())
-    >>> [charge.what for charge in fitted.ledger.charges][3:]
-    ['dependence of all pairs', 'first marginals: smokes x coughs']
     """
 
     engine: Engine | str = "pgm"

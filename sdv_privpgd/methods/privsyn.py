@@ -47,15 +47,6 @@ class PrivSyn(EngineMethod):
         max_cells: The largest table that cliques of pairs are combined to. 5,000 is the paper's; 0
             leaves all pairs as they are.
         importance: How many times as much as others the dependences of an attribute count.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> from sdv_privpgd.methods import GUM
-    >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
-    >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> fitted = fit_table(table, columns, epsilon=1.0, method=PrivSyn())
-    >>> [charge.what for charge in fitted.ledger.charges][3:5]
-    ['dependence of all pairs', 'all 1-way marginals']
     """
 
     engine: Engine | str = "gum"

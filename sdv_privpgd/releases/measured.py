@@ -31,6 +31,7 @@ from sdv_privpgd.estimate.noisy_tables import (
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.options import require_sdtypes
 from sdv_privpgd.fitting.settings import People
+from sdv_privpgd.methods.pipeline import Answers
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.privacy.queries import (
@@ -42,7 +43,7 @@ from sdv_privpgd.privacy.queries import (
     Query,
 )
 from sdv_privpgd.report.privacy import privacy_report
-from sdv_privpgd.report.warnings import Answers, PublicFacts, Rank, warnings_of
+from sdv_privpgd.report.warnings import PublicFacts, Rank, warnings_of
 
 
 def described(
@@ -128,7 +129,9 @@ class Measured(FieldsAlone):
         """
         facts = PublicFacts(
             schema=self.schema,
-            release=Answers(self.domain, self.answers),
+            release=Answers(
+                domain=self.domain, ledger=self.ledger, measurements=self.answers, statistics=()
+            ),
             ledger=self.ledger,
             declared=self.description.facts,
             added=() if self.visits is None else self.visits.added,

@@ -128,14 +128,6 @@ class GeneratorNetwork(Engine):
             them. ``None`` takes a part of the estimated number of rows, at most 100,000.
         seed: Of all random choices here. No private noise depends on it.
         enable_gpu: Whether to use CUDA where there is a device. It has not run on one yet.
-
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> noisy = Measurement(
-    ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=1.0
-    ... )
-    >>> engine = GeneratorNetwork(steps=200, num_particles=1_000)
-    >>> engine.fit(Domain(("a", "b"), (2, 2)), [noisy]).marginal(("a", "b")).round(1).tolist()
-    [[0.4, 0.0], [0.0, 0.6]]
     """
 
     steps: int = 1_000

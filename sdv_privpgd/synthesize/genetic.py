@@ -46,14 +46,6 @@ class PrivateGSD(Engine):
         possible: For some cliques, the cells that can hold rows at all; the others are wanted
             empty.
         seed: The seed of all random choices here. No private noise depends on it.
-
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
-    >>> noisy = Measurement(
-    ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=2.0
-    ... )
-    >>> model = PrivateGSD(num_rows=100).fit(Domain(("a", "b"), (2, 2)), [noisy])
-    >>> model.marginal(("a", "b")).round(1).tolist()
-    [[0.4, 0.0], [0.0, 0.6]]
     """
 
     num_rows: int = 2_000

@@ -45,14 +45,6 @@ class GUM(Engine):
         possible: For some cliques, the cells that can hold rows at all. The targets have nothing in
             the others; a few rows may lie there.
         seed: The seed of all random choices here. No private noise depends on it.
-
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> noisy = Measurement(
-    ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=1.0
-    ... )
-    >>> model = GUM(num_rows=1_000).fit(Domain(("a", "b"), (2, 2)), [noisy])
-    >>> model.marginal(("a", "b")).round(1).tolist()
-    [[0.4, 0.0], [0.0, 0.6]]
     """
 
     num_rows: int | None = None

@@ -71,7 +71,9 @@ class Mixture:
         given = dealt(self.block, num_rows, rng)
         codes = np.zeros((num_rows, len(self.domain)), dtype=np.int64)
         for axis in range(len(self.domain)):
-            codes[:, axis] = allotted(shares_of(self.shares, self.domain, axis), given, rng)
+            own = shares_of(self.shares, self.domain, axis)
+            is_sure = (own.max(axis=1) == 1).all()  # each component has one code: nothing is drawn
+            codes[:, axis] = own.argmax(axis=1)[given] if is_sure else allotted(own, given, rng)
         return codes
 
 
@@ -184,14 +186,6 @@ class RelaxedProjection(MixtureEngine):
             empty.
         seed: The seed of the start. No private noise depends on it.
         enable_gpu: Whether to use CUDA where there is a device.
-
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
-    >>> noisy = Measurement(
-    ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=2.0
-    ... )
-    >>> model = RelaxedProjection(num_components=100).fit(Domain(("a", "b"), (2, 2)), [noisy])
-    >>> model.marginal(("a", "b")).round(1).tolist()
-    [[0.4, 0.0], [0.0, 0.6]]
     """
 
     title = "A relaxed table was fitted to the noisy counts by Adam"
@@ -245,15 +239,6 @@ class GenerativeNetwork(MixtureEngine):
             empty.
         seed: The seed of the sample and the first weights. No private noise depends on it.
         enable_gpu: Whether to use CUDA where there is a device.
-
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
-    >>> noisy = Measurement(
-    ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=2.0
-    ... )
-    >>> engine = GenerativeNetwork(num_components=100, widths=(16,))
-    >>> model = engine.fit(Domain(("a", "b"), (2, 2)), [noisy])
-    >>> model.marginal(("a", "b")).round(1).tolist()
-    [[0.4, 0.0], [0.0, 0.6]]
     """
 
     num_components: int = 500

@@ -21,11 +21,14 @@ EXPORTED = {
 }
 WITHOUT = {
     "CategoricalMarginalError", "CountingQueryError", "CovarianceError", "DownstreamError",
-    "EngineMethod",
     "LinearThresholdError", "MLEfficiency", "MixedMarginalError", "PairwiseSlicedWasserstein",
     "RangeQueryError", "ThresholdQueryError",
+    "AIM", "Adaptive", "AllKWay", "DPCTGAN", "DPDiffusion", "DPMERF", "EngineMethod", "Independent",
+    "MWEM", "PrivMRF", "PrivSyn",
+    "GUM", "GenerativeNetwork", "GeneratorNetwork", "PrivateGSD", "RelaxedProjection",
 }  # fmt: skip
-"""Metrics that are used as ``PairwiseTotalVariation`` is, and methods as in the guide."""
+"""Metrics that are used as ``PairwiseTotalVariation`` is, methods as ``MST``, engines as
+``PrivatePGM``."""
 
 
 @pytest.mark.parametrize("name", EXPORTED)

@@ -216,15 +216,6 @@ class DPDiffusion(_Trained):
         num_particles: Rows that are drawn of the model once it is trained. A sample is dealt from
             them. ``None`` takes the estimated number of rows, or of many an equal part.
         seed: Of all random choices here. No private noise depends on it, nor does any sample.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
-    >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> method = DPDiffusion(steps=5, batch=50, width=8)
-    >>> fitted = fit_table(table, columns, epsilon=1.0, method=method)
-    >>> [charge.mechanism for charge in fitted.ledger.charges][2:]
-    ['exact (public)', 'Gaussian, rounded', 'training, weaker than counts']
     """
 
     width: int = 16
@@ -273,9 +264,6 @@ class DPCTGAN(_Trained):
         width: Of the critic's hidden layer; the generator's is twice as wide.
         learning_rate: Of Adam, of both networks, at the first step.
         critic_steps: Of the critic, for one of the generator.
-
-    >>> DPCTGAN(width=64).own_delta
-    Fraction(1, 10)
     """
 
     width: int = 32
