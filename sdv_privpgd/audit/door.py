@@ -171,9 +171,11 @@ def _checks(subject: Subject, runs: int, chance: float, seed: int) -> list[Check
         ]
         if any(event.kind == "split" for event in events):
             checks.append(split_check(settings.ledger(), chance))
-        schema, attack = _attackable(recording.tape.schema), None
+        # Those of which a person can have one of two codes can be attacked.
+        held = () if recording.tape.schema is None else recording.tape.schema.columns
+        schema, attack = Schema(tuple(column for column in held if column.size > 1)), None
         ledger = settings.ledger()
-        if schema is not None:
+        if schema.columns:
             if any(event.kind == "select" and event.charges for event in events):
                 checks.append(choice_check(ledger, schema, chance))
             attack = attacked(settings, schema, runs)
@@ -187,14 +189,6 @@ def _checks(subject: Subject, runs: int, chance: float, seed: int) -> list[Check
         *training_checks(events, settings, chance),
         accountant_check(events, recording.outcome.seen.get("books"), settings),
     ]
-
-
-def _attackable(schema: Schema | None) -> Schema | None:
-    """The columns that can be attacked: those of which a person can have one of two codes."""
-    if schema is None:
-        return None
-    columns = tuple(column for column in schema.columns if column.size > 1)
-    return Schema(columns) if columns else None
 
 
 def audit_measure(

@@ -61,13 +61,17 @@ def dependence_graph(
     """
     # Pairs that are tried in one step, times attributes: a trial takes longer the more there are.
     most_trials = 168
+    penalty = 1e-8  # what a cell of the model costs, in units of total variation distance
     tree, best = JunctionTree.of(domain, []), 0.0
     waiting = sorted(dependence, key=lambda pair: -dependence[pair])
     values = {frozenset(pair): value for pair, value in dependence.items()}
     number = max(most_trials // len(domain), 1)
     while True:
         tried: list[tuple[float, JunctionTree]] = []
-        near = _neighbors(tree)
+        near: dict[str, set[str]] = {name: set() for name in domain.attributes}
+        for clique in tree.cliques:
+            for name in clique:
+                near[name] |= set(clique) - {name}
         kept = []
         for place, pair in enumerate(waiting):
             if len(tried) == number:
@@ -77,7 +81,8 @@ def dependence_graph(
                 continue
             wider = JunctionTree.of(domain, [*tree.cliques, pair])
             if wider.num_cells <= max_cells:
-                tried.append((_score(wider, values), wider))
+                joined = sum(values.get(edge, 0.0) for edge in edges_of(wider))
+                tried.append((joined - penalty * wider.num_cells, wider))
                 kept.append(pair)
         waiting = kept
         score, wider = max(tried, key=lambda each: each[0], default=(best, tree))
@@ -91,14 +96,6 @@ def edges_of(tree: JunctionTree) -> set[frozenset[str]]:
     return {frozenset(pair) for clique in tree.cliques for pair in combinations(clique, 2)}
 
 
-def _neighbors(tree: JunctionTree) -> dict[str, set[str]]:
-    near: dict[str, set[str]] = {name: set() for name in tree.domain.attributes}
-    for clique in tree.cliques:
-        for name in clique:
-            near[name] |= set(clique) - {name}
-    return near
-
-
 def _growth(domain: Domain, pair: Clique, near: Mapping[str, set[str]]) -> int:
     """The cells that a model gains at least by a pair.
 
@@ -108,11 +105,6 @@ def _growth(domain: Domain, pair: Clique, near: Mapping[str, set[str]]) -> int:
     one, other = domain.shape(pair)
     both = domain.size(tuple(near[pair[0]] & near[pair[1]]))
     return both * (one * other - one - other)
-
-
-def _score(tree: JunctionTree, values: Mapping[frozenset[str], float]) -> float:
-    penalty = 1e-8  # what a cell of the model costs, in units of total variation distance
-    return sum(values.get(edge, 0.0) for edge in edges_of(tree)) - penalty * tree.num_cells
 
 
 def first_tables(

@@ -1,4 +1,30 @@
-"""What one holder hands over: noisy answers about its table, what they cost, and what they mean."""
+"""What one holder hands over: noisy answers about its table, what they cost, and its file. Public.
+
+The file is a zip archive of JSON and of arrays of whole numbers. ``release.json`` has
+
+- ``format``, which is "sdv-privpgd release", and ``version``: 1, or 2 where there is an ``order``;
+- ``holder``, ``date``, ``program`` and ``strategy``, as text, and ``num_bins``;
+- ``columns``: what is declared of each column, in order, in SDV's words with its ``sdtype``. The
+  codes of the tables follow from it: the cells of a column in order, and missing last;
+- ``order``, if a person's rows are in one: ``column``, ``max_rows``, ``sequence_index``,
+  ``previous`` and ``context_columns``, as ``People`` takes them. The columns it adds come last;
+- ``ledger``: every charge, as ``PrivacyLedger.to_json`` writes it;
+- ``answers``: for each what it ``asks`` (the number of rows, a table of counts over ``columns``, or
+  such a table over ``groups`` of codes), the ``stddev`` of the noise in each number, and the name
+  of the ``file`` with the numbers.
+
+Each of these files is a NumPy array (``.npy``) of 64-bit integers with one axis a column. Where the
+ledger says that people are weighed, these are in its ``units`` of a count of one. Nothing
+that is read is run, no pickle is accepted, and no array may be larger than its columns say. Answers
+that are more precise than the ledger says, or more than it has paid for, are refused, and so are
+tables that cannot be about the rows of the others. The file ends in the digest of all of it.
+
+Answers agree if they may be of the same rows. What a set of attributes is counted as follows from
+every table that holds the set. Of one table it has noise of a known variance, independent from cell
+to cell, and so has the average of what the others say. So the squared differences over their
+variances sum up to a chi-square. Counts that were altered after they were measured are far out,
+whatever digest was written. Who alters all tables alike is not found.
+"""
 
 import hashlib
 import json
@@ -158,7 +184,7 @@ class Measured(FieldsAlone):
         """Writes the release to a ``.zip`` file, and returns where it lies.
 
         The file has JSON, which people can read, and arrays of whole numbers. Nothing in it is
-        run when it is read. ``releases/release_file.py`` says what is in it.
+        run when it is read. ``releases/measured.py`` says what is in it.
 
         >>> import pandas as pd
         >>> from tempfile import TemporaryDirectory

@@ -412,18 +412,6 @@ class AnnealedProjection(Engine):
         tolerance: A slope is done when 20 steps lower the loss by less than this share of itself.
         seed: The seed of the start. No private noise depends on it.
         enable_gpu: Whether to use CUDA where there is a device.
-
-    >>> from sdv_privpgd.base.half_spaces import Cut, Line
-    >>> from sdv_privpgd.privacy.queries import CutMarginalQuery
-    >>> line = Line("age", tuple(range(100)))
-    >>> noisy = Measurement(
-    ...     query=CutMarginalQuery(("ill",), (Cut((line,), (1,), (24,)),)),
-    ...     answer=np.array([[41, 0], [-1, 60]]), stddev=1.0,
-    ... )
-    >>> domain = Domain(("age", "ill"), (100, 2))
-    >>> model = AnnealedProjection(num_components=100).fit(domain, [noisy])
-    >>> model.marginal(("ill", "age"))[:, :25].sum(axis=1).round(1)
-    array([0.4, 0. ])
     """
 
     num_components: int = 1_000

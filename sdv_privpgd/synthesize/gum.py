@@ -140,11 +140,8 @@ class _Table:
 
     def cells(self, codes: np.ndarray) -> np.ndarray:
         """The cell of each row."""
-        found = codes[self.axes[0]].copy()
-        for axis, size in zip(self.axes[1:], self.shape[1:], strict=True):
-            found *= size
-            found += codes[axis]
-        return found
+        places = tuple(codes[axis] for axis in self.axes)
+        return np.asarray(np.ravel_multi_index(places, self.shape))
 
     def error(self, codes: np.ndarray) -> float:
         """The L1 distance of the rows' table from the target."""

@@ -227,18 +227,14 @@ class GenerativeNetwork(MixtureEngine):
       published code 0.0001 to 0.001: with all pairs of Adult at epsilon 1, 14 seconds of one core
       instead of 31, and errors no larger.
 
+    The settings are those of ``RelaxedProjection``, but for these.
+
     Attributes:
         num_components: The size of the sample of noise, which is the number of products.
         latent: The number of noise values of each.
         widths: The layers' numbers of units.
-        steps: The largest number of steps.
         learning_rate: Adam's, of the network's weights.
-        tolerance: The learning rate is halved when 25 steps lower the loss by less than this share
-            of itself; after the third time the fit ends.
-        possible: For some cliques, the cells that can hold rows at all; the others are wanted
-            empty.
         seed: The seed of the sample and the first weights. No private noise depends on it.
-        enable_gpu: Whether to use CUDA where there is a device.
     """
 
     num_components: int = 500
