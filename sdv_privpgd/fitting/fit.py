@@ -36,6 +36,7 @@ from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.mismatch import ask_first, require_categories
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.inference.listed import queries_for
 from sdv_privpgd.inference.questions import Unseen
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.methods import pipeline
@@ -328,7 +329,9 @@ def method_for(settings: Settings, description: Description) -> Method:
     """The method, told the public facts on the table that it needs."""
     schema, rules = description.attributes, description.limits.rules
     possible = possible_of([*rules, *schema.differences], schema.domain())
-    method = settings.method.for_table(schema.attributes, possible)
+    method: Any = settings.method.for_table(schema.attributes, possible)
+    asked = queries_for(description.questions, {each.name: each for each in schema.attributes})
+    method = replace(method, questions=asked) if asked else method
     return method if description.public_rows is None else method.given(description.public_rows)
 
 

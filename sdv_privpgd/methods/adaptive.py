@@ -25,7 +25,7 @@ from sdv_privpgd.methods.method import (
     downward_closure,
     whole_weight,
 )
-from sdv_privpgd.methods.pipeline import COUNT_SHARE
+from sdv_privpgd.methods.pipeline import SMALL_SHARE
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -79,7 +79,7 @@ def count_rows(curator: Curator) -> list[Measurement]:
     tells = (CountQuery, MarginalQuery)
     if any(isinstance(known.query, tells) for known in curator.measurements):
         return []
-    share = curator.ledger.remaining * COUNT_SHARE
+    share = curator.ledger.remaining * SMALL_SHARE
     return curator.measure([CountQuery()], share, what="number of rows")
 
 

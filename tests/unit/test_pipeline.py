@@ -14,7 +14,7 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.methods.method import Method
-from sdv_privpgd.methods.pipeline import COUNT_SHARE, STATISTIC_SHARE, Release
+from sdv_privpgd.methods.pipeline import SMALL_SHARE, Release
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, SigmoidSumQuery
@@ -87,7 +87,7 @@ def test_under_add_remove_the_count_takes_one_percent_and_the_tables_the_rest(da
     )
     count, tables = release.ledger.charges
     budget = release.ledger.budget
-    assert count.mu_squared == budget / 100 == budget * COUNT_SHARE
+    assert count.mu_squared == budget / 100 == budget * SMALL_SHARE
     assert tables.mu_squared == budget * Fraction(99, 100)
     assert release.ledger.remaining == 0
     # 1 % of mu^2 costs the tables 0.5 % of noise (privacy.md section 7).
@@ -102,8 +102,8 @@ def test_each_statistic_takes_one_percent(dataset, adjacency):
     )
     budget = release.ledger.budget
     shares = [charge.mu_squared / budget for charge in release.ledger.charges]
-    count = COUNT_SHARE if adjacency is ADD else 0
-    assert shares == [count, STATISTIC_SHARE, STATISTIC_SHARE, 1 - count - 2 * STATISTIC_SHARE]
+    count = SMALL_SHARE if adjacency is ADD else 0
+    assert shares == [count, SMALL_SHARE, SMALL_SHARE, 1 - count - 2 * SMALL_SHARE]
     assert release.ledger.remaining == 0
     # The engine saw everything, count first and statistics in the order it asked.
     assert [m.query for m in engine.seen[:3]] == [CountQuery(), *STATISTICS]

@@ -23,7 +23,19 @@ SINGLE = [(MarginalQuery(("b",)), 3.0)]
 PAIRS = [(MarginalQuery(pair), 2.5) for pair in combinations("abcd", 2)]
 AGAIN = [(MarginalQuery(pair[::-1]), 1.5) for pair in list(combinations("abcd", 2))[::2]]
 IN_GROUPS = [(GroupedMarginalQuery(three, GROUPING), 1.9) for three in combinations("abcd", 3)]
+UNLIKE = {
+    clique: Grouping.of({name: np.array(groups) for name, groups in zip(clique, own, strict=True)})
+    for clique, own in {
+        ("a", "b"): ([0, 1, 0], [0, 0, 1, 2, 0]),
+        ("c",): ([0, 1, 0, 2],),
+        ("b", "c", "d"): ([1, 1, 0, 1, 1], [0, 0, 1, 1], [1, 0]),
+    }.items()
+}  # fmt: skip
+LISTED = [(GroupedMarginalQuery(clique, own), 1.1) for clique, own in UNLIKE.items()]
 DESIGNS = {
+    "listed": [*SINGLE, *PAIRS, *IN_GROUPS, *LISTED],
+    "listed beside a tree": [*SINGLE, *PAIRS[:3], *LISTED],
+    "listed beside groups": [*IN_GROUPS, *LISTED],
     "all pairs": PAIRS,
     "two rounds and single columns": [*SINGLE, *PAIRS, *AGAIN],
     "a tree": [*SINGLE, *PAIRS[:3]],
@@ -87,6 +99,9 @@ def products(rng):
         found.append({name: rng.random(*DOMAIN.shape((name,))) for name in names})
         found.append({name: (own > 0.5).astype(float) for name, own in found[-1].items()})
         found.append({name: rng.random(3)[GROUPING[name]] for name in names})
+        found.append({name: 1.0 * (GROUPING[name] == rng.integers(2)) for name in names})
+    for clique, own in UNLIKE.items():
+        found += [{name: rng.random(3)[own[name]] for name in clique} for _ in range(5)]
     return found
 
 
@@ -163,7 +178,7 @@ def test_a_rectangle_has_the_variance_of_the_formula(count, variance):
     assert found.covariance[0, 0] == pytest.approx(expected, rel=1e-12)
 
 
-def test_the_tables_over_the_most_precise_groups_are_used():
+def test_a_table_over_one_group_changes_nothing():
     rng = np.random.default_rng(3)
     later = [(GroupedMarginalQuery(("a", "b"), OTHER), 50.0)]
     measurements = measured([*COUNTS["public"], *PAIRS, *IN_GROUPS, *later], rng)
