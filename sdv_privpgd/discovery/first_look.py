@@ -117,8 +117,9 @@ class FirstLook:
 
     @cached_property
     def asks(self) -> dict[str, list[str]]:
-        """The columns of each question."""
-        of_column = {name: questions_of(facts) for name, facts in self.known.items()}
+        """The columns of each question; none where a threshold has no delta."""
+        denied = set() if self.ledger.reserved else {"numbers"}
+        of_column = {name: questions_of(facts) - denied for name, facts in self.known.items()}
         return {kind: [name for name, own in of_column.items() if kind in own] for kind in _PARTS}
 
     @property

@@ -32,6 +32,7 @@ from sdv_privpgd.constraints.rules import visit_rules
 from sdv_privpgd.discovery.plan import worth_a_look
 from sdv_privpgd.discovery.ranges import inside
 from sdv_privpgd.estimate.prior import PublicRows
+from sdv_privpgd.inference.listed import Question, with_borders
 
 if TYPE_CHECKING:
     from sdv_privpgd.fitting.prior import PublicTable
@@ -62,6 +63,7 @@ class Description(FieldsAlone):
         public: Rows that a fit leans on, as codes of any schema of these columns.
         given: Columns that another fit has asked about: of them alone nothing is asked.
         linked: Columns that links add to the rows.
+        questions: Those that get a part of the budget. Codes begin where their conditions do.
     """
 
     columns: Mapping[str, Mapping]
@@ -81,6 +83,7 @@ class Description(FieldsAlone):
     public: "PublicTable | None" = None
     given: tuple[str, ...] = ()
     linked: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
 
     @classmethod
     def of(
@@ -157,7 +160,7 @@ class Description(FieldsAlone):
         schema = Schema.of(self.known, self.most_bins).typed(self._written)
         if self.discovered:
             schema = self.constraints.widened(schema, self.undeclared)
-        return self._with_visits(schema)
+        return self._with_visits(self._with_borders(schema))
 
     @cached_property
     def attributes(self) -> Schema:
@@ -183,7 +186,7 @@ class Description(FieldsAlone):
     def declared_schema(self) -> Schema:
         """The modelled columns whose domain is declared."""
         whole = {name: facts for name, facts in self.stated.items() if not facts.lacks_domain}
-        return self._with_visits(Schema.of(whole, self.most_bins))
+        return self._with_visits(self._with_borders(Schema.of(whole, self.most_bins)))
 
     @cached_property
     def undeclared(self) -> dict[str, ColumnFacts]:
@@ -333,6 +336,9 @@ class Description(FieldsAlone):
             return schema
         own = {column.name: column for column in schema.columns}
         return Schema((*schema.columns, *self.visits.columns_of(own, self.most_bins)))
+
+    def _with_borders(self, schema: Schema) -> Schema:
+        return Schema(tuple(with_borders(each, self.questions) for each in schema.columns))
 
     def _with_differences(self, shapes: Mapping[str, Sequence[float]] | None) -> Schema:
         named = {name for pair in self.pairs for name in (pair.low, pair.high)}

@@ -16,6 +16,7 @@ from sdv_privpgd.fitting.options import asked, check_match, checked_lost, opened
 from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.prior import leaning
 from sdv_privpgd.fitting.settings import People, Settings
+from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.workload import Target
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -36,6 +37,7 @@ def fit_table(
     discovery_share: float = 0.2,
     method: Method | str = "privpgd",
     target: Target = None,
+    questions: Sequence[Question] = (),
     seed: int = 0,
     constraints: Sequence[Constraint] = (),
     prior: Any = None,
@@ -77,6 +79,10 @@ def fit_table(
         target: The column that the rows are to predict, or several. They are public. Pairs with it
             are measured more precisely, others less: with 6 times the budget of another pair, or
             as many times as a dictionary says, such as ``{"income": 10}``.
+        questions: What the table will be asked, such as ``Question(what="mean", of="cost",
+            where={"ward": "B"})`` of ``sdv_privpgd.inference``, or its acceptance criteria. Each
+            gets a table of its own and cells that begin where its conditions do; all else has more
+            noise. They are public.
         seed: Of an engine that is named and of the rows, never of the noise.
         constraints: What all sampled rows will meet: ``Inequality``, ``Range``,
             ``FixedIncrements``, ``OneHotEncoding``, ``FixedCombinations`` and
@@ -126,6 +132,7 @@ def fit_table(
         discovery_share=discovery_share,
         method=method,
         target=target,
+        questions=questions,
         seed=seed,
         constraints=constraints,
     )

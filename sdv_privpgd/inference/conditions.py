@@ -99,7 +99,7 @@ def meeting(column: Column, cells: pd.Series, wish: Any) -> np.ndarray:
         return (values >= low) & (values <= high) & ~missing
     found = np.zeros(len(cells), dtype=bool)
     for value in wish if isinstance(wish, _SEVERAL) else [wish]:
-        is_it = missing if _is_missing(value) else (values == _tick_of_value(column, value))
+        is_it = missing if _is_missing(value) else (values == _tick_of(column, value))
         found |= is_it & (missing == _is_missing(value))
     return found
 
@@ -141,12 +141,18 @@ def _of_values(column: Column, values: Sequence[Any]) -> tuple[np.ndarray, bool]
                 )
             is_missing = True
         else:
-            found = _tick_of_value(column, value)
+            found = _tick_of(column, value)
             cells = np.minimum(cells + column.cells.shares(found, found), 1.0)
     return cells, is_missing
 
 
-def _tick_of_value(column: Column, value: Any) -> Any:
+def ticks_of(column: Column, wish: Any) -> list:
+    """The values that a condition names, as the column's cells hold them, without missing ones."""
+    values = wish if isinstance(wish, _SEVERAL) else [wish]
+    return [_tick_of(column, value) for value in values if not _is_missing(value)]
+
+
+def _tick_of(column: Column, value: Any) -> Any:
     """A value as the column's cells hold it."""
     series = pd.Series([value], dtype=object)
     encoder = encoder_for(column)

@@ -198,13 +198,7 @@ def through_the_door(table):
         "seen": Datetime(),
         "ill": Boolean(),
     }
-    fit_table(
-        table,
-        columns,
-        5.0,
-        method=MST(engine=PrivatePGM()),
-        allow_lost=list(columns),
-    )
+    fit_table(table, columns, 5.0, method=MST(engine=PrivatePGM()), allow_lost=list(columns))
 
 
 def through_sdv(table):

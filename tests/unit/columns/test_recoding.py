@@ -246,7 +246,7 @@ def test_rows_have_groups_missing_values_and_dates_as_numbers(kind, door, tmp_pa
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_codes_of_which_nothing_is_declared_but_a_prefix_are_found_as_groups():
+def test_groups_are_found_by_a_prefix_and_compared_as_groups():
     table = pd.DataFrame({"zip": ["01234", "01239", "99999"] * 500, "who": range(1_500)})
     columns = {"zip": Categorical(prefix=2, nullable=False), "who": Key()}
     fitted = fit_table(
@@ -254,10 +254,6 @@ def test_codes_of_which_nothing_is_declared_but_a_prefix_are_found_as_groups():
     )
     assert fitted.discovered_domain()["zip"]["range_values"] == ["01", "99"]
     assert set(fitted.sample(50)["zip"]) == {"01", "99"}
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_the_real_table_is_compared_as_groups():
     metadata = {"columns": {name: {"sdtype": each.sdtype} for name, each in COLUMNS.items()}}
     groups = as_read(FrameSource.of(TABLE), {n: facts_of(e) for n, e in COLUMNS.items()}).columns
     found = evaluate(pd.DataFrame(groups), TABLE, metadata, public_domain=COLUMNS)

@@ -35,10 +35,15 @@ def features(query, codes):
     return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
-def test_it_is_a_query():
+def test_an_embedding_is_a_query_with_its_sensitivities_and_a_domain():
     assert isinstance(QUERY, Query)
     assert QUERY.describe() == "mean embedding, 400 random features"
     assert replace(QUERY, label="ill").describe().endswith("features by ill")
+    whole = 400 * EmbeddingQuery.GRID**2
+    assert QUERY.l2_sensitivity_squared(Adjacency.ADD_REMOVE) == whole
+    assert QUERY.l2_sensitivity_squared(Adjacency.REPLACE_ONE) == 4 * whole
+    with pytest.raises(ValueError, match="'age' has 4 codes, not 5"):
+        QUERY.shape(Domain(("age", "job", "ill"), (4, 3, 2)))
 
 
 @pytest.mark.parametrize("label", [None, "ill"])
@@ -86,11 +91,13 @@ def test_products_of_features_are_the_gaussian_kernel():
     assert np.ptp(kernel) > 0.5
 
 
-def test_no_wave_is_longer_than_the_grid():
+def test_waves_stay_on_the_grid_and_pairs_within_the_bound():
     cosine, sine = waves().astype(np.int64)
     norms = cosine**2 + sine**2
     assert norms.max() == EmbeddingQuery.GRID**2
     assert norms.min() > (EmbeddingQuery.GRID - 2) ** 2
+    pairs = np.array([[40, 40, -30, 23, np.nan], [0, 40, 27, -32, 3]])
+    assert bounded(pairs, 40).T.tolist() == [[40, 0], [0, 0], [-29, 26], [23, -32], [0, 0]]
 
 
 @pytest.mark.parametrize(
@@ -112,11 +119,6 @@ def test_the_bound_holds_whatever_the_machine_s_cosines_are(monkeypatch, libm):
     assert (found.astype(np.int64) ** 2).sum(axis=0).max() <= EmbeddingQuery.GRID**2
 
 
-def test_pairs_within_the_bound_stay_as_they_are():
-    pairs = np.array([[40, 40, -30, 23, np.nan], [0, 40, 27, -32, 3]])
-    assert bounded(pairs, 40).T.tolist() == [[40, 0], [0, 0], [-29, 26], [23, -32], [0, 0]]
-
-
 def test_frequencies_are_those_of_the_seed_alone():
     """The numbers of every version: a file that holds the seed can be read again."""
     first = QUERY.phases()
@@ -124,12 +126,6 @@ def test_frequencies_are_those_of_the_seed_alone():
     assert first[0][:, 0].tolist() == [13155, 6578, 0, 56327, 24670]
     other = replace(QUERY, seed=8).phases()
     assert (first[0][0] != other[0][0]).mean() > 0.99
-
-
-def test_sensitivities():
-    whole = 400 * EmbeddingQuery.GRID**2
-    assert QUERY.l2_sensitivity_squared(Adjacency.ADD_REMOVE) == whole
-    assert QUERY.l2_sensitivity_squared(Adjacency.REPLACE_ONE) == 4 * whole
 
 
 @pytest.mark.parametrize(
@@ -148,8 +144,3 @@ def test_sensitivities():
 def test_what_cannot_be_meant_is_refused(wrong, says):
     with pytest.raises(ValueError, match=says):
         replace(QUERY, **wrong)
-
-
-def test_coordinates_of_another_domain_are_refused():
-    with pytest.raises(ValueError, match="'age' has 4 codes, not 5"):
-        QUERY.shape(Domain(("age", "job", "ill"), (4, 3, 2)))
