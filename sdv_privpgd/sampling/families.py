@@ -13,7 +13,6 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import Link
 from sdv_privpgd.columns.visits import Visits, steps, time_after
 from sdv_privpgd.sampling.sampler import MOVING, Sampler
-from sdv_privpgd.sources.people import rank_of
 from sdv_privpgd.synthesize.siblings import Places, exchanged
 
 _MANY = 20
@@ -444,7 +443,8 @@ def _matched(wanted: np.ndarray, said: np.ndarray) -> np.ndarray:
         keys = _keys(np.concatenate([wanted[left, :items], said[free, :items]]))
         own, theirs = keys[: len(left)], keys[len(left) :]
         # The first of a key goes with the first of the same key, and so on.
-        numbered = [each * len(keys) + rank_of(each) for each in (own, theirs)]
+        ranks = [pd.Series(each).groupby(each).cumcount().to_numpy() for each in (own, theirs)]
+        numbered = [own * len(keys) + ranks[0], theirs * len(keys) + ranks[1]]
         _, here, there = np.intersect1d(*numbered, assume_unique=True, return_indices=True)
         found[left[here]] = free[there]
         left, free = np.delete(left, here), np.delete(free, there)
