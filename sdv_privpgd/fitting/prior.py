@@ -221,7 +221,7 @@ def leaning(
         people=People(),
         discovery_share=0.5,
     )
-    look = Fit(clear, replace(own, dtypes=table.dtypes_kept(own.columns, own.modelled)))
+    look = Fit(clear, replace(own, dtypes=own.dtypes_kept(table.dtypes)))
     look.discover(table)
     found, rows = look.description.discovered, len(public.frame) if num_rows is None else num_rows
     if description.num_bins is None:

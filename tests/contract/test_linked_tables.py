@@ -206,6 +206,26 @@ def test_children_come_in_their_order(tables):
         Link("people", "seen", "person", 3, siblings=False, order="day")
 
 
+def test_times_between_children_are_those_of_their_parents_group():
+    rng, number = np.random.default_rng(2), 4_000
+    parents = pd.DataFrame({"key": range(number), "often": rng.random(number) < 0.5})
+    parents["began"] = rng.integers(0, 300, number)
+    whose = np.repeat(np.arange(number), rng.integers(1, 5, number))
+    apart = 1 + rng.exponential(np.where(parents["often"], 20, 60)[whose]).round()
+    days = parents["began"].to_numpy()[whose] + pd.Series(apart).groupby(whose).cumsum().to_numpy()
+    columns = {
+        "parents": {"often": Boolean(), "began": Numerical(0, 300, decimal_places=0)},
+        "children": {"day": Numerical(0, 2_000, decimal_places=0)},
+    }
+    tables = {"parents": parents, "children": pd.DataFrame({"key": whose, "day": days})}
+    link = Link("parents", "children", "key", 4, order="day", start="began")
+    found = fit_tables(tables, columns, link, 5.0, 1e-6).sample()
+    rows = found["children"].merge(found["parents"], on="key")
+    means = rows.groupby("key")["day"].diff().groupby(rows["often"]).mean()
+    assert means[True] == pytest.approx(21, abs=6)
+    assert means[False] == pytest.approx(61, abs=8)
+
+
 def test_files_are_read_as_frames_are(tables, tmp_path):
     pytest.importorskip("pyarrow")
     files = {}

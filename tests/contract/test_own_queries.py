@@ -35,10 +35,10 @@ from sdv_privpgd.methods import (
 )
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.ledger import Books, raised
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.privacy.queries import Adjacency, CutMarginalQuery
+from sdv_privpgd.synthesize.features import EmbeddingQuery
 
 COLUMNS = {
     "age": Numerical(0, 110, decimal_places=0),

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from encoding import Codec
 from sdv.cag import Inequality
 from sdv.errors import InvalidDataError
 from visiting import COLUMNS, ORDER, in_order, transitions, visits
@@ -24,7 +25,6 @@ from sdv_privpgd import (
     fit_table,
     measure,
 )
-from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.visits import Visits, time_after, time_between
 from sdv_privpgd.fitting.options import asked
@@ -278,7 +278,7 @@ class TestTimes:
         now = before[::-1].copy()[:5][::-1]
         earlier = np.minimum(before[:5], now)
         apart = time_between(clock, earlier, now)
-        codes, positions = encoder_for(since).encode(pd.Series(apart))
+        codes, positions = Codec(since).encode(pd.Series(apart))
         steps = since.at(codes, positions)
         assert np.allclose(time_after(clock, earlier, steps), now)
         assert (codes < since.num_values).all()

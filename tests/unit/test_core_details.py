@@ -8,6 +8,7 @@ import pytest
 from answers import values_of
 
 from sdv_privpgd.base.domain import Domain, Grouping
+from sdv_privpgd.benchmark import privtree
 from sdv_privpgd.privacy import accounting, counting, ledger, selection, thresholding
 from sdv_privpgd.privacy.curator import Curator, _usable_stddev
 from sdv_privpgd.privacy.dataset import Dataset
@@ -18,11 +19,11 @@ from sdv_privpgd.privacy.queries import (
     GroupedMarginalQuery,
     MarginalQuery,
     ModelErrorQuery,
-    SigmoidSumQuery,
 )
 from sdv_privpgd.privacy.streams import ClusterRecords
 from sdv_privpgd.privacy.thresholding import thresholded_delta
 from sdv_privpgd.privacy.value_counts import NumberCounts, ValueCounts
+from sdv_privpgd.synthesize.features import SigmoidSumQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 PART = Fraction(1, 100)
@@ -48,7 +49,7 @@ def test_margins_and_limits_are_those_that_the_docstrings_argue_with():
     assert ModelErrorQuery._LIMIT == 2**60
     assert SigmoidSumQuery.GRID == 2**20
     assert SigmoidSumQuery._SCORES == 2**16
-    assert selection._LOG_2 - Fraction(1, 10**9) < math.log(2) < selection._LOG_2
+    assert privtree._LOG_2 - Fraction(1, 10**9) < math.log(2) < privtree._LOG_2
     assert counting.MOST == 100  # up to so many rows README's numbers are for
 
 

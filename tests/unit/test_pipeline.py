@@ -17,8 +17,9 @@ from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.pipeline import SMALL_SHARE, Release
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, SigmoidSumQuery
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.features import SigmoidSumQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 

@@ -63,12 +63,12 @@ def test_the_split_is_the_papers_and_loses_no_row():
 
 @pytest.mark.parametrize("name", SMALL)
 def test_every_value_of_a_real_table_is_inside_its_domain_and_its_label_is_known(name, shared_data):
-    from sdv_privpgd.columns.encoders import encoder_for
+    from encoding import Codec
 
     table = load(name, shared_data, cells=32)
     drawn = table.frame.sample(500, random_state=0)
     for column in table.schema.columns:
-        held = encoder_for(column).holds(drawn[column.name])
+        held = Codec(column).holds(drawn[column.name])
         known = held | (drawn[column.name] == "?").to_numpy()  # Adult's word for missing
         if column.name == "PINCP" and name == "nist":
             known |= (drawn["PINCP"] > 400_000).to_numpy()  # the declaration says why it ends there

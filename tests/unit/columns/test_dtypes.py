@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from columns_of_words import arrow
+from encoding import Codec
 
 from sdv_privpgd.columns.dtypes import (
     cast,
@@ -20,7 +21,6 @@ from sdv_privpgd.columns.dtypes import (
     holds_missing,
     key_dtype,
 )
-from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.schema import Schema
 
@@ -57,7 +57,7 @@ TRUTHS = [pd.BooleanDtype(), arrow(pa.bool_())]
 def of(sdtype, dtype, **facts):
     """The transformer of a column that is written in a dtype."""
     schema = Schema.from_sdv({"x": {"sdtype": sdtype, **facts}})
-    return encoder_for(schema.typed({"x": dtype}).columns[0])
+    return Codec(schema.typed({"x": dtype}).columns[0])
 
 
 def rows(transformer) -> pd.Series:
@@ -228,7 +228,7 @@ def test_numbers_between_declared_decimals_are_decimals(places, ends):
     low, high = map(Decimal, ends)
     facts = {"range_min": low, "range_max": high, "decimal_places": places}
     schema = Schema.from_sdv({"x": {"sdtype": "numerical", **facts}})
-    encoder = encoder_for(schema.columns[0])
+    encoder = Codec(schema.columns[0])
     assert str(encoder.decode(np.array([0]), np.array([0.0])).iloc[0]) == ends[0]
     written = rows(encoder)
     assert written.dtype == object

@@ -11,6 +11,7 @@ import pytest
 from encoding import codes, dates, decoded
 
 from sdv_privpgd.columns import dates as dates_
+from sdv_privpgd.columns.decoders import in_zone
 from sdv_privpgd.columns.parsing import describe
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -121,7 +122,7 @@ def test_instants_have_zones_of_their_dtype_or_their_own():
     assert shown.dtype == np.int64
     assert shown.tolist() == [first, 9 * DAY // 24, last]
     twice_and_never = pd.Series(pd.to_datetime(["2020-10-25 02:30", "2020-03-29 02:30"]))
-    found = dates_.in_zone(twice_and_never, "Europe/Berlin").map(str).tolist()
+    found = in_zone(twice_and_never, "Europe/Berlin").map(str).tolist()
     assert found == ["2020-10-25 02:30:00+01:00", "2020-03-29 03:00:00+02:00"]
     days = dates("1969-12-30", "1970-01-02")
     assert codes(days, "1969-12-31T23:59", "1970-01-01T00:00") == [1, 2]

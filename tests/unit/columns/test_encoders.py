@@ -10,9 +10,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import sdv_tables
-from encoding import EACH, categories, codes, dates, decoded, numerical, transformer
+from encoding import EACH, Codec, categories, codes, dates, decoded, numerical, transformer
 
-from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.encoders import zone_in
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.dataset import Dataset
@@ -245,7 +245,7 @@ def test_a_table_is_encoded_the_same_in_blocks_of_any_size(block, monkeypatch):
     monkeypatch.setattr("sdv_privpgd.columns.encoding._BLOCK", block)
     codes = encode_table(columns, schema)
     for column, found in zip(schema.columns, codes.T, strict=True):
-        expected, _ = encoder_for(column).encode(columns[column.name])
+        expected, _ = Codec(column).encode(columns[column.name])
         np.testing.assert_array_equal(found, expected)
 
 
@@ -290,11 +290,11 @@ def test_days_are_those_of_the_zone_that_the_dtype_names(zone):
     )
     (column,) = schema.typed({"x": dtype}).columns
     for unit in ("s", "h", "D", "M", "Y"):
-        assert (encoder_for(replace(column, unit=unit))._zone is None) == (unit in "sh")
+        assert (zone_in(replace(column, unit=unit)) is None) == (unit in "sh")
     days = pd.date_range("2018-01-01", "2018-12-31", freq="D")
     for hour in (3, 22):
         moments = pd.Series(days + pd.Timedelta(hours=hour)).dt.tz_localize(zone)
-        encoder = encoder_for(column)
+        encoder = Codec(column)
         codes, positions = encoder.encode(moments)
         assert codes.tolist() == list(range(365))
         assert encoder.encode(pd.Series(["2018-01-03 23:00"]))[0].tolist() == [2]

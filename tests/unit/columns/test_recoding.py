@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from encoding import Codec
 
 from sdv_privpgd import (
     Boolean,
@@ -26,7 +27,6 @@ from sdv_privpgd import (
     read_domain,
     write_domain,
 )
-from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.mismatch import mismatches
 from sdv_privpgd.columns.parsing import describe, read_facts
 from sdv_privpgd.columns.recoding import Recoding
@@ -380,7 +380,7 @@ def test_dates_of_digits_are_read_and_written_as_numbers(form, ends, cells, dtyp
     chosen = {} if dtype in ("int64", "float64", "object") else {"dtype": dtype}
     words = {"sdtype": "datetime", "range_min": ends[0], "range_max": ends[1]}
     column = describe("x", {**words, "datetime_format": form, "range_is_nullable": False})
-    encoder = encoder_for(type(column)(**{**vars(column), **_dtype_of(chosen)}))
+    encoder = Codec(type(column)(**{**vars(column), **_dtype_of(chosen)}))
     series = pd.Series(cells, dtype=dtype)
     assert encoder.holds(series).all()
     again = encoder.rewrite(series)
@@ -397,9 +397,9 @@ def _dtype_of(chosen):
 
 def test_dates_of_digits_are_text_where_their_ends_were_and_truths_are_no_dates():
     words = {"sdtype": "datetime", "range_min": "2020", "range_max": "2024"}
-    encoder = encoder_for(describe("x", {**words, "datetime_format": "%Y"}))
+    encoder = Codec(describe("x", {**words, "datetime_format": "%Y"}))
     assert encoder.rewrite(pd.Series([2021])).tolist() == ["2021"]
-    encoder = encoder_for(describe("x", {"sdtype": "datetime", "datetime_format": "%H%M"}))
+    encoder = Codec(describe("x", {"sdtype": "datetime", "datetime_format": "%H%M"}))
     assert encoder.holds(pd.Series([True, 1, -1, 1.5, 12345], dtype=object)).tolist() == [
         False, True, False, False, False
     ]  # fmt: skip

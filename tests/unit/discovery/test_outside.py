@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from encoding import Codec
 
 from sdv_privpgd.columns.cutting import column_of
-from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.discovery.first_look import reserved_delta
@@ -131,6 +131,6 @@ def test_the_cells_inside_are_the_same(facts):
     known = read_facts("x", facts)
     each = fenced(column_of("x", known, 513), known, known)
     values = pd.Series(np.concatenate([np.random.default_rng(0).random(2_000) * 150, [0, 150]]))
-    inside, _ = encoder_for(each.inner).encode(values)
-    counted, _ = encoder_for(each.column).encode(values)
+    inside, _ = Codec(each.inner).encode(values)
+    counted, _ = Codec(each.column).encode(values)
     np.testing.assert_array_equal(counted, inside + 1)

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from discovering import described, found
+from encoding import Codec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.dates import precisions
-from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.schema import Schema
 
@@ -86,7 +86,7 @@ class TestNumbers:
         )
         facts, _ = found(numbers, {"sdtype": "numerical"})
         (column,) = described("numerical", facts)
-        transformer = encoder_for(column)
+        transformer = Codec(column)
         codes, _ = transformer.encode(pd.Series(numbers))
         drawn = transformer.decode(codes, rng.random(ROWS))
         tens = (numbers % 10 == 0).mean(), (drawn % 10 == 0).mean()
@@ -190,7 +190,7 @@ class TestDates:
         (column,) = described("datetime", facts)
         assert len(facts["cut_points"]) + 1 == len(facts["frequencies"]) > 150
         assert column.num_values == 32
-        transformer = encoder_for(column)
+        transformer = Codec(column)
         codes, _ = transformer.encode(pd.Series(drawn_from))
         drawn = transformer.decode(codes, rng.random(ROWS))
         real, made = ((pd.Series(each).dt.day == 1).mean() for each in (drawn_from, drawn))

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr
 
+from sdv_privpgd.base.arguments import check_delta, check_epsilon
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy import accounting
 from sdv_privpgd.privacy.accounting import (
-    check_delta,
-    check_epsilon,
     delta_of_one,
     delta_of_rows,
     epsilon_of,

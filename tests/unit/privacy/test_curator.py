@@ -21,13 +21,8 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import SAMPLING_DELTA, rounded_gaussian
-from sdv_privpgd.privacy.queries import (
-    Adjacency,
-    CountQuery,
-    GroupedMarginalQuery,
-    MarginalQuery,
-    SigmoidSumQuery,
-)
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.synthesize.features import SigmoidSumQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 

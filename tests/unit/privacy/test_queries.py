@@ -13,9 +13,9 @@ from sdv_privpgd.privacy.queries import (
     GroupedMarginalQuery,
     MarginalQuery,
     Query,
-    SigmoidSumQuery,
     answers,
 )
+from sdv_privpgd.synthesize.features import SigmoidSumQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 GRID = SigmoidSumQuery.GRID
