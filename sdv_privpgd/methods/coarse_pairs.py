@@ -255,7 +255,7 @@ def measure_triples(
         number = FINE_GROUPS
     grouping = _groups(curator, triples, tables.one_way, number)
     for known in tables.grouped:  # sums over the same groups say more together
-        if max(known.domain.sizes) == number:
+        if known.attributes == grouping.attributes and max(known.domain.sizes) == number:
             grouping = known
     return curator.measure(
         [GroupedMarginalQuery(triple, grouping) for triple in triples],
@@ -275,7 +275,9 @@ def _groups(
     for known in reversed(curator.measurements):
         query = known.query
         if isinstance(query, GroupedMarginalQuery) and query.clique in cliques:
-            return query.grouping
+            of = query.grouping  # others are of what stands out
+            if of.attributes == tuple(counts) and max(of.domain.sizes) <= FINE_GROUPS:
+                return of
     return Grouping.of({name: equal_groups(own, number) for name, own in counts.items()})
 
 
