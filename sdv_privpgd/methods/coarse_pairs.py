@@ -255,7 +255,7 @@ def measure_triples(
         number = FINE_GROUPS
     grouping = _groups(curator, triples, tables.one_way, number)
     for known in tables.grouped:  # sums over the same groups say more together
-        if known.attributes == grouping.attributes and max(known.domain.sizes) == number:
+        if max(known.domain.sizes) == number and len(known.domain) == len(curator.domain):
             grouping = known
     return curator.measure(
         [GroupedMarginalQuery(triple, grouping) for triple in triples],
@@ -272,12 +272,14 @@ def _groups(
 
     Answers about the same groups can be averaged.
     """
-    for known in reversed(curator.measurements):
-        query = known.query
-        if isinstance(query, GroupedMarginalQuery) and query.clique in cliques:
-            of = query.grouping  # others are of what stands out
-            if of.attributes == tuple(counts) and max(of.domain.sizes) <= FINE_GROUPS:
-                return of
+    names = {name for clique in cliques for name in clique}
+    for query in (known.query for known in reversed(curator.measurements)):
+        if not isinstance(query, GroupedMarginalQuery) or query.clique not in cliques:
+            continue
+        # Those of a listed question, or of what stands out, are of a few, or some of them are fine.
+        is_coarse = max(query.grouping.domain.sizes) <= FINE_GROUPS
+        if is_coarse and names <= set(query.grouping.attributes):
+            return query.grouping
     return Grouping.of({name: equal_groups(own, number) for name, own in counts.items()})
 
 
