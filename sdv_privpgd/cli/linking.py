@@ -155,7 +155,8 @@ def _asked(arguments: Namespace) -> tuple[Asked, dict[str, Path], list[str]]:
         raise CommandError("--delta is needed: the number of rows is private.")
     paths = {path.name.split(".")[0]: path for path in arguments.table}
     is_said = arguments.metadata is not None
-    metadata: Any = read_json(arguments.metadata) if is_said else _typed(arguments, paths)
+    metadata: Any = read_json(arguments.metadata) if is_said else None
+    metadata, written = (metadata, {}) if is_said else _typed(arguments, paths)
     domain: Any = {} if arguments.domain is None else read_json(arguments.domain)
     try:
         tables: Mapping[str, Any] = {n: own["columns"] for n, own in metadata["tables"].items()}
@@ -165,6 +166,7 @@ def _asked(arguments: Namespace) -> tuple[Asked, dict[str, Path], list[str]]:
                 column: Key(facts.get("regex_format"))
                 if facts["sdtype"] == "id" and column == keys[name]
                 else facts_in(facts, keep=arguments.public_metadata)
+                | written.get(name, {}).get(column, {})
                 | domain.get(name, {}).get(column, {})
                 for column, facts in own.items()
                 if facts["sdtype"] in MODELLED or column == keys[name]
@@ -198,23 +200,27 @@ def _asked(arguments: Namespace) -> tuple[Asked, dict[str, Path], list[str]]:
     return told, paths, out
 
 
-def _typed(arguments: Namespace, paths: Mapping[str, Path]) -> dict[str, Any]:
-    """The metadata of tables whose types are detected, and whose keys are those of links."""
+def _typed(
+    arguments: Namespace, paths: Mapping[str, Path]
+) -> tuple[dict[str, Any], dict[str, dict[str, dict]]]:
+    """The metadata of tables whose types are detected, with the keys of links, and formats."""
     if not paths or not arguments.link:
         raise CommandError(
             "--metadata is needed, SDV's of all tables, or the tables and their --link."
         )
     links = [*map(_link, arguments.link)]
-    keys, found = {above: to for _, _, above, to in links}, {}
+    keys, found, written = {above: to for _, _, above, to in links}, {}, {}
     for name, path in paths.items():
         tables = tables_in([path])
-        columns, _ = detected(arguments, tables, reading(arguments, tables[0]))
+        columns, _, own = detected(arguments, tables, reading(arguments, tables[0]))
+        columns |= {column: {"sdtype": words["sdtype"]} for column, words in own.items()}
+        written[name] = own
         found[name] = {"columns": columns}
         if name in keys:
             found[name]["primary_key"] = keys[name]
             columns[keys[name]] = {"sdtype": "id"}
         columns |= {key: {"sdtype": "id"} for child, key, _, _ in links if child == name}
-    return {"tables": found}
+    return {"tables": found}, written
 
 
 def _left_out(

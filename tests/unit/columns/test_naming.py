@@ -28,6 +28,13 @@ IDS += [
     "пациент",
     "患者番号",
     "客户",
+    "пациент_ид",
+    "номер пациента",
+    "nr_pacjenta",
+    "dossier",
+    "환자번호",
+    "病历号",
+    "NHS number",
 ]
 DATES = ["date", "birth_date", "date_of_birth", "DOB", "Geburtsdatum", "visit date", "Datum"]
 ORDINARY = [
@@ -35,7 +42,9 @@ ORDINARY = [
     "update", "candidate", "mandate", "dated", "date_type", "sex", "age", "workclass", "", "7",
     "is_customer", "new patient", "hours per person", "household_size", "house number", "room no",
     "customer type", "kundenart", "postcode", "zip code", "numero_de_pieces", "area code", "nation",
-    "age_of_patient", "number", "name_of_ward", "ward_name", "person_years", "hausnummer_zusatz",
+    "age_of_patient", "number",
+    "код", "номер дома", "nr_domu", "성별", "年龄", "chart_type",
+    "name_of_ward", "ward_name", "person_years", "hausnummer_zusatz",
 ]  # fmt: skip
 
 
