@@ -33,8 +33,8 @@ from sdv_privpgd.sources.source import Source
 
 _NOT_TAKEN = (
     "rows_per_person", "person_column", "rows_are_people", "weigh_people", "weight_column",
-    "sequence_index", "target", "columns", "drop", "make_up", "prior", "constraints", "num_bins",
-    "names", "mark",
+    "sequence_index", "target", "question", "columns", "drop", "make_up", "prior", "constraints",
+    "num_bins", "names", "mark",
 )  # fmt: skip
 """Options of one table."""
 

@@ -15,6 +15,7 @@ from pandas.api.types import is_numeric_dtype
 from sdv_privpgd._lazy import is_there, need
 from sdv_privpgd.base.files import DamagedFileError, undamaged
 from sdv_privpgd.base.words import listed
+from sdv_privpgd.cli.asking import question
 from sdv_privpgd.cli.reading import Typed, kind_read, known_types_in, read_table, reading, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, reason, say, say_each
 from sdv_privpgd.columns.naming import WHOSE, is_id, on_names, on_repeated_ids
@@ -32,6 +33,7 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.warnings import on_delta
 from sdv_privpgd.sources.dialect import Facts
+from sdv_privpgd.sources.texts import Signs
 
 _TABLE = "table"
 
@@ -412,6 +414,9 @@ def questions(
         "constraints": read_constraints(arguments.constraints),
         **{name: getattr(arguments, name) for name in same},
     }
+    signs = Signs(getattr(arguments, "decimal", None) or ".", getattr(arguments, "thousands", None))
+    if sentences := getattr(arguments, "question", ()):
+        told["questions"] = [question(each, told["columns"], signs) for each in sentences]
     asks = Questions(declared=found, told=told, lost=said)
     _ = asks.parts  # raises
     return asks

@@ -64,6 +64,8 @@ _OPTIONS = (
     (r"range_is_nullable=True", "range_is_nullable: true in --domain"),
     (r"range_is_nullable=False", "range_is_nullable: false in --domain"),
     (r"target(?= names )", "--target"),
+    (r"questions(?= names )", "--question"),
+    (r"takes no questions", "takes no --question"),
     (r"suppressed_below(=\.\.\.)?", "--suppressed-below"),
     (r"rounded_to", "--rounded-to"),
     (r"total=\.\.\.|^total(?= says )", "--total"),

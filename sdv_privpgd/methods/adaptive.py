@@ -18,7 +18,7 @@ from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.pipeline import COUNT_SHARE
+from sdv_privpgd.methods.pipeline import SMALL_SHARE
 from sdv_privpgd.methods.workload import (
     Importance,
     checked_workload,
@@ -86,7 +86,7 @@ def count_rows(curator: Curator) -> list[Measurement]:
     tells = (CountQuery, MarginalQuery)
     if any(isinstance(known.query, tells) for known in curator.measurements):
         return []
-    share = curator.ledger.remaining * COUNT_SHARE
+    share = curator.ledger.remaining * SMALL_SHARE
     return curator.measure([CountQuery()], share, what="number of rows")
 
 

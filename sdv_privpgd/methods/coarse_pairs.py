@@ -255,7 +255,7 @@ def measure_triples(
         number = FINE_GROUPS
     grouping = _groups(curator, triples, tables.one_way, number)
     for known in tables.grouped:  # sums over the same groups say more together
-        if max(known.domain.sizes) == number:
+        if max(known.domain.sizes) == number and len(known.domain) == len(curator.domain):
             grouping = known
     return curator.measure(
         [GroupedMarginalQuery(triple, grouping) for triple in triples],
@@ -272,9 +272,11 @@ def _groups(
 
     Answers about the same groups can be averaged.
     """
-    for known in reversed(curator.measurements):
-        query = known.query
-        if isinstance(query, GroupedMarginalQuery) and query.clique in cliques:
+    names = {name for clique in cliques for name in clique}
+    for query in (known.query for known in reversed(curator.measurements)):
+        if not isinstance(query, GroupedMarginalQuery) or query.clique not in cliques:
+            continue
+        if names <= set(query.grouping.attributes):  # those of a listed question are of a few
             return query.grouping
     return Grouping.of({name: equal_groups(own, number) for name, own in counts.items()})
 

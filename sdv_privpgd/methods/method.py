@@ -143,10 +143,13 @@ class EngineMethod(Method):
             many rows, and of equal width where nothing is looked into. ``None`` is as many as the
             noise can pay for, 4 to 32, and 32 where nothing is looked into. Fewer cells have less
             noise; values inside a cell follow a finer grid.
+        questions: Tables that are asked for first, whatever the method asks besides. A fit adds
+            those of the questions that it was told of.
     """
 
     engine: Engine | str = "particles"
     num_bins: int | None = None
+    questions: tuple[Query, ...] = ()
 
     asks: ClassVar[str] = TABLES
     """The kind of answers, which the engine must fit."""

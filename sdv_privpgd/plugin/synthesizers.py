@@ -381,6 +381,7 @@ class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):
         target: The column that the rows are to predict, or a list of several. It is public. Pairs
             of columns with it get 6 times the budget of another pair, or as many times as a
             dictionary says, such as ``{"income": 10}``; others get less.
+        questions: What the table will be asked, as ``fit_table`` takes them.
         seed: Of what comes after the noisy answers, the sampled rows above all. The noise and
             the private choices come from the operating system and have no seed.
         verbose: Whether bars show how far a fit is, and the sampling of rows.

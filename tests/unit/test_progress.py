@@ -126,7 +126,7 @@ class Lengths:
     merge = add
 
 
-def test_a_reading_is_a_stage_of_as_many_steps_for_any_rows():
+def test_a_reading_is_a_stage_of_steps_and_a_part_is_read_once_it_is_asked_for():
     every = [*[("read", step) for step in range(100)], ("read", "end")]
     for source, number in ((Parts(), None), (Parts(0.2, 0.5), 4), (Far(), 6)):
         record, seen = recorded()
@@ -134,9 +134,6 @@ def test_a_reading_is_a_stage_of_as_many_steps_for_any_rows():
         assert total == total_of(source, ["x"], Lengths(), "read")
         assert total.get("x") == number
         assert seen == every
-
-
-def test_a_part_of_the_rows_is_read_once_the_next_one_is_asked_for():
     record, seen = recorded()
     steps = [len(seen) for _ in in_batches(Parts(0.2, 0.5), ["x"], "read", record)]
     assert steps == [1, 21]

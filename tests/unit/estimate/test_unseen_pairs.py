@@ -73,7 +73,7 @@ def test_what_is_only_noise_is_taken_out():
         assert np.abs(counts - ROWS / FINER**2).sum() < 0.3 * noise
 
 
-def test_a_pair_that_was_measured_over_codes_too_is_not_completed():
+def test_only_groups_are_completed_and_are_aimed_at_as_measured():
     truth = smooth(0.8)
     alone = tables_of({("a", "b"): truth, ("a", "c"): truth}, 30.0)
     both = ConsistentTables(
@@ -87,16 +87,10 @@ def test_a_pair_that_was_measured_over_codes_too_is_not_completed():
     assert list(found.tables) == [("a", "b")]
     ((_, pairs),) = found.completed.items()
     assert list(pairs) == [("a", "c")]
-
-
-def test_tables_over_groups_are_tables_of_groups():
     found = over_groups(tables_of({("a", "b"): smooth(0.8)}, 30.0), GROUPING)
     np.testing.assert_allclose(found.one_way["a"], np.full(4, ROWS / 4))
     assert found.tables["a", "b"].shape == independent(found, ("a", "b")).shape == (4, 4)
     assert found.variances["a", "b"] == 900.0
-
-
-def test_without_denoising_a_pair_is_aimed_at_as_it_was_measured():
     tables = tables_of({("a", "b"): smooth(0.8)}, 1.0)
     target = grouped_targets(tables, {})[GROUPING]["a", "b"].values
     expected = tables.grouped[GROUPING]["a", "b"].counts / ROWS

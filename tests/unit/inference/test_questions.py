@@ -250,7 +250,7 @@ def test_means_hold_where_a_few_rows_far_out_make_them():
     assert mean.interval("table").high < 300
 
 
-def test_quantiles_of_dates_are_dates(coarse):
+def test_dates_are_answers_and_conditions(coarse):
     median = coarse.answer("quantile", of="seen", q=0.5)
     low, high = median.interval("table")
     assert isinstance(median.estimate, pd.Timestamp)
@@ -262,9 +262,6 @@ def test_quantiles_of_dates_are_dates(coarse):
     assert "00:00" not in str(median)
     with pytest.raises(ValueError, match="is datetime, which has no mean"):
         coarse.answer("mean", of="seen")
-
-
-def test_a_date_is_a_condition(coarse):
     first = coarse.answer("count", where={"seen": Between(high="2024-03-31")})
     assert first.question == "Count where seen is at most '2024-03-31'"
     assert first.estimate == pytest.approx(100, abs=2)

@@ -129,15 +129,13 @@ class TestPlainValues:
 class TestRefusals:
     """Each message ends with what to do."""
 
-    def test_of_a_charge_that_is_too_large(self):
+    def test_of_a_charge_or_a_delta_that_is_too_large(self):
         with pytest.raises(PrivacyBudgetError) as refused:
             ledger_of(NOISE, budget=TENTH).record(CHOICE)
         assert str(refused.value) == (
             "exponential on a pair needs mu²=0.1, but 0.0375 of 0.1 is left. "
             "Ask for less or allow a larger epsilon."
         )
-
-    def test_of_a_delta_that_is_too_large(self):
         with pytest.raises(PrivacyBudgetError) as refused:
             ledger_of().record(VALUES)
         assert str(refused.value) == (
@@ -207,19 +205,15 @@ class TestReserves:
 class TestCosts:
     """Of one event, under each adjacency."""
 
-    def test_of_noise(self):
+    def test_of_noise_choices_and_what_is_public(self):
         assert NOISE.mu_squared_under(REPLACE) == Fraction(1, 16)
         assert NOISE.mu_squared_under(ADD) == Fraction(1, 32)
         assert NOISE.range_epsilon_under(REPLACE) == 0
         assert not NOISE.is_exact
-
-    def test_of_a_choice(self):
         assert CHOICE.range_epsilon_under(REPLACE) == Fraction(12, 25)
         assert CHOICE.range_epsilon_under(ADD) == Fraction(8, 25)
         assert CHOICE.mu_squared_under(ADD) == mu_squared_of_range(Fraction(8, 25))
         assert not CHOICE.is_exact
-
-    def test_of_what_is_public(self):
         exact = replace(NOISE, stddev=0.0)
         assert exact.is_exact
         assert exact.mu_squared_under(REPLACE) == exact.mu_squared_under(ADD) == 0
