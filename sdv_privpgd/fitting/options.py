@@ -189,14 +189,20 @@ def on_undeclared(settings: Settings, description: Description) -> list[str]:
     return [said] if unknown else []
 
 
-def notes_on(settings: Settings, description: Description) -> list[str]:
-    """Sentences on what is worth a look before a fit, by names and declarations alone."""
+def notes_on(
+    settings: Settings, description: Description, names: Collection[str] | None = None
+) -> list[str]:
+    """Sentences on what is worth a look before a fit, by names and declarations alone.
+
+    They are about the columns with these ``names``, or about all.
+    """
     own, is_said = settings.people, settings.people.is_said
+    facts = {n: each for n, each in description.facts.items() if names is None or n in names}
     ids = [each for each in description.repeated_ids if each != own.column]
     return [
         *on_repeated_ids(ids, says_whose=is_said),
-        *own.on_counts,
-        *on_names(description.facts, says_whose=is_said),
+        *(own.on_counts if names is None else ()),
+        *on_names(facts, says_whose=is_said),
         *description.on_days,
     ]
 

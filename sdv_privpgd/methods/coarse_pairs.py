@@ -276,7 +276,9 @@ def _groups(
     for query in (known.query for known in reversed(curator.measurements)):
         if not isinstance(query, GroupedMarginalQuery) or query.clique not in cliques:
             continue
-        if names <= set(query.grouping.attributes):  # those of a listed question are of a few
+        # Those of a listed question, or of what stands out, are of a few, or some of them are fine.
+        is_coarse = max(query.grouping.domain.sizes) <= FINE_GROUPS
+        if is_coarse and names <= set(query.grouping.attributes):
             return query.grouping
     return Grouping.of({name: equal_groups(own, number) for name, own in counts.items()})
 

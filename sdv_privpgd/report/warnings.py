@@ -363,7 +363,13 @@ def _wide(seen: ColumnShares) -> Finding | None:
     is_far = values.far_reaching(shares, seen.error, 1.0).any()
     is_crowded = not values.is_shaped and values.crowded(shares, seen.error, CROWDED).any()
     found = float(is_far or is_crowded or values.heavy(shares, HEAVIEST).any())
-    remedy = "Declare the range and decimal_places, or spend more."
+    declared = words_of(seen.declared)
+    lacks = [
+        what
+        for what, key in (("the range", "range_max"), ("decimal_places", "decimal_places"))
+        if declared.get(key) is None
+    ] or ["cut_points that double, such as 0.01, 0.02, 0.04"]
+    remedy = f"Declare {' and '.join(lacks)}, or spend more."
     unseen = (
         "Let a fit see where rows lie (discovery_share above 0), or declare decimal_places and "
         "cut_points that double, such as 0.01, 0.02, 0.04: they keep values that many rows share."
