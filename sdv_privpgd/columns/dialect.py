@@ -26,6 +26,8 @@ SAY = (
     "CsvFiles(names=...), or say CsvFiles(header=False)."
 )
 
+RENAME = "Give the table a name for each column with CsvFiles(names=...), beside header=True."
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:

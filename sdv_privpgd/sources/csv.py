@@ -28,8 +28,9 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.paths import KNOWN, Kind, files_of, kind_of
+from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
-from sdv_privpgd.columns.dialect import SAY, Facts, Reading, missing_words
+from sdv_privpgd.columns.dialect import RENAME, SAY, Facts, Reading, missing_words
 from sdv_privpgd.sources import texts
 from sdv_privpgd.sources.source import Batch, Source, SourceError
 from sdv_privpgd.sources.texts import convert, signs_of
@@ -420,12 +421,13 @@ def _compared(how: Reading, record: Sequence[Any], facts: Facts | None) -> list[
         problem = f"lacks the columns {missing!r}, which are declared"
     elif others:
         problem = f"has {others} fields besides the columns that are declared"
-    elif not all(names) or len(set(names)) < len(names):
-        problem = "has empty or repeated fields, so it cannot name the columns"
+    elif wrong := [str(n) for n, name in enumerate(names, 1) if name in {"", *names[: n - 1]}]:
+        problem = f"cannot name the columns: its fields {listed(wrong)} are empty or repeated"
     else:
         return names
+    say = RENAME if how.header and not missing else SAY
     raise SourceError(
-        f"The first record {problem}. {SAY} If lines such as a title are above the names, "
+        f"The first record {problem}. {say} If lines such as a title are above the names, "
         "leave them out with CsvFiles(skip_rows=1), or with as many as there are."
     )
 

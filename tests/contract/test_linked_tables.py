@@ -15,6 +15,7 @@ from sdv_privpgd import (
     Key,
     Link,
     Numerical,
+    check,
     fit_tables,
     plan_tables,
 )
@@ -206,6 +207,26 @@ def test_children_come_in_their_order(tables):
         Link("people", "seen", "person", 3, siblings=False, order="day")
 
 
+def test_times_between_children_are_those_of_their_parents_group():
+    rng, number = np.random.default_rng(2), 4_000
+    parents = pd.DataFrame({"key": range(number), "often": rng.random(number) < 0.5})
+    parents["began"] = rng.integers(0, 300, number)
+    whose = np.repeat(np.arange(number), rng.integers(1, 5, number))
+    apart = 1 + rng.exponential(np.where(parents["often"], 20, 60)[whose]).round()
+    days = parents["began"].to_numpy()[whose] + pd.Series(apart).groupby(whose).cumsum().to_numpy()
+    columns = {
+        "parents": {"often": Boolean(), "began": Numerical(0, 300, decimal_places=0)},
+        "children": {"day": Numerical(0, 2_000, decimal_places=0)},
+    }
+    tables = {"parents": parents, "children": pd.DataFrame({"key": whose, "day": days})}
+    link = Link("parents", "children", "key", 4, order="day", start="began")
+    found = fit_tables(tables, columns, link, 5.0, 1e-6).sample()
+    rows = found["children"].merge(found["parents"], on="key")
+    means = rows.groupby("key")["day"].diff().groupby(rows["often"]).mean()
+    assert means[True] == pytest.approx(21, abs=6)
+    assert means[False] == pytest.approx(61, abs=8)
+
+
 def test_files_are_read_as_frames_are(tables, tmp_path):
     pytest.importorskip("pyarrow")
     files = {}
@@ -281,3 +302,28 @@ def test_a_tree_is_the_same_in_any_order_of_its_links_and_after_use():
     assert tree.tables == ("people", "stays", "bills", "drugs")
     assert pickle.dumps(tree) == pickle.dumps(tree_of(LINKS))
     assert (tree.root, tree.root_key, tree.most_of("drugs")) == ("people", "id", 6)
+
+
+def test_a_check_says_what_becomes_of_each_column_and_reads_no_cell():
+    homes = pd.DataFrame({"home": range(50), "rents": [True, False] * 25})
+    people = pd.DataFrame({"home": [*range(50)] * 2, "job": ["a", "b"] * 50})
+    told = {"homes": {"rents": Boolean()}, "people": {"job": Categorical()}}
+    link = Link("homes", "people", "home", max_children=2)
+
+    def checked(**more):
+        tables = {"homes": homes, "people": people} | more
+        return check(tables, told, 1.0, 1e-6, relationships=link)
+
+    found = checked()
+    assert {name: set(own["columns"]) for name, own in found.to_dict()["tables"].items()} == {
+        "homes": {"home", "rents"},
+        "people": {"job"},
+    }
+    assert "noise hides what fewer than" in " ".join(str(found).split())
+    assert found.to_dict()["stops"] == []
+    other = people.assign(job=None)
+    assert str(checked(people=other)) == str(found)
+    stopped = checked(people=people.drop(columns="job"))
+    assert "['job'] are missing" in stopped.to_dict()["stops"][0]
+    with pytest.raises(ValueError, match="delta must be given"):
+        check({"homes": homes, "people": people}, told, 1.0, relationships=link)

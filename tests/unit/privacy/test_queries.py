@@ -188,5 +188,5 @@ def test_queries_answered_together_are_answered_as_one_by_one(dataset, domain):
 
 @pytest.mark.parametrize("kind", [GroupedMarginalQuery, CutMarginalQuery])
 def test_groups_and_cuts_are_said(kind):
-    with pytest.raises(TypeError, match="grouping|cuts"):
+    with pytest.raises(TypeError, match=r"grouping|cuts"):
         kind(("a",))
