@@ -18,7 +18,6 @@ from sdv_privpgd.audit.noise import (
     fresh_check,
     law_checks,
     mechanism_checks,
-    split_check,
 )
 from sdv_privpgd.audit.outputs import listening
 from sdv_privpgd.audit.replay import recorded, replay_checks
@@ -171,8 +170,6 @@ def _checks(subject: Subject, runs: int, chance: float, seed: int) -> list[Check
             *answer_checks(events, chance),
             *mechanism_checks(events),
         ]
-        if any(event.kind == "split" for event in events):
-            checks.append(split_check(settings.ledger(), chance))
         schema, attack = _attackable(recording.tape.schema), None
         ledger = settings.ledger()
         if schema is not None:

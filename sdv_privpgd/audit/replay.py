@@ -135,7 +135,7 @@ def _asked_again(subject: Subject, made: MadeUp, answers: Tape) -> Replay:
     settings = replace(subject.settings, method=subject.settings.method.small())
     with listening() as said:
         private = opened(made.frame, description, settings.people.limit)
-        dtypes = private.dtypes_kept(description.columns, description.modelled, description.keys)
+        dtypes = description.dtypes_kept(private.dtypes)
         fit = Fit(settings, replace(description, dtypes=dtypes))
         table = AuditedTable(private, made, tape)
         fit.discover(table)

@@ -282,12 +282,12 @@ def decoded(schema: Schema, codes: np.ndarray, seed: int) -> "pd.DataFrame":
     """Rows of codes of a schema as values, which are drawn in each code as its frequencies say."""
     import pandas as pd
 
-    from sdv_privpgd.columns.encoders import encoder_for  # imports RDT
+    from sdv_privpgd.columns.decoders import decoder_for
 
     generator = np.random.default_rng(seed)
     return pd.DataFrame(
         {
-            column.name: encoder_for(column).decode(
+            column.name: decoder_for(column).decode(
                 codes[:, axis].astype(np.int64), generator.random(len(codes))
             )
             for axis, column in enumerate(schema.columns)

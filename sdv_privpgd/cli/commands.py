@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_privpgd.base.arguments import check_epsilon
 from sdv_privpgd.base.files import TREES, DamagedFileError, undamaged
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli import linking
@@ -43,7 +44,6 @@ from sdv_privpgd.drafting.template import draft_domain as drafted
 from sdv_privpgd.drafting.template import sdtype_of
 from sdv_privpgd.fitting.fitted import FittedTable, UnfinishedTable
 from sdv_privpgd.fitting.linked import FittedTables
-from sdv_privpgd.privacy.accounting import check_epsilon
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.report.about import KEY, card_path, digest_of_file, in_words, read_card
 from sdv_privpgd.report.ledger import ledger_report, read_history

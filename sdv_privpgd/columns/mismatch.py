@@ -6,7 +6,7 @@ missing cell turns whole numbers into floats; a column of text that is wholly mi
 converted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -33,6 +33,23 @@ def mismatches(dtypes: Mapping[str, Any], facts: Mapping[str, ColumnFacts]) -> l
     """
     said = (_mismatch(name, dtypes[name], known) for name, known in facts.items())
     return [sentence for sentence in said if sentence is not None]
+
+
+def misnamed(names: Sequence[str], described: Collection[str], has_others: bool) -> list[str]:
+    """Sentences on names of a table's columns that are not as described.
+
+    A table that ``has_others`` may have columns that nobody described.
+    """
+    names = [name for name in names if name in described or not has_others]
+    return [
+        f"The columns {sorted(map(str, wrong))} are {what}."
+        for what, wrong in (
+            ("not present in the metadata", [n for n in names if n not in described]),
+            ("missing in the data", [n for n in described if n not in names]),
+            ("there more than once", {n for n in names if names.count(n) > 1}),
+        )
+        if wrong
+    ]
 
 
 def on_ends(stated: Mapping[str, ColumnFacts], known: Mapping[str, ColumnFacts]) -> list[str]:

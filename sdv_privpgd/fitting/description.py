@@ -12,7 +12,7 @@ from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import on_days
 from sdv_privpgd.columns.differences import OrderedPair, chosen, differences_of, told_apart
-from sdv_privpgd.columns.dtypes import facts_of_dtype, is_whole, unordered
+from sdv_privpgd.columns.dtypes import dtypes_kept, facts_of_dtype, is_whole, unordered
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
     ColumnFacts,
@@ -107,6 +107,10 @@ class Description(FieldsAlone):
         if not others.get("enforce_rounding", True):
             facts = {name: _unrounded(each) for name, each in facts.items()}
         return cls(columns=columns, facts=facts, keys=keys, constraints=constraints, **others)
+
+    def dtypes_kept(self, dtypes: Mapping[str, Any]) -> dict[str, Any]:
+        """The dtypes that rows come back in, of a table's, because no cell chose them. Public."""
+        return dtypes_kept(dtypes, self.columns, self.modelled, self.keys)
 
     @property
     def on_days(self) -> list[str]:

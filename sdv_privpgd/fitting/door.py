@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.columns.dtypes import is_of_days
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.fitting.description import Description
@@ -271,7 +272,7 @@ def prepared(
 def _leaning(
     settings: Settings, description: Description, prior: Any, table: PrivateTable
 ) -> Description:
-    kept = table.dtypes_kept(description.columns, description.modelled, description.keys)
+    kept = description.dtypes_kept(table.dtypes)
     return leaning(settings, description, prior, table.known_rows(settings.adjacency), kept)
 
 
@@ -286,8 +287,8 @@ def running_fit(
     given: Callable[[Schema], Sequence[Measurement]] | None = None,
 ) -> RunningFit:
     """Returns the fit of a table that was opened as the description says."""
-    timeless = frozenset(name for name in description.modelled if private.has_days(name))
-    dtypes = private.dtypes_kept(description.columns, description.modelled, description.keys)
+    timeless = frozenset(name for name in description.modelled if is_of_days(private.dtypes[name]))
+    dtypes = description.dtypes_kept(private.dtypes)
     description = replace(description, timeless=timeless, dtypes=dtypes)
     fit = Fit(settings, description, begun=begun, given=given)
     return RunningFit(fit=fit, private=private, before=after, allow_lost=allow_lost)

@@ -35,7 +35,7 @@ KEPT = {
     "columns.bins": "Categories Interval Merging SignedPowers Ticks",
     "columns.column": "Column",
     "columns.differences": "Difference",
-    "columns.encoders": "CategoryEncoder DatetimeEncoder DecimalEncoder RealEncoder",
+    "columns.decoders": "CategoryDecoder DatetimeDecoder DecimalDecoder RealDecoder",
     "columns.facts": "CategoryFacts DateFacts NumberFacts TruthFacts",
     "columns.links": "Link Tree",
     "columns.number_formats": "NumberFormat",
@@ -68,12 +68,11 @@ KEPT = {
     "methods.privpgd": "PrivPGD",
     "methods.privsyn": "PrivSyn",
     "methods.rap_plus_plus": "RAPPlusPlus",
-    "privacy.embedding": "EmbeddingQuery",
     "base.half_spaces": "Cut Line",
     "privacy.ledger": "Charge PrivacyLedger",
     "privacy.queries": (
         "Adjacency CountQuery CutMarginalQuery DependenceQuery GroupedMarginalQuery MarginalQuery "
-        "Measurement ModelErrorQuery SigmoidSumQuery ValueCountsQuery"
+        "Measurement ModelErrorQuery ValueCountsQuery"
     ),
     "releases.combining": "CombinedTable",
     "releases.measured": "Holder",
@@ -83,6 +82,7 @@ KEPT = {
     "sampling.families": "Siblings VisitSampler _Place",
     "sampling.sampler": "Decoder Filled KeyStream RowStream Sampler",
     "synthesize.annealed": "AnnealedProjection MixedRows",
+    "synthesize.features": "EmbeddingQuery SigmoidSumQuery",
     "synthesize.generator": "GeneratorNetwork",
     "synthesize.genetic": "PrivateGSD",
     "synthesize.graphical": "GraphicalModel JunctionTree",

@@ -240,7 +240,7 @@ def opened(
         visits=description.ordered,
     )
     if description.patterns and not errors:
-        kept = private.dtypes_kept(description.columns, description.modelled, description.keys)
+        kept = description.dtypes_kept(private.dtypes)
         errors = on_patterns(description.patterns, kept)
     if objections is not None:
         unique = {name: description.patterns.get(name) for name in description.keys}

@@ -11,7 +11,8 @@ import pandas as pd
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.decoders import decoder_for
+from sdv_privpgd.columns.encoders import encode, read
 from sdv_privpgd.sampling.conditions import Between, span
 
 _NEARLY = 1e-6
@@ -93,7 +94,7 @@ def part_of(column: Column, wish: Any) -> Part:
 
 def meeting(column: Column, cells: pd.Series, wish: Any) -> np.ndarray:
     """Which synthetic cells of a column meet a condition, bool."""
-    values, missing = encoder_for(column).read(cells)
+    values, missing = read(column, cells)
     if isinstance(wish, Between):
         low, high = span(column, wish)
         return (values >= low) & (values <= high) & ~missing
@@ -106,7 +107,7 @@ def meeting(column: Column, cells: pd.Series, wish: Any) -> np.ndarray:
 
 def numbers_in(column: Column, cells: pd.Series) -> np.ndarray:
     """The numbers of synthetic cells, float64; missing ones are no numbers."""
-    values, missing = encoder_for(column).read(cells)
+    values, missing = read(column, cells)
     return np.where(missing, np.nan, np.asarray(column.numbers(values), np.float64))
 
 
@@ -114,7 +115,7 @@ def codes_of(domain: Domain, columns: Mapping[str, Column], rows: pd.DataFrame) 
     """The codes of synthetic rows, shape (row, attribute); 0 for all but some columns."""
     found = np.zeros((len(rows), len(domain)), dtype=np.int64)
     for name, column in columns.items():
-        found[:, domain.axes((name,))[0]], _ = encoder_for(column).encode(cells_of(rows, name))
+        found[:, domain.axes((name,))[0]], _ = encode(column, cells_of(rows, name))
     return found
 
 
@@ -155,15 +156,14 @@ def ticks_of(column: Column, wish: Any) -> list:
 def _tick_of(column: Column, value: Any) -> Any:
     """A value as the column's cells hold it."""
     series = pd.Series([value], dtype=object)
-    encoder = encoder_for(column)
-    if not encoder.holds(series)[0]:
+    if not decoder_for(column).holds(series)[0]:
         raise ValueError(f"{value!r} is not in the domain of column {column.name!r}.")
     if isinstance(column.cells, Interval):
         raise ValueError(
             f"Column {column.name!r} has real numbers, of which tables know ranges only: ask for "
             f"Between(low, high) in place of {value!r}."
         )
-    (found,), _ = encoder.read(series)
+    (found,), _ = read(column, series)
     return found
 
 

@@ -6,31 +6,30 @@ and a test that looks into running fits (``tests/leak/test_boundary.py``) keep i
 
 An auditor reads these files, in this order, with their lines of code:
 
-    ``privacy/accounting.py``      102  epsilon and delta as mu, and back
+    ``privacy/accounting.py``       81  epsilon and delta as mu, and back
     ``privacy/noise.py``            45  rounded Gaussian noise
-    ``privacy/selection.py``        49  the exponential mechanism, and PrivTree by it
+    ``privacy/selection.py``        31  the exponential mechanism
     ``privacy/thresholding.py``     34  values that nobody declared
-    ``privacy/queries.py``         232  what can be asked, its sensitivity, and a noisy answer
+    ``privacy/queries.py``         212  what can be asked, its sensitivity, and a noisy answer
     ``privacy/counting.py``        128  what is counted over codes, in which units
     ``privacy/dataset.py``          66  codes in memory
     ``privacy/value_counts.py``     64  values, and their counting
-    ``privacy/embedding.py``        86  sums of random features of codes
-    ``privacy/ledger.py``          223  the books; more budget, and people of several tables
-    ``privacy/curator.py``         294  charging, counting and noise in one act
+    ``privacy/ledger.py``          222  the books; more budget, and people of several tables
+    ``privacy/curator.py``         281  charging, counting and noise in one act
     ``privacy/streams.py``         197  rows in a file or on a cluster, weights, first looks
-    ``privacy/boundary.py``        202  the table's way in
-    ``columns/encoders.py``        241  cells to codes, and back
+    ``privacy/boundary.py``        176  the table's way in
+    ``columns/encoders.py``         69  cells to codes
     ``columns/encoding.py``         38  columns to codes
     ``columns/readings.py``        104  cells of which little is known to codes
     ``columns/recoding.py``        111  codes for missing, and groups of codes
     ``columns/scalars.py``         187  numbers, truths and text of cells
     ``columns/number_formats.py``   60  numbers as they are written
-    ``columns/dates.py``           161  dates of cells
+    ``columns/dates.py``           157  dates of cells
     ``sources/source.py``           91  what rows come from
     ``sources/frames.py``           41  frames of pandas
     ``sources/people.py``          116  no more than so many rows of a person
 
-These are 2,872 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,511 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,793 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
@@ -46,9 +45,11 @@ before, and count none but for the cluster:
     ``sources/visits.py``          103  at most so many rows of a person, in order
 
 What they call besides holds no record: ``domain`` and the cells of
-``columns/`` are public facts. The first eleven need numpy, scipy and mpmath alone. ``streams``
+``columns/`` are public facts. The first ten need numpy, scipy and mpmath alone. ``streams``
 and ``boundary`` are the exceptions of the rule that the core is free of pandas: they call the
 encoders, who read pandas' columns, on columns that they do not look into. ``ledger_file``
 reads ledgers, which are public. ``Curator.train`` hands codes to DP-SGD in ``methods/``, outside
-the core: its promise rests on opacus and torch, and is weaker than that of counts.
+the core: its promise rests on opacus and torch, and is weaker than that of counts. The comparison
+of methods, which holds real tables, looks into a curator to cut ranges by PrivTree
+(``benchmark/privtree.py``).
 """

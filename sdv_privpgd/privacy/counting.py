@@ -201,7 +201,7 @@ class LookupSums(CodeTally):
             for code, own in enumerate(total[0]):
                 places = held if self._label is None else held[part[self._label] == code]
                 for wave, values in zip(own, self._values, strict=True):
-                    wave += values[places].sum(axis=0, dtype=np.int64)
+                    wave += values.take(places, mode="clip").sum(axis=0, dtype=np.int64)
 
 
 def _summed(parts: Sequence[tuple[int, np.ndarray]], item: np.ndarray) -> np.ndarray:

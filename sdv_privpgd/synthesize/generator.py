@@ -18,9 +18,9 @@ from sdv_privpgd.base.arguments import check_fields, check_integer, check_positi
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.noisy_tables import EXACT, estimate_total
-from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.features import EmbeddingQuery
 from sdv_privpgd.synthesize.goals import Goals, first_shares
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 from sdv_privpgd.synthesize.relaxed import Adam, RelaxedLoss, device_of

@@ -31,6 +31,8 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "intervals": (["--tables", "diabetes", "--epsilons", "9", "--fits", "3", "--questions", "12"],
                   1),
     "linked": (["--tables", "survey", "--epsilons", "9", "--seeds", "1", "--families", "60"], 4),
+    "linked --arms fresh PrivPGD": (["--tables", "shop", "hospital", "--epsilons", "9", "--seeds",
+                                     "1", "--families", "300"], 4),
     "learning": ([*FEW, "--arms", "target", "Real", "DP-EBM"], 3),
     "minute": (["--rows", "100", "--columns", "2"], 3),
     "money": (["--spreads", "1.5", "--rows", "500", "--epsilons", "9", "--fits", "2"], 1),

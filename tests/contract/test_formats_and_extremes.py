@@ -81,14 +81,11 @@ def test_times_of_the_day_come_back(cells, declared, kind):
     assert hours.max() == 23
 
 
-def test_arrow_s_times_keep_their_dtype():
+def test_times_keep_arrow_s_dtype_and_whole_minutes():
     dtype = pd.ArrowDtype(pa.time64("us"))
     for declared in (TimeOfDay(), Datetime(datetime_format="%H:%M")):
         rows = sampled(pd.Series(TIMES, dtype=dtype), declared)
         assert (rows.dtype, rows.isna().sum()) == (dtype, 0)
-
-
-def test_times_of_whole_minutes_are_counted_in_minutes():
     rows = sampled(pd.Series(TIMES, dtype=object), TimeOfDay("00:00", datetime.time(23, 59)))
     assert {row.second for row in rows} == {0}
 

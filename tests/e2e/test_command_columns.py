@@ -137,13 +137,23 @@ def test_columns_are_kept_left_out_or_made_up(table, tmp_path, capsys):
     assert "--dtype names ['town']" in capsys.readouterr().err
 
 
-def test_holders_leave_columns_out_too(csv, tmp_path):
+def test_holders_leave_columns_out_and_codebooks_go_with_metadata(csv, tmp_path, capsys):
     asked = ("--holder", "North", "--epsilon", 5, "--out", tmp_path / "north.zip", "--quiet")
     facts = documents(csv.parent)
     assert run("measure", csv, *asked, *facts, "--drop", "ill") == 0
     rows = tmp_path / "rows.csv"
     assert run("combine", tmp_path / "north.zip", "--out", rows, "--quiet") == 0
     assert list(pd.read_csv(rows)) == ["age", "ward"]
+    frame = pd.DataFrame({"age": [20, 30] * 50})
+    frame.to_parquet(tmp_path / "table.parquet")
+    (tmp_path / "book.csv").write_text("column,type,min,max,missing codes\nage,integer,0,99,-1\n")
+    (tmp_path / "metadata.json").write_text('{"columns": {"age": {"sdtype": "numerical"}}}')
+    facts = ("--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "book.csv")
+    assert run("plan", *facts, "--epsilon", 1, "--rows", 100) == 0
+    assert run("plan", tmp_path / "table.parquet", *facts, "--epsilon", 1) == 0
+    capsys.readouterr()
+    assert run("plan", tmp_path / "table.parquet", *facts, "--epsilon", 1, "--na", "x") == 1
+    assert "--na is for text" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -202,19 +212,6 @@ def test_a_codebook_is_drafted_filled_in_and_read(ending, tmp_path, capsys):
     assert set(rows["sex"].dropna()) == {1, 2}
     assert run("draft-domain", table, "--header", "--out", tmp_path / "domain.ods") == 1
     assert "must end in one of .json, .yaml, .yml, .csv, .xlsx" in capsys.readouterr().err
-
-
-def test_a_codebook_goes_with_metadata_of_the_same_types_and_with_parquet(tmp_path, capsys):
-    frame = pd.DataFrame({"age": [20, 30] * 50})
-    frame.to_parquet(tmp_path / "table.parquet")
-    (tmp_path / "book.csv").write_text("column,type,min,max,missing codes\nage,integer,0,99,-1\n")
-    (tmp_path / "metadata.json").write_text('{"columns": {"age": {"sdtype": "numerical"}}}')
-    facts = ("--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "book.csv")
-    assert run("plan", *facts, "--epsilon", 1, "--rows", 100) == 0
-    assert run("plan", tmp_path / "table.parquet", *facts, "--epsilon", 1) == 0
-    capsys.readouterr()
-    assert run("plan", tmp_path / "table.parquet", *facts, "--epsilon", 1, "--na", "x") == 1
-    assert "--na is for text" in capsys.readouterr().err
 
 
 def test_a_check_says_what_becomes_of_each_column_and_that_a_fit_would_stop(

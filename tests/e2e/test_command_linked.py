@@ -100,16 +100,6 @@ def test_a_kept_model_is_described_and_gives_more_rows(folder, capsys):
         assert said in capsys.readouterr().err
 
 
-def test_a_plan_reads_no_table(folder, capsys):
-    assert fit(folder, "--dry-run", "--rows", 400) == 0
-    assert "of the budget for persons" in capsys.readouterr().out
-    options = documents(folder)
-    told = ("--epsilon", 2, "--delta", 1e-6, "--rows", 400, "--report", folder / "plan.html")
-    assert run("plan", *options, *told, *LINK) == 0
-    assert "of the budget for siblings of persons" in capsys.readouterr().out
-    assert (folder / "plan.html").exists()
-
-
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -128,9 +118,16 @@ def test_what_cannot_be_is_said_and_nothing_is_spent(folder, more, said, capsys)
     assert not list((folder / "out").iterdir())
 
 
-def test_files_bear_the_names_of_their_tables_and_a_number_is_needed(folder, capsys):
+def test_files_bear_the_names_of_their_tables_and_a_plan_reads_none(folder, capsys):
     assert "give each file the name of its table" in refused(fit(folder, files=("homes",)), capsys)
     assert "--max-children is needed for ['persons']" in refused(fit(folder, link=LINK[:2]), capsys)
+    assert fit(folder, "--dry-run", "--rows", 400) == 0
+    assert "of the budget for persons" in capsys.readouterr().out
+    options = documents(folder)
+    told = ("--epsilon", 2, "--delta", 1e-6, "--rows", 400, "--report", folder / "plan.html")
+    assert run("plan", *options, *told, *LINK) == 0
+    assert "of the budget for siblings of persons" in capsys.readouterr().out
+    assert (folder / "plan.html").exists()
 
 
 def test_a_stop_says_what_was_spent_and_the_books_have_it(folder, capsys):

@@ -94,7 +94,7 @@ def table(num_rows, seed):
 
 
 @pytest.fixture
-def fixed_answers(monkeypatch):
+def fixed_answers(monkeypatch, undrawn):
     """The noisy answers are the same whatever the exact ones are; noise alone for values."""
 
     def noisy(answer, stddev, words):

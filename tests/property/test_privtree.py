@@ -8,12 +8,13 @@ import pytest
 from answers import open_curator
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.benchmark.privtree import COST, decay_of, halved, split
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.privacy.selection import COST, decay_of, halved
 
 
 def log_chances(counts, temperature, decay):
@@ -142,7 +143,7 @@ def a_table(rows):
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_the_ledger_has_the_price_under_both_adjacencies(adjacency, rows):
     curator = open_curator(a_table([[3, 1]] * 50), adjacency=adjacency, rows=rows)
-    edges = curator.split("x", 8, curator.ledger.budget / 2, what="parts of x")
+    edges = split(curator, "x", 8, curator.ledger.budget / 2, what="parts of x")
     assert edges[0] == 0
     assert edges == sorted(set(edges))
     (charge,) = curator.ledger.charges
@@ -155,18 +156,34 @@ def test_the_ledger_has_the_price_under_both_adjacencies(adjacency, rows):
 
 def test_rows_of_later_codes_have_no_part_in_it():
     found = [
-        open_curator(a_table([[1, 0]] * 40 + [[8, 0]] * more), seed=4).split(
-            "x", 8, Fraction(1, 20), what="parts of x"
+        split(
+            open_curator(a_table([[1, 0]] * 40 + [[8, 0]] * more), seed=4),
+            *("x", 8, Fraction(1, 20)),
+            what="parts of x",
         )
         for more in (0, 5_000)
     ]
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_a_part_is_halved_as_often_as_its_score_says(adjacency):
+    """At a chance of 1e-6 of an alarm."""
+    table, number = a_table([[0, 0]] * 20), 2_000
+    halvings = 0
+    for seed in range(number):
+        curator = open_curator(table, adjacency=adjacency, seed=seed)
+        halvings += len(split(curator, "x", 2, Fraction(1, 20), what="two codes")) - 1
+    (charge,) = curator.ledger.charges
+    odds = 1 / (1 + math.exp(-20 / (charge.temperature * COST / 2)))
+    assert 0.5 < odds < 0.95
+    assert binomtest(halvings, number, odds).pvalue > 1e-6
+
+
 def test_nothing_is_split_past_the_budget():
     curator = open_curator(a_table([[1, 0]]))
     with pytest.raises(PrivacyBudgetError, match="PrivTree"):
-        curator.split("x", 8, curator.ledger.budget * 2, what="parts of x")
+        split(curator, "x", 8, curator.ledger.budget * 2, what="parts of x")
     with pytest.raises(ValueError, match="1 to 9"):
-        curator.split("x", 10, curator.ledger.budget, what="parts of x")
+        split(curator, "x", 10, curator.ledger.budget, what="parts of x")
     assert not curator.ledger.charges

@@ -17,8 +17,9 @@ from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.pipeline import SMALL_SHARE, Release
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, SigmoidSumQuery
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.features import SigmoidSumQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 
@@ -95,7 +96,7 @@ def test_under_add_remove_the_count_takes_one_percent_and_the_tables_the_rest(da
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
-def test_each_statistic_takes_one_percent(dataset, adjacency):
+def test_each_statistic_takes_one_percent_and_what_reveals_it_is_not_released(dataset, adjacency):
     engine = FakeEngine(asked=STATISTICS)
     release = pipeline.run(
         open_curator(dataset, adjacency=adjacency), replace(AllKWay(), engine=engine)
@@ -108,10 +109,6 @@ def test_each_statistic_takes_one_percent(dataset, adjacency):
     # The engine saw everything, count first and statistics in the order it asked.
     assert [m.query for m in engine.seen[:3]] == [CountQuery(), *STATISTICS]
     assert len(engine.seen) == 3 + 3
-
-
-@pytest.mark.parametrize("adjacency", Adjacency)
-def test_a_protected_statistic_and_the_tables_that_reveal_it_are_not_released(dataset, adjacency):
     release = pipeline.run(
         open_curator(dataset, adjacency=adjacency),
         replace(AllKWay(), engine=FakeEngine(asked=STATISTICS)),
@@ -119,16 +116,12 @@ def test_a_protected_statistic_and_the_tables_that_reveal_it_are_not_released(da
     assert [m.query for m in release.measurements] == [CountQuery()]
 
 
-def test_more_statistics_than_the_budget_has_shares_for_are_refused(dataset):
+def test_too_many_statistics_are_refused_and_charges_stay_when_the_engine_fails(dataset):
     engine = FakeEngine(asked=STATISTICS[:1] * 100)
     curator = open_curator(dataset, adjacency=ADD)
     with pytest.raises(PrivacyBudgetError):
         pipeline.run(curator, replace(AllKWay(), engine=engine))
     assert curator.ledger.mu_squared <= curator.ledger.budget
-
-
-def test_what_was_charged_stays_on_the_books_when_the_engine_fails(dataset):
-    curator = open_curator(dataset, adjacency=ADD)
     with pytest.raises(RuntimeError, match="no model"):
         pipeline.run(curator, replace(AllKWay(), engine=FakeEngine(fails=True)))
     assert curator.ledger.remaining == 0

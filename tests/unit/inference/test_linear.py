@@ -178,7 +178,7 @@ def test_a_rectangle_has_the_variance_of_the_formula(count, variance):
     assert found.covariance[0, 0] == pytest.approx(expected, rel=1e-12)
 
 
-def test_a_table_over_one_group_changes_nothing():
+def test_a_table_over_one_group_changes_nothing_and_what_does_not_fit_is_no_answer():
     rng = np.random.default_rng(3)
     later = [(GroupedMarginalQuery(("a", "b"), OTHER), 50.0)]
     measurements = measured([*COUNTS["public"], *PAIRS, *IN_GROUPS, *later], rng)
@@ -186,16 +186,10 @@ def test_a_table_over_one_group_changes_nothing():
     with_them = LinearEstimate(DOMAIN, measurements).answers([weights])
     without = LinearEstimate(DOMAIN, measurements[:-1]).answers([weights])
     assert with_them.values == without.values
-
-
-def test_nothing_measured_is_nothing_known():
     assert not LinearEstimate(DOMAIN, []).answers([{}, {"a": np.ones(3)}]).known.any()
     only_rows = measured(COUNTS["public"], np.random.default_rng(0))
     found = LinearEstimate(DOMAIN, only_rows).answers([{}, {"a": np.eye(3)[0]}])
     assert found.known.tolist() == [True, False]
-
-
-def test_a_function_of_another_size_or_attribute_is_refused():
     estimate = LinearEstimate(DOMAIN, measured(PAIRS, np.random.default_rng(0)))
     with pytest.raises(ValueError, match="'b' needs a number for each of its 5 codes"):
         estimate.answers([{"b": np.ones(3)}])

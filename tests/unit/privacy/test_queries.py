@@ -13,9 +13,9 @@ from sdv_privpgd.privacy.queries import (
     GroupedMarginalQuery,
     MarginalQuery,
     Query,
-    SigmoidSumQuery,
     answers,
 )
+from sdv_privpgd.synthesize.features import SigmoidSumQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 GRID = SigmoidSumQuery.GRID
@@ -44,8 +44,15 @@ def test_answers_are_int64_of_the_stated_shape(query, dataset, domain):
     assert query.describe()
 
 
-def test_the_count_is_the_number_of_records(dataset, codes):
+def test_counts_descriptions_and_refusals_name_attributes_alone(dataset, codes, domain):
     assert CountQuery().answer(dataset).tolist() == [len(codes)]
+    assert MarginalQuery(("a", "b")).describe() == "marginal of a x b"
+    assert CountQuery().describe() == "number of rows"
+    described = SigmoidSumQuery.of({"a": 0.123, "b": 4.5}, 6.7, 8.9).describe()
+    assert described == "smoothed threshold over a, b"
+    for query in (MarginalQuery(("x",)), SigmoidSumQuery.of({"x": 1.0}, 0.0, 1.0)):
+        with pytest.raises(ValueError, match="not in the domain"):
+            query.answer(dataset)
 
 
 def test_sensitivities_are_those_of_the_notes():
@@ -158,19 +165,6 @@ def test_coefficients_that_would_leave_the_grid_are_refused(bad):
     for arguments in (({"a": bad}, 0.0, 1.0), ({"a": 1.0}, bad, 1.0), ({"a": 1.0}, 0.0, bad)):
         with pytest.raises(ValueError, match="finite"):
             SigmoidSumQuery.of(*arguments)
-
-
-def test_descriptions_name_attributes_and_no_numbers():
-    assert MarginalQuery(("a", "b")).describe() == "marginal of a x b"
-    assert CountQuery().describe() == "number of rows"
-    described = SigmoidSumQuery.of({"a": 0.123, "b": 4.5}, 6.7, 8.9).describe()
-    assert described == "smoothed threshold over a, b"
-
-
-def test_an_unknown_attribute_is_refused(dataset, domain):
-    for query in (MarginalQuery(("x",)), SigmoidSumQuery.of({"x": 1.0}, 0.0, 1.0)):
-        with pytest.raises(ValueError, match="not in the domain"):
-            query.answer(dataset)
 
 
 def test_queries_answered_together_are_answered_as_one_by_one(dataset, domain):

@@ -7,7 +7,8 @@ from answers import margin, noisy_answers, number_of_rows
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.base.progress import Shares, silent
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement, SigmoidSumQuery
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
+from sdv_privpgd.synthesize.features import SigmoidSumQuery
 from sdv_privpgd.synthesize.genetic import (
     Asked,
     PackedGoals,
