@@ -21,6 +21,8 @@ _SAY = (
     "CsvFiles(names=...), or say CsvFiles(header=False)."
 )
 
+_RENAME = "Give the table a name for each column with CsvFiles(names=...), beside header=True."
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
@@ -124,12 +126,13 @@ class Reading:
             problem = f"lacks the columns {missing!r}, which are declared"
         elif others:
             problem = f"has {others} fields besides the columns that are declared"
-        elif not all(names) or len(set(names)) < len(names):
-            problem = "has empty or repeated fields, so it cannot name the columns"
+        elif wrong := [str(n) for n, name in enumerate(names, 1) if name in {"", *names[: n - 1]}]:
+            problem = f"cannot name the columns: its fields {listed(wrong)} are empty or repeated"
         else:
             return names
+        say = _RENAME if self.header and not missing else _SAY
         raise SourceError(
-            f"The first record {problem}. {_SAY} If lines such as a title are above the names, "
+            f"The first record {problem}. {say} If lines such as a title are above the names, "
             "leave them out with CsvFiles(skip_rows=1), or with as many as there are."
         )
 
