@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.base.domain import Domain, Grouping
+from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import (
     Adjacency,
@@ -13,6 +14,7 @@ from sdv_privpgd.privacy.queries import (
     CutMarginalQuery,
     GroupedMarginalQuery,
     MarginalQuery,
+    Measurement,
     Query,
     answers,
 )
@@ -190,3 +192,14 @@ def test_queries_answered_together_are_answered_as_one_by_one(dataset, domain):
 def test_groups_and_cuts_are_said(kind):
     with pytest.raises(TypeError, match=r"grouping|cuts"):
         kind(("a",))
+
+
+def test_questions_of_cuts_and_adjacencies_are_named():
+    cut = Cut((Line("b", (0, 1, 2)), Line("c", (0, 1, 2, 3))), (1, 1), (3,))
+    described = CutMarginalQuery(("a",), (cut,)).describe()
+    assert described == "marginal of a x a threshold over b, c"
+    assert [Adjacency.parse(each) for each in ("add_remove", "replace_one", ADD)] == [
+        ADD, REPLACE, ADD,
+    ]  # fmt: skip
+    count = Measurement(query=CountQuery(), answer=np.array([3]), stddev=1.0)
+    assert count.units == 1
