@@ -15,6 +15,7 @@ from sdv_privpgd.privacy.queries import (
     GroupedMarginalQuery,
     MarginalQuery,
     Measurement,
+    ModelErrorQuery,
     Query,
     answers,
 )
@@ -203,3 +204,11 @@ def test_questions_of_cuts_and_adjacencies_are_named():
     ]  # fmt: skip
     count = Measurement(query=CountQuery(), answer=np.array([3]), stddev=1.0)
     assert count.units == 1
+
+
+@pytest.mark.parametrize("units", [1, 2, 60])
+def test_a_score_in_units_is_that_many_times_itself(units):
+    score = ModelErrorQuery(clique=("a",), expected=np.array([3, 1]), bias=2)
+    found = score.in_units(units)
+    counts = np.array([7, 4])
+    assert found.of_counts(counts * units) == units * score.of_counts(counts)
