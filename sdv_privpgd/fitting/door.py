@@ -19,8 +19,7 @@ from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.prior import leaning
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta
 from sdv_privpgd.inference.listed import Question
-from sdv_privpgd.methods.method import Method
-from sdv_privpgd.methods.workload import Target
+from sdv_privpgd.methods.method import Method, Target
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Measurement

@@ -26,8 +26,7 @@ from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta
 from sdv_privpgd.inference.listed import Question, listed_questions, require_questions
 from sdv_privpgd.methods import pipeline
-from sdv_privpgd.methods.method import Method, method_of
-from sdv_privpgd.methods.workload import Target, importance_of, weighed
+from sdv_privpgd.methods.method import Method, Target, importance_of, method_of, weighed
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import MOST, Bound
@@ -205,6 +204,7 @@ def notes_on(
         *(own.on_counts if names is None else ()),
         *on_names(facts, says_whose=is_said),
         *description.on_days,
+        *description.on_wide,
     ]
 
 
