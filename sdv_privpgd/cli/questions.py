@@ -18,6 +18,7 @@ from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli.asking import question
 from sdv_privpgd.cli.reading import Typed, kind_read, known_types_in, read_table, reading, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, reason, say, say_each
+from sdv_privpgd.columns.dialect import Facts
 from sdv_privpgd.columns.naming import WHOSE, is_id, on_names, on_repeated_ids
 from sdv_privpgd.columns.vocabulary import KEYS, facts_in, modelled
 from sdv_privpgd.constraints import kinds
@@ -32,7 +33,6 @@ from sdv_privpgd.fitting.settings import People, Settings, usual_delta, with_bin
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.warnings import on_delta
-from sdv_privpgd.sources.dialect import Facts
 from sdv_privpgd.sources.texts import Signs
 
 _TABLE = "table"

@@ -204,6 +204,7 @@ def notes_on(
         *(own.on_counts if names is None else ()),
         *on_names(facts, says_whose=is_said),
         *description.on_days,
+        *description.on_wide,
     ]
 
 

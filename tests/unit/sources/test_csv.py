@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sdv_privpgd import Numerical, fit_table
 from sdv_privpgd.cli.reading import read_table
 from sdv_privpgd.cli.saying import CommandError
+from sdv_privpgd.columns.dialect import Reading
 from sdv_privpgd.sources import csv
 from sdv_privpgd.sources.csv import CsvFiles, CsvSource
-from sdv_privpgd.sources.dialect import Reading
 from sdv_privpgd.sources.opening import open_source
 from sdv_privpgd.sources.source import SourceError
 

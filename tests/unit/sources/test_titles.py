@@ -18,10 +18,10 @@ import sdv_privpgd
 from sdv_privpgd import FittedTable
 from sdv_privpgd.cli.reading import open_table, read_table
 from sdv_privpgd.cli.saying import CommandError
+from sdv_privpgd.columns.dialect import Reading
 from sdv_privpgd.sources import arrow, csv, spark, texts
 from sdv_privpgd.sources.arrow import ArrowSource
 from sdv_privpgd.sources.csv import CsvFiles, CsvSource, parsing
-from sdv_privpgd.sources.dialect import Reading
 from sdv_privpgd.sources.opening import open_source
 from sdv_privpgd.sources.source import SourceError
 from sdv_privpgd.sources.withheld import withheld
