@@ -36,6 +36,8 @@ class Link:
             It is asked how long after the row before each one is.
         start: A column of the parent, of dates or numbers as ``order`` has them, at which the order
             begins. It is asked how long after it the first row is, and none comes before it.
+        count: A column of the parent, of whole numbers of a declared range, that says how many
+            rows of the child there are: synthetic rows have as many, or more than ``max_children``.
 
     Raises:
         ValueError: For what names no table or column, and for a number that is none.
@@ -52,6 +54,7 @@ class Link:
     siblings: bool = True
     order: str | None = None
     start: str | None = None
+    count: str | None = None
 
     def __post_init__(self) -> None:
         if self.parent_key is None:

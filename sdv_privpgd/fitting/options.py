@@ -311,6 +311,7 @@ class Asked:
             if link is not None:
                 declared.pop(link.key, None)
                 _require_order(link, declared, columns[link.parent])
+                _require_count(link, columns[link.parent], constraints.get(link.parent, ()))
             own[table] = declared if key is None else {key: Key(), **declared}
         return cls(
             columns=own, tree=tree, epsilon=epsilon, delta=delta, told=told, constraints=constraints
@@ -519,6 +520,27 @@ def _require_order(
         raise ValueError(
             f"Link.order names {link.order!r}, which must be a column of numbers or dates of "
             f"{link.child!r} with a declared range."
+        )
+
+
+def _require_count(
+    link: Link, parents: Mapping[str, Mapping], constraints: Sequence[Constraint]
+) -> None:
+    """Raises ``ValueError`` unless a column can be made of the number of children."""
+    if link.count is None:
+        return
+    facts = parents.get(link.count, {})
+    if (_sdtype(facts), facts.get("decimal_places")) != ("numerical", 0) or None in map(
+        facts.get, ("range_min", "range_max")
+    ):
+        raise ValueError(
+            f"Link.count names {link.count!r}, which must be a column of whole numbers of "
+            f"{link.parent!r} with a declared range, such as Numerical(0, 20, decimal_places=0)."
+        )
+    if any(not each.columns or link.count in each.columns for each in constraints):
+        raise ValueError(
+            f"Link.count names {link.count!r}, which follows from the number of rows: a "
+            f"constraint of {link.parent!r} cannot be about it."
         )
 
 
