@@ -7,7 +7,8 @@ layers: ``replay`` (neighbors under the same noisy answers), ``alone`` (cells an
 others), ``noise``, ``attack`` (what somebody gains who knows everything but one person),
 ``thresholds`` (what nobody declared), ``training`` and ``accountant`` (a second one). Each gives
 ``Check``s of ``checks``, which shows them on a page. ``door`` has the doors for users, which
-``__init__.pyi`` lists: ``audit_fit``, ``audit_fitted``, ``audit_measure``.
+``__init__.pyi`` lists: ``audit_fit``, ``audit_fitted``, ``audit_measure``; ``families`` has that of
+tables that belong together, ``audit_tables``.
 
 Frozen answers cannot reach a real fit. They are given by ``recording.AuditedTable`` alone, which
 holds a table that ``tables`` made up and takes no other; a fit opens its table as a

@@ -374,12 +374,12 @@ class Asked:
         link = self.tree.above(table)
         if link is None or link.order is None:
             return ()
-        clock = column_of(link.order, self._alone(table).stated[link.order])
+        clock = column_of(link.order, self.alone(table).stated[link.order])
         if link.start is None:
             return (clock,)
-        return clock, read_by(clock, link.start, self._alone(link.parent).facts[link.start])
+        return clock, read_by(clock, link.start, self.alone(link.parent).facts[link.start])
 
-    def _alone(self, table: str) -> Description:
+    def alone(self, table: str) -> Description:
         """The description of a table's own columns."""
         link, key = self.tree.above(table), self.tree.key_of(table)
         kinds, others = require_sdtypes(self.columns[table], (*MODELLED, "id"))
@@ -480,7 +480,7 @@ class Asked:
                 f"{sorted(map(str, tables))!r}."
             )
         names = self.tree.tables
-        private = {name: opened(tables[name], self._alone(name), None) for name in names}
+        private = {name: opened(tables[name], self.alone(name), None) for name in names}
         read = {name: list(self.modelled(name)) for name in names}
         clocks = {name: self.clocks(name) for name in names}
         return PrivateTable.together(private, self.tree, read, self.siblings, self.most, clocks)

@@ -20,6 +20,7 @@ from sdv.errors import InvalidDataError, NotFittedError, RefitWarning, Synthesiz
 from sdv.metadata import Metadata
 from sdv.multi_table.base import SYNTHESIZER_LOGGER, BaseMultiTableSynthesizer
 
+from sdv_privpgd.audit.families import audited_tables
 from sdv_privpgd.base.progress import shown
 from sdv_privpgd.columns.declared import Key
 from sdv_privpgd.columns.links import Link
@@ -188,6 +189,10 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
     def plan(self, num_rows: int) -> Report:
         """What a fit to so many rows of the root would ask, and how large its errors would be."""
         return planned_tables(self._asked(), num_rows)
+
+    def audit(self, path: str | Path | None = None, *, runs: int = 1_000) -> Report:
+        """Audits the settings on families that it makes up, as ``audit_tables`` does."""
+        return audited_tables(self._asked(), runs=runs, path=path)
 
     def report(self, path: str | Path | None = None) -> Report:
         """What was spent and how well the rows of each table fit, as ``FittedTables`` says it."""
