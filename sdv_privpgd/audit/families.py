@@ -18,15 +18,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.audit.accountant import accountant_check
 from sdv_privpgd.audit.attack import Attack, attack_checks
 from sdv_privpgd.audit.checks import audit_report
 from sdv_privpgd.audit.noise import answer_checks, mechanism_checks
-from sdv_privpgd.audit.outputs import listening
 from sdv_privpgd.audit.recording import AuditedTable, Event, Tape, in_units
 from sdv_privpgd.audit.replay import Recording, fitted_again, replay_checks
-from sdv_privpgd.audit.subjects import ROWS, Outcome, Through, finished, of_answers
+from sdv_privpgd.audit.subjects import ROWS, Outcome, Through, finished, listening, of_answers
 from sdv_privpgd.audit.tables import ODD, MadeUp, made_up
+from sdv_privpgd.audit.training import accountant_check
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.columns.links import Link, Tree
 from sdv_privpgd.fitting.description import Description

@@ -11,6 +11,10 @@ from typing import Any, TypeGuard
 import numpy as np
 
 
+class SourceError(ValueError):
+    """Raised if rows cannot be read. Its text quotes no cell."""
+
+
 def check_fields(settings: Any, check: Callable[..., Any], *names: str, **more: Any) -> None:
     """Puts what a check returns in the place of a frozen dataclass's fields.
 

@@ -42,10 +42,10 @@ from sdv_privpgd.methods.method import (
     EngineMethod,
     Method,
     engine_of,
+    importance_of,
     method_of,
     named_methods,
 )
-from sdv_privpgd.methods.workload import importance_of
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator

@@ -188,7 +188,7 @@ _COMMANDS: tuple[_Command, ...] = (
         f"""{_TABLE}
     --report FILE       write it as a page
 {_FORCE}""",
-        {**_FIT, **_READS},
+        {**_FIT, **_LINKED, **_READS},
     ),
     (
         synthesizing.plan,

@@ -6,13 +6,15 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_privpgd.cli.cells import meanings, numbers
 from sdv_privpgd.cli.saying import CommandError
+from sdv_privpgd.columns.dialect import is_number
 from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.sampling.conditions import Between
-from sdv_privpgd.sources import texts
+from sdv_privpgd.sources.texts import Signs
 
 
-def wanted(option: str, name: str, text: str, facts: Mapping, signs: texts.Signs) -> Any:
+def wanted(option: str, name: str, text: str, facts: Mapping, signs: Signs) -> Any:
     """The condition on a column: a value, ``None`` for missing, or a range."""
     if not text:
         return None
@@ -23,11 +25,11 @@ def wanted(option: str, name: str, text: str, facts: Mapping, signs: texts.Signs
     return _value(option, name, text, facts, signs)
 
 
-def _value(option: str, name: str, text: str, facts: Mapping, signs: texts.Signs) -> Any:
+def _value(option: str, name: str, text: str, facts: Mapping, signs: Signs) -> Any:
     given = pd.Series([text], dtype=object)
-    if not texts.is_number(facts):
-        return texts.meanings(given, facts, signs).iloc[0]
-    if (number := texts.numbers(given, signs).iloc[0]) is None:
+    if not is_number(facts):
+        return meanings(given, facts, signs).iloc[0]
+    if (number := numbers(given, signs).iloc[0]) is None:
         raise CommandError(
             f"{option} {name}={text}: the column holds numbers, and {signs.decimal!r} stands "
             "before their decimals; --decimal names another sign."
@@ -35,7 +37,7 @@ def _value(option: str, name: str, text: str, facts: Mapping, signs: texts.Signs
     return number
 
 
-def question(text: str, facts: Mapping[str, Mapping], signs: texts.Signs) -> Question:
+def question(text: str, facts: Mapping[str, Mapping], signs: Signs) -> Question:
     """The question that a sentence asks, such as "mean of cost where age=30..45 and ward=B".
 
     Raises ``CommandError`` for what is none.
@@ -62,7 +64,7 @@ def question(text: str, facts: Mapping[str, Mapping], signs: texts.Signs) -> Que
         raise CommandError(f"--question {text!r}: {error}") from None
 
 
-def _condition(text: str, facts: Mapping[str, Mapping], signs: texts.Signs) -> tuple[str, Any]:
+def _condition(text: str, facts: Mapping[str, Mapping], signs: Signs) -> tuple[str, Any]:
     name, *said = (each.strip() for each in re.split(r"=|\sin\s", f"{text} ", maxsplit=1))
     if not said:
         raise ValueError(f"{text!r} is no condition: write COLUMN=VALUE, or LOW..HIGH.")

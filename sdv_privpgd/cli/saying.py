@@ -57,6 +57,7 @@ _OPTIONS = (
     (r"weight_column=('[^']*')", r"--weight-column \1"),
     (r"weight_column", "--weight-column"),
     (r"weight_range", "--weight-range"),
+    (r"max_children(?= says )", "--max-children"),
     (r"adjacency='add_remove'", "--adjacency add_remove"),
     (r"discovery_share", "--discovery-share"),
     (r"num_bins(?! of ')", "--num-bins"),

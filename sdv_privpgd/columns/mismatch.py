@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from sdv_privpgd.columns.dates import BEYOND
+from sdv_privpgd.columns.dtypes import is_decimal, is_whole
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
     ColumnFacts,
@@ -76,6 +77,34 @@ def on_ends(stated: Mapping[str, ColumnFacts], known: Mapping[str, ColumnFacts])
         "which is written 9999-12-31. If they are no placeholders, give their years as numbers."
     )
     return [of_numbers] * bool(numbers) + [of_dates] * bool(dates)
+
+
+def on_wide(dtypes: Mapping[str, Any], facts: Mapping[str, ColumnFacts]) -> list[str]:
+    """A sentence on undeclared numbers whose types hold larger whole ones than are told apart.
+
+    Args:
+        dtypes: Of columns, those that no cell chose.
+        facts: What is declared of them.
+    """
+    wide = {
+        name: str(dtypes[name])
+        for name, known in facts.items()
+        if isinstance(known, NumberFacts) and known.lacks_domain and _is_wide(dtypes.get(name))
+    }
+    if not wide:
+        return []
+    return [
+        f"The types of {wide} hold whole numbers of 2**62 and beyond, which are read as 2**62. If "
+        "they are hashes or ids, leave them out; if they are amounts, declare their range, or "
+        "divide them."
+    ]
+
+
+def _is_wide(dtype: Any) -> bool:
+    if is_decimal(dtype):
+        kind = dtype.pyarrow_dtype
+        return 10 ** (kind.precision - kind.scale) > LARGEST_WHOLE
+    return is_whole(dtype) and dtype.kind == "u" and dtype.itemsize == 8
 
 
 def _reaches(facts: ColumnFacts, kind: type[Ranged], ends: tuple[int, int]) -> bool:

@@ -21,6 +21,7 @@ from sdv_privpgd.columns.facts import (
     TruthFacts,
     without_domain,
 )
+from sdv_privpgd.columns.mismatch import on_wide
 from sdv_privpgd.columns.naming import repeated_ids
 from sdv_privpgd.columns.parsing import checked, read_table
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
@@ -116,6 +117,11 @@ class Description(FieldsAlone):
     def on_days(self) -> list[str]:
         """A sentence on dates that are counted in days though nobody said so, if there are any."""
         return on_days({name: e for name, e in self.facts.items() if name not in self.timeless})
+
+    @property
+    def on_wide(self) -> list[str]:
+        """A sentence on types that hold larger numbers than are told apart, if there are any."""
+        return on_wide(self.dtypes, self.facts)
 
     @property
     def modelled(self) -> list[str]:

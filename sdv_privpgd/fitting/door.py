@@ -1,25 +1,25 @@
 """The door without SDV: a table and what is public of it go in, a fitted table comes out."""
 
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.dtypes import is_of_days
+from sdv_privpgd.columns.links import Link
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fates import check_report
+from sdv_privpgd.fitting.fates import check_report, tables_report
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable, RunningFit
-from sdv_privpgd.fitting.options import asked, check_match, checked_lost, opened
+from sdv_privpgd.fitting.options import Asked, asked, check_match, checked_lost, opened
 from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.prior import leaning
-from sdv_privpgd.fitting.settings import People, Settings
+from sdv_privpgd.fitting.settings import People, Settings, usual_delta
 from sdv_privpgd.inference.listed import Question
-from sdv_privpgd.methods.method import Method
-from sdv_privpgd.methods.workload import Target
+from sdv_privpgd.methods.method import Method, Target
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Measurement
@@ -202,6 +202,7 @@ def check(
     delta: float | None = None,
     *,
     prior: Any = None,
+    relationships: Link | Iterable[Link] | None = None,
     **told: Any,
 ) -> Report:
     """Returns what ``fit_table`` would make of each column of a table. Public.
@@ -216,6 +217,7 @@ def check(
         epsilon: What the fit may spend.
         delta: At this delta.
         prior: As ``fit_table`` takes it. What it has is not lost.
+        relationships: As ``fit_tables`` takes them. Tables and columns are then those of it, too.
         told: Other arguments of ``fit_table`` that settings are made of, such as ``method``.
 
     Raises:
@@ -228,6 +230,9 @@ def check(
     >>> check(table, columns, epsilon=0.1).to_dict()["lost"]
     ['drug']
     """
+    if relationships is not None:
+        delta = usual_delta("add_remove") if delta is None else delta
+        return tables_report(Asked.of(columns, relationships, epsilon, delta, **told), table)
     settings, description = asked(columns, epsilon, delta, **told)
     check_match(settings, description)
     return check_report(*checked(settings, description, table, prior))

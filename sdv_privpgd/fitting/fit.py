@@ -272,7 +272,7 @@ class Fit:
         """Sentences on what is worth a look by names and declarations alone."""
         description = self.description
         named = on_names(description.facts, says_whose=self.settings.people.is_said)
-        return [*named, *description.on_days]
+        return [*named, *description.on_days, *description.on_wide]
 
     @property
     def has_answers(self) -> bool:

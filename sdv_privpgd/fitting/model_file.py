@@ -81,7 +81,7 @@ KEPT = {
     "sampling.conditions": "Between",
     "sampling.families": "Siblings VisitSampler _Place",
     "sampling.sampler": "Decoder Filled KeyStream RowStream Sampler",
-    "synthesize.annealed": "AnnealedProjection MixedRows",
+    "synthesize.annealed": "AnnealedProjection",
     "synthesize.features": "EmbeddingQuery SigmoidSumQuery",
     "synthesize.generator": "GeneratorNetwork",
     "synthesize.genetic": "PrivateGSD",

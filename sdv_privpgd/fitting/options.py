@@ -26,8 +26,7 @@ from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta
 from sdv_privpgd.inference.listed import Question, listed_questions, require_questions
 from sdv_privpgd.methods import pipeline
-from sdv_privpgd.methods.method import Method, method_of
-from sdv_privpgd.methods.workload import Target, importance_of, weighed
+from sdv_privpgd.methods.method import Method, Target, importance_of, method_of, weighed
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import MOST, Bound
@@ -190,15 +189,22 @@ def on_undeclared(settings: Settings, description: Description) -> list[str]:
     return [said] if unknown else []
 
 
-def notes_on(settings: Settings, description: Description) -> list[str]:
-    """Sentences on what is worth a look before a fit, by names and declarations alone."""
+def notes_on(
+    settings: Settings, description: Description, names: Collection[str] | None = None
+) -> list[str]:
+    """Sentences on what is worth a look before a fit, by names and declarations alone.
+
+    They are about the columns with these ``names``, or about all.
+    """
     own, is_said = settings.people, settings.people.is_said
+    facts = {n: each for n, each in description.facts.items() if names is None or n in names}
     ids = [each for each in description.repeated_ids if each != own.column]
     return [
         *on_repeated_ids(ids, says_whose=is_said),
-        *own.on_counts,
-        *on_names(description.facts, says_whose=is_said),
+        *(own.on_counts if names is None else ()),
+        *on_names(facts, says_whose=is_said),
         *description.on_days,
+        *description.on_wide,
     ]
 
 

@@ -188,6 +188,7 @@ def leaning(
         MatchError: For a method whose engine cannot use a prior.
         ValueError: For rows that are no prior, and columns of other types in it.
     """
+    description = replace(description, dtypes=dtypes)
     if prior is None:
         return description
     if not settings.method.takes_prior:

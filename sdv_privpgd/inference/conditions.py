@@ -239,11 +239,36 @@ class CodeValues:
         distances from the median, and their rows, with ``errors`` more, would move the mean by more
         than a part ``least`` of the mean distance if they lay at its end.
         """
-        shares, middle, around = self._spread(counts)
+        shares, _, around = self._spread(counts)
         more = shares + errors / _number(counts)
-        farthest = np.maximum(self.highs - middle, middle - self.lows).astype(np.float64)
+        farthest = self._distances(counts)
         reach = np.maximum(self.highs - self.means, self.means - self.lows).astype(np.float64)
         return (farthest > FAR * around) & (more * reach > least * around)
+
+    def outermost(self, counts: np.ndarray) -> np.ndarray:
+        """Which codes reach ``FAR`` from the median, and at least half as far as any, bool.
+
+        Nearer ones have less to say of a mean, and would hide these in their sum.
+        """
+        _, _, around = self._spread(counts)
+        distances = self._distances(counts)
+        return (distances > FAR * around) & (2 * distances > distances.max())
+
+    def _distances(self, counts: np.ndarray) -> np.ndarray:
+        """How far each code reaches from the median."""
+        _, middle, _ = self._spread(counts)
+        return np.maximum(self.highs - middle, middle - self.lows).astype(np.float64)
+
+    def tail(self, counts: np.ndarray) -> list[float]:
+        """Numbers ``FAR`` from the median and more, each four times as far as the next."""
+        _, middle, around = self._spread(counts)
+        found = []
+        for end in (self.lows.min(), self.highs.max()):
+            distance = (float(end) - middle) / 4
+            while abs(distance) > FAR * around > 0:
+                found.append(middle + distance)
+                distance /= 4
+        return found
 
     def crowded(self, counts: np.ndarray, errors: float, least: float) -> np.ndarray:
         """Which codes of several values have at least a part of all rows. Public.

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from sdv_privpgd.base.domain import Grouping
-from sdv_privpgd.columns.bins import Interval
+from sdv_privpgd.columns.bins import Interval, Merging
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.inference.conditions import part_of, ticks_of
+from sdv_privpgd.columns.cutting import USUAL_BINS
+from sdv_privpgd.inference.conditions import code_values, part_of, ticks_of
 from sdv_privpgd.inference.linear import Product
 from sdv_privpgd.inference.questions import ARGUMENTS, asked_of
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
@@ -26,6 +27,9 @@ from sdv_privpgd.sampling.conditions import Between, span
 Where = Mapping[str, Any] | None
 
 COEFFICIENT = "coefficient"
+
+MEANS = ("mean", "sum")
+"""What has a second table, of how many rows lie far out: a few there may count as much as all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +140,10 @@ class Question:
                 apart.setdefault(name, []).append(weights)
             found = {name: np.column_stack(each) for name, each in apart.items()}
             yield {**found, **{each.name: np.eye(each.size) for each in asked.columns}}
+            if self.what in MEANS:
+                (column,) = asked.columns
+                if (far := _far(column)).any():
+                    yield {**found, column.name: far[:, None]}
 
 
 def listed_questions(questions: Any) -> tuple[Question, ...]:
@@ -176,7 +184,12 @@ def values_asked(questions: Sequence[Question], name: str) -> list:
 
 
 def with_borders(column: Column, questions: Sequence[Question]) -> Column:
-    """The column, with codes that begin where conditions of the questions begin and end."""
+    """The column, with codes that begin where conditions of the questions begin and end.
+
+    That of a listed mean or sum has finer ones, where much lies in wide codes.
+    """
+    if any(each.what in MEANS and each.of == column.name for each in questions):
+        column = _finer(column)
     for name, wish in (each for one in questions for each in one.conditions):
         if name == column.name:
             try:
@@ -184,6 +197,40 @@ def with_borders(column: Column, questions: Sequence[Question]) -> Column:
             except ValueError:  # no value of a column whose values were found
                 continue
     return column
+
+
+def _finer(column: Column) -> Column:
+    """The column with codes none of which carries much, as far as it is known where rows lie.
+
+    Those far out are few, each four times as far as the one before, and the last one stays: what
+    noise hides there counts more than how rows are spread.
+    """
+    most = column.num_values + USUAL_BINS
+    if column.merging is not None:
+        tail = code_values(column).tail(_masses(column.merging))
+        column = column.cut([span(column, Between(low=each))[0] for each in tail])
+    while column.merging is not None:
+        heavy = code_values(column).heavy(_masses(column.merging))
+        wide = np.flatnonzero(heavy & ~_far(column)[: column.num_values])
+        cut = column.cut(column.at(wide, np.full(len(wide), 0.5)).tolist())
+        if cut.num_values == column.num_values or cut.num_values > most:
+            break
+        column = cut
+    return column
+
+
+def _masses(merging: Merging) -> np.ndarray:
+    """How often each code occurs, as far as that was found."""
+    return np.bincount(merging.codes, weights=merging.frequencies)
+
+
+def _far(column: Column) -> np.ndarray:
+    """Which codes reach so far out that few rows in them could make a mean, bool."""
+    found = np.zeros(column.size, dtype=bool)
+    if column.merging is not None:
+        outermost = code_values(column).outermost(_masses(column.merging))
+        found[: column.num_values] = outermost
+    return found
 
 
 def _bordered(column: Column, wish: Any) -> Column:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import Possible
-from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.workload import Importance
+from sdv_privpgd.methods.method import EngineMethod, Importance
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
@@ -59,16 +58,6 @@ class DPMERF(EngineMethod):
 
     Raises:
         ValueError: For more than one label, and settings that no embedding can have.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> from sdv_privpgd.methods import GeneratorNetwork
-    >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
-    >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> method = DPMERF(num_features=50, engine=GeneratorNetwork(steps=20))
-    >>> fitted = fit_table(table, columns, epsilon=1.0, method=method)
-    >>> [charge.what for charge in fitted.ledger.charges][2:]
-    ['number of rows', 'all 1-way marginals', 'mean embedding, 50 random features']
     """
 
     engine: Engine | str = "generator"

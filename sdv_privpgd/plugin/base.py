@@ -30,9 +30,8 @@ from sdv_privpgd.fitting.fitted import Account, FittedTable
 from sdv_privpgd.fitting.resume import on_several_releases
 from sdv_privpgd.fitting.settings import People, Settings, check_people, usual_delta
 from sdv_privpgd.inference.listed import Question, listed_questions
-from sdv_privpgd.methods.method import Method, method_of
+from sdv_privpgd.methods.method import Method, Target, importance_of, method_of, weighed
 from sdv_privpgd.methods.pipeline import Release
-from sdv_privpgd.methods.workload import Target, importance_of, weighed
 from sdv_privpgd.plugin.arguments import public_copy, python_s, refuse_several_tables, translated
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.sampling.families import RowMaker

@@ -200,6 +200,8 @@ class ModelErrorQuery:
 
     def in_units(self, units: int) -> "ModelErrorQuery":
         """The same error where a count of one is so many units."""
+        if units == 1:
+            return self
         self._require_room(units)
         return replace(self, expected=self.expected * units, bias=self.bias * units)
 

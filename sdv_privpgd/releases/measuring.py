@@ -25,9 +25,8 @@ from sdv_privpgd.fitting.mismatch import CAN_GO_ON, DomainMismatchError
 from sdv_privpgd.fitting.options import asked, opened
 from sdv_privpgd.fitting.resume import Unfinished, gone, note_on
 from sdv_privpgd.fitting.settings import People, Settings, with_bins
-from sdv_privpgd.methods.method import EngineMethod, Method, method_of
+from sdv_privpgd.methods.method import EngineMethod, Method, Target, method_of
 from sdv_privpgd.methods.privpgd import PrivPGD
-from sdv_privpgd.methods.workload import Target
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Measurement

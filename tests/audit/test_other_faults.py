@@ -11,12 +11,11 @@ import pytest
 
 from sdv_privpgd import Boolean, Categorical, Numerical, People
 from sdv_privpgd.audit import audit_fit, audit_measure
-from sdv_privpgd.audit.alone import alone_checks
 from sdv_privpgd.audit.checks import failed as failed_of
 from sdv_privpgd.audit.recording import Tape
 from sdv_privpgd.audit.replay import recorded
 from sdv_privpgd.audit.subjects import TableFit
-from sdv_privpgd.audit.thresholds import threshold_checks
+from sdv_privpgd.audit.thresholds import alone_checks, threshold_checks
 from sdv_privpgd.columns import encoders
 from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.readings import Reading

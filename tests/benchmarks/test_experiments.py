@@ -46,6 +46,7 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "scale --from-files .": (["--rows", "2000", "--sources", "parquet", "tuples"], 2),
     "sequences": ([*FEW, "--bounds", "2", "--epsilon", "9"], 3),
     "shapes": (["--shapes", "age", "--fits", "1", "--rows", "300", "--epsilon", "1"], 2),
+    "structure": (["--fits", "1", "--epsilons", "9", "--rows", "1000"], 14),
     "subgroups": (["--fits", "1", "--epsilons", "9", "--rows", "400", "--population", "2000"], 6),
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ from small_synthesizers import new
 from sdv_privpgd import MSTSynthesizer, People, fit_table
 from sdv_privpgd.audit import audit_fitted
 from sdv_privpgd.audit.recording import by_cell
-from sdv_privpgd.plugin.auditing import KeptFile, SynthesizerFit
+from sdv_privpgd.plugin.auditing import SynthesizerFit, kept_file
 
 pytestmark = pytest.mark.usefixtures("plant")
 QUICK = {"runs": 50, "false_alarms": 1e-7}
@@ -135,7 +135,7 @@ class TestWhatIsKept:
     def checks(self, synthesizer):
         from sdv_privpgd.audit.subjects import file_checks
 
-        return {check.name: check for check in file_checks(KeptFile(synthesizer))}
+        return {check.name: check for check in file_checks(kept_file(synthesizer))}
 
     def test_all_of_it_follows_from_noisy_answers_and_settings(self, synthesizer, monkeypatch):
         checks = self.checks(synthesizer)

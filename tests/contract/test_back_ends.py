@@ -311,7 +311,7 @@ def test_the_way_and_the_losses_are_those_of_the_sort(back_end, targets, tables)
     assert not total[others].any()
 
 
-def test_a_descent_leaves_its_start_and_comes_closer(back_end, targets):
+def test_a_descent_comes_closer_with_the_same_bits_for_the_same_visits_alone(back_end, targets):
     start = cloud()
     before = start.clone()
     end = descended(back_end, start, targets, visits(60))
@@ -324,9 +324,6 @@ def test_a_descent_leaves_its_start_and_comes_closer(back_end, targets):
         for each in (start, end)
     )
     assert near.sum() < far.sum() / 2  # what is left is what the tables disagree about
-
-
-def test_the_same_visits_lead_to_the_same_bits_and_none_to_no_way(back_end, targets):
     first, second = (descended(back_end, cloud(), targets, visits(8)) for _ in range(2))
     assert torch.equal(first, second)
     assert not torch.equal(first, descended(back_end, cloud(1), targets, visits(8)))

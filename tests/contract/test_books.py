@@ -65,7 +65,7 @@ class TestBooks:
         with pytest.raises(PrivacyBudgetError, match="allow a larger epsilon"):
             boolean(people=People(max_rows=10**13)).fit(pd.DataFrame({"a": [True, False]}))
 
-    def test_the_report_names_adjacency_unit_and_condition(self, fitted):
+    def test_the_report_says_what_its_words_mean_and_fits_a_hundred_columns(self, fitted):
         report = " ".join(fitted.privacy_report().split())
         assert "replace-one" in report
         assert "for one row" in report
@@ -75,8 +75,6 @@ class TestBooks:
         several.fit(pd.DataFrame({"a": [True, False] * 20}))
         assert "up to 3 rows of one person" in several.privacy_report()
         assert "given the exact answers" not in several.privacy_report()
-
-    def test_the_report_fits_a_hundred_columns_and_says_what_its_words_mean(self, fitted):
         for text in map(str, (fitted.privacy_report(), fitted.plan(1_000_000), fitted.plan(10))):
             assert max(map(len, text.splitlines())) <= 100
             header = next(line for line in text.splitlines() if line.startswith("question"))

@@ -12,9 +12,9 @@ from same_rows import observed
 
 from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, fit_table
 from sdv_privpgd.cli.reading import read_table, tables_in
+from sdv_privpgd.columns.dialect import Reading
 from sdv_privpgd.sources import csv
 from sdv_privpgd.sources.csv import CsvSource
-from sdv_privpgd.sources.dialect import Reading
 from sdv_privpgd.sources.opening import open_source
 from sdv_privpgd.sources.source import SourceError
 

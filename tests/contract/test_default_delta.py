@@ -29,12 +29,9 @@ def deltas(rows):
     }
 
 
-def test_it_is_a_tenth_of_one_over_the_rows_where_they_are_public():
+def test_it_is_a_tenth_of_one_over_the_rows_unless_somebody_chooses_or_refines(tmp_path):
     assert deltas(20_000) == {1 / 200_000}
     assert deltas(1_000) == {1e-5}
-
-
-def test_each_fit_has_its_own_unless_somebody_chooses_or_refines(tmp_path):
     synthesizer = PrivPGDSynthesizer(BOOLEANS, 1.0, method="mst")
     synthesizer.fit(table(1_000))
     assert synthesizer.delta is None

@@ -15,6 +15,7 @@ from sdv_privpgd import (
     Key,
     Link,
     Numerical,
+    check,
     fit_tables,
     plan_tables,
 )
@@ -301,3 +302,28 @@ def test_a_tree_is_the_same_in_any_order_of_its_links_and_after_use():
     assert tree.tables == ("people", "stays", "bills", "drugs")
     assert pickle.dumps(tree) == pickle.dumps(tree_of(LINKS))
     assert (tree.root, tree.root_key, tree.most_of("drugs")) == ("people", "id", 6)
+
+
+def test_a_check_says_what_becomes_of_each_column_and_reads_no_cell():
+    homes = pd.DataFrame({"home": range(50), "rents": [True, False] * 25})
+    people = pd.DataFrame({"home": [*range(50)] * 2, "job": ["a", "b"] * 50})
+    told = {"homes": {"rents": Boolean()}, "people": {"job": Categorical()}}
+    link = Link("homes", "people", "home", max_children=2)
+
+    def checked(**more):
+        tables = {"homes": homes, "people": people} | more
+        return check(tables, told, 1.0, 1e-6, relationships=link)
+
+    found = checked()
+    assert {name: set(own["columns"]) for name, own in found.to_dict()["tables"].items()} == {
+        "homes": {"home", "rents"},
+        "people": {"job"},
+    }
+    assert "noise hides what fewer than" in " ".join(str(found).split())
+    assert found.to_dict()["stops"] == []
+    other = people.assign(job=None)
+    assert str(checked(people=other)) == str(found)
+    stopped = checked(people=people.drop(columns="job"))
+    assert "['job'] are missing" in stopped.to_dict()["stops"][0]
+    with pytest.raises(ValueError, match="delta must be given"):
+        check({"homes": homes, "people": people}, told, 1.0, relationships=link)

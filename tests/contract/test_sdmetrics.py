@@ -272,7 +272,7 @@ def test_what_is_missing_is_named():
         metric.compute(REAL, SYNTHETIC, METADATA)
     with pytest.raises(TypeError, match="metadata must be a dictionary"):
         metric.compute(REAL, SYNTHETIC)
-    with pytest.raises(ValueError, match=r"one is without \['age'\]"):
+    with pytest.raises(ValueError, match=r"columns \['age'\] of the metadata are missing"):
         metric.compute(REAL, SYNTHETIC.drop(columns="age"), **CELLS)
     with pytest.raises(TypeError, match="label"):
         CLASSES["DownstreamError"].compute(REAL, SYNTHETIC, **CELLS)

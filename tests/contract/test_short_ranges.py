@@ -73,7 +73,7 @@ def test_codes_beyond_short_ranges_are_said_where_everything_is_declared(adjacen
     assert done.ledger.spent() <= 3.0
 
 
-def test_without_a_discovery_only_short_ranges_are_asked_about():
+def test_only_short_ranges_are_asked_about_and_a_plan_lists_it():
     done = fitted(discovery_share=0)
     assert BEYOND not in {each.what for each in done.ledger.charges}
     assert not any("and were moved to it" in each for each in done.warnings)
@@ -83,9 +83,6 @@ def test_without_a_discovery_only_short_ranges_are_asked_about():
     assert all(
         isinstance(each, NumberFacts | DateFacts) for each in description.short_ranges.values()
     )
-
-
-def test_a_plan_lists_the_question():
     settings, description = asked(COLUMNS, 1.0, 1e-5, method="mst")
     assert BEYOND in str(planned(settings, description, 1_000))
 

@@ -113,13 +113,9 @@ def test_the_model_is_the_frames_to_the_byte(made, adjacency, frozen, monkeypatc
     assert found == expected
 
 
-def test_with_pairs_and_particles_too(frozen, tmp_path):
+def test_with_pairs_and_particles_too_unless_a_cell_is_another(frozen, tmp_path):
     frame = table(800)
     assert observed(of_files(frame, tmp_path)) == observed(frame)
-
-
-def test_another_cell_is_another_model(frozen, tmp_path):
-    frame = table(800)
     other = frame.assign(age=frame["age"].where(frame.index != 400, 17 + frame["age"] // 2))
     settings = {"method": "independent+pgm"}
     assert (

@@ -22,6 +22,7 @@ from processes import python_says
 from same_rows import COLUMNS, observed, table
 
 from sdv_privpgd import Categorical, Datetime, Numerical, fit_table
+from sdv_privpgd.columns.arrow_dtypes import zone_of_spark
 from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
@@ -354,7 +355,7 @@ def test_workers_without_the_package_are_refused_before_anything_is_counted(spar
 
 @pytest.mark.parametrize("zone", ["Z", "+01:00", "Europe/Zurich", "GMT"])
 def test_time_zones_of_spark_are_known(zone):
-    assert pd.Timestamp(0, tz=spark_source._zone_of(zone)).tz is not None
+    assert pd.Timestamp(0, tz=zone_of_spark(zone)).tz is not None
 
 
 def test_rows_on_their_way_are_put_together_in_blocks(monkeypatch):
@@ -379,7 +380,7 @@ def test_workers_need_little_and_write_to_nothing_but_their_rows():
     for word in ("ccumulator", "global ", "foreach", "open(", "persist", "cache("):
         assert word not in source, word
     with pytest.raises(SourceError, match=r"set spark\.sql\.session\.timeZone"):
-        spark_source._zone_of("PST8")
+        zone_of_spark("PST8")
 
 
 @pytest.mark.parametrize("most", [1, 3])

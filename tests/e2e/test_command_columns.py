@@ -261,3 +261,57 @@ def test_rows_that_are_too_few_stop_a_command_before_it_spends(table, tmp_path, 
     assert not out.exists()
     asked = (*asked, "--method", "independent", "--allow-lost", "country_code,rate")
     assert run("synthesize", *asked, "--out", out, "--quiet") == 0
+
+
+def test_dates_times_and_numbers_of_text_are_detected_and_come_back_as_they_were(table, tmp_path):
+    out, kept = tmp_path / "out.csv", ["seen", "at", "rate", "price"]
+    asked = ("--columns", ",".join(kept), "--rows-are-people", "--out", out)
+    assert run("synthesize", table, *QUICK, *asked) == 0
+    rows, real = pd.read_csv(out), pd.read_csv(table)[kept]
+    assert list(rows) == kept
+    for name in kept:
+        shapes = {re.sub(r"\d+", "1", cell) for cell in rows[name].dropna()}
+        assert shapes <= {re.sub(r"\d+", "1", cell) for cell in real[name]}
+        assert rows[name].notna().mean() > 0.95
+    assert abs(rows["rate"].str.rstrip(" %").astype(float).mean() - 49.5) < 5
+
+
+def test_whole_numbers_are_numbers_and_whole(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    items = {f"item {number}": rng.integers(1, 6, 1_500) for number in range(20)}
+    pd.DataFrame(items).to_csv(tmp_path / "t.csv", index=False)
+    out = tmp_path / "out.csv"
+    asked = ("--header", "--epsilon", 2, "--method", "independent", "--rows-are-people")
+    assert run("synthesize", tmp_path / "t.csv", *asked, "--out", out) == 0
+    assert re.search(r"item 0 +numerical +detected", capsys.readouterr().out)
+    rows = pd.read_csv(out)
+    assert (rows.dropna() % 1 == 0).all(axis=None)
+    assert (rows.mean() - 3).abs().median() < 0.5
+
+
+def test_text_and_ids_that_are_no_keys_stop_a_command_before_it_spends(tmp_path, capsys):
+    rng, out = np.random.default_rng(0), tmp_path / "out.csv"
+    words = rng.choice(["pain", "knee", "left"], (NUMBER, 8))
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(0, 90, NUMBER),
+            "patient_id": rng.integers(0, 300, NUMBER),
+            "source_id": rng.integers(0, 9, NUMBER),
+            "matricule": rng.integers(0, 300, NUMBER),
+            "note": [" ".join(each) for each in words],
+        }
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    asked = ("synthesize", tmp_path / "t.csv", *QUICK, "--out", out)
+    said = refused(run(*asked), capsys)
+    assert "was spent" not in said.replace("Nothing was spent", "")
+    assert "'note' would not be in the rows: most of their cells differ" in said
+    assert "'patient_id', 'source_id', 'matricule' are ids by their names and no keys" in said
+    assert "Whose rows are these?" in said
+    mended = ("--drop", "note", "--dtype", "source_id=category")
+    people = ("--person-column", "patient_id", "--rows-per-person", 2, "--delta", 1e-6)
+    people += ("--adjacency", "add_remove", "--make-up", "matricule")
+    assert run(*asked, *mended, *people) == 0
+    assert set(pd.read_csv(out)) == {"age", "patient_id", "source_id", "matricule"}
+    mended = ("--drop", "note", "--dtype", "source_id=category", "--dtype", "patient_id=id")
+    assert run(*asked, *mended, "--rows-are-people") == 0

@@ -44,7 +44,7 @@ class TestDeclaredTypes:
     def test_a_range_of_numbers_makes_numbers_of_few_different_ones(self, table, capsys, more):
         domain = {"Kinder": {"range_min": 0, "range_max": 9, "decimal_places": 0}}
         assert planned(table, {}, *more) == 0
-        assert types(capsys.readouterr().out)["Kinder"][:2] == ["ordinal", "detected"]
+        assert types(capsys.readouterr().out)["Kinder"][:2] == ["numerical", "detected"]
         assert planned(table, domain, *more) == 0
         assert types(capsys.readouterr().out)["Kinder"] == ["numerical", "--domain", "declared"]
         out = table.parent / "out.csv"
@@ -84,8 +84,8 @@ class TestDeclaredTypes:
         }
         assert planned(table, domain) == 1
         first, second, third = capsys.readouterr().err.splitlines()[1:]
-        assert "'stufe' in --domain has the keys 'range_max', 'range_min', which say" in first
-        assert "about an ordinal column." in first
+        assert "'stufe' in --domain has the keys 'range_values', 'other_value', which say" in first
+        assert "about a numerical column." in first
         assert first.endswith("or declare another sdtype.")
         assert "decimal_places of 'code' must be" in second
         assert "range_max of 'code' must be" in third

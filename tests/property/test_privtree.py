@@ -8,7 +8,6 @@ import pytest
 from answers import open_curator
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.benchmark.privtree import COST, decay_of, halved, split
@@ -164,20 +163,6 @@ def test_rows_of_later_codes_have_no_part_in_it():
         for more in (0, 5_000)
     ]
     assert found[0] == found[1]
-
-
-@pytest.mark.parametrize("adjacency", Adjacency)
-def test_a_part_is_halved_as_often_as_its_score_says(adjacency):
-    """At a chance of 1e-6 of an alarm."""
-    table, number = a_table([[0, 0]] * 20), 2_000
-    halvings = 0
-    for seed in range(number):
-        curator = open_curator(table, adjacency=adjacency, seed=seed)
-        halvings += len(split(curator, "x", 2, Fraction(1, 20), what="two codes")) - 1
-    (charge,) = curator.ledger.charges
-    odds = 1 / (1 + math.exp(-20 / (charge.temperature * COST / 2)))
-    assert 0.5 < odds < 0.95
-    assert binomtest(halvings, number, odds).pvalue > 1e-6
 
 
 def test_nothing_is_split_past_the_budget():

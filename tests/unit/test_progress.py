@@ -71,14 +71,11 @@ def told(share):
     return seen
 
 
-def test_shares_of_a_stage_become_steps_that_never_fall():
+def test_shares_become_steps_and_work_without_a_loop_is_one():
     every = [("work", step) for step in range(100)]
     assert told([]) == every[:1]
     assert told([0.5]) == told([0.2, 0.5]) == told([0.5, 0.5, 0.1]) == every[:51]
     assert told([1.0]) == told([0.3, 1.0]) == [*every, ("work", "end")]
-
-
-def test_work_without_a_loop_is_a_stage_of_one_step():
     seen = []
 
     def record(items, stage):

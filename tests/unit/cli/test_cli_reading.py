@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.cli.reading import read_table, tables_in, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options
+from sdv_privpgd.columns.dialect import Reading
 from sdv_privpgd.report import warnings
-from sdv_privpgd.sources.dialect import Reading
 from sdv_privpgd.sources.source import SourceError
 
 SECRET = "CANARYTEXT"

@@ -28,7 +28,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.sampling.sampler import KeyStream
 
 
-def test_few_numbers_get_a_cell_each_between_bounds_that_move_inwards():
+def test_numbers_get_a_cell_each_if_they_are_few_and_equal_ones_if_many():
     assert numerical(1, 32, decimal_places=0).num_values == 32
     assert numerical(0, 4, decimal_places=0).cells.starts.tolist() == [0, 1, 2, 3, 4]
     described = numerical(0.1, 0.7, decimal_places=1)
@@ -36,9 +36,6 @@ def test_few_numbers_get_a_cell_each_between_bounds_that_move_inwards():
     assert described.num_values == 7
     assert numerical(0.15, 0.79, decimal_places=1).cells == Ticks(2, 7, 32)
     assert numerical(0.5, 9.5, decimal_places=0).cells == Ticks(1, 9, 32)
-
-
-def test_many_integers_and_real_numbers_are_cut_equally():
     cells = numerical(0, 99, decimal_places=0, num_bins=7).cells
     # [0, 100) cut at 100 i / 7, an integer belonging to where it lies
     expected = [int(np.ceil(100 * i / 7)) for i in range(7)]
@@ -47,9 +44,6 @@ def test_many_integers_and_real_numbers_are_cut_equally():
     described = numerical(0, 8, num_bins=4)
     assert described.cells.edges.tolist() == [0, 2, 4, 6, 8]
     assert described.cells == Interval(0.0, 8.0, 4)
-
-
-def test_float64_limits_decimal_places_and_cells():
     assert numerical(0, 1000, decimal_places=14).decimal_places == 12
     assert isinstance(numerical(0, 1e16, decimal_places=2).cells, Interval)
     assert numerical(0, 1e-290, decimal_places=400).decimal_places == 300

@@ -195,7 +195,7 @@ def test_a_difference_is_read_from_columns_of_any_dtype(dtype):
 
 
 class TestCells:
-    def test_they_are_single_at_first_and_widen(self):
+    def test_they_are_single_at_first_and_widen_where_there_are_any(self):
         low, high = PAIRS["days"]
         column = difference_of(low, high, strict=True, name="d", num_cells=32).column
         widths = column.cells.widths
@@ -203,8 +203,6 @@ class TestCells:
         assert 28 <= len(widths) <= 32
         assert (np.diff(widths)[:-1] >= 0).all()
         assert column.cells.last == 1185, "from the first day to the last one"
-
-    def test_there_is_none_where_cells_would_be_single_all_or_too_large(self):
         low, high = (numbers(name, 0, 5, decimal_places=0) for name in "ab")
         assert difference_of(low, high, strict=False, name="d", num_cells=32) is None
         low = numbers("a", 0, 50, decimal_places=0)

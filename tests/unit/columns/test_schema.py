@@ -358,12 +358,22 @@ IDS += [
     "患者番号",
     "客户",
 ]
+IDS += [
+    "пациент_ид",
+    "номер пациента",
+    "nr_pacjenta",
+    "dossier",
+    "환자번호",
+    "病历号",
+    "NHS number",
+]
 DATES = ["date", "birth_date", "date_of_birth", "DOB", "Geburtsdatum", "visit date", "Datum"]
 ORDINARY = [
     "paid", "covid", "grid", "android", "key", "valid", "type_id", "status_id", "hausnr", "id_type",
     "update", "candidate", "mandate", "dated", "date_type", "sex", "age", "workclass", "", "7",
     "is_customer", "new patient", "hours per person", "household_size", "house number", "room no",
     "customer type", "kundenart", "postcode", "zip code", "numero_de_pieces", "area code", "nation",
+    "код", "номер дома", "nr_domu", "성별", "年龄", "chart_type",
     "age_of_patient", "number", "name_of_ward", "ward_name", "person_years", "hausnummer_zusatz",
 ]  # fmt: skip
 

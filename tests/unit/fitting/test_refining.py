@@ -8,11 +8,11 @@ import pytest
 import sdv_tables
 
 from sdv_privpgd import Boolean, Categorical, People, PrivPGDSynthesizer, fit_table
-from sdv_privpgd.audit.subjects import KeptTable, file_checks
+from sdv_privpgd.audit.subjects import file_checks, kept_table
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
 from sdv_privpgd.fitting.mismatch import UNREAD
 from sdv_privpgd.methods import AllKWay, ParticleGradientDescent, PrivPGD, ProtectedThreshold
-from sdv_privpgd.plugin.auditing import KeptFile
+from sdv_privpgd.plugin.auditing import kept_file
 from sdv_privpgd.privacy.ledger import PrivacyLedger, epsilon_in_all, raised
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery
 
@@ -259,11 +259,11 @@ def test_an_audit_finds_a_refined_table_in_order(engine):
     if engine == "particles":
         engine = ParticleGradientDescent(num_particles=200, epochs=2)
     refined = fitted(0.5, method=PrivPGD(engine=engine)).refine(table(), 0.25).refine(table(), 0.25)
-    assert [check.passed for check in file_checks(KeptTable(refined))] == [True] * 3
+    assert [check.passed for check in file_checks(kept_table(refined))] == [True] * 3
     grown = fit_table(
         table(1200), COLUMNS, 1.0, method=PrivPGD(engine=engine), after=refined.ledger
     )
-    assert file_checks(KeptTable(grown))[0].passed is True
+    assert file_checks(kept_table(grown))[0].passed is True
 
 
 def test_an_audit_finds_a_refined_synthesizer_in_order_and_what_it_has_kept():
@@ -271,13 +271,13 @@ def test_an_audit_finds_a_refined_synthesizer_in_order_and_what_it_has_kept():
     own = synthesizer()
     own.fit(private)
     own.refine(private, 0.5)
-    checks = file_checks(KeptFile(own))
+    checks = file_checks(kept_file(own))
     assert [check.passed for check in checks[:2]] == [True, True]
     from dataclasses import replace
 
     refined = fitted().refine(table(), 0.5)
     kept = replace(refined, warnings=(*refined.warnings, "the oldest is 97"))
-    assert file_checks(KeptTable(kept))[0].passed is False
+    assert file_checks(kept_table(kept))[0].passed is False
 
 
 def test_a_second_refinement_of_one_fit_is_warned_of():

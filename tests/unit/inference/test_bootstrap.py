@@ -48,15 +48,12 @@ def asked(stddev):
     ]
 
 
-def test_simulated_answers_count_the_rows():
+def test_simulated_answers_count_the_rows_with_the_noise_that_was_known():
     codes = np.array([[0, 0, 3], [0, 1, 3], [1, 2, 0]])
     count, pair, groups = simulated_answers(asked(0.0), DOMAIN, codes, np.random.default_rng(0))
     assert count.answer.tolist() == [3]
     assert pair.answer.tolist() == [[0, 1], [0, 0], [0, 0], [2, 0]]
     assert groups.answer.tolist() == [[0, 2], [1, 0]]
-
-
-def test_simulated_noise_has_the_standard_deviation_that_was_known():
     codes, rng = np.zeros((1, 3), dtype=int), np.random.default_rng(0)
     noise = [
         (each.answer - exact.answer).ravel()

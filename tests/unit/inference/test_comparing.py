@@ -52,7 +52,7 @@ def test_a_difference_of_counts_is_as_sure_as_the_tables_say(questions):
     assert "rows" in str(difference)
 
 
-def test_a_share_less_that_of_all_others_is_twice_as_unsure_and_not_the_root_of_two(questions):
+def test_a_share_less_its_rest_is_twice_as_unsure_and_less_itself_nothing(questions):
     yes, no = (questions.answer("share", where={"smokes": each}) for each in (True, False))
     difference = yes - no
     for kind in KINDS:
@@ -62,9 +62,6 @@ def test_a_share_less_that_of_all_others_is_twice_as_unsure_and_not_the_root_of_
         parts = [np.subtract(*each.interval(kind, 0.95)) for each in (naive, difference.statistic)]
         assert parts[0] / parts[1] == pytest.approx(2**-0.5)  # and holds the truth 83 times in 100
     assert "points in this table" in str(difference)
-
-
-def test_an_answer_differs_from_itself_by_nothing(questions):
     one = questions.answer("mean", of="age", where={"ward": "B"})
     for both, value in ((one - one, 0.0), (one / one, 1.0)):
         assert both.estimate == value

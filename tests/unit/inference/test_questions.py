@@ -52,7 +52,7 @@ def test_without_noise_an_answer_is_the_truth(exact, name):
     assert answer.notes == ()
 
 
-def test_a_cross_table_is_the_counts(exact):
+def test_a_cross_table_is_the_counts_and_the_answers_to_them(exact):
     questions, counts = exact
     found = questions.answer("table", of=["grade", "ward"])
     expected = counts.sum(axis=(1, 2))
@@ -64,9 +64,6 @@ def test_a_cross_table_is_the_counts(exact):
     assert own.estimate["C"] == pytest.approx(0, abs=0.01)
     assert list(found.to_frame("population", 0.9)) == ["estimate", "stddev", "low", "high"]
     assert "95 % intervals" in str(found)
-
-
-def test_the_cells_of_a_table_are_the_answers_to_counts():
     _, codes = drawn(np.random.default_rng(2))
     questions = asked(codes)
     table = questions.answer("table", of=["smokes", "age"])

@@ -70,7 +70,7 @@ def design(codes):
     return frame.assign(B=codes[:, 1] == 1, C=codes[:, 1] == 2).astype(float)
 
 
-def test_without_noise_a_linear_regression_is_least_squares_with_robust_errors():
+def test_without_noise_regressions_are_least_squares_and_maximum_likelihood():
     codes = drawn()
     codes[codes[:, 0] > 6, 2] = np.where(np.arange((codes[:, 0] > 6).sum()) % 2, 0, 15)  # spread
     found = regression(questions(codes), "pay", ["age", "ward"])
@@ -81,9 +81,6 @@ def test_without_noise_a_linear_regression_is_least_squares_with_robust_errors()
     assert found.coefficients.index.tolist() == ["intercept", "age", "ward = B", "ward = C"]
     same = sm.OLS(codes[:, 2], design(codes)).fit()  # errors of one size are another thing
     assert abs(found.stddev["age"] / same.bse["age"] - 1) > 0.05
-
-
-def test_without_noise_a_logistic_regression_is_maximum_likelihood():
     codes = drawn()
     found = regression(questions(codes), "ill", ["age", "ward"], "logistic")
     real = sm.Logit(codes[:, 3], design(codes)).fit(disp=False)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.methods.dependence import dependence_graph, edges_of, first_tables
+from sdv_privpgd.methods.privmrf import dependence_graph, edges_of, first_tables
 from sdv_privpgd.synthesize.graphical import JunctionTree
 
 networkx = pytest.importorskip("networkx")

@@ -9,8 +9,7 @@ from selecting import HUGE, chain, cliques_of
 from small_engine import MaximumEntropy
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.methods.dependence import dependence_graph, dependences
-from sdv_privpgd.methods.privmrf import PrivMRF
+from sdv_privpgd.methods.privmrf import PrivMRF, dependence_graph, dependences
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 

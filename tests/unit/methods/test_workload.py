@@ -14,14 +14,14 @@ from sdv_privpgd import Categorical, fit_table
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import AIM, MST, Independent
 from sdv_privpgd.methods.adaptive import MWEM, affordable, expected_noise
-from sdv_privpgd.methods.privpgd import PrivPGD
-from sdv_privpgd.methods.workload import (
+from sdv_privpgd.methods.method import (
     TARGET,
     checked_workload,
     downward_closure,
     importance_of,
     weighed,
 )
+from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset

@@ -24,16 +24,13 @@ def table(num_rows, seed):
 TRAINED, TEST = table(400, 0), table(300, 1)
 
 
-def test_the_downstream_error_is_that_of_scikit_learn_by_hand():
+def test_errors_and_efficiency_are_those_of_scikit_learn_by_hand():
     model = GradientBoostingClassifier(random_state=3).fit(TRAINED[:, :2], TRAINED[:, 2])
     expected = np.mean(model.predict(TEST[:, :2]) != TEST[:, 2])
     found = downstream_error(DOMAIN, TRAINED, TEST, "y", seed=3)
     assert found == pytest.approx(expected, rel=1e-12)
     # A tenth of the labels are random, two thirds of those wrong: 0.07 cannot be learned.
     assert 0.03 < found < 0.25
-
-
-def test_errors_are_in_units_of_codes_and_nominal_codes_have_columns():
     model = GradientBoostingRegressor(random_state=0).fit(TRAINED[:, 1:], TRAINED[:, 0])
     expected = np.mean((model.predict(TEST[:, 1:]) - TEST[:, 0]) ** 2)
     found = downstream_error(DOMAIN, TRAINED, TEST, "a", task="regression")
@@ -41,6 +38,13 @@ def test_errors_are_in_units_of_codes_and_nominal_codes_have_columns():
     rows = columns(DOMAIN, np.array([[0, 3, 0], [5, 0, 2]]))
     vectors = learning._vectors(DOMAIN, rows, ("a", "b"), ["b"])
     np.testing.assert_allclose(vectors, [[1 / 12, 0, 0, 0, 1], [11 / 12, 1, 0, 0, 0]], rtol=1e-6)
+    scores = f1_by_model(DOMAIN, TRAINED, TEST, "y", nominal=["a"])
+    assert list(scores) == [
+        "random forest", "gradient boosting", "perceptron", "logistic regression",
+    ]  # fmt: skip
+    # One column a code of a nominal attribute, a single one of the others.
+    assert all(0.5 < score < 1 for score in scores.values())
+    assert f1_by_model(DOMAIN, TRAINED, TEST, "y", nominal=["a"]) == scores  # seeded
 
 
 def test_rows_without_the_dependence_teach_less():
@@ -52,16 +56,6 @@ def test_rows_without_the_dependence_teach_less():
         average(f1_by_model(DOMAIN, rows, TEST, "y")) for rows in (TRAINED, shuffled)
     )
     assert guessed < learned - 0.2
-
-
-def test_ml_efficiency_is_the_mean_macro_f1_of_four_models():
-    scores = f1_by_model(DOMAIN, TRAINED, TEST, "y", nominal=["a"])
-    assert list(scores) == [
-        "random forest", "gradient boosting", "perceptron", "logistic regression",
-    ]  # fmt: skip
-    # One column a code of a nominal attribute, a single one of the others.
-    assert all(0.5 < score < 1 for score in scores.values())
-    assert f1_by_model(DOMAIN, TRAINED, TEST, "y", nominal=["a"]) == scores  # seeded
 
 
 def test_single_and_rare_labels_are_learned_and_nothing_else_is_no_label():

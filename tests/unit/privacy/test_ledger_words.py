@@ -161,7 +161,7 @@ class TestRefusals:
 class TestReserves:
     """What is kept of delta for the events' own."""
 
-    def test_an_empty_ledger_has_the_rest_of_delta(self):
+    def test_reserves_have_the_rest_of_delta_and_of_two_fits_add_up(self):
         reserved = Fraction(1, 10**6)
         ledger = PrivacyLedger.open(1, Fraction(1, 10**5), ADD, 2, reserved=reserved)
         assert ledger == PrivacyLedger(
@@ -174,16 +174,12 @@ class TestReserves:
         )
         assert isinstance(ledger.epsilon, float)
         assert isinstance(ledger.delta, float)
-
-    def test_events_may_take_all_of_it_and_what_changes_no_digit_besides(self):
         ledger = ledger_of(reserved=Fraction(4, 10**9))
         little = Fraction(1e-5) / 2**60
         both = ledger.record(NOISE).record(replace(VALUES, delta=VALUES.delta + little))
         assert len(both.charges) == 2
         with pytest.raises(PrivacyBudgetError, match="larger delta"):
             ledger.record(NOISE).record(replace(VALUES, delta=VALUES.delta + little * 2))
-
-    def test_reserves_of_two_fits_add_up(self):
         first = ledger_of(NOISE, reserved=Fraction(1, 10**6))
         second = ledger_of(VALUES, reserved=Fraction(2, 10**6), delta=2e-5, budget=Fraction(1, 4))
         both = first.followed_by(second)

@@ -10,6 +10,7 @@ from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
+    CutMarginalQuery,
     GroupedMarginalQuery,
     MarginalQuery,
     Query,
@@ -183,3 +184,9 @@ def test_queries_answered_together_are_answered_as_one_by_one(dataset, domain):
         assert answer.dtype == np.int64
         np.testing.assert_array_equal(answer, query.answer(dataset))
     assert answers([], dataset) == []
+
+
+@pytest.mark.parametrize("kind", [GroupedMarginalQuery, CutMarginalQuery])
+def test_groups_and_cuts_are_said(kind):
+    with pytest.raises(TypeError, match=r"grouping|cuts"):
+        kind(("a",))

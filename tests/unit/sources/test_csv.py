@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sdv_privpgd import Numerical, fit_table
 from sdv_privpgd.cli.reading import read_table
 from sdv_privpgd.cli.saying import CommandError
+from sdv_privpgd.columns.dialect import Reading
 from sdv_privpgd.sources import csv
 from sdv_privpgd.sources.csv import CsvFiles, CsvSource
-from sdv_privpgd.sources.dialect import Reading
 from sdv_privpgd.sources.opening import open_source
 from sdv_privpgd.sources.source import SourceError
 
@@ -201,7 +201,17 @@ def test_headers_and_first_records_are_not_quoted(tmp_path):
     path.write_text(f"M,{TEXT}\n1,2\n")
     assert "Nobody says whether the first record holds names" in refused(path, {})
     path.write_text(f",{TEXT}\n1,2\n")
-    assert "empty or repeated fields" in refused(path, {}, NAMES)
+    assert "its fields 1 are empty" in refused(path, {}, NAMES)
+
+
+def test_names_that_are_empty_or_repeated_are_asked_for(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b,a,\n1,2,3,4\n")
+    said = refused(path, {}, NAMES)
+    assert "its fields 3, 4 are empty or repeated" in said
+    assert "Give the table a name for each column with CsvFiles(names=...)" in said
+    assert "CsvFiles(skip_rows=1)" in said
+    assert CsvSource(path, {}, Reading(header=True, names=tuple("abcd"))).names == [*"abcd"]
 
 
 def test_other_kinds_of_files_may_not_be_there_and_other_columns_may(tmp_path):

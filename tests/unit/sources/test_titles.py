@@ -18,10 +18,10 @@ import sdv_privpgd
 from sdv_privpgd import FittedTable
 from sdv_privpgd.cli.reading import open_table, read_table
 from sdv_privpgd.cli.saying import CommandError
+from sdv_privpgd.columns.dialect import Reading
 from sdv_privpgd.sources import arrow, csv, spark, texts
 from sdv_privpgd.sources.arrow import ArrowSource
 from sdv_privpgd.sources.csv import CsvFiles, CsvSource, parsing
-from sdv_privpgd.sources.dialect import Reading
 from sdv_privpgd.sources.opening import open_source
 from sdv_privpgd.sources.source import SourceError
 from sdv_privpgd.sources.withheld import withheld
@@ -319,8 +319,7 @@ def quotes(handler):
     return [each.lineno for each in names if each not in allowed]
 
 
-def test_of_an_error_that_was_caught_its_kind_alone_is_used():
-    """``sealed`` clears an error's frames and raises it again, and looks at no word of it."""
+def test_of_errors_their_kind_alone_is_used_and_one_that_follows_hides_it():
     found = {
         path.name
         for path, each in handlers()
@@ -328,10 +327,6 @@ def test_of_an_error_that_was_caught_its_kind_alone_is_used():
         if "_clear(error, before)" not in path.read_text().splitlines()[line - 1]
     }
     assert found == set()
-
-
-def test_an_error_that_follows_another_one_hides_it():
-    """Else a log has both. The one that does not is about no row: workers that cannot begin."""
     shown = [
         path.name
         for path, handler in handlers()

@@ -14,8 +14,7 @@ from sdv_privpgd.privacy.queries import (
     Measurement,
     answers_of_codes,
 )
-from sdv_privpgd.synthesize.annealed import AnnealedProjection
-from sdv_privpgd.synthesize.half_spaces import HalfSpaceLoss, Ranks, Wanted
+from sdv_privpgd.synthesize.annealed import AnnealedProjection, HalfSpaceLoss, Ranks, Wanted
 
 GAIN = Line("gain", tuple(np.rint(np.geomspace(10, 65_536, 60) - 10).astype(int).tolist()))
 HOURS = Line("hours", tuple(range(0, 65_000, 650)))

@@ -455,7 +455,7 @@ def test_sw2_squared_of_a_translation_is_its_squared_length_over_the_dimension(d
     torch.testing.assert_close(found, shift.square().sum() / dim, rtol=1e-12, atol=0)
 
 
-def test_targets_are_the_means_of_the_quantile_function():
+def test_targets_are_means_of_the_quantile_function_on_any_scale():
     _, centers, weights, directions = random_problem()
     projected = directions @ centers.T
     found = quantile_targets(projected, weights, 7)
@@ -468,9 +468,6 @@ def test_targets_are_the_means_of_the_quantile_function():
         means = positions[order][index].reshape(7, fine).mean(dim=1)
         # Each of the 12 steps is misplaced by at most one of the fine midpoints.
         torch.testing.assert_close(found[row], means, rtol=0, atol=12 * 2 / fine)
-
-
-def test_targets_of_equal_weights_are_the_cells_on_any_scale():
     projected = torch.tensor([[0.3, 0.1, 0.2]], dtype=F64)
     weights = torch.full((3,), 1 / 3, dtype=F64)
     expected = torch.tensor([[0.1, 0.1, 0.2, 0.2, 0.3, 0.3]], dtype=F64)
@@ -482,16 +479,13 @@ def test_targets_of_equal_weights_are_the_cells_on_any_scale():
     )
 
 
-def test_sw2_squared_counts_the_variance_within_a_particles_share():
+def test_sw2_squared_counts_variance_and_passes_autograds_check():
     # One particle at the mean of two equal cells at distance 1: all of W2^2 is variance.
     particle = torch.tensor([[0.5]], dtype=F64)
     centers = torch.tensor([[0.0], [1.0]], dtype=F64)
     weights = torch.tensor([0.5, 0.5], dtype=F64)
     found = sliced_w2_squared(particle, centers, weights, torch.ones(1, 1, dtype=F64))
     assert float(found) == pytest.approx(0.25)
-
-
-def test_sw2_squared_passes_autograds_check():
     particles, centers, weights, directions = random_problem()
     particles.requires_grad_()
     assert torch.autograd.gradcheck(

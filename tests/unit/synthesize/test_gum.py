@@ -45,7 +45,7 @@ def random_cells(rng):
     return held, number * rng.dirichlet(np.full(size, 0.3))
 
 
-def test_gains_and_losses_are_those_of_the_cell_by_cell_rule():
+def test_gains_and_losses_are_those_of_the_rule_and_of_a_hand_computed_step():
     rng = np.random.default_rng(0)
     for _ in range(300):
         held, target = random_cells(rng)
@@ -55,10 +55,6 @@ def test_gains_and_losses_are_those_of_the_cell_by_cell_rule():
         np.testing.assert_allclose(gains, expected[0], atol=1e-9)
         np.testing.assert_allclose(losses, expected[1], atol=1e-7)
         assert losses.sum() == pytest.approx(gains.sum(), abs=1e-7)
-
-
-def test_a_hand_computed_step():
-    """30 rows are missing in the first cell, of which it may gain 10; the second lacks 10."""
     gains, losses = changes(np.array([20, 0, 60, 20]), np.array([50.0, 10.0, 40.0, 0.0]), 0.5)
     assert gains.tolist() == [10.0, 5.0, 0.0, 0.0]
     # 15 rows leave at rate beta: min(20, 60 beta) + min(20, 20 beta) = 15 at beta = 3/16.

@@ -9,7 +9,7 @@ from sdv_privpgd import MatchError
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
-from sdv_privpgd.synthesize.goals import Goals
+from sdv_privpgd.synthesize.engine import Goals
 from sdv_privpgd.synthesize.relaxed import (
     GenerativeNetwork,
     Mixture,
