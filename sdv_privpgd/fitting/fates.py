@@ -10,7 +10,7 @@ from textwrap import wrap
 
 from sdv_privpgd.base.words import in_rows, listed
 from sdv_privpgd.columns.schema import PublicDomainError
-from sdv_privpgd.discovery.plan import rows_needed
+from sdv_privpgd.discovery.first_look import FirstLook
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.options import notes_on
@@ -97,7 +97,7 @@ def _least(settings: Settings, description: Description) -> dict[str, int]:
     if not description.discovers:
         return {}
     fit = Fit(settings, description)
-    return rows_needed(description.undeclared, fit.books.ledger, *fit.shares)
+    return FirstLook(description.undeclared, fit.books.ledger, *fit.shares).rows_needed()
 
 
 def _on_hidden(settings: Settings, description: Description) -> list[str]:
