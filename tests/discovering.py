@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+from encoding import Codec
 
-from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.vocabulary import words_of
@@ -46,7 +46,7 @@ def drawn(column, sdtype, facts, **settings):
     declared = {"sdtype": sdtype, **facts}
     found_facts, _ = found(series, declared, **settings)
     (own,) = described(sdtype, {**facts, **found_facts})
-    transformer = encoder_for(own)
+    transformer = Codec(own)
     codes, _ = transformer.encode(series)
     positions = np.random.default_rng(1).random(len(codes))
     return transformer.decode(codes, positions, holds_missing=False)

@@ -3,13 +3,31 @@
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.decoders import decoder_for
+from sdv_privpgd.columns.encoders import encode, read
 from sdv_privpgd.columns.schema import Schema
+
+
+class Codec:
+    """There and back: a column with its encoder and its decoder."""
+
+    def __init__(self, column: Column) -> None:
+        self.column, self._decoder = column, decoder_for(column)
+
+    def encode(self, series):
+        return encode(self.column, series)
+
+    def read(self, series):
+        return read(self.column, series)
+
+    def __getattr__(self, name):
+        return getattr(self._decoder, name)
 
 
 def transformer(sdtype, num_bins=32, **facts):
     schema = Schema.from_sdv({"x": {"sdtype": sdtype, **facts}}, num_bins=num_bins)
-    return encoder_for(schema.columns[0])
+    return Codec(schema.columns[0])
 
 
 def numerical(low, high, **facts):

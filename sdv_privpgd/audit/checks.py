@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from importlib.metadata import version
-from textwrap import wrap
 from typing import Any
 
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.report.page import Facts, Items, Page, Report, Section, Table, Text
-from sdv_privpgd.report.privacy import WIDTH, first_line, whose_row
+from sdv_privpgd.report.page import Facts, Items, Page, Report, Section, Table, Text, as_text
+from sdv_privpgd.report.privacy import first_line
 
 
 @dataclass(frozen=True)
@@ -50,15 +49,6 @@ def failed(checks: Sequence[Check]) -> list[str]:
     return [each.name for each in checks if each.passed is False]
 
 
-def first_of(faults: Sequence[str], otherwise: str) -> str:
-    """The first fault of a list and how many more there are, or a sentence if there is none."""
-    if not faults:
-        return otherwise
-    return (
-        faults[0] if len(faults) == 1 else f"{faults[0]} ({len(faults) - 1:,} more of this kind.)"
-    )
-
-
 def check_of(
     layer: str,
     name: str,
@@ -69,8 +59,10 @@ def check_of(
     false_alarms: float = 0.0,
     **facts: Any,
 ) -> Check:
-    """A check that has passed if there are no faults."""
-    found = first_of(faults, otherwise)
+    """A check that has passed if there are no faults; of several it shows the first."""
+    found = faults[0] if faults else otherwise
+    if len(faults) > 1:
+        found += f" ({len(faults) - 1:,} more of this kind.)"
     return Check(layer, name, looked_at, not faults, found, false_alarms, facts)
 
 
@@ -127,20 +119,67 @@ def audit_report(
     runs: int,
 ) -> Report:
     """The audit as a text, a page and a dictionary."""
-    wrong = failed(checks)
-    chance = sum(check.false_alarms for check in checks)
-    facts = _facts(name, ledger, settings, columns, checks, runs)
-    sentences = (
-        _verdict(checks, wrong),
+    wrong, chance = failed(checks), sum(check.false_alarms for check in checks)
+    facts = {
+        "audited": name,
+        "epsilon": f"{ledger.epsilon:g}",
+        "delta": f"{ledger.delta:g}",
+        "adjacency": ledger.adjacency.value,
+        "rows of a person": f"{ledger.rows_per_person}" + ", as one" * ledger.weighed,
+        "columns": f"{len(columns)}",
+        "method": " + ".join(settings.method.parts),
+        "runs": f"{runs:,}",
+    }
+    for attack in (check.facts for check in checks if check.name == "attack"):
+        facts["epsilon claimed"] = f"{attack['epsilon_claimed']:.3g}"
+        facts["epsilon shown"] = f"{attack['epsilon_lower_bound']:.3g}"
+        facts["epsilon that could have been shown"] = f"{attack['epsilon_ceiling']:.3g}"
+    looked = sum(check.passed is not None for check in checks)
+    verdict = f"Passed: none of {looked} checks found a fault."
+    if wrong:
+        verdict = f"FAILED: {len(wrong)} of {len(checks)} checks found a fault: {', '.join(wrong)}."
+    about = Text(
         "No private row was read. The settings, with all constraints, methods and engines, were "
-        f"audited on made-up tables of {facts['columns']} columns, and nothing was spent.",
+        f"audited on made-up tables of {facts['columns']} columns, and nothing was spent."
+    )
+    by_chance = Text(
         f"If all is right, an audit fails by chance with a probability of at most {chance:.1g}. "
         "The bounds of 95 % are for reading: the verdict needs one that is exceeded by chance that "
-        "rarely.",
+        "rarely."
     )
+    layers: dict[str, list[Check]] = {}
+    for check in checks:
+        layers.setdefault(check.layer, []).append(check)
+    shown, told = [], []
+    for layer, own in layers.items():
+        title = layer[0].upper() + layer[1:]
+        header = ("check", "verdict", "looked at", "what was found")
+        rows = [(each.name, each.verdict, each.looked_at, each.found) for each in own]
+        table = Table(f"Checks: {layer}", header, rows, texts=4)
+        shown.append(Section(title, [Text(_WHAT[layer]), table]))
+        lines = [f"{each.verdict}: {each.name}. {each.found}" for each in own]
+        told.append(Section(title, [Items(lines)]))
+    unseen = Section("What the audit cannot see", [Items(_UNSEEN)])
+    faults = [f"{check.name}: {check.found}" for check in checks if check.passed is False]
+    in_tiles = [(key, fact) for key, fact in facts.items() if key not in _IN_TEXT]
+    page = Page(
+        title=f"Audit of {name}",
+        lead=[
+            *first_line(ledger),
+            Facts([("verdict", "FAILED" if faults else "passed"), *in_tiles]),
+            Text(verdict),
+            *([Items(faults)] if faults else []),
+            about,
+            Text(f"Method: {facts['method']}."),
+            by_chance,
+            Text(f"By sdv-privpgd {version('sdv-privpgd')}, {date.today().isoformat()}.", True),
+        ],
+        sections=[*shown, unseen],
+    )
+    lead = [*first_line(ledger), Text(verdict), about, Facts([*facts.items()])]
     return Report(
-        text=_text(facts, checks, sentences, whose_row(ledger)),
-        page=_page(facts, checks, sentences, first_line(ledger)),
+        text=as_text([*lead, *told, by_chance, unseen]),
+        page=page,
         facts={
             "report": "audit",
             "public": True,
@@ -153,102 +192,4 @@ def audit_report(
             "checks": [{**vars(check), "verdict": check.verdict} for check in checks],
             "not_seen": list(_UNSEEN),
         },
-    )
-
-
-def _facts(
-    name: str,
-    ledger: PrivacyLedger,
-    settings: Settings,
-    columns: Mapping[str, Mapping],
-    checks: Sequence[Check],
-    runs: int,
-) -> dict[str, str]:
-    """What was audited, and the numbers that matter most."""
-    found = {
-        "audited": name,
-        "epsilon": f"{ledger.epsilon:g}",
-        "delta": f"{ledger.delta:g}",
-        "adjacency": ledger.adjacency.value,
-        "rows of a person": f"{ledger.rows_per_person}" + ", as one" * ledger.weighed,
-        "columns": f"{len(columns)}",
-        "method": " + ".join(settings.method.parts),
-        "runs": f"{runs:,}",
-    }
-    for attack in (check.facts for check in checks if check.name == "attack"):
-        found["epsilon claimed"] = f"{attack['epsilon_claimed']:.3g}"
-        found["epsilon shown"] = f"{attack['epsilon_lower_bound']:.3g}"
-        found["epsilon that could have been shown"] = f"{attack['epsilon_ceiling']:.3g}"
-    return found
-
-
-def _verdict(checks: Sequence[Check], wrong: Sequence[str]) -> str:
-    if wrong:
-        return f"FAILED: {len(wrong)} of {len(checks)} checks found a fault: {', '.join(wrong)}."
-    looked = sum(check.passed is not None for check in checks)
-    return f"Passed: none of {looked} checks found a fault."
-
-
-def _text(
-    facts: Mapping[str, str], checks: Sequence[Check], sentences: Sequence[str], whose: str
-) -> str:
-    verdict, lead, chance = (wrap(each, WIDTH) for each in sentences)
-    lines = [*wrap(whose, WIDTH), *[""][: len(whose)], *verdict, "", *lead, ""]
-    lines += [f"{name}: {fact}" for name, fact in facts.items()]
-    layer = None
-    for check in checks:
-        if check.layer != layer:
-            layer = check.layer
-            lines += ["", _title(layer)]
-        said = f"{check.verdict}: {check.name}. {check.found}"
-        lines += wrap(said, WIDTH, initial_indent="  ", subsequent_indent="    ")
-    lines += ["", *chance, "", "What the audit cannot see:"]
-    for sentence in _UNSEEN:
-        lines += wrap(sentence, WIDTH, initial_indent="- ", subsequent_indent="  ")
-    return "\n".join(lines)
-
-
-def _page(
-    facts: Mapping[str, str],
-    checks: Sequence[Check],
-    sentences: Sequence[str],
-    whose: Sequence[Text],
-) -> Page:
-    verdict, lead, chance = map(Text, sentences)
-    faults = [f"{check.name}: {check.found}" for check in checks if check.passed is False]
-    shown = [(name, fact) for name, fact in facts.items() if name not in _IN_TEXT]
-    return Page(
-        title=f"Audit of {facts['audited']}",
-        lead=[
-            *whose,
-            Facts([("verdict", "FAILED" if faults else "passed"), *shown]),
-            verdict,
-            *([Items(faults)] if faults else []),
-            lead,
-            Text(f"Method: {facts['method']}."),
-            chance,
-            Text(f"By sdv-privpgd {version('sdv-privpgd')}, {date.today().isoformat()}.", True),
-        ],
-        sections=[
-            *(
-                Section(_title(layer), [Text(_WHAT[layer]), _table(layer, checks)])
-                for layer in dict.fromkeys(check.layer for check in checks)
-            ),
-            Section("What the audit cannot see", [Items(_UNSEEN)]),
-        ],
-    )
-
-
-def _title(layer: str) -> str:
-    return layer[0].upper() + layer[1:]
-
-
-def _table(layer: str, checks: Sequence[Check]) -> Table:
-    rows = [
-        (check.name, check.verdict, check.looked_at, check.found)
-        for check in checks
-        if check.layer == layer
-    ]
-    return Table(
-        f"Checks: {layer}", ("check", "verdict", "looked at", "what was found"), rows, texts=4
     )

@@ -7,8 +7,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from sdv_privpgd.audit.accountant import accountant_check
-from sdv_privpgd.audit.alone import alone_checks
 from sdv_privpgd.audit.attack import attack_checks, attacked
 from sdv_privpgd.audit.checks import Check, audit_report
 from sdv_privpgd.audit.noise import (
@@ -18,23 +16,22 @@ from sdv_privpgd.audit.noise import (
     fresh_check,
     law_checks,
     mechanism_checks,
-    split_check,
 )
-from sdv_privpgd.audit.outputs import listening
 from sdv_privpgd.audit.replay import recorded, replay_checks
 from sdv_privpgd.audit.subjects import (
-    KeptTable,
     Outcome,
     Subject,
     TableFit,
     Through,
     file_checks,
     finished,
+    kept_table,
+    listening,
     of_answers,
 )
 from sdv_privpgd.audit.tables import MadeUp
-from sdv_privpgd.audit.thresholds import threshold_checks
-from sdv_privpgd.audit.training import training_checks
+from sdv_privpgd.audit.thresholds import alone_checks, threshold_checks
+from sdv_privpgd.audit.training import accountant_check, training_checks
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.description import Description
@@ -120,7 +117,7 @@ def audit_fitted(
         name="fit_table",
         runs=runs,
         false_alarms=false_alarms,
-        more=file_checks(KeptTable(fitted)),
+        more=file_checks(kept_table(fitted)),
         path=path,
     )
 
@@ -171,11 +168,11 @@ def _checks(subject: Subject, runs: int, chance: float, seed: int) -> list[Check
             *answer_checks(events, chance),
             *mechanism_checks(events),
         ]
-        if any(event.kind == "split" for event in events):
-            checks.append(split_check(settings.ledger(), chance))
-        schema, attack = _attackable(recording.tape.schema), None
+        # Those of which a person can have one of two codes can be attacked.
+        held = () if recording.tape.schema is None else recording.tape.schema.columns
+        schema, attack = Schema(tuple(column for column in held if column.size > 1)), None
         ledger = settings.ledger()
-        if schema is not None:
+        if schema.columns:
             if any(event.kind == "select" and event.charges for event in events):
                 checks.append(choice_check(ledger, schema, chance))
             attack = attacked(settings, schema, runs)
@@ -189,14 +186,6 @@ def _checks(subject: Subject, runs: int, chance: float, seed: int) -> list[Check
         *training_checks(events, settings, chance),
         accountant_check(events, recording.outcome.seen.get("books"), settings),
     ]
-
-
-def _attackable(schema: Schema | None) -> Schema | None:
-    """The columns that can be attacked: those of which a person can have one of two codes."""
-    if schema is None:
-        return None
-    columns = tuple(column for column in schema.columns if column.size > 1)
-    return Schema(columns) if columns else None
 
 
 def audit_measure(

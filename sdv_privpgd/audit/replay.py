@@ -13,9 +13,8 @@ from functools import cached_property
 from typing import Any
 
 from sdv_privpgd.audit.checks import Check, check_of, unseen
-from sdv_privpgd.audit.outputs import listening
 from sdv_privpgd.audit.recording import AuditedTable, Event, Tape, changed, comparable
-from sdv_privpgd.audit.subjects import Outcome, Subject
+from sdv_privpgd.audit.subjects import Outcome, Subject, listening
 from sdv_privpgd.audit.tables import (
     MadeUp,
     lowest,
@@ -135,7 +134,7 @@ def _asked_again(subject: Subject, made: MadeUp, answers: Tape) -> Replay:
     settings = replace(subject.settings, method=subject.settings.method.small())
     with listening() as said:
         private = opened(made.frame, description, settings.people.limit)
-        dtypes = private.dtypes_kept(description.columns, description.modelled, description.keys)
+        dtypes = description.dtypes_kept(private.dtypes)
         fit = Fit(settings, replace(description, dtypes=dtypes))
         table = AuditedTable(private, made, tape)
         fit.discover(table)
@@ -321,9 +320,15 @@ def _numbers_of_rows(event: Event) -> list[int]:
 
 def _books(events: Sequence[Event], adjacency: Adjacency) -> Check:
     """Each answer was charged, once, at the sensitivity that its queries declare."""
-    faults = [
-        f"{_named(event)}: {fault}" for event in events for fault in _book_faults(event, adjacency)
-    ]
+    faults = []
+    for event in events:
+        costs = len(event.queries) > 1 if event.kind == "select" else bool(event.queries)
+        own = [
+            fault for charge in event.charges for fault in _charge_faults(event, charge, adjacency)
+        ]
+        if len(event.charges) != costs:
+            own = [f"{len(event.charges)} charges were made for it, and {int(costs)} is right."]
+        faults += [f"{_named(event)}: {fault}" for fault in own]
     paid = sum(len(event.charges) for event in events)
     return check_of(
         LAYER,
@@ -353,13 +358,6 @@ def _kept(recording: Recording) -> Check:
         return unseen(LAYER, "answers kept", "No answer is kept.", looked_at)
     right = "All are noisy answers that were given out, or public."
     return check_of(LAYER, "answers kept", looked_at, faults, right)
-
-
-def _book_faults(event: Event, adjacency: Adjacency) -> list[str]:
-    costs = len(event.queries) > 1 if event.kind == "select" else bool(event.queries)
-    if len(event.charges) != costs:
-        return [f"{len(event.charges)} charges were made for it, and {int(costs)} is right."]
-    return [fault for charge in event.charges for fault in _charge_faults(event, charge, adjacency)]
 
 
 def _charge_faults(event: Event, charge: Charge, adjacency: Adjacency) -> list[str]:
@@ -400,7 +398,7 @@ def _the_same(
         elif replay.outcome.seen.get(source) != first:
             faults.append(
                 f"With {replay.table.name} it is another, although the noisy answers are the same"
-                f"{_ending(replay)}."
+                + (f": the fit ends with {replay.error[0]}." if replay.error else ".")
             )
     return check_of(
         LAYER,
@@ -409,10 +407,6 @@ def _the_same(
         faults,
         "The same to the byte.",
     )
-
-
-def _ending(replay: Replay) -> str:
-    return "" if replay.error is None else f": the fit ends with {replay.error[0]}"
 
 
 def _named(event: Event) -> str:

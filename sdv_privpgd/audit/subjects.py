@@ -1,18 +1,33 @@
-"""What is audited: settings and a description, and a way to fit a made-up table with them."""
+"""What is audited: settings, a description, and all that a fit with them lets out or keeps.
 
+Warnings and prints go through objects that all threads share. What other threads say meanwhile is
+passed on to where it would have gone, and is not looked at.
+
+An object is taken apart as ``pickle`` takes it apart, so that nothing a file holds is missed; how
+often one part is shared, which makes two equal files differ, does not show.
+"""
+
+import io
+import logging
 import pickle
-from collections.abc import Callable, Mapping
+import sys
+import threading
+import types
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
+import numpy as np
 import pandas as pd
 
 from sdv_privpgd.audit.checks import Check, check_of, unseen
-from sdv_privpgd.audit.outputs import Leaf, Said, leaves, listening, unlike
 from sdv_privpgd.audit.recording import comparable
 from sdv_privpgd.audit.tables import MadeUp
+from sdv_privpgd.base.progress import Item
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import running_fit
 from sdv_privpgd.fitting.fit import Fit
@@ -26,6 +41,200 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.privacy.queries import CountQuery
+
+_CLOCK = "TIMESTAMP"
+"""What SDV's log records have that no two runs share."""
+
+
+@dataclass(eq=False)
+class Said:
+    """What was said during a run, in order."""
+
+    # Of each warning its kind and its text.
+    warnings: list[tuple[str, str]] = field(default_factory=list)
+    # Of each record its logger, level and text.
+    log: list[tuple[str, str, str]] = field(default_factory=list)
+    printed: io.StringIO = field(default_factory=io.StringIO)  # what went to stdout and stderr
+    # The kind, text and notes of the error that ended the run.
+    error: tuple[str, str, tuple[str, ...]] | None = None
+    steps: "Steps" = field(default_factory=lambda: Steps())  # what a progress bar was told
+
+    def messages(self) -> list[Any]:
+        """All that is text for people."""
+        return [self.warnings, self.log, self.printed.getvalue(), self.error]
+
+
+class Steps:
+    """A ``Progress`` that writes down what it is told: public facts alone, if all is right."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def __call__(self, items: Sequence[Item], stage: str) -> Iterable[Item]:
+        self.told.append(f"{stage}: {len(items)} steps")
+        done = 0
+        try:
+            for item in items:
+                yield item
+                done += 1
+        finally:
+            self.told.append(f"{stage}: {done} done")
+
+
+@contextmanager
+def listening() -> Iterator[Said]:
+    """Collects what the calling thread says. An error ends the run and is collected, too."""
+    said, me = Said(), threading.get_ident()
+    handler = _Handler(said, me)
+    root = logging.getLogger()
+    level = root.level
+    out, err = sys.stdout, sys.stderr
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    sys.stdout, sys.stderr = _Ear(out, said.printed, me), _Ear(err, said.printed, me)
+    try:
+        with warnings.catch_warnings():
+            shown = warnings.showwarning
+            warnings.simplefilter("always")
+            warnings.showwarning = _warned(said, me, shown)
+            yield said
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is what the user would see
+        notes = tuple(getattr(error, "__notes__", ()))
+        said.error = type(error).__name__, str(error), notes
+    finally:
+        sys.stdout, sys.stderr = out, err
+        root.setLevel(level)
+        root.removeHandler(handler)
+
+
+def _warned(said: Said, me: int, shown: Callable[..., Any]) -> Callable[..., Any]:
+    def show(message: Any, category: type, *rest: Any, **more: Any) -> None:
+        if threading.get_ident() == me:
+            said.warnings.append((category.__name__, str(message)))
+        else:
+            shown(message, category, *rest, **more)
+
+    return show
+
+
+class _Handler(logging.Handler):
+    """Keeps one thread's log records."""
+
+    def __init__(self, said: Said, me: int) -> None:
+        super().__init__(logging.DEBUG)
+        self._said, self._me = said, me
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if threading.get_ident() != self._me:
+            return
+        text: Any = record.msg
+        if isinstance(text, dict):
+            text = {name: fact for name, fact in text.items() if name != _CLOCK}
+        else:
+            text = record.getMessage()
+        self._said.log.append((record.name, record.levelname, str(text)))
+
+
+class _Ear:
+    """A stream that keeps what one thread writes and passes on the rest."""
+
+    def __init__(self, stream: TextIO, kept: io.StringIO, me: int) -> None:
+        self._stream, self._kept, self._me = stream, kept, me
+
+    def write(self, text: str) -> int:
+        own = threading.get_ident() == self._me
+        return (self._kept if own else self._stream).write(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+_PLAIN = str, bytes, int, float, complex, bool, type(None)
+
+Leaf = tuple[str, str]
+"""The kind of a leaf and its value."""
+
+
+def leaves(whole: Any) -> dict[str, Leaf]:
+    """Each text, number and array in an object, by its place."""
+    return dict(_leaves(whole, "", set()))
+
+
+def unlike(one: Mapping[str, Leaf], other: Mapping[str, Leaf]) -> list[str]:
+    """The places where two objects have not the same leaf."""
+    return [
+        *(place for place, leaf in one.items() if other.get(place) != leaf),
+        *(place for place in other if place not in one),
+    ]
+
+
+def _leaves(part: Any, place: str, above: set[int]) -> Iterator[tuple[str, Leaf]]:
+    if isinstance(part, _PLAIN) and type(part) in _PLAIN:
+        yield place, (type(part).__name__, repr(part))
+        return
+    if isinstance(part, type | types.FunctionType | types.BuiltinFunctionType | types.ModuleType):
+        yield place, ("name", getattr(part, "__qualname__", part.__name__))
+        return
+    if id(part) in above:
+        yield place, ("again", type(part).__qualname__)
+        return
+    above = above | {id(part)}
+    if isinstance(part, Mapping) and isinstance(part, dict):
+        for name, each in part.items():
+            yield from _leaves(each, f"{place}[{_key(name)}]", above)
+    elif isinstance(part, list | tuple):
+        for at, each in enumerate(part):
+            yield from _leaves(each, f"{place}[{at}]", above)
+    elif isinstance(part, set | frozenset):
+        yield place, ("set", repr(sorted(map(repr, part))))
+    elif isinstance(part, np.ndarray) and part.dtype != object:
+        yield place, ("array", f"{part.dtype} {part.shape} {hash(part.tobytes())}")
+    elif isinstance(part, np.ndarray):
+        for at, each in enumerate(part.ravel().tolist()):
+            yield from _leaves(each, f"{place}[{at}]", above)
+    elif isinstance(part, pd.Series | pd.Index):
+        yield place, (type(part).__name__, str(part.dtype))
+        yield from _leaves(list(part), place, above)
+    elif isinstance(part, pd.DataFrame):
+        for name in part:
+            yield from _leaves(part[name], f"{place}[{name!r}]", above)
+    else:
+        yield from _reduced(part, place, above)
+
+
+def _reduced(part: Any, place: str, above: set[int]) -> Iterator[tuple[str, Leaf]]:
+    """What pickle would write of any other object."""
+    yield place, ("object", type(part).__qualname__)
+    try:
+        reduced = part.__reduce_ex__(4)
+    except Exception as error:  # noqa: BLE001 - what cannot be pickled is in no file
+        yield place, ("unpicklable", type(error).__name__)
+        return
+    if isinstance(reduced, str):
+        return
+    _, arguments, *rest = reduced
+    yield from _leaves(arguments, f"{place}()", above)
+    state, items, pairs = (*rest, None, None, None)[:3]
+    states = state if isinstance(state, tuple) else (state,)
+    for each in states:
+        if isinstance(each, dict):
+            for name, value in each.items():
+                yield from _leaves(value, f"{place}.{name}", above)
+        elif each is not None:
+            yield from _leaves(each, f"{place}.state", above)
+    for at, each in enumerate(items or ()):
+        yield from _leaves(each, f"{place}[{at}]", above)
+    for name, each in pairs or ():
+        yield from _leaves(each, f"{place}[{_key(name)}]", above)
+
+
+def _key(name: Any) -> str:
+    """A key as the place of what it leads to: text and the like as they are."""
+    return repr(name) if isinstance(name, (*_PLAIN, tuple)) else type(name).__qualname__
+
 
 Through = Callable[[PrivateTable], PrivateTable]
 """Makes of a made-up table that was opened one whose curators write down what they are asked."""
@@ -93,52 +302,49 @@ class TableFit:
         return finished(seen, said)
 
 
-@dataclass(frozen=True)
-class KeptTable:
-    """What ``fit_table`` gave, as ``Kept`` says."""
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """A fitted object and how it would be made anew."""
 
-    fitted: FittedTable
+    settings: Settings  # those that it has
+    ledger: PrivacyLedger  # of all its fits
+    release: Release | None  # the noisy answers and the model; None where no column is modelled
+    num_rows: int | None  # as far as it is known
+    facts: Mapping[str, Any]  # versions and the like
+    leaves: Callable[[], dict[str, Leaf]]  # all that its file holds
+    # All that a file would hold that was made of the noisy answers and public facts alone.
+    leaves_made_anew: Callable[[], dict[str, Leaf]]
 
-    @property
-    def settings(self) -> Settings:
-        return self.fitted.settings
 
-    @property
-    def ledger(self) -> PrivacyLedger:
-        return self.fitted.ledger
+def kept_table(fitted: FittedTable) -> Kept:
+    """What ``fit_table`` gave, with all that a pickle holds, but for where the rows go on."""
+    return Kept(
+        settings=fitted.settings,
+        ledger=fitted.ledger,
+        release=fitted.fitted.release,
+        num_rows=fitted.num_rows,
+        facts={"fitted": fitted.date},
+        leaves=lambda: leaves(_restarted(fitted)),
+        leaves_made_anew=lambda: leaves(_restarted(_made_anew(fitted))),
+    )
 
-    @property
-    def release(self) -> Release | None:
-        return self.fitted.fitted.release
 
-    @property
-    def num_rows(self) -> int | None:
-        return self.fitted.num_rows
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        return {"fitted": self.fitted.date}
-
-    def leaves(self) -> dict[str, Leaf]:
-        """All that a pickle holds, but for where the rows go on."""
-        return leaves(_restarted(self.fitted))
-
-    def leaves_made_anew(self) -> dict[str, Leaf]:
-        """The same of a model that is made anew, without a table."""
-        kept = self.fitted.fitted
-        assert kept.release is not None
-        books = kept.release.ledger
-        fit = Fit(self.settings, kept.description, doubts=kept.doubts, begun=books)
-        with listening() as said:
-            fit.ask(None, known=kept.release.measurements)
-            own = fit.model(starts=kept.starts)
-            # Earlier releases on the ledger are public: they were handed in.
-            ledger = self.fitted.ledger
-            ledger = ledger if ledger.charges[-len(books.charges) :] == books.charges else books
-            anew = replace(self.fitted, fitted=own, ledger=ledger, warnings=composed(own, ledger))
-        if said.error is not None:
-            raise ValueError(f"No model can be made of the answers that are kept: {said.error[1]}")
-        return leaves(_restarted(anew))
+def _made_anew(fitted: FittedTable) -> FittedTable:
+    """The same with a model that is made anew, without a table."""
+    kept = fitted.fitted
+    assert kept.release is not None
+    books = kept.release.ledger
+    fit = Fit(fitted.settings, kept.description, doubts=kept.doubts, begun=books)
+    with listening() as said:
+        fit.ask(None, known=kept.release.measurements)
+        own = fit.model(starts=kept.starts)
+        # Earlier releases on the ledger are public: they were handed in.
+        ledger = fitted.ledger
+        ledger = ledger if ledger.charges[-len(books.charges) :] == books.charges else books
+        anew = replace(fitted, fitted=own, ledger=ledger, warnings=composed(own, ledger))
+    if said.error is not None:
+        raise ValueError(f"No model can be made of the answers that are kept: {said.error[1]}")
+    return anew
 
 
 def _restarted(fitted: FittedTable) -> FittedTable:
@@ -169,41 +375,6 @@ def finished(seen: dict[str, Any], said: Said) -> Outcome:
 
 
 LAYER = "the fitted object"
-
-
-class Kept(Protocol):
-    """A fitted object and how it would be made anew.
-
-    Attributes:
-        settings: Those that it has.
-        ledger: Of all its fits.
-        release: The noisy answers and the model; ``None`` where no column is modelled.
-        num_rows: As far as it is known.
-        facts: Versions and the like.
-    """
-
-    @property
-    def settings(self) -> Settings: ...
-
-    @property
-    def ledger(self) -> PrivacyLedger: ...
-
-    @property
-    def release(self) -> Release | None: ...
-
-    @property
-    def num_rows(self) -> int | None: ...
-
-    @property
-    def facts(self) -> Mapping[str, Any]: ...
-
-    def leaves(self) -> dict[str, Leaf]:
-        """All that its file holds."""
-        ...
-
-    def leaves_made_anew(self) -> dict[str, Leaf]:
-        """All that a file would hold that was made of the noisy answers and public facts alone."""
-        ...
 
 
 def file_checks(kept: Kept) -> list[Check]:

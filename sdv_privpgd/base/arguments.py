@@ -11,6 +11,10 @@ from typing import Any, TypeGuard
 import numpy as np
 
 
+class SourceError(ValueError):
+    """Raised if rows cannot be read. Its text quotes no cell."""
+
+
 def check_fields(settings: Any, check: Callable[..., Any], *names: str, **more: Any) -> None:
     """Puts what a check returns in the place of a frozen dataclass's fields.
 
@@ -60,5 +64,31 @@ def check_names(name: str, names: object) -> tuple[str, ...]:
     return tuple(found)
 
 
+def check_epsilon(epsilon: float) -> float:
+    """The same epsilon as a float. Raises ``ValueError`` unless it is finite and positive."""
+    if not _is_number(epsilon):
+        raise ValueError(f"epsilon must be a positive number, got {epsilon!r}.")
+    try:
+        value = float(epsilon)
+    except OverflowError:
+        value = math.inf
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"epsilon must be positive and finite, got {epsilon!r}; try 1.0.")
+    return value
+
+
+def check_delta(delta: float) -> float:
+    """The same delta as a float. Raises ``ValueError`` unless it is between 0 and 1."""
+    if not _is_number(delta):
+        raise ValueError(f"delta must be a number between 0 and 1, got {delta!r}.")
+    if not (0 < delta < 1 and 0 < float(delta) < 1):  # a Fraction can round to 0 or 1
+        raise ValueError(
+            f"delta must lie strictly between 0 and 1, got {delta!r}; "
+            "choose it well below 1 / (number of rows), for example 1e-5."
+        )
+    return float(delta)
+
+
 def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    # NumPy's numbers are registered as real; its truths are not, and nor are decimals.
+    return isinstance(value, Real) and not isinstance(value, bool)

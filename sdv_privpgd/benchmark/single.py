@@ -82,7 +82,7 @@ def decoded_scores(
 
 def clipped(table: Table) -> list[str]:
     """Sentences on the values that the declared domain does not hold, one for each column."""
-    from sdv_privpgd.report.comparison import said
+    from sdv_privpgd.report.evaluation import said
 
     lost = outside(table.schema, columns_of(table.frame))
     return [said(name, each) for name, each in lost.items() if each.share > 0]

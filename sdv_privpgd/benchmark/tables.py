@@ -21,6 +21,7 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.metrics.pairs import facts_of, keys_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -282,12 +283,12 @@ def decoded(schema: Schema, codes: np.ndarray, seed: int) -> "pd.DataFrame":
     """Rows of codes of a schema as values, which are drawn in each code as its frequencies say."""
     import pandas as pd
 
-    from sdv_privpgd.columns.encoders import encoder_for  # imports RDT
+    from sdv_privpgd.columns.decoders import decoder_for
 
     generator = np.random.default_rng(seed)
     return pd.DataFrame(
         {
-            column.name: encoder_for(column).decode(
+            column.name: decoder_for(column).decode(
                 codes[:, axis].astype(np.int64), generator.random(len(codes))
             )
             for axis, column in enumerate(schema.columns)
@@ -343,16 +344,9 @@ def load_own(
 
     Ranges in the metadata count as declared. ``domain`` maps columns to facts that replace them.
     """
-    described = json.loads(metadata.read_text())
-    if "tables" in described:
-        if len(described["tables"]) != 1:
-            raise ValueError(
-                f"{metadata} describes {len(described['tables'])} tables: give one of one table."
-            )
-        (described,) = described["tables"].values()
-    keys = {described.get("primary_key"), *described.get("alternate_keys", [])} - {None}
+    described = facts_of(json.loads(metadata.read_text()))
     public = None if domain is None else json.loads(domain.read_text())
-    facts = read_table(described["columns"], keys, public)
+    facts = read_table(described["columns"], keys_of(described), public)
     schema = Schema.of(facts, cells)
     modelled = [column.name for column in schema.columns]
     if label is not None and label not in modelled:

@@ -62,6 +62,9 @@ _FITTED = """
     --constraints FILE  SDV's, JSON: class names and parameters; never learned
     --discovery-share X (0.2)  the part of the budget that finds what is not declared
     --seed N (0)        of the engine, not of the noise
+    --question TEXT*    what the table will be asked, which is public: it gets more of the budget,
+                        such as "share where age=30..45 and ward=B", "mean of cost where ward=B",
+                        "quantile 0.9 of cost" or "coefficient of cost on age, ward"
 """
 _OF_TABLE = """
     --types {detect,dtypes} (detect)  without metadata, types are detected from cells, or are what
@@ -185,7 +188,7 @@ _COMMANDS: tuple[_Command, ...] = (
         f"""{_TABLE}
     --report FILE       write it as a page
 {_FORCE}""",
-        {**_FIT, **_READS},
+        {**_FIT, **_LINKED, **_READS},
     ),
     (
         synthesizing.plan,

@@ -11,9 +11,11 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_privpgd.base.arguments import check_epsilon
 from sdv_privpgd.base.files import TREES, DamagedFileError, undamaged
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli import linking
+from sdv_privpgd.cli.asking import wanted
 from sdv_privpgd.cli.journal import Journal, Model, after, is_unwritten, ledger_of
 from sdv_privpgd.cli.keeping import facts_of, fitted, how_to_finish, kept_in, paid_for, require_file
 from sdv_privpgd.cli.questions import metadata_of, questions, read_metadata
@@ -42,7 +44,6 @@ from sdv_privpgd.drafting.template import draft_domain as drafted
 from sdv_privpgd.drafting.template import sdtype_of
 from sdv_privpgd.fitting.fitted import FittedTable, UnfinishedTable
 from sdv_privpgd.fitting.linked import FittedTables
-from sdv_privpgd.privacy.accounting import check_epsilon
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.report.about import KEY, card_path, digest_of_file, in_words, read_card
 from sdv_privpgd.report.ledger import ledger_report, read_history
@@ -226,31 +227,7 @@ def _conditions(
         )
     if len({name for name, _ in asked}) < len(asked):
         raise CommandError("--condition names a column twice: a range is written as LOW..HIGH.")
-    return {name: _wanted(name, text, facts[name], signs) for name, text in asked}
-
-
-def _wanted(name: str, text: str, facts: Mapping, signs: texts.Signs) -> Any:
-    """The condition on a column: a value, ``None`` for missing, or a range."""
-    from sdv_privpgd import Between
-
-    if not text:
-        return None
-    if ".." in text and facts["sdtype"] in ("numerical", "datetime", "ordinal"):
-        low, _, high = text.partition("..")
-        return Between(*(_value(name, end, facts, signs) if end else None for end in (low, high)))
-    return _value(name, text, facts, signs)
-
-
-def _value(name: str, text: str, facts: Mapping, signs: texts.Signs) -> Any:
-    given = pd.Series([text], dtype=object)
-    if not texts.is_number(facts):
-        return texts.meanings(given, facts, signs).iloc[0]
-    if (number := texts.numbers(given, signs).iloc[0]) is None:
-        raise CommandError(
-            f"--condition {name}={text}: the column holds numbers, and {signs.decimal!r} stands "
-            "before their decimals; --decimal names another sign."
-        )
-    return number
+    return {name: wanted("--condition", name, text, facts[name], signs) for name, text in asked}
 
 
 # What is published with rows

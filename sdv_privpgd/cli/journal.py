@@ -12,13 +12,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from sdv_privpgd.base.arguments import check_epsilon
 from sdv_privpgd.base.files import DamagedFileError, undamaged
 from sdv_privpgd.cli.saying import CommandError, in_options, reason, say
 from sdv_privpgd.cli.start import undisturbed
 from sdv_privpgd.cli.writing import Outputs
 from sdv_privpgd.fitting.fitted import FittedTable, UnfinishedTable
 from sdv_privpgd.privacy import ledger_file
-from sdv_privpgd.privacy.accounting import check_epsilon, epsilon_of
+from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import PLANNED
 from sdv_privpgd.report.about import release_id

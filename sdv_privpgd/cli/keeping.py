@@ -13,13 +13,13 @@ from sdv_privpgd.cli.journal import Journal, Model, after, closed, said_only, sp
 from sdv_privpgd.cli.saying import PROGRAM, CommandError, own_errors, say, say_each
 from sdv_privpgd.cli.start import undisturbed
 from sdv_privpgd.cli.writing import Output, Outputs
+from sdv_privpgd.columns.dialect import Facts
 from sdv_privpgd.fitting.fitted import LOST, FittedTable, RunningFit, UnfinishedTable
 from sdv_privpgd.fitting.linked import FittedTables
 from sdv_privpgd.fitting.model_file import NotKeptError
 from sdv_privpgd.fitting.sampled import SavedModel
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.ledger import release_entry
-from sdv_privpgd.sources.dialect import Facts
 
 
 @dataclass(kw_only=True)

@@ -12,20 +12,29 @@ from sdv_privpgd.cli.journal import Journal
 from sdv_privpgd.cli.keeping import kept_in, require_file
 from sdv_privpgd.cli.questions import Declared, detected, read_json
 from sdv_privpgd.cli.reading import open_table, reading, tables_in
-from sdv_privpgd.cli.saying import CommandError, own_errors, report_in_options, say, say_each
+from sdv_privpgd.cli.saying import (
+    CommandError,
+    in_options,
+    own_errors,
+    report_in_options,
+    say,
+    say_each,
+)
 from sdv_privpgd.cli.writing import Outputs, check_report, moving_on, write_rows
-from sdv_privpgd.columns.declared import Key
-from sdv_privpgd.columns.links import Link
-from sdv_privpgd.columns.vocabulary import MODELLED, facts_in
+from sdv_privpgd.columns.links import read_tables
+from sdv_privpgd.columns.vocabulary import MODELLED
+from sdv_privpgd.fitting.fates import tables_report
 from sdv_privpgd.fitting.linked import FittedTables, RunningTables, planned_tables
 from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.fitting.settings import People
 from sdv_privpgd.privacy.queries import Measurement
+from sdv_privpgd.report.page import Report
+from sdv_privpgd.sources.source import Source
 
 _NOT_TAKEN = (
     "rows_per_person", "person_column", "rows_are_people", "weigh_people", "weight_column",
-    "sequence_index", "target", "columns", "drop", "make_up", "prior", "constraints", "num_bins",
-    "names", "mark",
+    "sequence_index", "target", "question", "columns", "drop", "make_up", "prior", "constraints",
+    "num_bins", "names", "mark",
 )  # fmt: skip
 """Options of one table."""
 
@@ -40,8 +49,7 @@ def synthesize(arguments: Namespace) -> None:
             f"There is no folder {arguments.out}: make it, for a file of each table."
         )
     check_report(arguments.report)
-    inputs = (*paths.values(), arguments.metadata, arguments.domain)
-    with Outputs(inputs=inputs, force=arguments.force) as outputs:
+    with _outputs(arguments, paths) as outputs:
         journal = Journal(outputs, arguments.ledger)
         model = outputs.open("--model", arguments.model, is_paid=True)
         report = outputs.open("--report", arguments.report, is_paid=True)
@@ -50,10 +58,7 @@ def synthesize(arguments: Namespace) -> None:
             for name in paths
         }
         with journal.ahead(told.ledger, arguments.max_epsilon):
-            sources: dict[str, Any] = {}
-            for name, path in paths.items():
-                found = tables_in([path])
-                sources[name] = open_table(found, reading(arguments, found[0]), _facts(told, name))
+            sources = _opened(arguments, told, paths)
             with own_errors(ValueError):
                 running = RunningTables.of(told, sources, _allowed(arguments, but=out))
             fitted = None
@@ -134,12 +139,36 @@ def plan(arguments: Namespace) -> None:
     told, paths, _ = _asked(arguments)
     if arguments.rows is None:
         raise CommandError("--rows is needed, about how many rows the table has that is protected.")
-    inputs = (*paths.values(), arguments.metadata, arguments.domain)
-    with Outputs(inputs=inputs, force=arguments.force) as outputs:
+    with _outputs(arguments, paths) as outputs:
         report = outputs.open("--report", arguments.report)
         expected = planned_tables(told, arguments.rows)
         outputs.write(report, expected.save)
     print(report_in_options(str(expected)))
+
+
+def check(arguments: Namespace) -> Report:
+    """Returns what becomes of the columns of the tables, and writes it as a page if asked to."""
+    told, paths, _ = _asked(arguments)
+    with _outputs(arguments, paths) as outputs:
+        report = outputs.open("--report", arguments.report)
+        found = tables_report(told, _opened(arguments, told, paths))
+        outputs.write(report, found.save)
+    return found
+
+
+def _outputs(arguments: Namespace, paths: Mapping[str, Path]) -> Outputs:
+    """The files of a command, which are none that it reads."""
+    inputs = (*paths.values(), arguments.metadata, arguments.domain)
+    return Outputs(inputs=inputs, force=arguments.force)
+
+
+def _opened(arguments: Namespace, told: Asked, paths: Mapping[str, Path]) -> dict[str, Source]:
+    """The tables, of which no row is read yet."""
+    sources = {}
+    for name, path in paths.items():
+        found = tables_in([path])
+        sources[name] = open_table(found, reading(arguments, found[0]), _facts(told, name))
+    return sources
 
 
 def _asked(arguments: Namespace) -> tuple[Asked, dict[str, Path], list[str]]:
@@ -155,28 +184,25 @@ def _asked(arguments: Namespace) -> tuple[Asked, dict[str, Path], list[str]]:
         raise CommandError("--delta is needed: the number of rows is private.")
     paths = {path.name.split(".")[0]: path for path in arguments.table}
     is_said = arguments.metadata is not None
-    metadata: Any = read_json(arguments.metadata) if is_said else _typed(arguments, paths)
+    metadata: Any = read_json(arguments.metadata) if is_said else None
+    metadata, written = (metadata, {}) if is_said else _typed(arguments, paths)
     domain: Any = {} if arguments.domain is None else read_json(arguments.domain)
     try:
-        tables: Mapping[str, Any] = {n: own["columns"] for n, own in metadata["tables"].items()}
-        keys = {n: own.get("primary_key") for n, own in metadata["tables"].items()}
-        columns = {
-            name: {
-                column: Key(facts.get("regex_format"))
-                if facts["sdtype"] == "id" and column == keys[name]
-                else facts_in(facts, keep=arguments.public_metadata)
-                | domain.get(name, {}).get(column, {})
-                for column, facts in own.items()
-                if facts["sdtype"] in MODELLED or column == keys[name]
-            }
-            for name, own in tables.items()
-        }
+        metadata, most, starts = _linked(arguments, metadata)
+        declared = {name: dict(domain.get(name, {})) for name in metadata["tables"]}
+        for name, own in written.items():
+            found = declared[name]
+            found |= {column: facts | found.get(column, {}) for column, facts in own.items()}
+        columns, links = read_tables(
+            metadata, declared, most, starts, keep=arguments.public_metadata
+        )
+    except ValueError as error:
+        raise CommandError(in_options(error)) from None
     except (AttributeError, KeyError, TypeError):
         raise CommandError(
             f"{arguments.metadata} is not SDV's metadata of several tables, or --domain has not "
             "the facts of each by table and column."
         ) from None
-    links = _links(arguments, metadata)
     out = _left_out(arguments, metadata, {each.child: each.key for each in links}, is_said=is_said)
     if arguments.table and set(paths) != set(columns):
         raise CommandError(
@@ -198,23 +224,27 @@ def _asked(arguments: Namespace) -> tuple[Asked, dict[str, Path], list[str]]:
     return told, paths, out
 
 
-def _typed(arguments: Namespace, paths: Mapping[str, Path]) -> dict[str, Any]:
-    """The metadata of tables whose types are detected, and whose keys are those of links."""
+def _typed(
+    arguments: Namespace, paths: Mapping[str, Path]
+) -> tuple[dict[str, Any], dict[str, dict[str, dict]]]:
+    """The metadata of tables whose types are detected, with the keys of links, and formats."""
     if not paths or not arguments.link:
         raise CommandError(
             "--metadata is needed, SDV's of all tables, or the tables and their --link."
         )
     links = [*map(_link, arguments.link)]
-    keys, found = {above: to for _, _, above, to in links}, {}
+    keys, found, written = {above: to for _, _, above, to in links}, {}, {}
     for name, path in paths.items():
         tables = tables_in([path])
-        columns, _ = detected(arguments, tables, reading(arguments, tables[0]))
+        columns, _, own = detected(arguments, tables, reading(arguments, tables[0]))
+        columns |= {column: {"sdtype": words["sdtype"]} for column, words in own.items()}
+        written[name] = own
         found[name] = {"columns": columns}
         if name in keys:
             found[name]["primary_key"] = keys[name]
             columns[keys[name]] = {"sdtype": "id"}
         columns |= {key: {"sdtype": "id"} for child, key, _, _ in links if child == name}
-    return {"tables": found}
+    return {"tables": found}, written
 
 
 def _left_out(
@@ -247,31 +277,33 @@ def _left_out(
     return out
 
 
-def _links(arguments: Namespace, metadata: Mapping[str, Any]) -> list[Link]:
-    """The links that options name, or else those of the metadata."""
-    most = dict(arguments.max_children)
-    named = [_link(text) for text in arguments.link] or [
-        (e["child_table_name"], e["child_foreign_key"], e["parent_table_name"],
-         e["parent_primary_key"])
-        for e in metadata.get("relationships", ())
-    ]  # fmt: skip
-    if missing := [child for child, *_ in named if child not in most and "" not in most]:
-        raise CommandError(
-            f"--max-children is needed for {missing!r}: how many of its rows may lead to one row."
-        )
-    orders: dict[str, tuple[Any, ...]] = {
-        name: (own.get("sequence_index"),) for name, own in metadata["tables"].items()
-    }
+def _linked(
+    arguments: Namespace, metadata: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, int], dict[str, str]]:
+    """The metadata with the links and orders that options name.
+
+    By table, how many rows lead to one, and where its order starts.
+    """
+    links = [
+        dict(zip(_ENDS, ends, strict=True)) for ends in map(_link, arguments.link)
+    ] or metadata.get("relationships", ())
+    tables = {name: dict(own) for name, own in metadata["tables"].items()}
+    children = [each["child_table_name"] for each in links]
+    most, starts = dict(arguments.max_children), {}
+    if "" in most:
+        most = {**dict.fromkeys(children, most[""]), **most}
     for text in arguments.in_order:
         column, _, start = text.partition("=")
         child, _, order = column.partition(".")
-        if child not in [name for name, *_ in named] or not order:
+        if child not in children or not order:
             raise CommandError(f"--in-order {text} names no column of a table that leads to one.")
-        orders[child] = order, start or None
-    return [
-        Link(parent, child, key, most.get(child) or most[""], own, True, *orders.get(child, ()))
-        for child, key, parent, own in named
-    ]
+        tables[child]["sequence_index"] = order
+        starts |= {child: start} if start else {}
+    return {**metadata, "tables": tables, "relationships": links}, most, starts
+
+
+_ENDS = "child_table_name", "child_foreign_key", "parent_table_name", "parent_primary_key"
+"""SDV's words for what ``--link`` names."""
 
 
 def _link(text: str) -> tuple[str, str, str, str]:

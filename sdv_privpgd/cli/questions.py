@@ -10,16 +10,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pandas.api.types import is_numeric_dtype
+
 from sdv_privpgd._lazy import is_there, need
 from sdv_privpgd.base.files import DamagedFileError, undamaged
 from sdv_privpgd.base.words import listed
-from sdv_privpgd.cli.reading import kind_read, known_types_in, read_table, reading, types_in
+from sdv_privpgd.cli.asking import question
+from sdv_privpgd.cli.reading import Typed, kind_read, known_types_in, read_table, reading, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, reason, say, say_each
-from sdv_privpgd.columns.naming import is_id, on_names, on_repeated_ids
+from sdv_privpgd.columns.dialect import Facts
+from sdv_privpgd.columns.naming import WHOSE, is_id, on_names, on_repeated_ids
 from sdv_privpgd.columns.vocabulary import KEYS, facts_in, modelled
 from sdv_privpgd.constraints import kinds
 from sdv_privpgd.drafting.checking import refused
 from sdv_privpgd.drafting.files import read_domain
+from sdv_privpgd.drafting.formats import type_of
 from sdv_privpgd.drafting.template import sdtype_of, table_of
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import IDENTIFYING
@@ -28,7 +33,7 @@ from sdv_privpgd.fitting.settings import People, Settings, usual_delta, with_bin
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.warnings import on_delta
-from sdv_privpgd.sources.dialect import Facts
+from sdv_privpgd.sources.texts import Signs
 
 _TABLE = "table"
 
@@ -44,7 +49,21 @@ _TYPE_OF_KEY = {
 }
 """What each fact says a column holds, the ends of ranges if they are numbers."""
 
+_ENDS = {"range_min", "range_max", "range_values", "groups", "prefix"}
+"""Facts that say where the values of a column lie."""
+
 _ISO = re.compile(r"\d{4}-\d\d?(-|$)")
+
+
+_NOT_MODELLED = (
+    "{} would not be in the rows: by their types they are no numbers, dates or categories."
+)
+_TEXT = (
+    "{} would not be in the rows: most of their cells differ, and no number, date or time is read "
+    "in all of them."
+)
+_NO_KEYS = "{} are ids by their names and no keys, so that several rows may have the same."
+"""Why a column would be lost, with its name in the place of ``{}``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,19 +95,29 @@ class Declared:
         """The columns and the keys as SDV has them."""
         return {"columns": self.columns, "alternate_keys": list(self.keys)}
 
-    def lost(self, people: People) -> list[str]:
-        """The columns that would be left out or made up, though they identify nobody.
+    def lost(self, people: People) -> dict[str, str]:
+        """Why columns would be left out or made up, though they identify nobody, by their names.
 
-        Detection takes whatever is never the same twice for an id. It is one if its name says so.
+        Detection takes for an id whatever is never the same twice, and whatever is called so. It is
+        a key if both are the case. What else is called like an id and modelled is lost where nobody
+        says whose the rows are.
         """
-        names = (*modelled(self.columns, self.keys), *self.dropped, *self.made_up, people.column)
-        lost = []
+        kept, names = modelled(self.columns, self.keys), (*self.dropped, *self.made_up)
+        lost = {}
         for name, known in self.columns.items():
-            sdtype = known.get("sdtype")
+            sdtype, is_named = known.get("sdtype"), is_id(name)
             is_said = self.source != "detected" or name in self.said
-            is_key = (name in self.keys or sdtype == "id") and (is_said or is_id(name))
-            if not (is_key or name in names or sdtype in IDENTIFYING):
-                lost.append(name)
+            if name in (*names, people.column) or sdtype in IDENTIFYING:
+                continue
+            if sdtype == "id" or name in self.keys:
+                if not (is_said or (name in self.keys and is_named)):
+                    lost[name] = _NO_KEYS if is_named else _NOT_MODELLED
+            elif name not in kept:
+                lost[name] = _NOT_MODELLED if is_said or sdtype != "unknown" else _TEXT
+            elif is_named and not (
+                is_said or people.is_said or self.domain.get(name, {}).keys() & _ENDS
+            ):
+                lost[name] = _NO_KEYS
         return lost
 
     def for_fit(self, *, public_metadata: bool, people: People | None = None) -> dict[str, dict]:
@@ -206,12 +235,19 @@ def _typed(
     elif said and set(names := list(map(str, known_types_in(tables, how)))) <= set(said):
         columns = {name: {"sdtype": kinds[name]} for name in names}
     else:
-        columns, keys = detected(arguments, tables, how)
+        columns, keys, written = detected(arguments, tables, how)
         for name, dtype in how.dtypes.items():  # what is personal by its name alone is modelled
             own = columns.get(name, {}).get("sdtype", "id")
             if own != "id" and own not in KEYS:
                 columns[name] = {"sdtype": sdtype_of(name, dtype)}
                 said[name] = "--dtype"
+        for name, words in written.items():
+            own = {key: fact for key, fact in domain.get(name, {}).items() if fact is not None}
+            is_said = kinds.get(name, words["sdtype"]) != words["sdtype"] or name in told
+            # Declared ends of dates are written as nobody may have said.
+            if not (is_said or (own and "datetime_format" in words)):
+                domain = {**domain, name: {**words, **own}}
+                kinds[name] = words["sdtype"]
     found = Declared(columns=columns, keys=keys, domain=domain, source=source)
     return _retyped(found, kinds, said)
 
@@ -235,8 +271,13 @@ def _retyped(found: Declared, kinds: Mapping[str, str], said: Mapping[str, str])
 
 def detected(
     arguments: Namespace, tables: Sequence[Path], how: Any
-) -> tuple[dict[str, dict], list[str]]:
-    """Returns the types that SDV detects, and keys. They become public."""
+) -> tuple[dict[str, dict], list[str], dict[str, dict]]:
+    """Returns the types that cells have, keys, and how text is written. They become public.
+
+    SDV finds them. Numbers are numbers here, however few different ones there are: their range is
+    found among fewer rows than a category. Whole numbers, and dates, times and numbers of text, are
+    told by all of their cells, and text of which most cells differ is of no category.
+    """
     try:
         need("Detecting types", "sdv")
     except ImportError as error:
@@ -260,7 +301,28 @@ def detected(
         raise CommandError(
             f"SDV cannot detect the columns' types ({kind}). Give them with --metadata."
         ) from None
-    return {**columns, **{name: {"sdtype": "unknown"} for name in dropped}}, keys
+    written: dict[str, dict] = {}
+    for name, kind in [(name, own["sdtype"]) for name, own in columns.items()]:
+        column = table[name].dropna()
+        is_open, cells = name not in (*keys, *how.dtypes) and len(column) > 0, []
+        if kind in ("ordinal", "numerical") and is_numeric_dtype(column.dtype):
+            is_whole = not (column % 1).any() if is_open else column.dtype.kind in "iu"
+            written[name] = {
+                "sdtype": "numerical",
+                "range_is_nullable": True,  # all others are numbers
+                **({"decimal_places": 0} if is_whole else {}),
+            }
+            if is_open and is_whole and column.between(1900_01_01, 2099_12_31).all():
+                cells = [str(int(number)) for number in column.unique()]
+        elif is_open and kind == "categorical":
+            cells = [*column.unique()]
+        if cells and all(isinstance(cell, str) for cell in cells):
+            if said := type_of(cells):
+                facts = Typed.of(f"{name}={said}").facts(arguments.decimal or ".")
+                written[name] = {**facts, "range_is_nullable": True}
+            elif kind == "categorical" and 2 * len(cells) > len(column):
+                columns[name] = {"sdtype": "unknown"}
+    return {**columns, **{name: {"sdtype": "unknown"} for name in dropped}}, keys, written
 
 
 def _say_iso(names: Sequence[str], domain: Mapping[str, Mapping]) -> None:
@@ -348,6 +410,9 @@ def questions(
             f"--person-column {people.column!r} is no column: choose from {list(found.columns)!r}."
         )
     found = unweighted(found, arguments)
+    said = on_lost(found.lost(people), getattr(arguments, "allow_lost", ()), people)
+    if said and stops:
+        raise CommandError(f"Nothing was spent. {' '.join(said)}")
     same = ("epsilon", "delta", "adjacency", "discovery_share", "target", "seed")
     told = {
         "columns": found.for_fit(public_metadata=arguments.public_metadata, people=people),
@@ -356,19 +421,30 @@ def questions(
         "constraints": read_constraints(arguments.constraints),
         **{name: getattr(arguments, name) for name in same},
     }
-    allowed = getattr(arguments, "allow_lost", ())
-    lost = [name for name in found.lost(people) if name not in allowed]
-    said = (
-        f"{listed([*map(repr, lost)])} would not be in the rows: by their types they are no "
-        "numbers, dates or categories. Say what they are (--dtype COLUMN=category or "
-        "COLUMN=number), leave them out "
-        f"(--drop {','.join(lost)}), or have values made up (--make-up {','.join(lost)})."
-    )
-    if lost and stops:
-        raise CommandError(f"Nothing was spent. {said}")
-    asks = Questions(declared=found, told=told, lost=[said] if lost else [])
+    signs = Signs(getattr(arguments, "decimal", None) or ".", getattr(arguments, "thousands", None))
+    if sentences := getattr(arguments, "question", ()):
+        told["questions"] = [question(each, told["columns"], signs) for each in sentences]
+    asks = Questions(declared=found, told=told, lost=said)
     _ = asks.parts  # raises
     return asks
+
+
+def on_lost(lost: Mapping[str, str], allowed: Collection[str], people: People) -> list[str]:
+    """Sentences on columns that would be lost and are not allowed to be, and what mends that."""
+    reasons: dict[str, list[str]] = {}
+    for name, why in lost.items():
+        if name not in allowed:
+            reasons.setdefault(why, []).append(name)
+    said = [why.format(listed([*map(repr, names)])) for why, names in reasons.items()]
+    if said:
+        names = ",".join(name for each in reasons.values() for name in each)
+        said.append(
+            "Say what they are (--dtype COLUMN=category, number, id or date:%d.%m.%Y), leave them "
+            f"out (--drop {names}), or have values made up (--make-up {names})."
+        )
+    if _NO_KEYS in reasons and not people.is_said:
+        said.append(in_options(WHOSE))
+    return [" ".join(said)] if said else []
 
 
 def unweighted(found: Declared, arguments: Namespace) -> Declared:

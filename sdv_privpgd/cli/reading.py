@@ -15,15 +15,25 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.paths import KNOWN, Kind, files_of, kind_of
+from sdv_privpgd.cli.cells import are_numbers, as_texts, meanings, numbers, written_with_zeros
 from sdv_privpgd.cli.saying import CommandError, say, spoken
 from sdv_privpgd.columns.declared import Boolean, TimeOfDay
+from sdv_privpgd.columns.dialect import Facts, Reading, missing_words
 from sdv_privpgd.columns.number_formats import percent_of
-from sdv_privpgd.sources import texts
-from sdv_privpgd.sources.csv import CsvSource, Retyped, TextFile, names_in, orders_in, parsing
-from sdv_privpgd.sources.dialect import Facts, Reading
-from sdv_privpgd.sources.files import KNOWN, Kind, files_of, kind_of, open_files
+from sdv_privpgd.sources.csv import (
+    CsvSource,
+    Retyped,
+    TextFile,
+    named,
+    names_in,
+    orders_in,
+    parsing,
+)
+from sdv_privpgd.sources.files import open_files
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.source import Source
+from sdv_privpgd.sources.texts import convert, signs_of
 
 _MODULES = {"parquet": "pyarrow", "excel": "openpyxl"}
 _WORDS = (
@@ -217,7 +227,7 @@ def read_table(paths: Path | Sequence[Path], how: Reading, facts: Facts | None) 
     how.check_dtypes(list(table.columns))
     for name, dtype in how.dtypes.items():
         if name in table:
-            table[name] = texts.convert(cast(pd.Series, table[name]), dtype)
+            table[name] = convert(cast(pd.Series, table[name]), dtype)
     return table
 
 
@@ -269,7 +279,7 @@ def _form(paths: Sequence[Path], how: Reading) -> str:
 def _first_names(paths: Sequence[Path], how: Reading) -> list[str]:
     how.check_header(None)  # before a cell is read
     if kind_read(paths[0]).form == "excel":
-        return how.named(_first_cells(_parsed_sheet(paths[0], how)), None)
+        return named(how, _first_cells(_parsed_sheet(paths[0], how)), None)
     return names_in([TextFile.at(path, how) for path in paths], how, None)
 
 
@@ -306,7 +316,7 @@ def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:
     how.check_decimal(files[0].sep, names, None)
     options: dict[str, Any] = {
         "header": 0 if how.has_header else None,
-        "na_values": texts.missing_words({}, how.na),
+        "na_values": missing_words({}, how.na),
         "float_precision": "round_trip",
     }
     each = list(zip(files, orders, strict=True))
@@ -314,7 +324,7 @@ def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:
     as_text = {
         name: str
         for name in names
-        if how.stays_text(name) or texts.written_with_zeros(cast(pd.Series, written[name]))
+        if how.stays_text(name) or written_with_zeros(cast(pd.Series, written[name]))
     }
     parts = [file.parsed(dtype=as_text, names=own, **options) for file, own in each]
     for name in names:
@@ -324,8 +334,8 @@ def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:
     table = _stacked(parts)
     for name in names if how.thousands is not None else []:
         column = cast(pd.Series, written[name])
-        if name not in as_text and texts.are_numbers(column, how.signs):
-            table[name] = pd.to_numeric(texts.numbers(column, how.signs))
+        if name not in as_text and are_numbers(column, signs_of(how)):
+            table[name] = pd.to_numeric(numbers(column, signs_of(how)))
     return table
 
 
@@ -358,12 +368,12 @@ def _parsed_sheet(path: Path, how: Reading) -> pd.DataFrame:
 def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> pd.DataFrame:
     how.check_header(facts)  # before a cell is read
     cells = _parsed_sheet(paths[0], how)
-    names = how.named(_first_cells(cells), facts)
+    names = named(how, _first_cells(cells), facts)
     how.check_dtypes(names)
     rows = cells.iloc[1:] if how.has_header else cells
     table: pd.DataFrame = rows.set_axis(names, axis=1).reset_index(drop=True)
     for name in names:
-        absent = texts.missing_words((facts or {}).get(name, {}), how.na)
+        absent = missing_words((facts or {}).get(name, {}), how.na)
         absent = [*absent, *(number for word in how.na if (number := _number(word)) is not None)]
         table[name] = table[name].mask(table[name].isin(absent))
     if facts is None:
@@ -371,11 +381,11 @@ def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> 
     for name in names:
         column, known = cast(pd.Series, table[name]), facts.get(name, {})
         if how.is_number(name, facts):
-            table[name] = texts.numbers(cast(pd.Series, column.infer_objects()), how.signs)
+            table[name] = numbers(cast(pd.Series, column.infer_objects()), signs_of(how))
         elif how.stays_text(name):
-            table[name] = texts.texts(column)
+            table[name] = as_texts(column)
         else:
-            table[name] = texts.meanings(texts.texts(column), known, how.signs)
+            table[name] = meanings(as_texts(column), known, signs_of(how))
     return table
 
 

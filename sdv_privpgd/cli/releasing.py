@@ -23,9 +23,9 @@ from sdv_privpgd.cli.writing import Outputs, check_rows, rows_files, write_out
 from sdv_privpgd.fitting.settings import People
 
 if TYPE_CHECKING:
+    from sdv_privpgd.releases.combining import ModelledTables
     from sdv_privpgd.releases.measured import Measured
     from sdv_privpgd.releases.measuring import Measuring
-    from sdv_privpgd.releases.modelling import ModelledTables
     from sdv_privpgd.sources.source import Source
 
 

@@ -194,14 +194,17 @@ def check(arguments: Namespace) -> None:
     A table's cells are read only where there is no metadata, to detect types.
     """
     check_report(arguments.report)
-    tables = tables_in(arguments.table)
-    asks = questions(arguments, tables, stops=False)
-    table = open_table(tables, reading(arguments, tables[0]), asks.facts)
-    with own_errors(ValueError):
-        prior = _priors_of(arguments, tables, asks.parts[1])
-        settings, description, rows, refused = checked(*asks.parts, table, prior)
-    lost = [*asks.lost, *refused]
-    found = _with_page(arguments, tables, lambda: reported(settings, description, rows, lost))
+    if arguments.link or arguments.max_children:
+        found = linking.check(arguments)
+    else:
+        tables = tables_in(arguments.table)
+        asks = questions(arguments, tables, stops=False)
+        table = open_table(tables, reading(arguments, tables[0]), asks.facts)
+        with own_errors(ValueError):
+            prior = _priors_of(arguments, tables, asks.parts[1])
+            settings, description, rows, refused = checked(*asks.parts, table, prior)
+        lost = [*asks.lost, *refused]
+        found = _with_page(arguments, tables, lambda: reported(settings, description, rows, lost))
     print(report_in_options(str(found)))
     if found.to_dict()["stops"]:
         raise CommandError("A fit would stop before it spends anything.")

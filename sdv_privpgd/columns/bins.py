@@ -7,7 +7,7 @@ position. A range of values, inside ``ends`` or not, covers a part of each cell 
 1]); a position in that part is translated to one in the cell (``inside``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -115,6 +115,12 @@ class Ticks(FieldsAlone):
         """The first and the last number."""
         return self.first, self.last
 
+    def cut(self, numbers: Collection[int]) -> "Ticks":
+        """The same numbers, in cells that begin at these as well, as far as they lie inside."""
+        found = {number for number in numbers if self.first < number <= self.last}
+        starts = self.starts.tolist()
+        return replace(self, cuts=tuple(sorted({*starts[1:], *found}))) if found else self
+
     def shares(self, low: int, high: int) -> np.ndarray:
         """The share of each cell's numbers that lies in the range."""
         ends = np.minimum(self.starts + self.widths - 1, high)
@@ -152,7 +158,7 @@ class _Reals:
         """The codes and positions of float64 numbers; those outside go to the nearest inside."""
         reals = np.clip(reals, self.edges[0], self.edges[-1])
         codes = np.searchsorted(self.edges[1:-1], reals, side="right")
-        starts, widths = self.edges[codes], self._widths[codes]
+        starts, widths = self.edges[codes], self.widths[codes]
         positions = np.divide(
             reals - starts, widths, out=np.full(reals.shape, 0.5), where=widths > 0
         )
@@ -160,7 +166,7 @@ class _Reals:
 
     def at(self, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:
         """The float64 numbers at the positions of the cells."""
-        reals = self.edges[codes] + positions * self._widths[codes]
+        reals = self.edges[codes] + positions * self.widths[codes]
         return np.clip(reals, self.edges[codes], self.largest[codes])
 
     @property
@@ -177,20 +183,21 @@ class _Reals:
             return (np.arange(len(self)) == self.locate(np.array([low]))[0]).astype(np.float64)
         high = self.edges[-1] if high == self.ends[1] else high
         overlaps = np.minimum(self.edges[1:], high) - np.maximum(self.edges[:-1], low)
-        return np.maximum(overlaps, 0) / self._widths
+        return np.maximum(overlaps, 0) / self.widths
 
     def inside(
         self, codes: np.ndarray, positions: np.ndarray, low: np.ndarray, high: np.ndarray
     ) -> np.ndarray:
         """Positions in those parts of the cells that lie in ranges, up to rounding."""
-        starts, widths = self.edges[codes], self._widths[codes]
+        starts, widths = self.edges[codes], self.widths[codes]
         lows, highs = np.maximum(starts, low), np.minimum(starts + widths, high)
         offsets = lows + positions * np.maximum(highs - lows, 0) - starts
         inside = np.divide(offsets, widths, out=np.full(offsets.shape, 0.5), where=widths > 0)
         return np.clip(inside, 0, BELOW_ONE)
 
     @cached_property
-    def _widths(self) -> np.ndarray:
+    def widths(self) -> np.ndarray:
+        """How wide each cell is, float64; 0 for a single number."""
         return np.append(self.edges[1:], self.edges[-1])[: len(self)] - self.edges[: len(self)]
 
 
@@ -207,6 +214,17 @@ class Interval(_Reals, FieldsAlone):
     high: float
     num_bins: int
     cuts: tuple[float, ...] = ()
+
+    @property
+    def starts(self) -> np.ndarray:
+        """The first number of each cell, float64."""
+        return self.edges[: len(self)]
+
+    def cut(self, numbers: Collection[float]) -> "Interval":
+        """The same numbers, in cells that begin at these as well, as far as they lie inside."""
+        found = {number for number in numbers if self.low < number < self.high}
+        starts = self.starts.tolist()
+        return replace(self, cuts=tuple(sorted({*starts[1:], *found}))) if found else self
 
     @cached_property
     def edges(self) -> np.ndarray:
@@ -280,6 +298,21 @@ class Merging(FieldsAlone):
         """The codes of merged neighbors, with a cut: no code reaches over the start of ``cell``."""
         codes = np.array(self.codes)
         codes[cell:] += codes[cell] == codes[cell - 1]
+        return replace(self, codes=tuple(codes.tolist()))
+
+    def cut(self, of_cell: np.ndarray, widths: np.ndarray) -> "Merging":
+        """The same codes of finer cells, which share the rows of ``of_cell`` by their widths."""
+        sums = np.bincount(of_cell, weights=widths)[of_cell]
+        parts = np.divide(widths, sums, out=np.ones(len(widths)), where=sums > 0)
+        often = np.array(self.frequencies)[of_cell] * parts
+        codes = np.array(self.codes)[of_cell]
+        return Merging(tuple(codes.tolist()), tuple(often.tolist()))
+
+    def apart(self, cell: int) -> "Merging":
+        """The same codes, with one of its own for a cell that shares one."""
+        codes = np.array(self.codes)
+        if (codes == codes[cell]).sum() > 1:
+            codes[cell] = codes.max() + 1
         return replace(self, codes=tuple(codes.tolist()))
 
     def covered(self, shares: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """The public facts on one column, and the cells that follow from them."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -87,6 +88,24 @@ class Column:
             codes, positions = narrowed.at(codes, positions)
         inside = self.cells.inside(codes, positions, low, high)
         return np.clip(self.cells.at(codes, inside), low, high)  # rounding may leave the range
+
+    def cut(self, values: Collection[Any]) -> "Column":
+        """The column of ordered values with codes that begin at these values, as far as it can.
+
+        Values are as the cells hold them.
+        """
+        if isinstance(self.cells, Categories):
+            cells, merging, starts = self.cells, self.merging, np.arange(len(self.cells))
+        else:
+            cells, merging = self.cells.cut(values), self.merging
+            starts = cells.starts
+            if merging is not None:
+                of_cell = np.searchsorted(self.cells.starts, starts, side="right") - 1
+                merging = merging.cut(of_cell, cells.widths)
+        if merging is not None:
+            for cell in np.flatnonzero(np.isin(starts[1:], list(values))).tolist():
+                merging = merging.split(cell + 1)
+        return replace(self, cells=cells, merging=merging)
 
     @property
     def tick(self) -> Fraction:

@@ -113,13 +113,6 @@ def on_the_clock(moments: np.ndarray, zone: Any) -> np.ndarray:
     return np.where(np.isin(moments, BEYOND), moments, told)
 
 
-def in_zone(dates: pd.Series, zone: Any) -> pd.Series:
-    """What a clock in a zone shows as moments of that zone; what it skips is the next hour."""
-    plain = pd.DatetimeIndex(dates).tz_localize(None)
-    twice = np.zeros(len(plain), dtype=bool)  # of the two times it shows, the second one
-    return pd.Series(plain.tz_localize(zone, ambiguous=twice, nonexistent="shift_forward"))
-
-
 def has_zone(datetime_format: str) -> bool:
     """Whether dates that are written in the format carry a time zone."""
     return re.search("%[zZ]", datetime_format) is not None

@@ -20,7 +20,7 @@ of a categorical's categories consists of values, so it is never kept.
 """
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal, localcontext
 from typing import Any
 
@@ -68,6 +68,26 @@ def key_dtype(dtype: Any) -> Any:
     if isinstance(dtype, np.dtype) and dtype == np.dtype("uint64"):
         return np.dtype("int64")
     return dtype if isinstance(dtype, np.dtype) and dtype.kind in "iu" else chosen(dtype)
+
+
+def dtypes_kept(
+    dtypes: Mapping[str, Any],
+    described: Mapping[str, Mapping[str, Any]],
+    modelled: Collection[str],
+    keys: Collection[str] = (),
+) -> dict[str, Any]:
+    """The dtypes of a table that no cell chose, without any of the table's values. Public.
+
+    Of ids that are no ``keys`` a cell may be missing, which decides whether they are whole
+    numbers. A key has no such cell.
+    """
+    kept: dict[str, Any] = {}
+    for name, facts in described.items():
+        is_key = name in keys and name not in modelled and facts["sdtype"] == "id"
+        dtype = key_dtype(dtypes[name]) if is_key else chosen(dtypes[name])
+        if dtype is not None:
+            kept[name] = dtype
+    return kept
 
 
 def facts_of_dtype(dtype: Any) -> NumberFacts:

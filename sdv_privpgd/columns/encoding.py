@@ -8,7 +8,7 @@ import pandas as pd
 from sdv_privpgd.base.domain import code_type
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.differences import Difference
-from sdv_privpgd.columns.encoders import encoder_for, located
+from sdv_privpgd.columns.encoders import encode, located, read
 from sdv_privpgd.columns.scalars import quiet, real_numbers
 from sdv_privpgd.columns.schema import Schema
 
@@ -30,9 +30,9 @@ def encode_table(
     codes = np.empty((len(domain), num_records), dtype=code_type(domain))
     parts = [slice(start, start + _BLOCK) for start in range(0, num_records, _BLOCK)]
     for own, column in zip(codes, progress(schema.columns, "encode"), strict=False):
-        encoder, series = encoder_for(column), columns[column.name]
+        series = columns[column.name]
         for part in parts:
-            own[part], _ = encoder.encode(series.iloc[part])
+            own[part], _ = encode(column, series.iloc[part])
     for own, difference in zip(codes[len(schema.columns) :], schema.differences, strict=True):
         for part in parts:
             own[part] = _between(difference, columns, part)
@@ -55,7 +55,7 @@ def parts_of_one(cells: pd.Series, low: float, high: float) -> np.ndarray:
 def _between(difference: Difference, columns: Mapping[str, pd.Series], part: slice) -> np.ndarray:
     """The codes of the differences of a part of the rows."""
     (low, no_low), (high, no_high) = (
-        encoder_for(column).read(columns[column.name].iloc[part])
+        read(column, columns[column.name].iloc[part])
         for column in (difference.low, difference.high)
     )
     with quiet():

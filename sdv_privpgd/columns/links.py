@@ -13,9 +13,10 @@ from typing import Any
 
 from sdv_privpgd.base.arguments import check_flag, check_integer
 from sdv_privpgd.base.domain import FieldsAlone
+from sdv_privpgd.columns.declared import Key
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.visits import since
-from sdv_privpgd.columns.vocabulary import words_of
+from sdv_privpgd.columns.vocabulary import MODELLED, facts_in, words_of
 
 
 @dataclass(frozen=True)
@@ -258,6 +259,54 @@ class Tree(FieldsAlone):
                     f"Columns of {table!r} are called {taken!r}, as those are that links add: "
                     "rename them."
                 )
+
+
+def read_tables(
+    metadata: Mapping[str, Any],
+    declared: Mapping[str, Mapping[str, Mapping]],
+    max_children: int | Mapping[str, int],
+    starts: Mapping[str, str],
+    *,
+    keep: bool,
+) -> tuple[dict[str, dict[str, Mapping]], list[Link]]:
+    """Returns what SDV's metadata of several tables says of columns that are modelled, and links.
+
+    Ranges in the metadata count if they are to ``keep``, and what is ``declared`` of a table's
+    columns before them. A ``sequence_index`` is the order of its table's rows.
+
+    Raises:
+        ValueError: If nobody says how many rows of a table may lead to one, and for ``starts`` of
+            tables that lead to none.
+    """
+    columns: dict[str, dict[str, Mapping]] = {}
+    for table, own in metadata["tables"].items():
+        said, key = declared.get(table, {}), own.get("primary_key")
+        columns[table] = {
+            name: Key(facts.get("regex_format"))
+            if name == key
+            else facts_in(facts, keep=keep) | said.get(name, {})
+            for name, facts in own["columns"].items()
+            if name == key or facts["sdtype"] in MODELLED
+        }
+    links = [
+        (each["parent_table_name"], each["child_table_name"], each["child_foreign_key"],
+         each["parent_primary_key"]) for each in metadata.get("relationships") or ()
+    ]  # fmt: skip
+    children = [child for _, child, _, _ in links]
+    most = max_children
+    if not isinstance(most, Mapping):
+        most = dict.fromkeys(children, most)
+    if missing := [child for child in children if child not in most]:
+        raise ValueError(
+            f"max_children says nothing of {missing!r}: how many of its rows may lead to one row?"
+        )
+    if unknown := [name for name in starts if name not in children]:
+        raise ValueError(f"starts names {unknown!r}, which lead to no table.")
+    orders = {name: metadata["tables"].get(name, {}).get("sequence_index") for name in children}
+    return columns, [
+        Link(parent, child, key, most[child], own, order=orders[child], start=starts.get(child))
+        for parent, child, key, own in links
+    ]
 
 
 def sibling(name: str) -> str:

@@ -6,12 +6,13 @@ missing cell turns whole numbers into floats; a column of text that is wholly mi
 converted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from sdv_privpgd.columns.dates import BEYOND
+from sdv_privpgd.columns.dtypes import is_decimal, is_whole
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
     ColumnFacts,
@@ -33,6 +34,23 @@ def mismatches(dtypes: Mapping[str, Any], facts: Mapping[str, ColumnFacts]) -> l
     """
     said = (_mismatch(name, dtypes[name], known) for name, known in facts.items())
     return [sentence for sentence in said if sentence is not None]
+
+
+def misnamed(names: Sequence[str], described: Collection[str], has_others: bool) -> list[str]:
+    """Sentences on names of a table's columns that are not as described.
+
+    A table that ``has_others`` may have columns that nobody described.
+    """
+    names = [name for name in names if name in described or not has_others]
+    return [
+        f"The columns {sorted(map(str, wrong))} are {what}."
+        for what, wrong in (
+            ("not present in the metadata", [n for n in names if n not in described]),
+            ("missing in the data", [n for n in described if n not in names]),
+            ("there more than once", {n for n in names if names.count(n) > 1}),
+        )
+        if wrong
+    ]
 
 
 def on_ends(stated: Mapping[str, ColumnFacts], known: Mapping[str, ColumnFacts]) -> list[str]:
@@ -59,6 +77,34 @@ def on_ends(stated: Mapping[str, ColumnFacts], known: Mapping[str, ColumnFacts])
         "which is written 9999-12-31. If they are no placeholders, give their years as numbers."
     )
     return [of_numbers] * bool(numbers) + [of_dates] * bool(dates)
+
+
+def on_wide(dtypes: Mapping[str, Any], facts: Mapping[str, ColumnFacts]) -> list[str]:
+    """A sentence on undeclared numbers whose types hold larger whole ones than are told apart.
+
+    Args:
+        dtypes: Of columns, those that no cell chose.
+        facts: What is declared of them.
+    """
+    wide = {
+        name: str(dtypes[name])
+        for name, known in facts.items()
+        if isinstance(known, NumberFacts) and known.lacks_domain and _is_wide(dtypes.get(name))
+    }
+    if not wide:
+        return []
+    return [
+        f"The types of {wide} hold whole numbers of 2**62 and beyond, which are read as 2**62. If "
+        "they are hashes or ids, leave them out; if they are amounts, declare their range, or "
+        "divide them."
+    ]
+
+
+def _is_wide(dtype: Any) -> bool:
+    if is_decimal(dtype):
+        kind = dtype.pyarrow_dtype
+        return 10 ** (kind.precision - kind.scale) > LARGEST_WHOLE
+    return is_whole(dtype) and dtype.kind == "u" and dtype.itemsize == 8
 
 
 def _reaches(facts: ColumnFacts, kind: type[Ranged], ends: tuple[int, int]) -> bool:

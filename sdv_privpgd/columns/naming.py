@@ -23,7 +23,7 @@ _ALONE = {"id", "ids", "uuid", "guid"}
 
 _NUMBERS = {
     *_IDS, "no", "num", "number", "nummer", "numero", "numer", "code", "codigo", "codice", "cod",
-    "identifiant", "identificador",
+    "identifiant", "identificador", "nro", "cislo", "ид", "номер", "код",
 }  # fmt: skip
 """With one of these words before or behind it, or at its end, a word for people is one for ids."""
 
@@ -49,7 +49,10 @@ _OF_PEOPLE = {
     "studente", "matricola",
     # Polish, Czech, Turkish, Russian, Chinese, Japanese
     "pesel", "pacjent", "klient", "osoba", "pacient", "tckn", "hasta", "musteri", "kisi",
-    "пациент", "клиент", "患者", "病人", "客户", "顧客", "身份证号",
+    "pacjenta", "pacienta", "klienta", "osoby", "beteg", "ugyfel", "пациент", "пациента",
+    "клиент", "клиента", "снилс", "患者", "病人", "客户", "顧客", "会員", "환자", "고객",
+    # Numbers of records and of insured people
+    "dossier", "nhc", "nhs", "svnr", "nik", "chart", "enrollee", "insured", "claimant", "tenant",
 }  # fmt: skip
 """Words, without accents, for who somebody is: alone, or behind one other word."""
 
@@ -58,7 +61,7 @@ _TRUTHS = {"is", "has", "new", "per"}
 
 _LINKS = {"de", "do", "da", "du", "des", "del", "della", "of", "der", "van"}
 
-_ENDS = ("nummer", "番号", "编号")
+_ENDS = ("nummer", "号", "번호")
 
 _DATES = {"date", "datum", "dob", "birthdate", "birthday", "geburtstag", "datetime", "timestamp"}
 
@@ -98,6 +101,7 @@ def on_names(facts: Mapping[str, ColumnFacts], *, says_whose: bool) -> list[str]
 def _words(name: str) -> list[str]:
     plain = unicodedata.normalize("NFKD", name.replace("ß", "ss"))
     plain = "".join(each for each in plain if not unicodedata.combining(each))
+    plain = unicodedata.normalize("NFC", plain)  # Hangul is written in syllables
     return [word.lower() for word in _WORDS.findall(plain)]
 
 

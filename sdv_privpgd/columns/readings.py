@@ -13,7 +13,7 @@ import pandas as pd
 from sdv_privpgd.columns.bins import SignedPowers, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import BEYOND, instants, precisions, to_ticks
-from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.encoders import encode
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import (
@@ -86,7 +86,7 @@ class Reading:
             unit="D",
             datetime_format=self.datetime_format,
         )
-        return encoder_for(column).encode(series)[0]
+        return encode(column, series)[0]
 
     def _powers(self, series: pd.Series) -> np.ndarray:
         numbers, missing = real_numbers(series, self.number_format)

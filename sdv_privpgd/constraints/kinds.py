@@ -16,7 +16,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.decoders import decoder_for
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.repair import ConstraintError
@@ -278,7 +278,7 @@ class FixedCombinations(Decides):
     def rules(self, columns: Mapping[str, Column]) -> Sequence[Rule]:
         values, own = self.values(), Schema(tuple(columns[name] for name in self.columns))
         for column in own.columns:
-            known = encoder_for(column).holds(values[column.name])
+            known = decoder_for(column).holds(values[column.name])
             has_other = getattr(column.cells, "has_other", False)
             if not (known.all() or has_other):
                 unknown = list(dict.fromkeys(values[column.name][~known]))
@@ -325,9 +325,9 @@ class ProgrammableConstraint(Decides):
 
 def _single(column: Column, value: int) -> np.ndarray:
     """Returns which codes of a column are cells of one value alone, this one; bool."""
-    codes, transformer = np.arange(column.num_values), encoder_for(column)
+    codes, decoder = np.arange(column.num_values), decoder_for(column)
     first, last = (
-        transformer.decode(codes, np.full(codes.shape, position)).astype(object)
+        decoder.decode(codes, np.full(codes.shape, position)).astype(object)
         for position in (0.0, BELOW_ONE)
     )
     is_value = (first.eq(value) & last.eq(value)).to_numpy(dtype=bool)

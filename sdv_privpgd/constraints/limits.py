@@ -9,8 +9,8 @@ import numpy as np
 
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import column_of
+from sdv_privpgd.columns.decoders import decoder_for
 from sdv_privpgd.columns.differences import OrderedPair
-from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, single
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.kinds import Constraint, Decides, InOrder
@@ -151,7 +151,7 @@ def _checks(constraint: Constraint, schema: Schema) -> list[Predicate]:
     if not (isinstance(constraint, Decides) and constraint.decides(schema)):
         return []
     tried = {
-        column.name: encoder_for(column).decode(
+        column.name: decoder_for(column).decode(
             np.array([0, column.num_values - 1]), np.full(2, 0.5)
         )
         for column in schema.columns

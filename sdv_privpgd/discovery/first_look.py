@@ -12,6 +12,7 @@ import numpy as np
 from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.columns.bins import Ticks
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES, column_of
+from sdv_privpgd.columns.dates import is_aware
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.readings import Reading, attribute_of
 from sdv_privpgd.columns.values import Value, in_order
@@ -127,8 +128,9 @@ class FirstLook:
 
     @cached_property
     def asks(self) -> dict[str, list[str]]:
-        """The columns of each question."""
-        of_column = {name: questions_of(facts) for name, facts in self.known.items()}
+        """The columns of each question; none where a threshold has no delta."""
+        denied = set() if self.ledger.reserved else {"numbers"}
+        of_column = {name: questions_of(facts) - denied for name, facts in self.known.items()}
         return {kind: [name for name, own in of_column.items() if kind in own] for kind in _PARTS}
 
     @property
@@ -204,7 +206,7 @@ class FirstLook:
                 precisions.get(name),
                 rows,
                 _most_frequent(numbers.get(name, [])),
-                utc=table.is_aware(name),
+                utc=is_aware(table.dtypes[name]),
             )
             for name, facts in self.known.items()
             if isinstance(facts, NumberFacts | DateFacts)

@@ -26,11 +26,11 @@ from sdv_privpgd.estimate.noisy_tables import margin_estimates
 
 @dataclass(frozen=True)
 class Residual:
-    """The table of a pair less the expected one, on the supported codes.
+    """The table of a pair, or of more attributes, less the expected one, on the supported codes.
 
     Attributes:
-        clique: The pair.
-        values: The residual in the ``contrasts`` of both attributes.
+        clique: The attributes.
+        values: The residual in the ``contrasts`` of each attribute.
         variance: That of the noise of each value; infinite for a pair that was asked for over
             groups alone.
     """
@@ -78,6 +78,13 @@ def contrasts(size: int) -> np.ndarray:
     basis = (np.arange(size)[:, None] < rank).astype(np.float64)
     basis[rank, rank - 1] = -rank
     return basis / np.sqrt(rank * (rank + 1))
+
+
+def along(values: np.ndarray, matrices: Sequence[np.ndarray]) -> np.ndarray:
+    """The values with each axis multiplied by its matrix."""
+    for matrix in matrices:  # the first axis, which then is the last: all take their turn
+        values = np.tensordot(values, matrix, axes=(0, 1))
+    return values
 
 
 def residuals_of(tables: ConsistentTables, bases: Mapping[str, np.ndarray]) -> list[Residual]:
@@ -169,8 +176,13 @@ def directions(basis: np.ndarray) -> np.ndarray:
 class ClearContrasts:
     """What clearly stands out of the noise in residuals of pairs."""
 
-    def __init__(self, bases: Mapping[str, np.ndarray], residuals: Sequence[Residual]) -> None:
-        false_alarms = 0.01  # the chance that noise alone has such a contrast, in any of all pairs
+    def __init__(
+        self,
+        bases: Mapping[str, np.ndarray],
+        residuals: Sequence[Residual],
+        false_alarms: float = 0.01,
+    ) -> None:
+        """Takes how many contrasts of noise alone may stand out, in all of these residuals."""
         self._directions = {
             name: directions(bases[name])
             for name in dict.fromkeys(name for each in residuals for name in each.clique)
@@ -193,22 +205,23 @@ class ClearContrasts:
         found, variances = np.zeros_like(residual.values), []
         if not math.isfinite(residual.variance):
             return found, variances
-        rows, columns = (self._directions[name] for name in residual.clique)
         for _ in range(most):
             scores = self._scores(residual, residual.values - known - found)
-            row, column = np.unravel_index(np.abs(scores).argmax(), scores.shape)
-            score = float(scores[row, column])
+            place = np.unravel_index(np.abs(scores).argmax(), scores.shape)
+            score = float(scores[place])
             if abs(score) <= self._least:
                 break
+            sides = zip(residual.clique, place, strict=True)
+            own = [self._directions[name][:, at] for name, at in sides]
             size = (score - 1 / score) * math.sqrt(residual.variance)
-            found += size * np.outer(rows[:, row], columns[:, column])
+            found += size * math.prod(np.ix_(*own))
             variances.append((score**2 - 1) * residual.variance)
         return found, variances
 
     def _scores(self, residual: Residual, values: np.ndarray) -> np.ndarray:
         """Each contrast of values in standard deviations of the residual's noise."""
-        rows, columns = (self._directions[name] for name in residual.clique)
-        return rows.T @ values @ columns / math.sqrt(residual.variance)
+        turned = along(values, [self._directions[name].T for name in residual.clique])
+        return turned / math.sqrt(residual.variance)
 
     def _sides(self, clique: Clique) -> list[int]:
         return [self._directions[name].shape[1] for name in clique]

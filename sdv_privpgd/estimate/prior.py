@@ -28,9 +28,14 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import ConsistentTables, agreeing, consistent_tables
 from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.interactions import of_largest_entropy
-from sdv_privpgd.estimate.noisy_tables import NoisyTable, margin_estimates, noisy_tables
+from sdv_privpgd.estimate.noisy_tables import (
+    NoisyTable,
+    grouped_tables,
+    margin_estimates,
+    noisy_tables,
+)
 from sdv_privpgd.estimate.signals import signal_shares
-from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement
 
 TRUSTS = tuple(10.0 ** (power / 2) for power in range(2, -6, -1))
 """The values of kappa that are tried, each times the number of records: 10 to 0.003. With Nebraska
@@ -159,19 +164,15 @@ def weighted(
     seed: int = 0,
     progress: Progress = silent,
 ) -> WeightedRows | None:
-    """Returns public rows weighted to fit the tables over codes; ``None`` if they do not help.
-
-    Tables over groups of codes are not looked at.
-    """
-    noisy = noisy_tables(domain, measurements)
-    pairs = [clique for clique in noisy if len(clique) > 1]
-    if not pairs:
+    """Returns public rows weighted to fit the noisy tables; ``None`` if they do not help."""
+    noisy = _all_tables(domain, measurements)
+    if all(len(clique) == 1 for _, clique in noisy):
         return None
     agreed = consistent_tables(domain, measurements)
     rows = rows.cut(min(MOST_ROWS, max(_MOST_MEMBERS // len(noisy), 1)), seed)
     rows = rows.completed(agreed.one_way, seed)
     judged = _Dual.of(rows.cut(_JUDGED, seed), list(noisy))
-    cells = sum(domain.size(clique) for clique in noisy)
+    cells = sum(table.counts.size for table in noisy.values())
     splits = min(max(_CELLS_SPLIT // cells, 1), _MOST_SPLITS)
     found = [
         _errors_of(judged, measurements, agreed.total, split, splits, progress)
@@ -291,25 +292,24 @@ class _Dual:
 
     Attributes:
         rows: The rows.
-        cliques: The tables, one after the other in flat arrays.
+        names: Grouping and clique of each table, one after the other in flat arrays.
         member: Which cells each row is in, shape (row, cell).
     """
 
     rows: PublicRows
-    cliques: list[Clique]
+    names: list["_Name"]
     member: csr_matrix
 
     @classmethod
-    def of(cls, rows: PublicRows, cliques: list[Clique]) -> "_Dual":
-        domain, number = rows.domain, len(rows.codes)
-        cells = np.empty((number, len(cliques)), dtype=np.int32)
-        start = 0
-        for place, clique in enumerate(cliques):
-            cells[:, place] = start + _cells(rows, clique)
-            start += domain.size(clique)
-        ends = np.arange(0, cells.size + 1, max(len(cliques), 1))
+    def of(cls, rows: PublicRows, names: list["_Name"]) -> "_Dual":
+        number, start = len(rows.codes), 0
+        cells = np.empty((number, len(names)), dtype=np.int32)
+        for place, (grouping, clique) in enumerate(names):
+            cells[:, place] = start + _cells(rows, clique, grouping)
+            start += (rows.domain if grouping is None else grouping.domain).size(clique)
+        ends = np.arange(0, cells.size + 1, max(len(names), 1))
         member = csr_matrix((np.ones(cells.size), cells.ravel(), ends), shape=(number, start))
-        return cls(rows=rows, cliques=cliques, member=member)
+        return cls(rows=rows, names=names, member=member)
 
     @cached_property
     def first(self) -> np.ndarray:
@@ -320,19 +320,16 @@ class _Dual:
         """The probabilities of all cells."""
         return self.member.T @ weights
 
-    def flat(self, tables: Mapping[Clique, np.ndarray]) -> np.ndarray:
-        """The tables one after the other."""
-        return np.concatenate([np.ravel(tables[clique]) for clique in self.cliques])
-
-    def variances(self, noisy: Mapping[Clique, NoisyTable], total: float) -> np.ndarray:
-        """The noise of each cell's share."""
-        sizes = [noisy[clique].counts.size for clique in self.cliques]
-        each = [noisy[clique].weighed_variance / total**2 for clique in self.cliques]
-        return np.repeat(each, sizes)
+    def flat(self, noisy: "_Tables", total: float) -> tuple[np.ndarray, np.ndarray]:
+        """The shares of the cells of all tables, one after the other, and their variances."""
+        tables = [noisy[name] for name in self.names]
+        shares = np.concatenate([np.ravel(table.counts) for table in tables]) / total
+        variances = [table.weighed_variance / total**2 for table in tables]
+        return shares, np.repeat(variances, [table.counts.size for table in tables])
 
     def path(
         self,
-        noisy: Mapping[Clique, NoisyTable],
+        noisy: "_Tables",
         total: float,
         progress: Progress,
         trusts: Sequence[float] = TRUSTS,
@@ -342,8 +339,7 @@ class _Dual:
 
         Each is solved from the one before, and the first from the ``start``.
         """
-        shares = self.flat({clique: table.counts for clique, table in noisy.items()}) / total
-        variances = self.variances(noisy, total)
+        shares, variances = self.flat(noisy, total)
         told = np.zeros(len(shares)) if start is None else start
         for trust in progress(trusts, "prior"):
             weights, told = self._solved(shares, variances, trust * total, told)
@@ -377,6 +373,18 @@ class _Dual:
         return weights_of(told)[0], told
 
 
+_Name = tuple[Grouping | None, Clique]
+"""The groups that a table is over, ``None`` for codes, and its clique."""
+
+_Tables = Mapping[_Name, NoisyTable]
+
+
+def _all_tables(domain: Domain, measurements: Sequence[Measurement]) -> _Tables:
+    """The tables over codes, and after them those over groups."""
+    over = {None: noisy_tables(domain, measurements), **grouped_tables(domain, measurements)}
+    return {(each, clique): own for each, tables in over.items() for clique, own in tables.items()}
+
+
 def _errors_of(
     dual: _Dual,
     measurements: Sequence[Measurement],
@@ -398,11 +406,16 @@ def _errors_of(
     domain = dual.rows.domain
     fitted, held = _thinned(measurements, seed)
     plain = denoised(consistent_tables(domain, fitted))
-    path = [*dual.path(noisy_tables(domain, fitted), total, progress)]
-    found = [dual.flat(plain.tables) / plain.total, *(dual.tables(own) for _, own, _ in path)]
-    noisy = noisy_tables(domain, held)
-    seen = dual.flat({clique: table.counts for clique, table in noisy.items()}) / total
-    variances = dual.variances(noisy, total)
+    path = [*dual.path(_all_tables(domain, fitted), total, progress)]
+    other = _all_tables(domain, held)
+    # Without the rows nothing is known yet of three columns, which are measured over groups alone.
+    compared = [name for name in dual.names if name[1] in plain.tables]
+    sums = (_summed(plain.tables[clique], clique, grouping) for grouping, clique in compared)
+    without = np.concatenate([np.ravel(counts) for counts in sums]) / plain.total
+    sizes = [other[name].counts.size for name in dual.names]
+    kept = np.repeat([name in set(compared) for name in dual.names], sizes)
+    seen, variances = (each[kept] for each in dual.flat(other, total))
+    found = [without, *(dual.tables(own)[kept] for _, own, _ in path)]
     scales = np.maximum(np.mean(found, axis=0), 0.0) + np.sqrt(variances)
     errors = [(np.square(each - seen) / scales).sum() for each in found]
     # Over many splits the noise of the other part is that of the answers themselves.
@@ -456,7 +469,7 @@ def _thinned(
     part, rng = _PART, np.random.default_rng(seed)
     fitted, held = [], []
     for each in measurements:
-        if not isinstance(each.query, MarginalQuery):
+        if not isinstance(each.query, MarginalQuery | GroupedMarginalQuery):
             fitted.append(each)
             continue
         noise = rng.standard_normal(each.answer.shape) * each.stddev
@@ -467,6 +480,11 @@ def _thinned(
             answer = each.answer + factor * noise
             found.append(replace(each, answer=answer, stddev=each.stddev * math.sqrt(variance)))
     return fitted, held
+
+
+def _summed(counts: np.ndarray, clique: Clique, grouping: Grouping | None) -> np.ndarray:
+    """A clique's table over codes, or over groups."""
+    return counts if grouping is None else grouping.sums(counts, clique)
 
 
 def _cells(rows: PublicRows, clique: Clique, grouping: Grouping | None = None) -> np.ndarray:

@@ -12,7 +12,7 @@ from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import on_days
 from sdv_privpgd.columns.differences import OrderedPair, chosen, differences_of, told_apart
-from sdv_privpgd.columns.dtypes import facts_of_dtype, is_whole, unordered
+from sdv_privpgd.columns.dtypes import dtypes_kept, facts_of_dtype, is_whole, unordered
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
     ColumnFacts,
@@ -21,6 +21,7 @@ from sdv_privpgd.columns.facts import (
     TruthFacts,
     without_domain,
 )
+from sdv_privpgd.columns.mismatch import on_wide
 from sdv_privpgd.columns.naming import repeated_ids
 from sdv_privpgd.columns.parsing import checked, read_table
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
@@ -32,6 +33,7 @@ from sdv_privpgd.constraints.rules import visit_rules
 from sdv_privpgd.discovery.plan import worth_a_look
 from sdv_privpgd.discovery.ranges import inside
 from sdv_privpgd.estimate.prior import PublicRows
+from sdv_privpgd.inference.listed import Question, with_borders
 
 if TYPE_CHECKING:
     from sdv_privpgd.fitting.prior import PublicTable
@@ -62,6 +64,7 @@ class Description(FieldsAlone):
         public: Rows that a fit leans on, as codes of any schema of these columns.
         given: Columns that another fit has asked about: of them alone nothing is asked.
         linked: Columns that links add to the rows.
+        questions: Those that get a part of the budget. Codes begin where their conditions do.
     """
 
     columns: Mapping[str, Mapping]
@@ -81,6 +84,7 @@ class Description(FieldsAlone):
     public: "PublicTable | None" = None
     given: tuple[str, ...] = ()
     linked: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
 
     @classmethod
     def of(
@@ -105,10 +109,19 @@ class Description(FieldsAlone):
             facts = {name: _unrounded(each) for name, each in facts.items()}
         return cls(columns=columns, facts=facts, keys=keys, constraints=constraints, **others)
 
+    def dtypes_kept(self, dtypes: Mapping[str, Any]) -> dict[str, Any]:
+        """The dtypes that rows come back in, of a table's, because no cell chose them. Public."""
+        return dtypes_kept(dtypes, self.columns, self.modelled, self.keys)
+
     @property
     def on_days(self) -> list[str]:
         """A sentence on dates that are counted in days though nobody said so, if there are any."""
         return on_days({name: e for name, e in self.facts.items() if name not in self.timeless})
+
+    @property
+    def on_wide(self) -> list[str]:
+        """A sentence on types that hold larger numbers than are told apart, if there are any."""
+        return on_wide(self.dtypes, self.facts)
 
     @property
     def modelled(self) -> list[str]:
@@ -157,7 +170,7 @@ class Description(FieldsAlone):
         schema = Schema.of(self.known, self.most_bins).typed(self._written)
         if self.discovered:
             schema = self.constraints.widened(schema, self.undeclared)
-        return self._with_visits(schema)
+        return self._with_visits(self._with_borders(schema))
 
     @cached_property
     def attributes(self) -> Schema:
@@ -183,7 +196,7 @@ class Description(FieldsAlone):
     def declared_schema(self) -> Schema:
         """The modelled columns whose domain is declared."""
         whole = {name: facts for name, facts in self.stated.items() if not facts.lacks_domain}
-        return self._with_visits(Schema.of(whole, self.most_bins))
+        return self._with_visits(self._with_borders(Schema.of(whole, self.most_bins)))
 
     @cached_property
     def undeclared(self) -> dict[str, ColumnFacts]:
@@ -333,6 +346,9 @@ class Description(FieldsAlone):
             return schema
         own = {column.name: column for column in schema.columns}
         return Schema((*schema.columns, *self.visits.columns_of(own, self.most_bins)))
+
+    def _with_borders(self, schema: Schema) -> Schema:
+        return Schema(tuple(with_borders(each, self.questions) for each in schema.columns))
 
     def _with_differences(self, shapes: Mapping[str, Sequence[float]] | None) -> Schema:
         named = {name for pair in self.pairs for name in (pair.low, pair.high)}

@@ -1,23 +1,25 @@
 """The door without SDV: a table and what is public of it go in, a fitted table comes out."""
 
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.columns.dtypes import is_of_days
+from sdv_privpgd.columns.links import Link
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fates import check_report
+from sdv_privpgd.fitting.fates import check_report, tables_report
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable, RunningFit
-from sdv_privpgd.fitting.options import asked, check_match, checked_lost, opened
+from sdv_privpgd.fitting.options import Asked, asked, check_match, checked_lost, opened
 from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.prior import leaning
-from sdv_privpgd.fitting.settings import People, Settings
-from sdv_privpgd.methods.method import Method
-from sdv_privpgd.methods.workload import Target
+from sdv_privpgd.fitting.settings import People, Settings, usual_delta
+from sdv_privpgd.inference.listed import Question
+from sdv_privpgd.methods.method import Method, Target
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Measurement
@@ -36,6 +38,7 @@ def fit_table(
     discovery_share: float = 0.2,
     method: Method | str = "privpgd",
     target: Target = None,
+    questions: Sequence[Question] = (),
     seed: int = 0,
     constraints: Sequence[Constraint] = (),
     prior: Any = None,
@@ -77,6 +80,10 @@ def fit_table(
         target: The column that the rows are to predict, or several. They are public. Pairs with it
             are measured more precisely, others less: with 6 times the budget of another pair, or
             as many times as a dictionary says, such as ``{"income": 10}``.
+        questions: What the table will be asked, such as ``Question(what="mean", of="cost",
+            where={"ward": "B"})`` of ``sdv_privpgd.inference``, or its acceptance criteria. Each
+            gets a table of its own and cells that begin where its conditions do; all else has more
+            noise. They are public.
         seed: Of an engine that is named and of the rows, never of the noise.
         constraints: What all sampled rows will meet: ``Inequality``, ``Range``,
             ``FixedIncrements``, ``OneHotEncoding``, ``FixedCombinations`` and
@@ -126,6 +133,7 @@ def fit_table(
         discovery_share=discovery_share,
         method=method,
         target=target,
+        questions=questions,
         seed=seed,
         constraints=constraints,
     )
@@ -194,6 +202,7 @@ def check(
     delta: float | None = None,
     *,
     prior: Any = None,
+    relationships: Link | Iterable[Link] | None = None,
     **told: Any,
 ) -> Report:
     """Returns what ``fit_table`` would make of each column of a table. Public.
@@ -208,6 +217,7 @@ def check(
         epsilon: What the fit may spend.
         delta: At this delta.
         prior: As ``fit_table`` takes it. What it has is not lost.
+        relationships: As ``fit_tables`` takes them. Tables and columns are then those of it, too.
         told: Other arguments of ``fit_table`` that settings are made of, such as ``method``.
 
     Raises:
@@ -220,6 +230,9 @@ def check(
     >>> check(table, columns, epsilon=0.1).to_dict()["lost"]
     ['drug']
     """
+    if relationships is not None:
+        delta = usual_delta("add_remove") if delta is None else delta
+        return tables_report(Asked.of(columns, relationships, epsilon, delta, **told), table)
     settings, description = asked(columns, epsilon, delta, **told)
     check_match(settings, description)
     return check_report(*checked(settings, description, table, prior))
@@ -264,7 +277,7 @@ def prepared(
 def _leaning(
     settings: Settings, description: Description, prior: Any, table: PrivateTable
 ) -> Description:
-    kept = table.dtypes_kept(description.columns, description.modelled, description.keys)
+    kept = description.dtypes_kept(table.dtypes)
     return leaning(settings, description, prior, table.known_rows(settings.adjacency), kept)
 
 
@@ -279,8 +292,8 @@ def running_fit(
     given: Callable[[Schema], Sequence[Measurement]] | None = None,
 ) -> RunningFit:
     """Returns the fit of a table that was opened as the description says."""
-    timeless = frozenset(name for name in description.modelled if private.has_days(name))
-    dtypes = private.dtypes_kept(description.columns, description.modelled, description.keys)
+    timeless = frozenset(name for name in description.modelled if is_of_days(private.dtypes[name]))
+    dtypes = description.dtypes_kept(private.dtypes)
     description = replace(description, timeless=timeless, dtypes=dtypes)
     fit = Fit(settings, description, begun=begun, given=given)
     return RunningFit(fit=fit, private=private, before=after, allow_lost=allow_lost)

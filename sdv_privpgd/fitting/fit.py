@@ -36,6 +36,7 @@ from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.mismatch import ask_first, require_categories
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.inference.listed import queries_for
 from sdv_privpgd.inference.questions import Unseen
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.methods import pipeline
@@ -190,9 +191,10 @@ class Fit:
         It raises ``DomainMismatchError`` where the columns that it ``stops_at`` have cells that
         are not as declared, or no categories.
         """
-        description, budget = self.description, self.books.ledger.budget
         known, rows = self.transcript, table.known_rows(self.settings.adjacency)
         self.ask_first(table, stops_at=stops_at)
+        self._doubt_prior(table, progress)
+        description, budget = self.description, self.books.ledger.budget
         share, (looked, more) = Fraction(self.settings.discovery_share), self.shares
         found = discover(
             table,
@@ -225,6 +227,35 @@ class Fit:
         declared = {n: each for n, each in self.description.facts.items() if n not in known}
         ask_first(table, declared, self.books, self.transcript, stops_at=stops_at)
 
+    def _doubt_prior(self, table: PrivateTable, progress: Progress) -> None:
+        """Forgets what public rows say of columns whose rows surely lie elsewhere.
+
+        It asks how many rows are in each of the cells that the public rows suggest. Where one has
+        many more than it is made for, the column is looked into as if there were no prior.
+        """
+        description, books, most = self.description, self.books, 4
+        public = description.public
+        if public is None or not public.replaced:
+            return
+        own = {name: description.stated[name] for name in public.replaced}
+        schema = Schema.of(own, description.most_bins)
+        expected = public.shares(schema)
+        asker = self.transcript.asking(lambda: table.curator(schema, books), books)
+        answers = asker.measure(
+            [MarginalQuery((name,)) for name in own],
+            books.ledger.budget / 100,
+            what="where rows lie, in cells of public rows",
+            progress=progress,
+        )
+        rows = table.known_rows(self.settings.adjacency)
+        total = max(float(np.mean([e.answer.sum() for e in answers])) if rows is None else rows, 1)
+        wrong = {}
+        for name, answer in zip(own, answers, strict=True):
+            shares = (answer.answer - most * answer.stddev) / total
+            if (shares > most * np.maximum(expected[name], 1 / len(shares))).any():
+                wrong[name] = public.replaced[name]
+        self.description = replace(description, facts={**description.facts, **wrong})
+
     @property
     def shares(self) -> tuple[Fraction, Fraction]:
         """The parts of the budget for discovery, and beside that for categories. Public."""
@@ -241,7 +272,7 @@ class Fit:
         """Sentences on what is worth a look by names and declarations alone."""
         description = self.description
         named = on_names(description.facts, says_whose=self.settings.people.is_said)
-        return [*named, *description.on_days]
+        return [*named, *description.on_days, *description.on_wide]
 
     @property
     def has_answers(self) -> bool:
@@ -328,7 +359,9 @@ def method_for(settings: Settings, description: Description) -> Method:
     """The method, told the public facts on the table that it needs."""
     schema, rules = description.attributes, description.limits.rules
     possible = possible_of([*rules, *schema.differences], schema.domain())
-    method = settings.method.for_table(schema.attributes, possible)
+    method: Any = settings.method.for_table(schema.attributes, possible)
+    asked = queries_for(description.questions, {each.name: each for each in schema.attributes})
+    method = replace(method, questions=asked) if asked else method
     return method if description.public_rows is None else method.given(description.public_rows)
 
 

@@ -24,13 +24,14 @@ from sdv_privpgd.constraints.limits import Constraints
 from sdv_privpgd.discovery.first_look import reserved_delta
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta
+from sdv_privpgd.inference.listed import Question, listed_questions, require_questions
 from sdv_privpgd.methods import pipeline
-from sdv_privpgd.methods.method import Method, method_of
-from sdv_privpgd.methods.workload import Target, importance_of, weighed
+from sdv_privpgd.methods.method import Method, Target, importance_of, method_of, weighed
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import MOST, Bound
 from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.synthesize.engine import TABLES
 
 
 def asked(
@@ -43,6 +44,7 @@ def asked(
     discovery_share: float = 0.2,
     method: Method | str = "privpgd",
     target: Target = None,
+    questions: Sequence[Question] = (),
     seed: int = 0,
     constraints: Sequence[Constraint] = (),
 ) -> tuple[Settings, Description]:
@@ -88,6 +90,7 @@ def asked(
         num_bins=settings.method.num_bins,
         discovers=bool(settings.discovery_share),
         visits=visits,
+        questions=listed_questions(questions),
     )
     check(settings, description)
     if not description.discovers:
@@ -159,6 +162,14 @@ def check(settings: Settings, description: Description) -> None:
             "numbers. Declare it as Numerical(...) without a number_format, or leave it out of the "
             "columns, so that it is not modelled."
         )
+    if description.questions:
+        known = {column.name: column for column in description.declared_schema.columns}
+        require_questions(description.questions, description.measured, known)
+        if getattr(settings.method, "asks", None) != TABLES:
+            raise ValueError(
+                f"{type(settings.method).__name__} asks for no tables of counts, so it takes no "
+                "questions."
+            )
     unknown = [name for name in getattr(settings.method, "importance", ()) if name not in names]
     if unknown:
         raise ValueError(
@@ -178,15 +189,22 @@ def on_undeclared(settings: Settings, description: Description) -> list[str]:
     return [said] if unknown else []
 
 
-def notes_on(settings: Settings, description: Description) -> list[str]:
-    """Sentences on what is worth a look before a fit, by names and declarations alone."""
+def notes_on(
+    settings: Settings, description: Description, names: Collection[str] | None = None
+) -> list[str]:
+    """Sentences on what is worth a look before a fit, by names and declarations alone.
+
+    They are about the columns with these ``names``, or about all.
+    """
     own, is_said = settings.people, settings.people.is_said
+    facts = {n: each for n, each in description.facts.items() if names is None or n in names}
     ids = [each for each in description.repeated_ids if each != own.column]
     return [
         *on_repeated_ids(ids, says_whose=is_said),
-        *own.on_counts,
-        *on_names(description.facts, says_whose=is_said),
+        *(own.on_counts if names is None else ()),
+        *on_names(facts, says_whose=is_said),
         *description.on_days,
+        *description.on_wide,
     ]
 
 
@@ -228,7 +246,7 @@ def opened(
         visits=description.ordered,
     )
     if description.patterns and not errors:
-        kept = private.dtypes_kept(description.columns, description.modelled, description.keys)
+        kept = description.dtypes_kept(private.dtypes)
         errors = on_patterns(description.patterns, kept)
     if objections is not None:
         unique = {name: description.patterns.get(name) for name in description.keys}

@@ -42,6 +42,7 @@ from sdv_privpgd.fitting.options import notes_on
 from sdv_privpgd.fitting.prior import foretold
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate
+from sdv_privpgd.inference.listed import values_asked
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.privacy.accounting import mu_squared_of
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -81,12 +82,22 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     missing = pd.Series(np.full(number, np.nan))
     columns = dict.fromkeys([*description.columns, *description.measured], missing)
     # Rare categories, so that both questions about those that nobody declared are planned.
-    columns |= dict.fromkeys(description.uncategorized, pd.Series(range(number)) // 10)
+    for name in description.uncategorized:
+        own = pd.Series(range(number)) // 10
+        if asked := values_asked(description.questions, name):
+            own = own.astype(object)
+            own[::2] = np.resize(np.array(asked, dtype=object), len(own[::2]))
+        columns[name] = own
     table = _Repeated(columns, settings.people.limit, num_rows, times)
     fit = Fit(settings, description)
     fit.discover(table)
-    expected = expected_errors(settings, fit.description, fit.books.ledger, num_rows)
+    left = fit.books.ledger
     fit.ask(table)
+    listed = [each for each in fit.books.ledger.charges if each.what == pipeline.LISTED]
+    left = replace(left, charges=(*left.charges, *listed))
+    expected = expected_errors(settings, fit.description, left, num_rows)
+    if expected is not None:
+        expected = replace(expected, questions=_of_questions(fit))
     notes = [
         *foretold(settings, description, num_rows),
         *on_lost(fates(settings, description, num_rows)),
@@ -132,6 +143,19 @@ class _RepeatedRecords(Records):
 
     def total(self, tally: Any) -> Tables:
         return [table * self._times for table in self._records.total(tally)]
+
+
+def _of_questions(fit: Fit) -> dict[str, float]:
+    """The 95 % error of the number of rows that each listed question is about."""
+    assert fit.curator is not None
+    linear = LinearEstimate(fit.curator.domain, fit.curator.measurements)
+    columns = {column.name: column for column in fit.description.attributes.attributes}
+    found = {}
+    for question in fit.description.questions:
+        for words, product in question.numbers(columns).items():
+            variance = float(linear.answers([product]).covariance[0, 0])
+            found[words] = CONFIDENT * math.sqrt(max(variance, 0.0))
+    return found
 
 
 def _on_categories(names: list[str], ledger: PrivacyLedger) -> list[str]:

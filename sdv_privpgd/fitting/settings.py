@@ -7,6 +7,8 @@ from fractions import Fraction
 from typing import Any, cast
 
 from sdv_privpgd.base.arguments import (
+    check_delta,
+    check_epsilon,
     check_fields,
     check_flag,
     check_integer,
@@ -16,7 +18,6 @@ from sdv_privpgd.base.arguments import (
 from sdv_privpgd.columns.keys import too_few
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.methods.method import Method, method_of
-from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.counting import MOST, Bound, Weights
 from sdv_privpgd.privacy.ledger import PrivacyLedger

@@ -9,7 +9,7 @@ whatever the rows are, and though they come of the same noise.
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -21,6 +21,7 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.inference.conditions import cells_of, codes_of, column_named, meeting, numbers_in
 from sdv_privpgd.inference.design import design_of
 from sdv_privpgd.inference.intervals import Interval, deviations
+from sdv_privpgd.inference.listed import COEFFICIENT, Question, Where
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.refits import Rows
 from sdv_privpgd.inference.regression import coefficients_of_rows, regression
@@ -31,20 +32,14 @@ _BOUNDS = ("within", "relative", "above", "below")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Criterion:
-    """What rows must have in common with the table, fixed before the fit. Public.
+class Criterion(Question):
+    """A question about which rows must agree with the table, fixed before the fit. Public.
+
+    It is a ``Question`` with a bound, so a fit may be told of it (``questions=``).
 
     Attributes:
         what: ``"share"``, ``"mean"`` or ``"coefficient"``.
-        of: The column of a mean; the outcome of a regression.
-        where: The rows that a share is of, or a mean, as ``answer`` takes it.
-        among: The rows that a share is among.
-        minus: Another group, whose share or mean is subtracted: what is said of it takes the place
-            of ``among`` for shares, and of ``where`` for means. So dependence has a size.
-        on: The columns that predict, as ``regression`` takes them.
         term: The coefficient; the only one, if there is one.
-        kind: Of the regression.
-        event: Of the regression.
         within: How far the rows' value may be from the table's, in its unit: 0.01 is one point.
         relative: How far, as a part of the table's: 0.2 is 20 %, which asks for its sign, too.
         above: Neither the rows' value nor the table's may be below that.
@@ -54,22 +49,14 @@ class Criterion:
     "the rows' within 0.01 of the table's"
     """
 
-    what: str
-    of: str | None = None
-    where: Mapping[str, Any] | None = None
-    among: Mapping[str, Any] | None = None
-    minus: Mapping[str, Any] | None = None
-    on: str | Sequence[str | tuple[str, str]] = ()
     term: str | None = None
-    kind: str = "linear"
-    event: Any = None
     within: float | None = None
     relative: float | None = None
     above: float | None = None
     below: float | None = None
 
     def __post_init__(self) -> None:
-        if self.what not in ("share", "mean", "coefficient"):
+        if self.what not in ("share", "mean", COEFFICIENT):
             raise ValueError(f"what must be 'share', 'mean' or 'coefficient', got {self.what!r}.")
         said = {name: getattr(self, name) for name in _BOUNDS if getattr(self, name) is not None}
         if len(said) != 1:
@@ -81,9 +68,7 @@ class Criterion:
             raise ValueError(f"relative is above 0 and below 1, got {bound!r}.")
         if name == "within" and not bound > 0:
             raise ValueError(f"within is above 0, got {bound!r}.")
-        is_regression = self.what == "coefficient"
-        if bool(self.on) is not is_regression or (is_regression and self.of is None):
-            raise ValueError("A coefficient has of= and on=, and nothing else has on=.")
+        super().__post_init__()
 
     @property
     def bound(self) -> str:
@@ -186,7 +171,7 @@ def accepted(
     both = _Both(questions, rows, level)
     found = []
     for each in criteria:
-        is_regression = each.what == "coefficient"
+        is_regression = each.what == COEFFICIENT
         question, value, table, notes = (both.coefficient if is_regression else both.answer)(each)
         verdict = _verdict(value, each.allowed(value), table)
         found.append(Verdict(question, each.bound, verdict, value, table, tuple(notes)))
@@ -208,8 +193,6 @@ _NOTHING = Interval(-math.inf, math.inf)
 _Found = tuple[str, float, Interval, Sequence[str]]
 """The question, the value of the rows, the table's interval, and what is to be said of that."""
 
-_Where = Mapping[str, Any] | None
-
 
 @dataclass(frozen=True)
 class _Both:
@@ -225,14 +208,10 @@ class _Both:
 
     def answer(self, asked: Criterion) -> _Found:
         """A share or a mean, or a difference of two."""
-        groups: list[dict[str, Any]] = [{"where": asked.where, "among": asked.among}]
-        if asked.minus is not None:
-            other = "among" if asked.what == "share" else "where"
-            groups.append({**groups[0], other: asked.minus})
         answers: list[Any] = [
-            self.questions.answer(asked.what, of=asked.of, **each) for each in groups
+            self.questions.answer(asked.what, of=asked.of, **each) for each in asked.groups
         ]
-        value = reduce(operator.sub, [self._of_rows(asked, **each) for each in groups])
+        value = reduce(operator.sub, [self._of_rows(asked, **each) for each in asked.groups])
         question = " minus ".join(each.question for each in answers)
         if any(each.statistic is None for each in answers):
             return question, value, _NOTHING, ["The tables do not determine the table's value."]
@@ -242,7 +221,7 @@ class _Both:
             return question, value, _NOTHING, [str(error)]
         return question, value, answer.interval("table", self.level), answer.notes
 
-    def _of_rows(self, asked: Criterion, where: _Where, among: _Where) -> float:
+    def _of_rows(self, asked: Criterion, where: Where, among: Where) -> float:
         met = self._met(where)
         if asked.what == "share":
             base = self._met(among)
@@ -252,7 +231,7 @@ class _Both:
         kept = numbers[met & ~np.isnan(numbers)]
         return float(kept.mean()) if len(kept) else math.nan
 
-    def _met(self, conditions: _Where) -> np.ndarray:
+    def _met(self, conditions: Where) -> np.ndarray:
         found = np.ones(len(self.rows), dtype=bool)
         for name, wish in (conditions or {}).items():
             cells = cells_of(self.rows, str(name))

@@ -11,7 +11,8 @@ import pandas as pd
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.decoders import decoder_for
+from sdv_privpgd.columns.encoders import encode, read
 from sdv_privpgd.sampling.conditions import Between, span
 
 _NEARLY = 1e-6
@@ -93,20 +94,20 @@ def part_of(column: Column, wish: Any) -> Part:
 
 def meeting(column: Column, cells: pd.Series, wish: Any) -> np.ndarray:
     """Which synthetic cells of a column meet a condition, bool."""
-    values, missing = encoder_for(column).read(cells)
+    values, missing = read(column, cells)
     if isinstance(wish, Between):
         low, high = span(column, wish)
         return (values >= low) & (values <= high) & ~missing
     found = np.zeros(len(cells), dtype=bool)
     for value in wish if isinstance(wish, _SEVERAL) else [wish]:
-        is_it = missing if _is_missing(value) else (values == _tick_of_value(column, value))
+        is_it = missing if _is_missing(value) else (values == _tick_of(column, value))
         found |= is_it & (missing == _is_missing(value))
     return found
 
 
 def numbers_in(column: Column, cells: pd.Series) -> np.ndarray:
     """The numbers of synthetic cells, float64; missing ones are no numbers."""
-    values, missing = encoder_for(column).read(cells)
+    values, missing = read(column, cells)
     return np.where(missing, np.nan, np.asarray(column.numbers(values), np.float64))
 
 
@@ -114,7 +115,7 @@ def codes_of(domain: Domain, columns: Mapping[str, Column], rows: pd.DataFrame) 
     """The codes of synthetic rows, shape (row, attribute); 0 for all but some columns."""
     found = np.zeros((len(rows), len(domain)), dtype=np.int64)
     for name, column in columns.items():
-        found[:, domain.axes((name,))[0]], _ = encoder_for(column).encode(cells_of(rows, name))
+        found[:, domain.axes((name,))[0]], _ = encode(column, cells_of(rows, name))
     return found
 
 
@@ -141,23 +142,28 @@ def _of_values(column: Column, values: Sequence[Any]) -> tuple[np.ndarray, bool]
                 )
             is_missing = True
         else:
-            found = _tick_of_value(column, value)
+            found = _tick_of(column, value)
             cells = np.minimum(cells + column.cells.shares(found, found), 1.0)
     return cells, is_missing
 
 
-def _tick_of_value(column: Column, value: Any) -> Any:
+def ticks_of(column: Column, wish: Any) -> list:
+    """The values that a condition names, as the column's cells hold them, without missing ones."""
+    values = wish if isinstance(wish, _SEVERAL) else [wish]
+    return [_tick_of(column, value) for value in values if not _is_missing(value)]
+
+
+def _tick_of(column: Column, value: Any) -> Any:
     """A value as the column's cells hold it."""
     series = pd.Series([value], dtype=object)
-    encoder = encoder_for(column)
-    if not encoder.holds(series)[0]:
+    if not decoder_for(column).holds(series)[0]:
         raise ValueError(f"{value!r} is not in the domain of column {column.name!r}.")
     if isinstance(column.cells, Interval):
         raise ValueError(
             f"Column {column.name!r} has real numbers, of which tables know ranges only: ask for "
             f"Between(low, high) in place of {value!r}."
         )
-    (found,), _ = encoder.read(series)
+    (found,), _ = read(column, series)
     return found
 
 
@@ -233,11 +239,36 @@ class CodeValues:
         distances from the median, and their rows, with ``errors`` more, would move the mean by more
         than a part ``least`` of the mean distance if they lay at its end.
         """
-        shares, middle, around = self._spread(counts)
+        shares, _, around = self._spread(counts)
         more = shares + errors / _number(counts)
-        farthest = np.maximum(self.highs - middle, middle - self.lows).astype(np.float64)
+        farthest = self._distances(counts)
         reach = np.maximum(self.highs - self.means, self.means - self.lows).astype(np.float64)
         return (farthest > FAR * around) & (more * reach > least * around)
+
+    def outermost(self, counts: np.ndarray) -> np.ndarray:
+        """Which codes reach ``FAR`` from the median, and at least half as far as any, bool.
+
+        Nearer ones have less to say of a mean, and would hide these in their sum.
+        """
+        _, _, around = self._spread(counts)
+        distances = self._distances(counts)
+        return (distances > FAR * around) & (2 * distances > distances.max())
+
+    def _distances(self, counts: np.ndarray) -> np.ndarray:
+        """How far each code reaches from the median."""
+        _, middle, _ = self._spread(counts)
+        return np.maximum(self.highs - middle, middle - self.lows).astype(np.float64)
+
+    def tail(self, counts: np.ndarray) -> list[float]:
+        """Numbers ``FAR`` from the median and more, each four times as far as the next."""
+        _, middle, around = self._spread(counts)
+        found = []
+        for end in (self.lows.min(), self.highs.max()):
+            distance = (float(end) - middle) / 4
+            while abs(distance) > FAR * around > 0:
+                found.append(middle + distance)
+                distance /= 4
+        return found
 
     def crowded(self, counts: np.ndarray, errors: float, least: float) -> np.ndarray:
         """Which codes of several values have at least a part of all rows. Public.

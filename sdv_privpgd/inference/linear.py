@@ -14,8 +14,9 @@ orthogonal to the rest. In the sums of a table over codes noise grows with the n
 the groups. Where these differ, the effects of such tables are not orthogonal, so ``BetweenGroups``
 solves their weighted least squares as one sparse system. Its unknowns are the effects of sets of
 attributes on groups; the noise in one meets that in another only in a table that holds both, so it
-is nearly block-diagonal. If tables over several groupings were measured (a fit that was finished
-later), the most precise ones are used.
+is nearly block-diagonal. Tables over other groupings, as those of listed questions, are few. The
+estimate of their cells from all the rest is known, with its covariance. So they correct it, as in a
+Kalman filter, and what nothing else holds is read off them.
 
 It is computed before anything is shrunken, projected or clipped. So it is unbiased, counts may be
 negative, and what is impossible by a constraint need not be 0.
@@ -239,6 +240,19 @@ class BetweenGroups:
         values = _outer([product[name] @ self._groups[name].effects for name in clique])
         return self._places(clique), values.ravel()
 
+    def unknown(self, functions: Mapping[str, np.ndarray], subset: Clique) -> np.ndarray | float:
+        """The inner products of what products read of an effect that no table holds.
+
+        ``functions`` are those of the groups, shape (product, group), of each attribute.
+        """
+        shape = [len(self._groups[name].sizes) - 1 for name in subset]
+        if subset in self._positions or not math.prod(shape):
+            return 0.0
+        read = {name: own @ self._groups[name].effects for name, own in functions.items()}
+        scale = np.prod([own[:, 0] for name, own in read.items() if name not in subset], axis=0)
+        contrasts = {name: read[name][:, 1:] for name in subset}
+        return _inner(contrasts, subset) * np.multiply.outer(scale, scale)
+
 
 def _within(clique: Sequence[str]) -> Iterator[Clique]:
     """All sets of a clique's attributes, the empty one first."""
@@ -266,6 +280,66 @@ class Estimates:
     known: np.ndarray
 
 
+@dataclass(frozen=True)
+class _Listed:
+    """The cells of a few tables over groups of their own.
+
+    Attributes:
+        products: Each is 1 for the rows of a cell.
+        counts: Their noisy numbers, shape (product,).
+        variances: Those of their noise.
+    """
+
+    products: tuple[Product, ...]
+    counts: np.ndarray
+    variances: np.ndarray
+
+    @classmethod
+    def of(cls, grouped: Mapping[Grouping, Mapping[Clique, NoisyTable]]) -> "_Listed":
+        """The cells of the most precise tables; of too many, these alone."""
+        most = 500  # cells: with more an answer takes seconds
+        tables = [(key, *each) for key, own in grouped.items() for each in own.items()]
+        tables.sort(key=lambda each: each[2].variance)
+        products, counts, variances = [], [np.zeros(0)], [np.zeros(0)]
+        for grouping, clique, table in tables:
+            if len(products) + table.counts.size > most:
+                continue
+            holds = [Groups(grouping[name]).holds for name in clique]
+            products += [
+                {name: own[at] for name, own, at in zip(clique, holds, cell, strict=True)}
+                for cell in np.ndindex(table.counts.shape)
+            ]
+            counts.append(table.counts.ravel())
+            variances.append(np.full(table.counts.size, table.variance))
+        return cls(tuple(products), np.concatenate(counts), np.concatenate(variances))
+
+    def joined(self, alone: Estimates, unknown: np.ndarray) -> Estimates:
+        """The best estimates from the cells and from what all else says, of the cells at the end.
+
+        Of all weights of the cells' surprises that leave nothing ``unknown`` in an answer, those
+        have the least variance. An answer is not known if no weights do that.
+        """
+        own = slice(0, len(alone.values) - len(self.counts))
+        cells = slice(own.stop, None)
+        noise = alone.covariance[cells, cells] + np.diag(self.variances)
+        told = np.linalg.solve(noise, alone.covariance[cells, own]).T
+        values, vectors = np.linalg.eigh(unknown[cells, cells])
+        held = values > ROUNDING * max(float(values.max()), 1.0)
+        read = vectors[:, held] * np.sqrt(values[held])
+        wanted = unknown[own, cells] @ vectors[:, held] / np.sqrt(values[held])
+        certain = np.linalg.solve(noise, read)
+        lacking = np.linalg.pinv(read.T @ certain, hermitian=True)
+        weights = told + (wanted - told @ read) @ lacking @ certain.T
+        squares = np.diagonal(unknown)[own]
+        rest = squares - np.square(wanted).sum(axis=1)
+        crossed = weights @ alone.covariance[cells, own]
+        return Estimates(
+            alone.values[own] + weights @ (self.counts - alone.values[cells]),
+            alone.covariance[own, own] - crossed - crossed.T + weights @ noise @ weights.T,
+            alone.known[own] | (rest <= ROUNDING * squares),
+        )
+
+
 class LinearEstimate:
     """Estimates of any linear function of the counts that the measured tables determine. Public.
 
@@ -286,7 +360,9 @@ class LinearEstimate:
         if counts:
             tables = {(): averaged([*counts, *([tables[()]] if () in tables else [])]), **tables}
         self._tables = tables
-        grouping, self._grouped = _most_precise(grouped_tables(domain, measured))
+        grouped = grouped_tables(domain, measured)
+        grouping, self._grouped = _most_precise(grouped)
+        self._listed = _Listed.of({key: own for key, own in grouped.items() if key != grouping})
         self._groups = {
             name: _groups(grouping, name, size)
             for name, size in zip(domain.attributes, domain.sizes, strict=True)
@@ -336,31 +412,44 @@ class LinearEstimate:
         Raises:
             ValueError: For an attribute that is not in the domain, or a function of another size.
         """
-        names = [name for name in self.domain.attributes if any(name in own for own in products)]
         self.domain.axes({name for product in products for name in product})
+        if not self._listed.products:
+            return self._alone(products)[0]
+        return self._listed.joined(*self._alone([*products, *self._listed.products]))
+
+    def _alone(self, products: Sequence[Product]) -> tuple[Estimates, np.ndarray]:
+        """The estimates without tables over other groups.
+
+        And the inner products of what products read of what no table holds.
+        """
+        names = [name for name in self.domain.attributes if any(name in own for own in products)]
         functions = {name: self._functions(name, products) for name in names}
+        in_groups = {name: self._groups[name].means(own) for name, own in functions.items()}
         values, covariance, known = self._between.answers(
             [
-                {name: self._groups[name].means(each) for name, each in product.items()}
-                for product in products
+                {name: in_groups[name][place] for name in product}
+                for place, product in enumerate(products)
             ]
         )
         means = {name: own.mean(axis=1) for name, own in functions.items()}
         wholes = {name: own - means[name][:, None] for name, own in functions.items()}
         betweens = {name: self._groups[name].spread(own) for name, own in wholes.items()}
         squares = np.prod([np.square(own).mean(axis=1) for own in functions.values()], axis=0)
+        unknown = np.zeros((len(products), len(products)))
         for subset in _subsets(names, products):
             scale = np.prod([means[name] for name in names if name not in subset], axis=0)
             within = _inner(wholes, subset) - _inner(betweens, subset)
             within *= np.multiply.outer(scale, scale)
+            unknown += self._between.unknown(in_groups, subset)
             if subset in self._holders:
                 effect = self._effect(subset)
                 covariance += effect.variance * within
                 read = _read(effect.counts, wholes, subset) - _read(effect.counts, betweens, subset)
                 values += scale * read
             else:
+                unknown += within
                 known &= np.diagonal(within) <= ROUNDING * squares * self.domain.size(subset)
-        return Estimates(values, covariance, known)
+        return Estimates(values, covariance, known), unknown
 
     def table(self, clique: Clique) -> tuple[np.ndarray, np.ndarray] | None:
         """The estimated counts of a clique and the variance of each; ``None`` if none was measured.
@@ -370,12 +459,11 @@ class LinearEstimate:
         """
         if clique not in self._holders:
             return None
+        if self._listed.products:
+            cells = self.answers(_units(clique, shape := self.domain.shape(clique)))
+            return cells.values.reshape(shape), np.diagonal(cells.covariance).reshape(shape)
         own = [self._groups[name] for name in clique]
-        shape = tuple(len(groups.sizes) for groups in own)
-        units = [
-            {name: np.eye(size)[at] for name, size, at in zip(clique, shape, cell, strict=True)}
-            for cell in np.ndindex(shape)
-        ]
+        units = _units(clique, shape := tuple(len(groups.sizes) for groups in own))
         sums, covariance, _ = self._between.answers(units)
         places = np.ix_(*(groups.of_codes for groups in own))
         cells = _outer([groups.sizes[groups.of_codes] for groups in own])
@@ -426,10 +514,10 @@ def _stddev(measurement: Measurement) -> float:
 def _most_precise(
     grouped: Mapping[Grouping, Mapping[Clique, NoisyTable]],
 ) -> tuple[Grouping, Mapping[Clique, NoisyTable]]:
-    """The grouping whose tables tell most, and its tables."""
+    """The grouping of most tables, of as many the one that tells most, and its tables."""
     none = Grouping((), ())
     told = {
-        grouping: sum(1 / table.variance for table in tables.values())
+        grouping: (len(tables), sum(1 / table.variance for table in tables.values()))
         for grouping, tables in grouped.items()
     }
     best = max(told, key=told.__getitem__, default=none)
@@ -441,6 +529,14 @@ def _groups(grouping: Grouping, name: str, size: int) -> Groups:
     if name in grouping.attributes:
         return Groups(grouping[name])
     return Groups(np.zeros(size, dtype=np.int64))
+
+
+def _units(clique: Clique, shape: tuple[int, ...]) -> list[dict[str, np.ndarray]]:
+    """The cells of a table, each 1 for its own rows."""
+    return [
+        {name: np.eye(size)[at] for name, size, at in zip(clique, shape, cell, strict=True)}
+        for cell in np.ndindex(shape)
+    ]
 
 
 def _subsets(names: Sequence[str], products: Sequence[Product]) -> list[Clique]:

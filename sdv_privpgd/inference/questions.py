@@ -56,7 +56,7 @@ _AS_DAYS = " (the first or the last day of the calendar stands for it)"
 MOST_COLUMNS = 3
 """The columns that a question may name."""
 
-_ARGUMENTS = {
+ARGUMENTS = {
     "count": (),
     "share": ("among",),
     "mean": ("of",),
@@ -87,7 +87,7 @@ class Asked:
     """A question that can be answered.
 
     Attributes:
-        what: A key of ``_ARGUMENTS``.
+        what: A key of ``ARGUMENTS``.
         question: The question in words.
         columns: The columns that it is about.
         rows: For columns with a condition, the share of each code's rows that meets it.
@@ -128,13 +128,13 @@ def asked_of(
     clipped: bool = False,
 ) -> Asked:
     """Checks a question. Raises ``ValueError`` for what cannot be asked, and says what can."""
-    if what not in _ARGUMENTS:
-        known = ", ".join(map(repr, _ARGUMENTS))
+    if what not in ARGUMENTS:
+        known = ", ".join(map(repr, ARGUMENTS))
         raise ValueError(f"what must be one of {known}, got {what!r}.")
     for name, given in {"of": of, "among": among, "q": q}.items():
-        if given is not None and name not in _ARGUMENTS[what]:
+        if given is not None and name not in ARGUMENTS[what]:
             raise ValueError(f"answer({what!r}) takes no {name}=, got {given!r}.")
-        if given is None and name in _ARGUMENTS[what] and name != "among":
+        if given is None and name in ARGUMENTS[what] and name != "among":
             raise ValueError(f"answer({what!r}) needs {name}=.")
     if clipped and what not in _OF_VALUES:
         raise ValueError(f"answer({what!r}) takes no clipped=: it is for {', '.join(_OF_VALUES)}.")

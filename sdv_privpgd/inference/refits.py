@@ -31,7 +31,6 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.dp_sgd import TrainingQuery
 from sdv_privpgd.methods.pipeline import Release
-from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.queries import (
     CountQuery,
     CutMarginalQuery,
@@ -42,6 +41,7 @@ from sdv_privpgd.privacy.queries import (
 )
 from sdv_privpgd.sampling.families import RowMaker
 from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.features import EmbeddingQuery
 
 
 def simulated_answers(

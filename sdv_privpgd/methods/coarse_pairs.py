@@ -23,7 +23,7 @@ from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups, signal_variances
 from sdv_privpgd.estimate.effects import independent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.methods.workload import Importance, clique_weights, is_for_important
+from sdv_privpgd.methods.method import Importance, clique_weights, is_for_important
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
@@ -255,7 +255,7 @@ def measure_triples(
         number = FINE_GROUPS
     grouping = _groups(curator, triples, tables.one_way, number)
     for known in tables.grouped:  # sums over the same groups say more together
-        if max(known.domain.sizes) == number:
+        if max(known.domain.sizes) == number and len(known.domain) == len(curator.domain):
             grouping = known
     return curator.measure(
         [GroupedMarginalQuery(triple, grouping) for triple in triples],
@@ -272,9 +272,13 @@ def _groups(
 
     Answers about the same groups can be averaged.
     """
-    for known in reversed(curator.measurements):
-        query = known.query
-        if isinstance(query, GroupedMarginalQuery) and query.clique in cliques:
+    names = {name for clique in cliques for name in clique}
+    for query in (known.query for known in reversed(curator.measurements)):
+        if not isinstance(query, GroupedMarginalQuery) or query.clique not in cliques:
+            continue
+        # Those of a listed question, or of what stands out, are of a few, or some of them are fine.
+        is_coarse = max(query.grouping.domain.sizes) <= FINE_GROUPS
+        if is_coarse and names <= set(query.grouping.attributes):
             return query.grouping
     return Grouping.of({name: equal_groups(own, number) for name, own in counts.items()})
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import Possible
-from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.workload import Importance
+from sdv_privpgd.methods.method import EngineMethod, Importance
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.embedding import Coordinates, EmbeddingQuery
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.synthesize.features import Coordinates, EmbeddingQuery
 
 if TYPE_CHECKING:
     from sdv_privpgd.columns.column import Column
@@ -37,7 +36,7 @@ class DPMERF(EngineMethod):
       so that of two categories nothing is known but what the label tells. Ours has both in both:
       the kernel's rows hold numbers, scaled to their public range, and one-hot categories; the
       one-hot part is each column's table of counts.
-    - The sums are integers with an exact sensitivity (``privacy/embedding.py``), over declared or
+    - The sums are integers with an exact sensitivity (``privacy/queries.py``), over declared or
       found ranges. Theirs scales by the private table's own.
     - The bandwidth is public; theirs is read from private rows.
     - Sums are released, and no means: the number of rows is private where neighbors may add one.
@@ -59,16 +58,6 @@ class DPMERF(EngineMethod):
 
     Raises:
         ValueError: For more than one label, and settings that no embedding can have.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> from sdv_privpgd.methods import GeneratorNetwork
-    >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
-    >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> method = DPMERF(num_features=50, engine=GeneratorNetwork(steps=20))
-    >>> fitted = fit_table(table, columns, epsilon=1.0, method=method)
-    >>> [charge.what for charge in fitted.ledger.charges][2:]
-    ['number of rows', 'all 1-way marginals', 'mean embedding, 50 random features']
     """
 
     engine: Engine | str = "generator"

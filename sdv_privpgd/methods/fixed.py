@@ -25,15 +25,6 @@ class AllKWay(EngineMethod):
     Attributes:
         degree: 1, 2 or 3. Tables and their noise grow steeply with it: 14 attributes of 32 codes
             are 14 tables of 32 cells, 91 of 1,024 or 364 of 32,768.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
-    >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> method = AllKWay(degree=2)
-    >>> fitted = fit_table(table, columns, epsilon=1.0, method=method)
-    >>> [charge.what for charge in fitted.ledger.charges][2:]
-    ['number of rows', 'all 2-way marginals']
     """
 
     engine: Engine | str = "particles"
@@ -80,14 +71,6 @@ class Independent(EngineMethod):
     by one matter. It is the fastest: 274,391 rows of 11 columns take 0.3 seconds on one core.
     The rows know nothing of dependencies: the L1 error of pairs on Adult at epsilon 1 is 0.178,
     that of ``PrivPGD`` with particles 0.044.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
-    >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> fitted = fit_table(table, columns, epsilon=1.0, method="independent")
-    >>> [charge.what for charge in fitted.ledger.charges][2:]
-    ['number of rows', 'all 1-way marginals']
     """
 
     chooses = False

@@ -10,8 +10,7 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.methods.adaptive import whole_counts
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.workload import Importance, whole_weight
+from sdv_privpgd.methods.method import EngineMethod, Importance, whole_weight
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement, ModelErrorQuery
 from sdv_privpgd.synthesize.engine import Engine

@@ -28,13 +28,15 @@ from sdv_privpgd.methods.coarse_pairs import (
     promising_pairs,
     triples_among,
 )
-from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.workload import (
+from sdv_privpgd.methods.method import (
+    EngineMethod,
     Importance,
     checked_workload,
     clique_weights,
     important_cliques,
+    is_for_important,
 )
+from sdv_privpgd.methods.standing_out import StandingOut
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
@@ -77,7 +79,9 @@ class PrivPGD(EngineMethod):
     twice the budget; a strong one becomes clearer.
 
     Triples are measured last, each over a few groups of codes (``triples``), unless the engine has
-    no use for groups.
+    no use for groups. If an attribute is important, up to three cliques of it with two or three
+    others are chosen before, and measured more finely: those that go together in some group of
+    rows, or in their parity, as no pair tells (``standing_out``).
 
     More than ``most_pairs`` pairs are too many: the noise of each grows with their number, and so
     do seconds and memory. Then all are measured over four or eight groups of codes, and those over
@@ -180,10 +184,13 @@ class PrivPGD(EngineMethod):
     def plain(self, domain: Domain) -> "tuple[PrivPGD, Fraction]":
         """Returns all pairs with equal budgets: noisy answers will say which get more.
 
-        What triples tell of pairs and columns (2 to 4 % of an error) is left out.
+        What triples tell of pairs and columns (2 to 4 % of an error) is left out, and so is what is
+        spent on those that stand out, if rows are many enough for it.
         """
         has_kept = has_triples(domain) and self.made.takes_groups
         kept = Fraction(self.triples) if has_kept else Fraction(0)
+        if kept and is_for_important(self.importance):
+            kept += StandingOut.MOST
         return replace(self, first_share=Fraction(1), triples=Fraction(0)), 1 - kept
 
     def counted(self, measurements: Sequence[Measurement]) -> str:
@@ -200,7 +207,7 @@ class PrivPGD(EngineMethod):
                 "depend most by these noisy counts"
             )
         if 3 in coarse:
-            said += ", and coarse tables of three columns"
+            said += ", and coarse tables of three columns" + (" or four" if 4 in coarse else "")
         if self.importance:
             said += f" (those with {', '.join(self.importance)} more precisely)"
         return said
@@ -246,10 +253,13 @@ class PrivPGD(EngineMethod):
             triples = self._asked(triples)
         if not triples:
             kept = Fraction(0)
-        left = curator.ledger.remaining - kept
+        beyond = StandingOut.of(curator, triples, self.importance)
+        left = curator.ledger.remaining - kept - beyond.mu_squared
         measured += self._pairs(curator, pairs, left, progress, are_all=not are_many)
+        measured += beyond.measure(curator, self.importance, progress)
         if triples:
-            measured += measure_triples(curator, triples, kept, self.importance, progress=progress)
+            left = curator.ledger.remaining
+            measured += measure_triples(curator, triples, left, self.importance, progress=progress)
         return measured
 
     def _pairs(

@@ -11,10 +11,9 @@ from sdv_privpgd.base.arguments import check_fields, check_integer
 from sdv_privpgd.base.domain import Clique, Domain, in_words
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.methods.adaptive import expected_noise, modelled_together
-from sdv_privpgd.methods.dependence import dependences, measure_dependences
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.workload import Importance, clique_weights
+from sdv_privpgd.methods.method import EngineMethod, Importance, clique_weights
+from sdv_privpgd.methods.privmrf import dependences, measure_dependences
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
@@ -48,15 +47,6 @@ class PrivSyn(EngineMethod):
         max_cells: The largest table that cliques of pairs are combined to. 5,000 is the paper's; 0
             leaves all pairs as they are.
         importance: How many times as much as others the dependences of an attribute count.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> from sdv_privpgd.methods import GUM
-    >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
-    >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> fitted = fit_table(table, columns, epsilon=1.0, method=PrivSyn())
-    >>> [charge.what for charge in fitted.ledger.charges][3:5]
-    ['dependence of all pairs', 'all 1-way marginals']
     """
 
     engine: Engine | str = "gum"

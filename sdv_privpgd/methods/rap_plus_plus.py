@@ -16,8 +16,7 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.adaptive import SELECTING, whole_counts
-from sdv_privpgd.methods.method import EngineMethod
-from sdv_privpgd.methods.workload import Importance
+from sdv_privpgd.methods.method import EngineMethod, Importance
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import (

@@ -12,16 +12,17 @@ import numpy as np
 import pandas as pd
 from sdmetrics.goal import Goal
 from sdmetrics.single_table.base import SingleTableMetric
-from sdmetrics.utils import get_alternate_keys, get_primary_key_from_metadata
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.dates import instants
 from sdv_privpgd.columns.scalars import real_numbers
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics import learning, pairs, queries
+from sdv_privpgd.metrics.pairs import columns_of, facts_of, keys_of
 
 _NUMERIC = ("numerical", "datetime")
 _MODELLED = (*_NUMERIC, "categorical", "ordinal", "boolean")
+
 
 Data = pd.DataFrame | Mapping[str, pd.DataFrame]
 """A table, or SDV 2's dictionary of tables."""
@@ -34,38 +35,6 @@ class Cells(NamedTuple):
     real: np.ndarray
     synthetic: np.ndarray
     nominal: frozenset[str]
-
-
-def _facts(metadata: Mapping[str, Any], table_name: str | None) -> Mapping[str, Any]:
-    """The facts on the table, from SDV's metadata in either of its two forms."""
-    if not isinstance(metadata, Mapping):
-        raise TypeError(
-            "metadata must be a dictionary, as metadata.to_dict() gives, got "
-            f"{type(metadata).__name__}."
-        )
-    return _table(metadata["tables"], table_name) if "tables" in metadata else metadata
-
-
-def _table(tables: Mapping[str, Any], table_name: str | None) -> Any:
-    """The table of a name. The name may be left out if there is only one table."""
-    if table_name is None and len(tables) == 1:
-        return next(iter(tables.values()))
-    if table_name is None or table_name not in tables:
-        raise ValueError(f"table_name must be one of {list(tables)!r}, got {table_name!r}.")
-    return tables[table_name]
-
-
-def _keys(facts: Mapping[str, Any]) -> set[str]:
-    found = [get_primary_key_from_metadata(facts), *get_alternate_keys(facts)]
-    return {name for key in found for name in (key if isinstance(key, list) else [key])}
-
-
-def _columns(data: Data, table_name: str | None, names: tuple[str, ...]) -> dict[str, pd.Series]:
-    frame = data if isinstance(data, pd.DataFrame) else _table(data, table_name)
-    absent = [name for name in names if name not in frame]
-    if absent:
-        raise ValueError(f"Both tables need the metadata's columns, one is without {absent!r}.")
-    return {str(name): column for name, column in frame[list(names)].items()}
 
 
 def _numbers(column: pd.Series, facts: Mapping[str, Any]) -> np.ndarray:
@@ -109,18 +78,18 @@ class _Metric(SingleTableMetric):
         cls, tables: tuple[Data, Data], metadata: Any, table_name: str | None, **options: Any
     ) -> dict:
         """The scores on the values of modelled columns, without keys."""
-        facts = _facts(metadata, table_name)
+        facts = facts_of(metadata, table_name)
         kinds = {
             name: column
             for name, column in facts["columns"].items()
-            if column.get("sdtype") in _MODELLED and name not in _keys(facts)
+            if column.get("sdtype") in _MODELLED and name not in keys_of(facts)
         }
         numeric = [name for name, column in kinds.items() if column["sdtype"] in _NUMERIC]
         real, synthetic = (
             pd.DataFrame(
                 {
                     name: _numbers(column, kinds[name]) if name in numeric else column.to_numpy()
-                    for name, column in _columns(data, table_name, tuple(kinds)).items()
+                    for name, column in columns_of(data, tuple(kinds), table_name).items()
                 }
             )
             for data in tables
@@ -150,13 +119,13 @@ class _CellMetric(_Metric):
     ) -> dict:
         from sdv_privpgd.columns.encoding import encode_table
 
-        facts = _facts(metadata, table_name)
+        facts = facts_of(metadata, table_name)
         schema = Schema.from_sdv(
-            facts["columns"], keys=_keys(facts), public_domain=public_domain, num_bins=num_bins
+            facts["columns"], keys=keys_of(facts), public_domain=public_domain, num_bins=num_bins
         )
         domain = schema.domain()
         real, synthetic = (
-            encode_table(_columns(data, table_name, domain.attributes), schema) for data in tables
+            encode_table(columns_of(data, domain.attributes, table_name), schema) for data in tables
         )
         nominal = frozenset(column.name for column in schema.columns if not column.is_ordered)
         return cls._of(Cells(domain, real, synthetic, nominal), **options)

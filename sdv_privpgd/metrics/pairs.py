@@ -6,7 +6,7 @@ are codes of one domain, shape (row, attribute); a code is embedded as the cente
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -47,12 +47,6 @@ def sw1_by_pair(
     at equal steps from one random offset, with the same expectation and less variance: on pairs of
     ACS Income the standard deviation of their mean between seeds is 0.01 to 0.03 % of its value,
     instead of 2 to 7 %.
-
-    >>> domain = Domain(("age", "ill"), (3, 2))
-    >>> real = np.array([[0, 0], [1, 0], [2, 1], [2, 1]])
-    >>> synthetic = np.array([[0, 0], [1, 1], [2, 1], [2, 0]])
-    >>> {pair: round(w1, 3) for pair, w1 in sw1_by_pair(domain, real, synthetic).items()}
-    {('age', 'ill'): 0.074}
     """
     generator = np.random.default_rng(seed)
     distances = {}
@@ -77,12 +71,6 @@ def covariance_error(
     The distance is divided by the norm of the real rows' covariance or, as in the paper, of the
     synthetic rows' (``relative_to="synthetic"``). Covariances are divided by the number of rows.
     If the norm is 0, any error is infinite.
-
-    >>> domain = Domain(("age", "ill"), (3, 2))
-    >>> real = np.array([[0, 0], [1, 0], [2, 1], [2, 1]])
-    >>> synthetic = np.array([[0, 0], [1, 1], [2, 1], [2, 0]])
-    >>> round(covariance_error(domain, real, synthetic), 3)
-    0.445
     """
     ours, theirs = (
         # Transposed here, because NumPy before 2.2 leaves a single row as it is.
@@ -242,3 +230,39 @@ def ratio(error: float, scale: float) -> float:
     if error == 0:
         return 0.0
     return math.inf if scale == 0 else float(error / scale)
+
+
+def facts_of(metadata: Any, table_name: str | None = None) -> Mapping[str, Any]:
+    """The facts on a table by SDV's metadata, in either of its two forms."""
+    facts = metadata.to_dict() if hasattr(metadata, "to_dict") else metadata
+    if not isinstance(facts, Mapping):
+        kind = type(metadata).__name__
+        raise TypeError(f"metadata must be a dictionary, or SDV's own, got {kind}.")
+    return one_table(facts["tables"], table_name) if "tables" in facts else facts
+
+
+def one_table(tables: Mapping[str, Any], table_name: str | None) -> Any:
+    """The table of a name, which may be left out if there is only one table."""
+    if table_name is None and len(tables) == 1:
+        return next(iter(tables.values()))
+    if table_name is None or table_name not in tables:
+        raise ValueError(f"table_name must be one of {list(tables)!r}, got {table_name!r}.")
+    return tables[table_name]
+
+
+def keys_of(facts: Mapping[str, Any]) -> set[str]:
+    """The names of the columns of all keys."""
+    keys = [facts.get("primary_key"), *facts.get("alternate_keys", ())]
+    return {name for key in keys for name in ([key] if isinstance(key, str) else key or ())}
+
+
+def columns_of(
+    data: Any, names: Sequence[str], table_name: str | None = None
+) -> "dict[str, pd.Series]":
+    """The columns of a table, or of one of SDV's dictionary, under the metadata's names."""
+    frame = one_table(data, table_name) if isinstance(data, Mapping) else data
+    columns = {str(name): frame.iloc[:, place] for place, name in enumerate(frame.columns)}
+    absent = [name for name in names if name not in columns]
+    if absent:
+        raise ValueError(f"The columns {absent!r} of the metadata are missing in a table.")
+    return {name: columns[name] for name in names}

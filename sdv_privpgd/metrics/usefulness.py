@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdv_privpgd.columns.scalars import quiet
+from sdv_privpgd.metrics.pairs import columns as codes_by_name
+from sdv_privpgd.metrics.pairs import differences
 from sdv_privpgd.metrics.values import (
     READ,
     Described,
@@ -144,7 +146,6 @@ def distances(
     columns: "Sequence[Described]",
     real: "Columns",
     synthetic: "Columns",
-    degrees: Sequence[int] = (2, 3),
     *,
     seed: int = 0,
 ) -> dict[int, float]:
@@ -152,28 +153,19 @@ def distances(
 
     In the cells of ``common_cells``. Of more than 200 tables of a degree, 200 at random.
     """
-    domain, ours, theirs = as_codes(common_cells(columns, real, synthetic))
+    domain, *codes = as_codes(common_cells(columns, real, synthetic))
+    tables = [codes_by_name(domain, each) for each in codes]
     generator = np.random.default_rng(seed)
     found = {}
-    for degree in degrees:
+    for degree in (2, 3):
         cliques = np.array(list(combinations(range(len(domain)), degree)))
         if len(cliques) > 200:
             cliques = generator.choice(cliques, size=200, replace=False)
         if len(cliques):
-            apart = [_distance(ours[:, axes], theirs[:, axes]) for axes in cliques]
+            names = [tuple(domain.attributes[axis] for axis in axes) for axes in cliques]
+            apart = [np.abs(differences(domain, each, *tables)[1]).sum() / 2 for each in names]
             found[degree] = float(np.mean(apart))
     return found
-
-
-def _distance(ours: np.ndarray, theirs: np.ndarray) -> float:
-    """The total variation distance of rows of codes."""
-    sizes = tuple(np.maximum(ours.max(axis=0), theirs.max(axis=0)) + 1)
-    shares = [
-        np.bincount(np.ravel_multi_index(tuple(each.T), sizes), minlength=int(np.prod(sizes)))
-        / len(each)
-        for each in (ours, theirs)
-    ]
-    return float(np.abs(shares[0] - shares[1]).sum() / 2)
 
 
 def _readable(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -22,7 +22,7 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import instants, to_ticks
-from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.decoders import decoder_for
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import plain, quiet, real_numbers, truths
 from sdv_privpgd.columns.schema import Schema
@@ -338,7 +338,7 @@ def _outside(column: Column, series: pd.Series) -> Outside:
 def _known(column: Column, series: pd.Series) -> np.ndarray:
     """True for values of a column that are among its categories; each value is looked up once."""
     distinct, places = _distinct(series.astype(object))
-    return encoder_for(column).holds(distinct)[places]
+    return decoder_for(column).holds(distinct)[places]
 
 
 def _ticks(column: Column, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

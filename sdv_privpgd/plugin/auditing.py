@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 import pandas as pd
 
-from sdv_privpgd.audit.outputs import Leaf, Steps, leaves, listening
 from sdv_privpgd.audit.subjects import (
     ROWS,
+    Kept,
+    Leaf,
     Outcome,
+    Steps,
     Through,
     finished,
+    leaves,
+    listening,
     of_answers,
     of_rows,
 )
@@ -80,75 +84,57 @@ class SynthesizerFit:
         return finished(seen, said)
 
 
-@dataclass(frozen=True)
-class KeptFile:
-    """A fitted synthesizer, as ``audit.subjects.Kept`` says."""
+def kept_file(synthesizer: "PrivateSynthesizer") -> Kept:
+    """A fitted synthesizer, with all that its file holds, but for where the rows go on."""
+    fitted, settings = synthesizer._model_of_table, synthesizer._settings()
+    if fitted is not None and fitted.release is not None and fitted.starts:
+        settings = replace(settings, epsilon=fitted.release.ledger.epsilon)  # it was refined
+    info = synthesizer.get_info()
 
-    synthesizer: "PrivateSynthesizer"
-
-    @property
-    def settings(self) -> Settings:
-        """As of the fit."""
-        fitted, own = self.synthesizer._model_of_table, self.synthesizer._settings()
-        if fitted is None or fitted.release is None or not fitted.starts:
-            return own
-        return replace(own, epsilon=fitted.release.ledger.epsilon)  # it was refined
-
-    @property
-    def ledger(self) -> Any:
-        """Of all fits of the object."""
-        return self.synthesizer.ledger
-
-    @property
-    def release(self) -> Any:
-        """The noisy answers and the model."""
-        return self.synthesizer._release
-
-    @property
-    def num_rows(self) -> int | None:
-        """As far as it is known."""
-        return self.synthesizer.estimated_num_rows
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Versions and dates."""
-        info = self.synthesizer.get_info()
-        return {"class": info["class_name"], "fitted": str(info["last_fit_date"])}
-
-    def leaves(self) -> dict[str, Leaf]:
-        """All that the file holds, but for where the rows go on."""
-        own = deepcopy(self.synthesizer)
+    def held() -> dict[str, Leaf]:
+        own = deepcopy(synthesizer)
         with listening():
             _begin_again(own)
         return leaves({**own.__getstate__(), **_UNDATED})
 
-    def leaves_made_anew(self) -> dict[str, Leaf]:
-        """The same of a model that is made anew, without a table."""
-        kept, own = self.synthesizer, fresh(self.synthesizer)
-        for name in set(vars(own)) - _names_of(kept):
-            delattr(own, name)
-        fitted = kept._model_of_table
-        assert fitted is not None
-        assert fitted.release is not None
-        own._account = Account(kept._account.ledger)
-        settings, description = own._questions()
-        found = fitted.description
-        description = replace(
-            description, dtypes=kept._dtypes, discovered=found.discovered, shapes=found.shapes
-        )
-        books = fitted.release.ledger
-        if fitted.starts:  # it was refined: its budget is more than that of a fit
-            settings = replace(settings, epsilon=books.epsilon)
-        fit = Fit(settings, description, doubts=fitted.doubts, begun=books)
-        with listening() as said:
-            fit.ask(None, said.steps, known=fitted.release.measurements)
-            made = fit.model(said.steps, starts=fitted.starts)
-            table = FittedTable(fitted=made, settings=settings, ledger=books, warnings=(), date="")
-            own._take(table, (kept._gives_frames, kept._original_columns))
-            _begin_again(own)
-        if said.error is not None:
-            raise ValueError(f"No model can be made of the answers that are kept: {said.error[1]}")
-        return leaves({**own.__getstate__(), **_UNDATED})
+    return Kept(
+        settings=settings,
+        ledger=synthesizer.ledger,
+        release=synthesizer._release,
+        num_rows=synthesizer.estimated_num_rows,
+        facts={"class": info["class_name"], "fitted": str(info["last_fit_date"])},
+        leaves=held,
+        leaves_made_anew=lambda: _leaves_made_anew(synthesizer),
+    )
+
+
+def _leaves_made_anew(kept: "PrivateSynthesizer") -> dict[str, Leaf]:
+    """All that a file would hold of a model that is made anew, without a table."""
+    own = fresh(kept)
+    for name in set(vars(own)) - _names_of(kept):
+        delattr(own, name)
+    fitted = kept._model_of_table
+    assert fitted is not None
+    assert fitted.release is not None
+    own._account = Account(kept._account.ledger)
+    settings, description = own._questions()
+    found = fitted.description
+    description = replace(
+        description, dtypes=kept._dtypes, discovered=found.discovered, shapes=found.shapes
+    )
+    books = fitted.release.ledger
+    if fitted.starts:  # it was refined: its budget is more than that of a fit
+        settings = replace(settings, epsilon=books.epsilon)
+    fit = Fit(settings, description, doubts=fitted.doubts, begun=books)
+    with listening() as said:
+        fit.ask(None, said.steps, known=fitted.release.measurements)
+        made = fit.model(said.steps, starts=fitted.starts)
+        table = FittedTable(fitted=made, settings=settings, ledger=books, warnings=(), date="")
+        own._take(table, (kept._gives_frames, kept._original_columns))
+        _begin_again(own)
+    if said.error is not None:
+        raise ValueError(f"No model can be made of the answers that are kept: {said.error[1]}")
+    return leaves({**own.__getstate__(), **_UNDATED})
 
 
 def _names_of(synthesizer: "PrivateSynthesizer") -> set[str]:

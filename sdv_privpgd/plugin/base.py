@@ -29,9 +29,9 @@ from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.fitted import Account, FittedTable
 from sdv_privpgd.fitting.resume import on_several_releases
 from sdv_privpgd.fitting.settings import People, Settings, check_people, usual_delta
-from sdv_privpgd.methods.method import Method, method_of
+from sdv_privpgd.inference.listed import Question, listed_questions
+from sdv_privpgd.methods.method import Method, Target, importance_of, method_of, weighed
 from sdv_privpgd.methods.pipeline import Release
-from sdv_privpgd.methods.workload import Target, importance_of, weighed
 from sdv_privpgd.plugin.arguments import public_copy, python_s, refuse_several_tables, translated
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.sampling.families import RowMaker
@@ -70,6 +70,7 @@ class FittedState(BaseSingleTableSynthesizer):
         discovery_share: float = 0.2,
         method: Method | str | None = None,
         target: Target = None,
+        questions: Sequence[Question] = (),
         seed: int = 0,
         verbose: bool = False,
         enforce_min_max_values: bool = True,
@@ -83,7 +84,8 @@ class FittedState(BaseSingleTableSynthesizer):
         self.public_domain = deepcopy(public_domain)
         self.public_metadata, self.discovery_share = public_metadata, discovery_share
         self.method = self._usual_method if method is None else method
-        self.target, self.seed, self.verbose = target, seed, verbose
+        self.target, self.questions = target, questions
+        self.seed, self.verbose = seed, verbose
         super().__init__(
             metadata=metadata,
             enforce_min_max_values=python_s(enforce_min_max_values),
@@ -155,6 +157,7 @@ class FittedState(BaseSingleTableSynthesizer):
             discovered={} if found is None else found.description.discovered,
             shapes={} if found is None else found.description.shapes,
             visits=settings.people.visits,
+            questions=listed_questions(self.questions),
         )
 
     @property

@@ -16,6 +16,7 @@ from sdv.errors import (
 )
 
 from sdv_privpgd.base.progress import Progress, shown
+from sdv_privpgd.columns.dtypes import is_of_days
 from sdv_privpgd.columns.keys import on_patterns
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.fitting.description import Description
@@ -74,7 +75,7 @@ class FitsOfTables(FittedState):
         except SourceError as error:
             raise InvalidDataError([str(error)]) from None
         patterns = generators.patterns_of(self._data_processor, self._described)
-        errors = errors or on_patterns(patterns, _kept(opened, description))
+        errors = errors or on_patterns(patterns, description.dtypes_kept(opened.dtypes))
         if errors:
             raise InvalidDataError(errors)
         return opened
@@ -115,7 +116,7 @@ class FitsOfTables(FittedState):
             )
         settings, description = self._questions()
         table = self._open(data, description)
-        description = replace(description, dtypes=_kept(table, description))
+        description = replace(description, dtypes=description.dtypes_kept(table.dtypes))
         self._require_rows(table)
         rows = table.known_rows(settings.adjacency)
         settings = settings.for_rows(rows)
@@ -124,7 +125,9 @@ class FitsOfTables(FittedState):
             _ = description.schema
         for sentence in on_undeclared(settings, description):
             warnings.warn(sentence, stacklevel=2)
-        timeless = frozenset(name for name in description.modelled if table.has_days(name))
+        timeless = frozenset(
+            name for name in description.modelled if is_of_days(table.dtypes[name])
+        )
         fit = Fit(settings, replace(description, timeless=timeless))
         for sentence in fit.told_before:
             warnings.warn(sentence, stacklevel=2)
@@ -144,7 +147,7 @@ class FitsOfTables(FittedState):
             table = self._open(data, description)
         except InvalidDataError as error:
             return check_report(settings, description, None, [str(error)])
-        rows, kept = table.known_rows(settings.adjacency), _kept(table, description)
+        rows, kept = table.known_rows(settings.adjacency), description.dtypes_kept(table.dtypes)
         settings = settings.for_rows(rows)
         return check_report(settings, leaning(settings, description, prior, rows, kept), rows)
 
@@ -269,7 +272,7 @@ class FitsOfTables(FittedState):
         description = self._description()
         table = self._open(data, description)
         if not self._fitted:  # a model's codes go with the dtypes of its own table
-            self._dtypes = _kept(table, description)
+            self._dtypes = description.dtypes_kept(table.dtypes)
         schema = replace(description, dtypes=self._dtypes).attributes
         names = pd.Index(schema.domain().attributes)
         return {self._table_name: pd.DataFrame(table.codes(schema), columns=names, copy=False)}
@@ -373,7 +376,7 @@ class FitsOfTables(FittedState):
     def auto_assign_transformers(self, data) -> None:
         """Assigns a transformer to each column from public facts; of the data it reads names."""
         description = self._description()
-        dtypes = _kept(self._open(data, description), description)
+        dtypes = description.dtypes_kept(self._open(data, description).dtypes)
         if not self.discovery_share:
             _ = description.schema  # what is not declared cannot be found later
         known = self._transformers(description)
@@ -417,8 +420,3 @@ class FitsOfTables(FittedState):
         """Makes what is generated ready for rows."""
         known = self._transformers(description)
         generators.fit(self._data_processor, self._described, known, description.dtypes)
-
-
-def _kept(table: PrivateTable, description: Description) -> dict[str, Any]:
-    """The dtypes that rows come back in, because no cell chose them. Public."""
-    return table.dtypes_kept(description.columns, description.modelled, description.keys)

@@ -1,6 +1,6 @@
 """SDV's transformers and its data processor, which see public facts alone.
 
-A transformer of a modelled column is RDT's view of an encoder: the sum of a code and a position is
+A transformer of a modelled column is RDT's view of its codes: the sum of a code and a position is
 one float column. The data processor makes keys, ids and personal data.
 
 SDV fits it on the private table, where RDT hashes the first five cells of each column into the
@@ -21,8 +21,9 @@ from sdv.errors import SynthesizerInputError
 
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.decoders import decoder_for
 from sdv_privpgd.columns.dtypes import is_whole
-from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.encoders import encode
 from sdv_privpgd.columns.keys import in_dtype
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.sampling.sampler import MOVING
@@ -37,14 +38,14 @@ _STAND_INS = {
 
 
 class ColumnTransformer(BaseTransformer, abc.ABC):
-    """Translates one column through its encoder, and learns nothing when RDT fits it."""
+    """Translates one column cell by cell, and learns nothing when RDT fits it."""
 
     IS_GENERATOR = False
 
     def __init__(self, column: Column) -> None:
         super().__init__()
         self.column = column
-        self.encoder = encoder_for(column)
+        self.decoder = decoder_for(column)
 
     def _set_seed(self, data: pd.DataFrame) -> None:
         # RDT hashes the first five cells into a seed that it keeps and pickles.
@@ -54,7 +55,7 @@ class ColumnTransformer(BaseTransformer, abc.ABC):
         """Learns nothing."""
 
     def _transform(self, columns_data: pd.Series) -> pd.Series:
-        codes, positions = self.encoder.encode(columns_data)
+        codes, positions = encode(self.column, columns_data)
         # The sum of a large code and a position near 1 could round up to the next code.
         coordinates = np.minimum(codes + positions, np.nextafter(codes + 1.0, 0.0))
         return pd.Series(coordinates, index=columns_data.index)
@@ -65,7 +66,7 @@ class ColumnTransformer(BaseTransformer, abc.ABC):
         coordinates = np.clip(coordinates, 0.0, np.nextafter(float(self.column.size), 0.0))
         codes = np.floor(coordinates).astype(np.int64)
         # Unnamed: RDT gives it the name that the column has in the table.
-        values = self.encoder.decode(codes, coordinates - codes).rename(None)
+        values = self.decoder.decode(codes, coordinates - codes).rename(None)
         return values.set_axis(columns_data.index)
 
 
@@ -107,7 +108,7 @@ def public_frame(
     for name in names:
         if name in transformers:
             # Plainly written: SDV has no word for some dtypes.
-            plain = encoder_for(replace(transformers[name].column, dtype=None, number_format=None))
+            plain = decoder_for(replace(transformers[name].column, dtype=None, number_format=None))
             columns[name] = plain.decode(np.array([0, plain.column.num_values - 1]), np.zeros(2))
         else:
             columns[name] = pd.Series([f"{name}-0", f"{name}-1"], dtype=object)

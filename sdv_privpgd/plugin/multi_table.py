@@ -19,9 +19,9 @@ from sdv.metadata import Metadata
 from sdv.multi_table.base import SYNTHESIZER_LOGGER, BaseMultiTableSynthesizer
 
 from sdv_privpgd.base.progress import shown
-from sdv_privpgd.columns.declared import Key
-from sdv_privpgd.columns.links import Link
-from sdv_privpgd.columns.vocabulary import MODELLED, facts_in, named_by_text
+from sdv_privpgd.columns.links import read_tables
+from sdv_privpgd.columns.vocabulary import MODELLED, named_by_text
+from sdv_privpgd.fitting.fates import tables_report
 from sdv_privpgd.fitting.linked import FittedTables, RunningTables, planned_tables
 from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.methods.method import Method
@@ -180,6 +180,13 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         """Checks names of tables and columns, and nothing of their rows."""
         self._running(data, self._asked(), {})
 
+    def check(self, data) -> Report:
+        """What becomes of each table's columns in a fit, before anything is spent.
+
+        No cell is read. ``to_dict()["stops"]`` has what stops a fit.
+        """
+        return tables_report(self._asked(), self._private(data))
+
     def plan(self, num_rows: int) -> Report:
         """What a fit to so many rows of the root would ask, and how large its errors would be."""
         return planned_tables(self._asked(), num_rows)
@@ -281,9 +288,37 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         constraints: dict[str, list[Any]] = {}
         for each in self._own_constraints:
             constraints.setdefault(each.table_name, []).append(translated(each))
+        public, domain = self.public_tables or {}, self.public_domain or {}
+        unknown = [name for name in (*domain, *public) if name not in self.metadata.tables]
+        if unknown:
+            raise SynthesizerInputError(f"{unknown!r} are no tables of the metadata.")
+        facts = self.metadata.to_dict()
+        declared = {name: named_by_text(own) for name, own in domain.items()}
+        kept = []
+        for each in facts.get("relationships", ()):
+            parent, child = each["parent_table_name"], each["child_table_name"]
+            if parent not in public and child not in public:
+                kept.append(each)
+            elif child not in public:  # a key that leads to a public table is one of its values
+                key, own = each["child_foreign_key"], each["parent_primary_key"]
+                values = sorted(public[parent][own].dropna().unique())
+                values = [getattr(value, "item", lambda v=value: v)() for value in values]
+                facts["tables"][child]["columns"][key] = {"sdtype": "categorical"}
+                declared.setdefault(child, {})[key] = {"range_values": values}
+        tables = {name: own for name, own in facts["tables"].items() if name not in public}
+        try:
+            columns, links = read_tables(
+                {"tables": tables, "relationships": kept},
+                declared,
+                self.max_children,
+                self.starts or {},
+                keep=True,
+            )
+        except ValueError as error:
+            raise SynthesizerInputError(str(error)) from None
         return Asked.of(
-            self._columns(),
-            self._links(),
+            columns,
+            links,
             self.epsilon,
             self.delta,
             constraints,
@@ -291,57 +326,6 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
             method=self.method,
             seed=self.seed,
         )
-
-    def _links(self) -> list[Link]:
-        """The relationships of tables that are not public."""
-        public, found, starts = self.public_tables or {}, [], dict(self.starts or {})
-        for each in self.metadata.relationships:
-            parent, child = each["parent_table_name"], each["child_table_name"]
-            if parent in public or child in public:
-                continue
-            most = self.max_children
-            if isinstance(most, Mapping):
-                if child not in most:
-                    raise SynthesizerInputError(
-                        f"max_children says nothing of {child!r}: how many of its rows may lead to "
-                        f"one row of {parent!r}?"
-                    )
-                most = most[child]
-            key, own = each["child_foreign_key"], each["parent_primary_key"]
-            order, start = self.metadata.tables[child].sequence_index, starts.pop(child, None)
-            found.append(Link(parent, child, key, most, own, order=order, start=start))
-        if starts:
-            raise SynthesizerInputError(f"starts names {list(starts)!r}, which lead to no table.")
-        return found
-
-    def _columns(self) -> dict[str, dict[str, Mapping]]:
-        """What is declared of each table's columns that are modelled, and of keys."""
-        public, domain = self.public_tables or {}, self.public_domain or {}
-        unknown = [name for name in (*domain, *public) if name not in self.metadata.tables]
-        if unknown:
-            raise SynthesizerInputError(f"{unknown!r} are no tables of the metadata.")
-        to_public = {
-            (each["child_table_name"], each["child_foreign_key"]): sorted(
-                public[each["parent_table_name"]][each["parent_primary_key"]].dropna().unique()
-            )
-            for each in self.metadata.relationships
-            if each["parent_table_name"] in public
-        }
-        found: dict[str, dict[str, Mapping]] = {}
-        for table, described in self.metadata.tables.items():
-            if table in public:
-                continue
-            own, declared = found.setdefault(table, {}), named_by_text(domain.get(table, {}))
-            for name, facts in described.columns.items():
-                if (table, name) in to_public:
-                    values = [getattr(each, "item", lambda e=each: e)() for each in
-                              to_public[table, name]]  # fmt: skip
-                    own[name] = {"sdtype": "categorical", "range_values": values}
-                elif name == described.primary_key:
-                    own[name] = Key(facts.get("regex_format"))
-                elif facts["sdtype"] in MODELLED:
-                    own[name] = facts_in(facts, keep=True) | declared.get(name, {})
-        return found
 
     def _running(self, data, told: Asked, allow_lost: Mapping[str, Collection[str]]):
         if not isinstance(data, dict):
@@ -354,9 +338,11 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         ]
         if wrong:
             raise InvalidDataError(wrong)
-        own = {name: each for name, each in data.items() if name not in (self.public_tables or {})}
         with as_invalid_data():
-            return RunningTables.of(told, own, allow_lost)
+            return RunningTables.of(told, self._private(data), allow_lost)
+
+    def _private(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: each for name, each in data.items() if name not in (self.public_tables or {})}
 
     def _take(self, fitted: FittedTables, data: Mapping[str, Any]) -> None:
         """Takes fitted tables as those of the last fit."""

@@ -11,7 +11,7 @@ SDGym is no dependency. Its scores compare with the real table: they are not pri
 from importlib import import_module
 from typing import Any
 
-from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
+from sdv_privpgd.base.arguments import check_delta, check_epsilon
 
 
 def variant(

@@ -28,7 +28,7 @@ from sdv_privpgd.inference.questions import Unseen
 from sdv_privpgd.inference.refits import STAGE, Refits
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.plugin.arguments import column_names, taken, valid_rows
-from sdv_privpgd.plugin.auditing import KeptFile, SynthesizerFit
+from sdv_privpgd.plugin.auditing import SynthesizerFit, kept_file
 from sdv_privpgd.plugin.rows import SampledRows
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.privacy import privacy_report
@@ -234,7 +234,7 @@ class PrivateSynthesizer(SampledRows, Concluding):
             runs=runs,
             false_alarms=false_alarms,
             seed=seed,
-            more=file_checks(KeptFile(self)) if self._fitted else [],
+            more=file_checks(kept_file(self)) if self._fitted else [],
         )
         if path is not None:
             report.save(path)
@@ -381,6 +381,7 @@ class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):
         target: The column that the rows are to predict, or a list of several. It is public. Pairs
             of columns with it get 6 times the budget of another pair, or as many times as a
             dictionary says, such as ``{"income": 10}``; others get less.
+        questions: What the table will be asked, as ``fit_table`` takes them.
         seed: Of what comes after the noisy answers, the sampled rows above all. The noise and
             the private choices come from the operating system and have no seed.
         verbose: Whether bars show how far a fit is, and the sampling of rows.

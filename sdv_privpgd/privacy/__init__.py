@@ -6,49 +6,49 @@ and a test that looks into running fits (``tests/leak/test_boundary.py``) keep i
 
 An auditor reads these files, in this order, with their lines of code:
 
-    ``privacy/accounting.py``      102  epsilon and delta as mu, and back
+    ``privacy/accounting.py``       81  epsilon and delta as mu, and back
     ``privacy/noise.py``            45  rounded Gaussian noise
-    ``privacy/selection.py``        49  the exponential mechanism, and PrivTree by it
+    ``privacy/selection.py``        31  the exponential mechanism
     ``privacy/thresholding.py``     34  values that nobody declared
-    ``privacy/queries.py``         232  what can be asked, its sensitivity, and a noisy answer
-    ``privacy/counting.py``        128  what is counted over codes, in which units
+    ``privacy/queries.py``         214  what can be asked, its sensitivity, and a noisy answer
+    ``privacy/counting.py``        136  what is counted over codes, in which units
     ``privacy/dataset.py``          66  codes in memory
     ``privacy/value_counts.py``     64  values, and their counting
-    ``privacy/embedding.py``        86  sums of random features of codes
-    ``privacy/ledger.py``          223  the books; more budget, and people of several tables
-    ``privacy/curator.py``         294  charging, counting and noise in one act
+    ``privacy/ledger.py``          222  the books; more budget, and people of several tables
+    ``privacy/curator.py``         281  charging, counting and noise in one act
     ``privacy/streams.py``         197  rows in a file or on a cluster, weights, first looks
-    ``privacy/boundary.py``        202  the table's way in
-    ``columns/encoders.py``        241  cells to codes, and back
+    ``privacy/boundary.py``        176  the table's way in
+    ``columns/encoders.py``         69  cells to codes
     ``columns/encoding.py``         38  columns to codes
     ``columns/readings.py``        104  cells of which little is known to codes
     ``columns/recoding.py``        111  codes for missing, and groups of codes
     ``columns/scalars.py``         187  numbers, truths and text of cells
     ``columns/number_formats.py``   60  numbers as they are written
-    ``columns/dates.py``           161  dates of cells
+    ``columns/dates.py``           157  dates of cells
     ``sources/source.py``           91  what rows come from
     ``sources/frames.py``           41  frames of pandas
     ``sources/people.py``          116  no more than so many rows of a person
 
-These are 2,872 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,793 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,521 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,524 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
     ``sources/opening.py``         145  the source of what a user has, as it is to be read
     ``sources/withheld.py``         41  messages that could quote a cell
-    ``sources/files.py``           138  paths, patterns and kinds of files; Parquet
-    ``sources/arrow.py``           202  batches of Arrow, and tables of other libraries
-    ``sources/csv.py``             331  files of text, their parser, and dtypes that a user names
-    ``sources/texts.py``           146  what a text means
-    ``sources/dialect.py``         136  how texts are written
-    ``sources/spark.py``           254  tallies to the workers of a cluster
+    ``sources/files.py``            79  files of Parquet
+    ``sources/arrow.py``           167  batches of Arrow, and tables of other libraries
+    ``sources/csv.py``             367  files of text, their names, and dtypes that a user names
+    ``sources/texts.py``           112  what a text means
+    ``sources/spark.py``           213  tallies to the workers of a cluster
     ``sources/families.py``        297  rows of tables that belong together
     ``sources/visits.py``          103  at most so many rows of a person, in order
 
-What they call besides holds no record: ``domain`` and the cells of
-``columns/`` are public facts. The first eleven need numpy, scipy and mpmath alone. ``streams``
-and ``boundary`` are the exceptions of the rule that the core is free of pandas: they call the
-encoders, who read pandas' columns, on columns that they do not look into. ``ledger_file``
-reads ledgers, which are public. ``Curator.train`` hands codes to DP-SGD in ``methods/``, outside
-the core: its promise rests on opacus and torch, and is weaker than that of counts.
+What they call besides holds no record: ``domain`` and the cells of ``columns/`` are public facts.
+The first ten need numpy, scipy and mpmath alone. ``streams`` and ``boundary`` are the exceptions
+of the rule that the core is free of pandas: they call the encoders, who read pandas' columns, on
+columns that they do not look into. ``ledger_file`` reads ledgers, which are public. The command
+line reads workbooks into a frame itself (``cli/reading.py``). ``Curator.train`` hands codes to
+DP-SGD in ``methods/``, outside the core: its promise rests on opacus and torch, and is weaker than
+that of counts. The comparison of methods, which holds real tables, looks into a curator to cut
+ranges by PrivTree (``benchmark/privtree.py``).
 """

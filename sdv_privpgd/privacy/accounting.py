@@ -14,11 +14,12 @@ Everything here is public arithmetic.
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from numbers import Real
 from typing import Any
 
 from scipy.optimize import brentq  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri, ndtri_exp  # pyright: ignore[reportMissingTypeStubs]
+
+from sdv_privpgd.base.arguments import check_delta, check_epsilon
 
 _solve: Any = brentq  # pyright: ignore[reportUnknownVariableType]
 """It has no types."""
@@ -31,36 +32,6 @@ _ABSOLUTE_MARGIN = 2.0**-50
 The absolute part is for small mu, where ``log_delta`` takes the difference of two numbers that
 agree in all but the last log2(1 / mu) bits.
 """
-
-
-def check_epsilon(epsilon: float) -> float:
-    """The same epsilon as a float. Raises ``ValueError`` unless it is finite and positive."""
-    if not _is_real(epsilon):
-        raise ValueError(f"epsilon must be a positive number, got {epsilon!r}.")
-    try:
-        value = float(epsilon)
-    except OverflowError:
-        value = math.inf
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"epsilon must be positive and finite, got {epsilon!r}; try 1.0.")
-    return value
-
-
-def check_delta(delta: float) -> float:
-    """The same delta as a float. Raises ``ValueError`` unless it is between 0 and 1."""
-    if not _is_real(delta):
-        raise ValueError(f"delta must be a number between 0 and 1, got {delta!r}.")
-    if not (0 < delta < 1 and 0 < float(delta) < 1):  # a Fraction can round to 0 or 1
-        raise ValueError(
-            f"delta must lie strictly between 0 and 1, got {delta!r}; "
-            "choose it well below 1 / (number of rows), for example 1e-5."
-        )
-    return float(delta)
-
-
-def _is_real(value: object) -> bool:
-    # NumPy's numbers are registered; its truths are not, and nor are decimals.
-    return not isinstance(value, bool) and isinstance(value, Real)
 
 
 def log_delta(epsilon: float, mu: float) -> float:

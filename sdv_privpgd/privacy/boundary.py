@@ -8,7 +8,7 @@ encoders read them, cell by cell.
 """
 
 import abc
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -17,12 +17,11 @@ import numpy as np
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.dates import is_aware
-from sdv_privpgd.columns.dtypes import chosen, is_of_days, key_dtype, on_unread
+from sdv_privpgd.columns.dtypes import on_unread
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.links import Tree
-from sdv_privpgd.columns.mismatch import mismatches
+from sdv_privpgd.columns.mismatch import mismatches, misnamed
 from sdv_privpgd.columns.readings import Readable, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Ordered
@@ -152,17 +151,7 @@ class PrivateTable(_Table):
         if isinstance(people, Weights) and people.column not in facts:
             told = {**columns, people.column: {"sdtype": "numerical"}}
         source = open_source(table, told, None if people is None else people[0])
-        names = [name for name in source.names if name in columns or not has_others]
-        errors = [
-            f"The columns {sorted(map(str, wrong))} are {what}."
-            for what, wrong in (
-                ("not present in the metadata", [n for n in names if n not in columns]),
-                ("missing in the data", [n for n in columns if n not in names]),
-                ("there more than once", {n for n in names if names.count(n) > 1}),
-            )
-            if wrong
-        ]
-        if errors:
+        if errors := misnamed(source.names, columns, has_others):
             return cls({}), errors
         source = as_read(source, facts)
         if visits is not None:
@@ -208,33 +197,10 @@ class PrivateTable(_Table):
         found = {name: PrivateTable(each) for name, each in rows.items()}
         return found, {name: PrivateTable(each) for name, each in pairs.items()}
 
-    def dtypes_kept(
-        self,
-        described: Mapping[str, Mapping[str, Any]],
-        modelled: Collection[str],
-        keys: Collection[str] = (),
-    ) -> dict[str, Any]:
-        """The dtypes that no cell chose, without any of the table's values. Public.
-
-        Of ids that are no ``keys`` a cell may be missing, which decides whether they are whole
-        numbers. A key has no such cell.
-        """
-        kept: dict[str, Any] = {}
-        for name, facts in described.items():
-            own = self._source.dtypes[name]
-            is_key = name in keys and name not in modelled and facts["sdtype"] == "id"
-            dtype = key_dtype(own) if is_key else chosen(own)
-            if dtype is not None:
-                kept[name] = dtype
-        return kept
-
-    def is_aware(self, name: str) -> bool:
-        """Whether a column's dtype says that its dates have a time zone. Public."""
-        return is_aware(self._source.dtypes[name])
-
-    def has_days(self, name: str) -> bool:
-        """Whether a column's dtype has no times of the day, as Arrow's days. No cell decides it."""
-        return is_of_days(self._source.dtypes[name])
+    @property
+    def dtypes(self) -> Mapping[str, Any]:
+        """The dtypes of the source's columns, which no cell decides for us. Public."""
+        return self._source.dtypes
 
     @sealed
     def codes(self, schema: Schema, progress: Progress = silent) -> np.ndarray:

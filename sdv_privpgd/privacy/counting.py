@@ -2,6 +2,7 @@
 
 import abc
 import math
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
@@ -109,7 +110,10 @@ class TableCounts(CodeTally):
         self.cliques = tuple(cliques)
         counted = domain if grouping is None else grouping.domain
         cuts = cuts or [()] * len(self.cliques)
-        self._cuts = [[(cut.contributions(domain), cut.steps()) for cut in own] for own in cuts]
+        self._cuts = cuts
+        every = Counter(cut for own in cuts for cut in own)
+        self._of_cuts = {cut: (cut.contributions(domain), cut.steps()) for cut in every}
+        self._again = {cut for cut, times in every.items() if times > 1}
         self.shapes = [
             (*counted.shape(clique), *(cut.size for cut in own))
             for clique, own in zip(self.cliques, cuts, strict=True)
@@ -134,6 +138,7 @@ class TableCounts(CodeTally):
             item = np.stack([groups[item[axis]] for groups, axis in self._groups])
         cells = np.empty(item.shape[1], dtype=np.int64)
         leading, begun = (), np.zeros_like(cells)
+        known = {cut: self._places(cut, item) for cut in self._again}
         each = zip(self._axes, self.shapes, self._cuts, total, strict=True)
         for axes, shape, cuts, table in each:
             if axes[:-1] != leading:
@@ -145,10 +150,15 @@ class TableCounts(CodeTally):
             np.multiply(begun, shape[len(axes) - 1] if axes else 1, out=cells)
             if axes:
                 cells += item[axes[-1]]
-            for parts, steps in cuts:
-                cells *= len(steps) + 1
-                cells += np.searchsorted(steps, _summed(parts, item))  # steps below a sum
+            for cut in cuts:
+                cells *= cut.size
+                cells += known[cut] if cut in known else self._places(cut, item)
             table += np.bincount(cells, minlength=len(table))
+
+    def _places(self, cut: Cut, item: np.ndarray) -> np.ndarray:
+        """The interval of each record: the number of steps below its sum."""
+        parts, steps = self._of_cuts[cut]
+        return np.searchsorted(steps, _summed(parts, item)).astype(np.min_scalar_type(len(steps)))
 
 
 class AllCodes(CodeTally):
@@ -201,7 +211,7 @@ class LookupSums(CodeTally):
             for code, own in enumerate(total[0]):
                 places = held if self._label is None else held[part[self._label] == code]
                 for wave, values in zip(own, self._values, strict=True):
-                    wave += values[places].sum(axis=0, dtype=np.int64)
+                    wave += values.take(places, mode="clip").sum(axis=0, dtype=np.int64)
 
 
 def _summed(parts: Sequence[tuple[int, np.ndarray]], item: np.ndarray) -> np.ndarray:

@@ -10,9 +10,8 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
+from sdv_privpgd.base.arguments import check_delta, check_epsilon
 from sdv_privpgd.privacy.accounting import (
-    check_delta,
-    check_epsilon,
     epsilon_of,
     mu_squared_of,
     mu_squared_of_range,

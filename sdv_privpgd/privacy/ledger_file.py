@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
+from sdv_privpgd.base.arguments import check_delta
 from sdv_privpgd.base.files import digest_of
-from sdv_privpgd.privacy.accounting import check_delta, epsilon_of
+from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.counting import Weights
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency

@@ -1,10 +1,10 @@
 """What can be asked of a private table: integer-valued queries that know their sensitivity."""
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import abc
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -59,50 +59,56 @@ class Query(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class MarginalQuery:
-    """The table of counts of a clique."""
+class TableQuery:
+    """The table of counts of a clique: of codes or their groups, and of intervals of cuts."""
 
     clique: Clique
+    grouping: Grouping | None = None
+    cuts: tuple[Cut, ...] = ()
 
     def describe(self) -> str:
-        return "marginal of " + " x ".join(self.clique)
+        said = ["a threshold over " + ", ".join(each.name for each in c.lines) for c in self.cuts]
+        ending = "" if self.grouping is None else " in groups"
+        return "marginal of " + " x ".join((*self.clique, *said)) + ending
 
     def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """A record that comes or goes changes one cell by 1, one that moves changes two."""
         return adjacency.cells
 
     def shape(self, domain: Domain) -> tuple[int, ...]:
-        return domain.shape(self.clique)
+        """One axis an attribute, then one a cut.
+
+        Raises ``ValueError`` for groups or lines of other codes than the domain's.
+        """
+        if self.grouping is not None:
+            self.grouping.require(domain)
+        for cut in self.cuts:
+            cut.contributions(domain)
+        counted = domain if self.grouping is None else self.grouping.domain
+        return (*counted.shape(self.clique), *(cut.size for cut in self.cuts))
 
     def answer(self, dataset: Records) -> np.ndarray:
-        return dataset.counts(self.clique)
-
-
-@dataclass(frozen=True)
-class GroupedMarginalQuery:
-    """The table of counts of a clique, over the groups of its codes."""
-
-    clique: Clique
-    grouping: Grouping
-
-    def describe(self) -> str:
-        return "marginal of " + " x ".join(self.clique) + " in groups"
-
-    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
-        return adjacency.cells
-
-    def shape(self, domain: Domain) -> tuple[int, ...]:
-        """One axis an attribute. Raises ``ValueError`` if the groups are not of this domain."""
-        self.grouping.require(domain)
-        return self.grouping.domain.shape(self.clique)
-
-    def answer(self, dataset: Records) -> np.ndarray:
-        (table,) = dataset.counts_of([self.clique], self.grouping)
+        (table,) = dataset.counts_of([self.clique], self.grouping, [self.cuts])
         return table
 
 
 @dataclass(frozen=True)
-class CutMarginalQuery:
+class MarginalQuery(TableQuery):
+    """The table of counts of a clique."""
+
+    clique: Clique
+
+
+@dataclass(frozen=True)
+class GroupedMarginalQuery(TableQuery):
+    """The table of counts of a clique, over the groups of its codes."""
+
+    clique: Clique
+    grouping: Grouping = field()  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+@dataclass(frozen=True)
+class CutMarginalQuery(TableQuery):
     """The table of counts of a clique, and of the intervals that cuts put numbers into.
 
     With a label as the clique and one cut it holds class-conditional linear thresholds, with
@@ -110,28 +116,11 @@ class CutMarginalQuery:
     """
 
     clique: Clique
-    cuts: tuple[Cut, ...]
-
-    def describe(self) -> str:
-        said = ["a threshold over " + ", ".join(each.name for each in c.lines) for c in self.cuts]
-        return "marginal of " + " x ".join((*self.clique, *said))
-
-    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
-        return adjacency.cells
-
-    def shape(self, domain: Domain) -> tuple[int, ...]:
-        """One axis an attribute, then one a cut. Raises ``ValueError`` for lines of other codes."""
-        for cut in self.cuts:
-            cut.contributions(domain)
-        return (*domain.shape(self.clique), *(cut.size for cut in self.cuts))
-
-    def answer(self, dataset: Records) -> np.ndarray:
-        (table,) = dataset.counts_of([self.clique], cuts=[self.cuts])
-        return table
+    cuts: tuple[Cut, ...] = field()
 
 
 @dataclass(frozen=True)
-class DependenceQuery:
+class DependenceQuery(TableQuery):
     """How far a pair is from independence: || n_ab - n_a n_b / n ||_1 in records, rounded down.
 
     Zhang et al. 2021 (PrivSyn) call it InDif; it is 2 n times the total variation distance of the
@@ -211,6 +200,8 @@ class ModelErrorQuery:
 
     def in_units(self, units: int) -> "ModelErrorQuery":
         """The same error where a count of one is so many units."""
+        if units == 1:
+            return self
         self._require_room(units)
         return replace(self, expected=self.expected * units, bias=self.bias * units)
 
@@ -281,88 +272,95 @@ class ValueCountsQuery:
         return values.counts(self.name)
 
 
-@dataclass(frozen=True)
-class SigmoidSumQuery:
-    """The sum over records of sigmoid(slope * (<theta, Emb(x)> - b)), in units of 1 / ``GRID``.
+class Lookup(NamedTuple):
+    """Public tables that make features of codes. Features are whole numbers of a record."""
 
-    Emb(x) are the cell centers (2 x + 1) / (2 k) of codes x = 0, ..., k - 1 (Donhauser et al.
-    2024, Eq. 4 and appendix B). A record's value depends on that record alone, to the last bit:
-    the scores are sums of integers, and the sigmoid is read from a public table over a grid of
-    scores. Each value is an integer from 0 to ``GRID``, which bounds the sensitivity.
+    names: Sequence[str]
+    """The attributes whose codes count."""
+    parts: Sequence[np.ndarray]
+    """What each code of an attribute adds to a feature's sum: integers (code, feature)."""
+    values: np.ndarray
+    """A feature at each sum, a number or a pair: integers (wave, sum)."""
+    label: str | None = None
+    """The attribute by whose codes the records are told apart, if any."""
+
+
+class FeatureSumQuery(abc.ABC):
+    """Sums over records of features, in units of 1 / ``GRID``: by label, wave and feature.
+
+    A record's features depend on its codes alone, and on public integers. A feature is a number
+    from 0 to ``GRID``, or a pair no longer than that: here it is made so, whatever the tables say.
     """
 
-    theta: tuple[tuple[str, float], ...]
-    b: float
-    slope: float
+    GRID: int
 
-    GRID = 1 << 20
-    """Units of a record's value; a sum of 2^40 records still fits int64."""
-    _SCORES = 1 << 16
-    """Points of the table of the sigmoid over the range of the scores."""
+    @property
+    @abc.abstractmethod
+    def size(self) -> tuple[int, int]:
+        """The waves of a feature, one or two, and the number of features."""
 
-    def __post_init__(self) -> None:
-        # An infinity or NaN here would become a value outside [0, GRID].
-        numbers = (*(weight for _, weight in self.theta), self.b, self.slope)
-        if not all(math.isfinite(number) and abs(number) <= 1e100 for number in numbers):
-            raise ValueError(
-                f"theta, b and slope must be finite and at most 1e100, got {numbers!r}."
-            )
+    @abc.abstractmethod
+    def lookup(self, domain: Domain) -> Lookup:
+        """The tables of codes of a domain. Public."""
 
-    @classmethod
-    def of(cls, theta: Mapping[str, float], b: float, slope: float) -> "SigmoidSumQuery":
-        """The query of a mapping from attribute to coefficient."""
-        return cls(tuple((name, float(value)) for name, value in theta.items()), b, slope)
-
-    def describe(self) -> str:
-        return "smoothed threshold over " + ", ".join(name for name, _ in self.theta)
+    @abc.abstractmethod
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        """The shape of the answer."""
 
     def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
-        """GRID^2: a value in [0, GRID] is added, removed or exchanged for another."""
-        del adjacency
-        return self.GRID**2
+        """F GRID^2 for F features; four times that for pairs when a record changes.
 
-    def shape(self, domain: Domain) -> tuple[int, ...]:
-        del domain
-        return (1,)
+        A record adds to the sums of its own label alone, and there F numbers or pairs no longer
+        than GRID: a vector of a squared norm of at most F GRID^2. Two numbers from 0 to GRID differ
+        by at most GRID. The difference of two vectors has at most twice the norm.
+        """
+        waves, features = self.size
+        is_doubled = waves > 1 and adjacency is Adjacency.REPLACE_ONE
+        return (4 if is_doubled else 1) * features * self.GRID**2
 
-    def _tables(self, domain: Domain) -> tuple[list[np.ndarray], np.ndarray]:
-        """Public: integer contributions per attribute and code, and the sigmoid per score."""
-        sizes = domain.shape(name for name, _ in self.theta)
-        exact = [
-            weight * (2 * np.arange(size) + 1) / (2 * size)
-            for (_, weight), size in zip(self.theta, sizes, strict=True)
-        ]
-        low = math.fsum(float(part.min()) for part in exact)
-        # The parts' own ranges: high - low could cancel, and an index then leave the table.
-        span = math.fsum(float(part.max() - part.min()) for part in exact)
-        unit = max(span, 1e-12) / self._SCORES
-        steps = [np.rint((part - part.min()) / unit).astype(np.int64)[:, None] for part in exact]
-        # Rounding moves a score by at most half a unit an attribute.
-        scores = low + unit * np.arange(self._SCORES + len(exact) + 1)
-        values = 0.5 * (1 + np.tanh(0.5 * self.slope * (scores - self.b)))
-        return steps, np.rint(self.GRID * values).astype(np.int64)
+    def tally(self, domain: Domain) -> LookupSums:
+        """What adds up the features of records."""
+        (waves, features), (names, parts, values, label) = self.size, self.lookup(domain)
+        widths = {part.shape[1] for part in parts}
+        if len(values) != waves or not widths <= {features} or (waves == 1 and label is not None):
+            raise ValueError(f"The tables of {type(self).__name__} are not of its size.")
+        axis = None if label is None else domain.axes([label])[0]
+        labels = 1 if label is None else domain.size([label])
+        return LookupSums(domain.axes(names), parts, held(values, self.GRID), axis, labels)
 
     def answer(self, dataset: Records) -> np.ndarray:
-        contributions, sigmoid = self._tables(dataset.domain)
-        axes = dataset.domain.axes(name for name, _ in self.theta)
-        (found,) = dataset.total(LookupSums(axes, contributions, sigmoid[None]))
-        return found.ravel()
+        (found,) = dataset.total(self.tally(dataset.domain))
+        return found.reshape(self.shape(dataset.domain))
+
+
+def held(values: np.ndarray, most: int) -> np.ndarray:
+    """Numbers from 0 to ``most``, shape (1, sum), or pairs no longer than that, shape (2, sum).
+
+    A pair that is longer is shortened by a unit, and is 0 where that is not enough.
+    """
+    if len(values) == 1:
+        return np.clip(values, 0, most)
+    found = values.astype(np.int64)
+    for shorter in (found - np.sign(found), np.zeros_like(found)):
+        are_long = (found**2).sum(axis=0) > most**2
+        found[:, are_long] = shorter[:, are_long]
+    return found.astype(values.dtype)
 
 
 def answers(queries: Sequence[Query], dataset: Records) -> list[np.ndarray]:
     """The exact answer of each query, int64. Private. Tables of one grouping take one pass."""
-    asked: dict[Grouping | None, list[_OfTable]] = {}
+    asked: dict[Grouping | None, list[TableQuery]] = {}
     for query in queries:
-        if isinstance(query, _OfTable):
-            asked.setdefault(_grouping(query), []).append(query)
+        if isinstance(query, TableQuery):
+            asked.setdefault(query.grouping, []).append(query)
     tables = {
         grouping: iter(
-            dataset.counts_of([each.clique for each in own], grouping, list(map(_cuts, own)))
+            dataset.counts_of([each.clique for each in own], grouping, [each.cuts for each in own])
         )
         for grouping, own in asked.items()
     }
     found = [
-        next(tables[_grouping(query)]) if isinstance(query, _OfTable) else query.answer(dataset)
+        next(tables[query.grouping]) if isinstance(query, TableQuery) else query.answer(dataset)
         for query in queries
     ]
     return [
@@ -376,18 +374,6 @@ def answers_of_codes(
 ) -> list[np.ndarray]:
     """The exact answers of rows of codes, shape (row, attribute). As private as these."""
     return answers(queries, Dataset(domain, codes))
-
-
-_OfTable = MarginalQuery | GroupedMarginalQuery | CutMarginalQuery | DependenceQuery
-"""The queries that are answered by the table of a clique."""
-
-
-def _grouping(query: _OfTable) -> Grouping | None:
-    return query.grouping if isinstance(query, GroupedMarginalQuery) else None
-
-
-def _cuts(query: _OfTable) -> tuple[Cut, ...]:
-    return query.cuts if isinstance(query, CutMarginalQuery) else ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,9 +1,9 @@
 """Releases that leave their holders: measured at one place, put together and modelled at another.
 
-``measuring`` asks one table and ``measured`` is what comes of it, in files that ``release_file``
-reads and writes. ``combining`` adds the noisy tables of several holders and fits one model to them.
-``published`` reads noisy tables of somebody else, such as a statistical office, which
-``tidy_tables`` takes by their labels. ``pages`` says what is promised to whom.
+``measuring`` asks one table and ``measured`` is what comes of it, and its file. ``combining`` adds
+the noisy tables of several holders and fits one model to them. ``published`` reads noisy tables of
+somebody else, such as a statistical office, which ``tidy_tables`` takes by their labels. ``pages``
+says what is promised to whom.
 
 Nothing here but ``measuring`` is ever near a private table.
 """

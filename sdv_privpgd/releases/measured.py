@@ -1,25 +1,75 @@
-"""What one holder hands over: noisy answers about its table, what they cost, and what they mean."""
+"""What one holder hands over: noisy answers about its table, what they cost, and its file. Public.
+
+The file is a zip archive of JSON and of arrays of whole numbers. ``release.json`` has
+
+- ``format``, which is "sdv-privpgd release", and ``version``: 1, or 2 where there is an ``order``;
+- ``holder``, ``date``, ``program`` and ``strategy``, as text, and ``num_bins``;
+- ``columns``: what is declared of each column, in order, in SDV's words with its ``sdtype``. The
+  codes of the tables follow from it: the cells of a column in order, and missing last;
+- ``order``, if a person's rows are in one: ``column``, ``max_rows``, ``sequence_index``,
+  ``previous`` and ``context_columns``, as ``People`` takes them. The columns it adds come last;
+- ``ledger``: every charge, as ``PrivacyLedger.to_json`` writes it;
+- ``answers``: for each what it ``asks`` (the number of rows, a table of counts over ``columns``, or
+  such a table over ``groups`` of codes), the ``stddev`` of the noise in each number, and the name
+  of the ``file`` with the numbers.
+
+Each of these files is a NumPy array (``.npy``) of 64-bit integers with one axis a column. Where the
+ledger says that people are weighed, these are in its ``units`` of a count of one. Nothing
+that is read is run, no pickle is accepted, and no array may be larger than its columns say. Answers
+that are more precise than the ledger says, or more than it has paid for, are refused, and so are
+tables that cannot be about the rows of the others. The file ends in the digest of all of it.
+
+Answers agree if they may be of the same rows. What a set of attributes is counted as follows from
+every table that holds the set. Of one table it has noise of a known variance, independent from cell
+to cell, and so has the average of what the others say. So the squared differences over their
+variances sum up to a chi-square. Counts that were altered after they were measured are far out,
+whatever digest was written. Who alters all tables alike is not found.
+"""
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from sdv_privpgd.base.domain import Domain, FieldsAlone
+import numpy as np
+from scipy.special import chdtrc  # pyright: ignore[reportMissingTypeStubs]
+
+from sdv_privpgd.base.domain import Clique, Domain, FieldsAlone, Grouping
+from sdv_privpgd.base.files import MOST_TEXT, Members, array_bytes, read_archive, write_archive
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.drafting.files import plain_domain
-from sdv_privpgd.estimate.noisy_tables import Total, estimate_total
+from sdv_privpgd.estimate.noisy_tables import (
+    EXACT,
+    NoisyTable,
+    Total,
+    estimate_total,
+    fresh_tables,
+    grouped_tables,
+    margin_estimates,
+)
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.options import require_sdtypes
+from sdv_privpgd.fitting.settings import People
+from sdv_privpgd.methods.pipeline import Answers
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.queries import Measurement
-from sdv_privpgd.releases.release_file import order_facts, query_facts, read_release, write_release
+from sdv_privpgd.privacy.ledger_file import read_ledger
+from sdv_privpgd.privacy.queries import (
+    CountQuery,
+    DependenceQuery,
+    GroupedMarginalQuery,
+    MarginalQuery,
+    Measurement,
+    Query,
+)
 from sdv_privpgd.report.privacy import privacy_report
-from sdv_privpgd.report.warnings import Answers, PublicFacts, Rank, warnings_of
+from sdv_privpgd.report.warnings import PublicFacts, Rank, warnings_of
 
 
 def described(
@@ -105,7 +155,9 @@ class Measured(FieldsAlone):
         """
         facts = PublicFacts(
             schema=self.schema,
-            release=Answers(self.domain, self.answers),
+            release=Answers(
+                domain=self.domain, ledger=self.ledger, measurements=self.answers, statistics=()
+            ),
             ledger=self.ledger,
             declared=self.description.facts,
             added=() if self.visits is None else self.visits.added,
@@ -132,17 +184,7 @@ class Measured(FieldsAlone):
         """Writes the release to a ``.zip`` file, and returns where it lies.
 
         The file has JSON, which people can read, and arrays of whole numbers. Nothing in it is
-        run when it is read. ``releases/release_file.py`` says what is in it.
-
-        >>> import pandas as pd
-        >>> from tempfile import TemporaryDirectory
-        >>> from sdv_privpgd import Boolean, measure
-        >>> table = pd.DataFrame({"ill": [True, False] * 500})
-        >>> measured = measure(table, {"ill": Boolean()}, epsilon=1.0, holder="North")
-        >>> with TemporaryDirectory() as folder:
-        ...     path = measured.save(f"{folder}/north.zip")
-        ...     Measured.load(path).digest == measured.digest
-        True
+        run when it is read. ``releases/measured.py`` says what is in it, and ``load`` reads it.
         """
         facts = {name: getattr(self, name) for name in ("holder", "num_bins", "date", "program")}
         facts |= {"columns": dict(self.columns), "strategy": self.strategy}
@@ -182,3 +224,276 @@ class Holder:
         own = {name: getattr(measured, name) for name in ("ledger", "strategy", "date")}
         rows = estimate_total(measured.domain, measured.answers)
         return cls(name=measured.holder, rows=rows, **own)
+
+
+COUNT, TABLE, GROUPED = "number of rows", "table", "table over groups"
+DEPENDENCE = "dependence"
+
+
+def query_facts(query: Query) -> dict[str, Any]:
+    """What a query asks for, in lists, numbers and text.
+
+    Raises ``ValueError`` for a query that no release file has.
+    """
+    if isinstance(query, CountQuery):
+        return {"asks": COUNT}
+    if isinstance(query, MarginalQuery):
+        return {"asks": TABLE, "columns": list(query.clique)}
+    if isinstance(query, DependenceQuery):
+        return {"asks": DEPENDENCE, "columns": list(query.clique)}
+    if isinstance(query, GroupedMarginalQuery):
+        groups = {name: query.grouping[name].tolist() for name in query.grouping.attributes}
+        return {"asks": GROUPED, "columns": list(query.clique), "groups": groups}
+    raise ValueError(f"A release file cannot hold an answer on {query.describe()}.")
+
+
+def query_of(facts: Any, domain: Domain) -> Query:
+    """The query that facts describe. Raises ``ValueError`` where it is none of this domain."""
+    asks = facts.get("asks") if isinstance(facts, Mapping) else None
+    if asks == COUNT:
+        return CountQuery()
+    if asks not in (TABLE, GROUPED, DEPENDENCE):
+        raise ValueError(f"A release file asks for {COUNT!r} or a table, and not {asks!r}.")
+    clique = facts.get("columns")
+    if not isinstance(clique, list) or not all(isinstance(name, str) for name in clique):
+        raise ValueError("A table of a release file needs the names of its columns.")
+    if not clique or len(set(clique)) < len(clique):
+        raise ValueError(f"A table of a release file needs different columns, got {clique!r}.")
+    query: Query = (DependenceQuery if asks == DEPENDENCE else MarginalQuery)(tuple(clique))
+    if asks == GROUPED:
+        query = GroupedMarginalQuery(tuple(clique), _grouping(facts.get("groups")))
+    query.shape(domain)
+    return query
+
+
+def _grouping(groups: Any) -> Grouping:
+    is_whole = isinstance(groups, Mapping) and all(
+        isinstance(own, list) and all(type(group) is int for group in own)
+        for own in groups.values()
+    )
+    if not is_whole:
+        raise ValueError("A table over groups needs the group of each code, a whole number.")
+    return Grouping.of({str(name): np.array(own) for name, own in groups.items()})
+
+
+def order_facts(visits: Visits) -> dict[str, Any]:
+    """What a file says of an order, as ``People`` takes it."""
+    return {
+        "column": visits.person,
+        "max_rows": visits.most,
+        "sequence_index": visits.by,
+        "previous": list(visits.previous),
+        "context_columns": list(visits.context_columns),
+    }
+
+
+def order_of(facts: Any) -> Visits:
+    """The order that a file says. Raises ``ValueError`` for anything else."""
+    names = ("column", "max_rows", "sequence_index", "previous", "context_columns")
+    if not isinstance(facts, Mapping) or set(facts) != set(names):
+        raise ValueError(f"its order needs {list(names)!r} and nothing else.")
+    visits = People(**facts).visits
+    if visits is None:
+        raise ValueError("its order names no column of people, or none that puts rows in order.")
+    return visits
+
+
+FORMAT, VERSION, ORDERED = "sdv-privpgd release", 1, 2
+"""The version of a file with an order is one that older programs refuse: they would not know what
+its codes mean."""
+
+_FACTS = "release.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadRelease:
+    """What a file holds."""
+
+    facts: Mapping[str, Any]
+    """Holder, columns, num_bins, strategy, date, program and visits, by name."""
+    ledger: PrivacyLedger
+    answers: tuple[Measurement, ...]
+
+
+def write_release(
+    path: Path, facts: Mapping[str, Any], ledger: PrivacyLedger, answers: Sequence[Measurement]
+) -> Path:
+    """Writes a release, and returns where it lies. The same release gives the same bytes."""
+    if path.suffix.lower() != ".zip":
+        raise ValueError(f"A release is kept in a file that ends in .zip, got {str(path)!r}.")
+    names = [f"answers/{place:05}.npy" for place in range(len(answers))]
+    whole = {
+        "format": FORMAT,
+        "version": ORDERED if "order" in facts else VERSION,
+        **facts,
+        "ledger": ledger.to_dict(),
+        "answers": [
+            {**query_facts(each.query), "stddev": each.stddev, "file": name}
+            for each, name in zip(answers, names, strict=True)
+        ],
+    }
+    text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)
+    arrays = [array_bytes(_in_units(each.answer, ledger.units)) for each in answers]
+    write_archive(path, {_FACTS: text.encode(), **dict(zip(names, arrays, strict=True))})
+    return path
+
+
+def read_release(
+    path: Path, schema_of: Callable[[Mapping[str, Mapping], int | None, Visits | None], Schema]
+) -> ReadRelease:
+    """The release in a file; ``schema_of`` takes its columns, num_bins and order of rows.
+
+    Raises ``DamagedFileError`` for a file that cannot be read or is no release, or whose answers
+    are not those of its ledger.
+    """
+    return read_archive(path, "release file", lambda members: _read(members, schema_of))
+
+
+def _read(members: Members, schema_of: Callable[..., Schema]) -> ReadRelease:
+    whole = json.loads(members.bytes(_FACTS, MOST_TEXT))
+    if not isinstance(whole, Mapping) or whole.get("format") != FORMAT:
+        raise ValueError(f"its format is not {FORMAT!r}.")
+    if whole.get("version") != (ORDERED if "order" in whole else VERSION):
+        raise ValueError(
+            f"it has version {whole.get('version')!r} of the format, and {VERSION} can be read, or "
+            f"{ORDERED} with an order of rows: install the version of sdv-privpgd that wrote it."
+        )
+    texts = ("holder", "date", "program", "strategy")
+    if not all(isinstance(whole.get(name), str) for name in texts):
+        raise ValueError(f"it needs {', '.join(texts)}, as text.")
+    columns, bins = whole["columns"], whole["num_bins"]
+    if not isinstance(columns, Mapping) or not isinstance(bins, int | None):
+        raise ValueError("it needs columns, by name, and num_bins.")
+    visits = order_of(whole["order"]) if "order" in whole else None
+    domain = schema_of(columns, bins, visits).domain()
+    ledger = read_ledger(json.dumps(whole["ledger"]))
+    answers = tuple(_answer(members, each, domain, ledger.units) for each in whole["answers"])
+    _require_paid(ledger, answers)
+    require_agreement(domain, answers)
+    facts = {name: whole[name] for name in (*texts, "columns", "num_bins")} | {"visits": visits}
+    return ReadRelease(facts=facts, ledger=ledger, answers=answers)
+
+
+def _in_units(answer: np.ndarray, units: int) -> np.ndarray:
+    return np.ascontiguousarray(np.rint(answer * units) if units > 1 else answer, "<i8")
+
+
+def _answer(members: Members, facts: Mapping[str, Any], domain: Domain, units: int) -> Measurement:
+    most_cells = 2**28  # of one table: 2 GiB of counts
+    query, stddev = query_of(facts, domain), facts["stddev"]
+    if isinstance(stddev, bool) or not isinstance(stddev, int | float):
+        raise ValueError(f"a standard deviation is a number, got {stddev!r}.")
+    if not 0 <= stddev < math.inf:
+        raise ValueError(f"a standard deviation is not negative and finite, got {stddev!r}.")
+    shape = query.shape(domain)
+    if math.prod(shape) > most_cells:
+        raise ValueError(f"the {query.describe()} has too many cells.")
+    found = members.array(str(facts["file"]), 8 * math.prod(shape))
+    if found.dtype != np.dtype("<i8") or found.shape != shape:
+        raise ValueError(
+            f"the {query.describe()} needs 64-bit integers of shape {shape}, got {found.dtype} of "
+            f"shape {found.shape}."
+        )
+    answer = found.astype(np.int64)
+    answer = answer / units if units > 1 else answer
+    return Measurement(query=query, answer=answer, stddev=float(stddev), units=units)
+
+
+def _require_paid(ledger: PrivacyLedger, answers: Sequence[Measurement]) -> None:
+    """Raises ``ValueError`` for answers that no charge of the ledger has paid for."""
+    paid: Counter[float] = Counter()
+    for charge in ledger.charges:
+        if charge.temperature is None and charge.threshold is None:
+            paid[charge.stddev / ledger.units] += charge.num_queries
+    given = Counter(answer.stddev for answer in answers)
+    public = all(isinstance(each.query, CountQuery) for each in answers if not each.stddev)
+    if given - paid or not public:
+        raise ValueError("it has answers that its ledger has not paid for.")
+
+
+class Apart(NamedTuple):
+    """How far a table is from what others say of some of its attributes."""
+
+    clique: Clique
+    chi_square: float
+    freedom: int
+
+    @property
+    def score(self) -> float:
+        """It in standard deviations, about."""
+        return (self.chi_square - self.freedom) / math.sqrt(2 * self.freedom)
+
+
+def require_agreement(domain: Domain, answers: Sequence[Measurement]) -> None:
+    """Raises ``ValueError`` for a table that cannot be about the rows of the others.
+
+    Noise alone makes a release with a thousand pairs look so once in 300 million.
+    """
+    chance = 1e-12  # of noise alone, for one table and one set of its attributes
+    lowest = 12.0  # standard deviations below 0 that noise does not reach: 2e-33
+    answers = [replace(each, stddev=_stddev(each)) for each in answers]
+    for each in answers:
+        if each.answer.min(initial=0) < -lowest * each.stddev:
+            raise ValueError(f"the {each.query.describe()} is far below 0: it was altered.")
+    codes, grouped = fresh_tables(domain, answers), grouped_tables(domain, answers)
+    for each in answers:
+        if isinstance(each.query, CountQuery):
+            codes[()] = NoisyTable(each.answer.astype(np.float64).reshape(()), each.stddev**2)
+    found = [*_beside_each_other(codes)]
+    for grouping, tables in grouped.items():
+        found += [*_beside_each_other(tables), *_beside_codes(grouping, tables, codes)]
+    worst = max(found, key=lambda each: each.score, default=None)
+    if worst is not None and chdtrc(worst.freedom, worst.chi_square) < chance:
+        name = f"table of {' x '.join(worst.clique)}" if worst.clique else "number of rows"
+        raise ValueError(
+            f"its {name} is not of the rows that its other tables count: one of them was altered "
+            "after it was measured."
+        )
+
+
+def _stddev(answer: Measurement) -> float:
+    """At least that of the noise, rounded: where it is nearly always 0, one is no surprise."""
+    return math.hypot(answer.stddev, 1 / math.sqrt(12) / answer.units) if answer.stddev else EXACT
+
+
+def _beside_each_other(tables: Mapping[Clique, NoisyTable]) -> Iterator[Apart]:
+    """Each table beside all others over codes of the same kind."""
+    held: dict[Clique, list[tuple[Clique, NoisyTable]]] = {}
+    for clique, table in tables.items():
+        for degree in range(len(clique) + 1):
+            for subset in combinations(clique, degree):
+                held.setdefault(subset, []).append((clique, _margin(table, clique, subset)))
+    for margins in held.values():
+        precision = sum(1 / margin.variance for _, margin in margins)
+        whole = sum(margin.counts / margin.variance for _, margin in margins)
+        for clique, margin in margins if len(margins) > 1 else ():
+            left = precision - 1 / margin.variance
+            others = (whole - margin.counts / margin.variance) / left
+            yield _apart(clique, margin, others, 1 / left)
+
+
+def _beside_codes(
+    grouping: Grouping, tables: Mapping[Clique, NoisyTable], codes: Mapping[Clique, NoisyTable]
+) -> Iterator[Apart]:
+    """Each table over groups beside the sums of what tables over codes say."""
+    for degree in (1, 2):
+        known = margin_estimates(codes, degree)
+        for clique, table in tables.items():
+            for subset in known.keys() & set(combinations(clique, degree)):
+                counts, variance = known[subset].counts, known[subset].variance
+                sizes = grouping.sums(np.ones_like(counts), subset)
+                margin = _margin(table, clique, subset)
+                yield _apart(clique, margin, grouping.sums(counts, subset), variance * sizes)
+
+
+def _margin(table: NoisyTable, clique: Clique, subset: Clique) -> NoisyTable:
+    others = tuple(axis for axis, name in enumerate(clique) if name not in subset)
+    margin = np.asarray(table.counts.sum(axis=others))
+    return NoisyTable(margin, table.variance * (table.counts.size // margin.size))
+
+
+def _apart(
+    clique: Clique, margin: NoisyTable, others: np.ndarray, variance: float | np.ndarray
+) -> Apart:
+    squares = np.square(margin.counts - others) / (margin.variance + variance)
+    return Apart(clique, float(squares.sum()), squares.size)

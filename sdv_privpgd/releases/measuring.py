@@ -15,6 +15,7 @@ import numpy as np
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.cutting import USUAL_BINS, tick_of
+from sdv_privpgd.columns.dtypes import is_of_days
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.schema import PublicDomainError
@@ -24,9 +25,8 @@ from sdv_privpgd.fitting.mismatch import CAN_GO_ON, DomainMismatchError
 from sdv_privpgd.fitting.options import asked, opened
 from sdv_privpgd.fitting.resume import Unfinished, gone, note_on
 from sdv_privpgd.fitting.settings import People, Settings, with_bins
-from sdv_privpgd.methods.method import EngineMethod, Method, method_of
+from sdv_privpgd.methods.method import EngineMethod, Method, Target, method_of
 from sdv_privpgd.methods.privpgd import PrivPGD
-from sdv_privpgd.methods.workload import Target
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Measurement
@@ -227,7 +227,7 @@ def prepared(
     plan, description, words = questions(columns, epsilon, delta, method=method, **settings)
     private = opened(table, description, plan.people.limit, plan.objections)
     plan = plan.for_rows(private.known_rows(plan.adjacency))
-    days = frozenset(name for name in description.modelled if private.has_days(name))
+    days = frozenset(name for name in description.modelled if is_of_days(private.dtypes[name]))
     description = replace(description, timeless=description.timeless | days)
     fit = Fit(plan, description, doubts={})
     return Measuring(holder=holder.strip(), columns=words, fit=fit, private=private)

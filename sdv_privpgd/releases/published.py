@@ -17,8 +17,8 @@ from sdv_privpgd.base.words import listed
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, Measurement
+from sdv_privpgd.releases.combining import ModelledTables, modelled
 from sdv_privpgd.releases.measured import described, plain_words
-from sdv_privpgd.releases.modelling import ModelledTables, modelled
 from sdv_privpgd.releases.pages import PublishedTable, published_report, published_text
 from sdv_privpgd.releases.tidy_tables import (
     HowPublished,
@@ -195,7 +195,8 @@ def _on_rows(domain: Domain, measurements: Sequence[Measurement]) -> list[str]:
         own = float(each.answer.sum())
         noise = math.hypot(each.stddev * math.sqrt(each.answer.size), total.stddev)
         if abs(own - total.value) > max(far * noise, part * total.value):
-            unlike.append(f"{_name(each)} {np.rint(own):,.0f}")
+            name = each.query.describe().removeprefix("marginal of ").removesuffix(" in groups")
+            unlike.append(f"{name} {np.rint(own):,.0f}")
     if not unlike:
         return []
     return [
@@ -203,7 +204,3 @@ def _on_rows(domain: Domain, measurements: Sequence[Measurement]) -> list[str]:
         f"{listed(unlike, 3)}. Check whether they are about the same people, and whether cells "
         "were suppressed. Only what they say of shares can fit all of them."
     ]
-
-
-def _name(measurement: Measurement) -> str:
-    return measurement.query.describe().removeprefix("marginal of ").removesuffix(" in groups")

@@ -1,35 +1,423 @@
-"""Compares synthetic rows with the real ones, by their values. Not private.
+"""Compares synthetic rows with the real ones, by their values: numbers and a page. Not private.
 
 Nothing here is noisy. The results may tell about single people. No epsilon covers them, nor any
 settings that were chosen by them.
+
+What synthetic rows are good for is said beside fresh real ones: a fifth of the real rows, or rows
+that were held out, stand for what is to come. The synthetic rows and as many other real rows are
+compared with them. The real ones show what a perfect synthesizer of a table of this size would
+have.
 """
 
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from sdv_privpgd._lazy import need
-from sdv_privpgd.base.domain import Clique
+from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.words import dates, listed, number, share, short_number
 from sdv_privpgd.columns.facts import without_domain
+from sdv_privpgd.columns.labels import Names
 from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics import l1_by_pair, scores
+from sdv_privpgd.metrics.pairs import columns_of, facts_of, keys_of
+from sdv_privpgd.metrics.usefulness import usefulness
 from sdv_privpgd.metrics.values import (
     READ,
     CommonCells,
     Described,
+    Outside,
     as_codes,
     common_cells,
     outside,
     read_numbers,
 )
-from sdv_privpgd.report.comparison import BANNER, Useful, comparison_page, useful_scores
-from sdv_privpgd.report.page import Report, Text, as_text, checked_ending
+from sdv_privpgd.report.figures import Bars, Heat, pair_heat
+from sdv_privpgd.report.page import (
+    Facts,
+    Figure,
+    Fold,
+    Grid,
+    Items,
+    Page,
+    Part,
+    Report,
+    Section,
+    Table,
+    Text,
+    as_text,
+    checked_ending,
+    long_grid,
+    long_table,
+)
+
+Columns = Mapping[str, pd.Series]
+
+Useful = Mapping[str, Mapping[str, float]]
+"""The scores of ``"synthetic"`` and of ``"real"`` rows; empty where there are too few rows."""
+
+_FEWEST, _MOST = 50, 50_000
+"""Rows of either table: with fewer nothing is said, and of more so many are drawn at random."""
+
+_LEARNED = {
+    "auroc": "area under the ROC curve of {}: 1 is best, 0.5 is chance",
+    "f1": "macro F1 of {}: 1 is best",
+    "accuracy": "accuracy of {}: 1 is best",
+    "r2": "R² of {}: 1 is best, 0 is the mean",
+}
+
+_USEFUL = {
+    **{name: meaning.format("gradient boosting") for name, meaning in _LEARNED.items()},
+    **{f"linear_{name}": meaning.format("a linear model") for name, meaning in _LEARNED.items()},
+    "pmse": "how well boosting tells these rows from real ones: 0 is not at all, 1 always",
+    "tv2": "mean distance of the tables of two columns: 0 is best",
+    "tv3": "mean distance of the tables of three columns: 0 is best",
+    "tail": "how far the smallest and largest 1 % of the numbers lie off: 0 is best",
+}
+
+
+def useful_scores(
+    columns: Sequence[Described],
+    real: Columns,
+    synthetic: Columns,
+    *,
+    label: str | None = None,
+    held_out: Columns | None = None,
+) -> Useful:
+    """The scores of ``metrics.usefulness`` for the synthetic rows and for fresh real ones.
+
+    Both are compared with the rows that were held out. Without them, a random fifth of ``real`` is
+    taken, and the fresh real rows are the others. Raises ``ValueError`` if the label is no column.
+    """
+    names = [column.name for column in columns]
+    if label is not None and label not in names:
+        raise ValueError(f"label must be one of the columns {listed(names, 12)}, got {label!r}.")
+    generator = np.random.default_rng(0)
+    if held_out is None:
+        order = generator.permutation(_size(real))
+        cut = round(len(order) / 5)
+        real, held_out = _taken(real, order[cut:]), _taken(real, order[:cut])
+    if min(_size(real), _size(synthetic), 5 * _size(held_out)) < _FEWEST:
+        return {}
+    size = min(_size(real), _size(synthetic), _MOST)
+    real, synthetic, held_out = (
+        _drawn(each, most, generator)
+        for each, most in ((real, size), (synthetic, size), (held_out, _MOST))
+    )
+    return {
+        arm: usefulness(columns, rows, held_out, label)
+        for arm, rows in (("synthetic", synthetic), ("real", real))
+    }
+
+
+def useful_section(found: Useful) -> Section:
+    """The table of the scores."""
+    if not found:
+        return Section("What the rows are good for", [Text(f"Fewer than {_FEWEST} rows.")])
+    ours, fresh = found["synthetic"], found["real"]
+    more = "Models learn with their defaults."
+    if not any(name.removeprefix("linear_") in _LEARNED for name in fresh):
+        more = "Name a label to see what models learn."
+    rows = [
+        (name, _USEFUL[name], *(f"{each.get(name, np.nan):.3g}" for each in (ours, fresh)))
+        for name in fresh
+    ]
+    said = (
+        "Both kinds of rows are compared with real rows that were set aside. What fresh real rows "
+        f"reach is the best that rows of a table of this size could. {more}"
+    )
+    header = ("score", "what it measures", "synthetic rows", "fresh real rows")
+    table = Table("In the values that a user gets", header, rows, texts=2)
+    return Section("What the rows are good for", [Text(said), table])
+
+
+def _size(columns: Columns) -> int:
+    return len(next(iter(columns.values())))
+
+
+def _taken(columns: Columns, places: np.ndarray) -> Columns:
+    return {name: series.iloc[places] for name, series in columns.items()}
+
+
+def _drawn(columns: Columns, most: int, generator: np.random.Generator) -> Columns:
+    size = _size(columns)
+    if size <= most:
+        return columns
+    return _taken(columns, np.sort(generator.choice(size, size=most, replace=False)))
+
+
+_MOST_DRAWN = 40
+"""A column's cells that are drawn, of pairs cell by cell."""
+
+
+def pairs_section(cells: Mapping[str, CommonCells], pairs: Mapping[Clique, float]) -> Section:
+    """The distances of all pairs, and the furthest ones cell by cell."""
+    ranked = sorted(pairs.items(), key=lambda pair: -pair[1])
+    maps = [
+        figure
+        for (first, second), distance in ranked[:4]
+        for figure in _maps(cells[first], cells[second], distance)
+    ]
+    domain, largest = Domain(tuple(cells), tuple(map(len, cells.values()))), max(pairs.values())
+    said = (
+        "The distance is the share of rows that would have to change cells to turn one table into "
+        "the other."
+    )
+    matrix = Figure(
+        "Distance of the synthetic rows from the real ones",
+        f"{len(pairs):,} pairs, mean {share(fmean(pairs.values()))}, largest {share(largest)}.",
+        pair_heat(domain, pairs, largest),
+    )
+    furthest = [(" × ".join(pair), share(value)) for pair, value in ranked[:12]]
+    caption = f"The {len(furthest)} pairs that lie furthest apart"
+    table = Table(caption, ("pair", "distance"), furthest)
+    parts: list[Part] = [Text(said), Grid("wide", [matrix]), table, Grid("triple", maps)]
+    return Section("Columns in pairs", parts)
+
+
+def common_names(cells: CommonCells) -> Names:
+    """The names of cells that are made of both tables' values. Not private."""
+    lows, highs = ([ends[side] for ends in cells.ends] for side in (0, 1))
+    if cells.column.sdtype == "datetime":
+        first, last, ticks = dates(lows), dates(highs), dates(lows)
+    elif cells.column.is_numeric:
+        first, last = (list(map(number, side)) for side in (lows, highs))
+        ticks = list(map(short_number, lows))
+    else:
+        first = last = ticks = list(map(str, lows))
+    labels = [
+        low if low == high else f"{low} – {high}" for low, high in zip(first, last, strict=True)
+    ]
+    return Names([*labels, *cells.others], [*ticks, *cells.others])
+
+
+def _maps(first: CommonCells, second: CommonCells, distance: float) -> list[Figure]:
+    """A pair's shares in both tables and their difference."""
+    names = first.column.name, second.column.name
+    title = " × ".join(names)
+    rows, columns = _few(first), _few(second)
+    theirs, ours = (
+        _shares(getattr(first, each), getattr(second, each), len(rows.labels), len(columns.labels))
+        for each in ("real", "synthetic")
+    )
+    top, largest = float(max(ours.max(), theirs.max())), float(np.abs(theirs - ours).max())
+    figures = []
+    for what, table, limit, diverging in (
+        ("real", theirs, top, False),
+        ("synthetic", ours, top, False),
+        ("difference", theirs - ours, largest, True),
+    ):
+        summary = f"Share of rows in each of {table.size:,} cells, at most {share(top)}."
+        if diverging:
+            summary = f"Real less synthetic, distance {share(distance)}."
+        heat = Heat(names, rows, columns, table, limit, diverging=diverging)
+        figures.append(Figure(f"{title}: {what}", summary, heat))
+    return figures
+
+
+def _few(cells: CommonCells) -> Names:
+    """The names of a few cells, so that they can be told apart; the last ones share a name."""
+    names = common_names(cells)
+    if len(cells) <= _MOST_DRAWN:
+        return names
+    kept = _MOST_DRAWN - 1
+    labels, ticks = [*names.labels[:kept], f"{len(cells) - kept} others"], names.ticks[:kept]
+    return Names(labels, [*ticks, "others"])
+
+
+def _shares(first: np.ndarray, second: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """The shares of pairs of cells; those beyond the last count as the last."""
+    places = np.minimum(first, rows - 1) * columns + np.minimum(second, columns - 1)
+    counts = np.bincount(places, minlength=rows * columns)
+    return counts.reshape(rows, columns) / len(first)
+
+
+BANNER = "NOT PRIVATE: this page compares with the real table. Do not pass it on."
+
+_MEANINGS = {
+    "half_l1": "total variation distance of pairs: share of rows in the wrong cell, 0 to 1",
+    "l1": "half_l1 times two, as the PrivPGD paper counts it",
+    "sw1": "sliced W1 distance of pairs: how far rows lie off, in parts of all cells in a row",
+    "covariance": "error of the covariances, over the synthetic rows' norm",
+    "covariance_to_real": "error of the covariances, over the real rows' norm",
+    "counting": "relative error of random counting queries on three columns",
+    "threshold": "relative error of random linear threshold queries",
+}
+
+
+def comparison_page(
+    cells: Mapping[str, CommonCells],
+    lost: Mapping[str, Outside],
+    pairs: Mapping[Clique, float],
+    scores: Mapping[str, float],
+    quality: Mapping[str, float],
+    useful: Useful,
+) -> Page:
+    """The page of columns in common cells. Not private.
+
+    ``lost`` has the shares of each column's values that the domain does not hold. ``pairs`` has
+    distances, ``scores`` the papers' metrics, ``quality`` SDMetrics' score and its parts, and
+    ``useful`` what the rows are good for.
+    """
+    first = next(iter(cells.values()))
+    facts = [
+        ("real rows", f"{len(first.real):,}"),
+        ("synthetic rows", f"{len(first.synthetic):,}"),
+        ("columns", f"{len(cells):,}"),
+        ("mean distance of columns", share(fmean(each.distance for each in cells.values()))),
+    ]
+    if pairs:
+        facts.append(("mean distance of pairs", share(fmean(pairs.values()))))
+    facts.append(("SDMetrics' quality", share(quality["Overall"])))
+    sections = [_outside_section(lost), _columns_section(cells)]
+    if pairs:
+        sections.append(pairs_section(cells, pairs))
+    return Page(
+        title="Synthetic rows beside the real ones",
+        banner=BANNER,
+        lead=[
+            Text(
+                "Every number and figure here was computed from the real table without any noise. "
+                "It may tell about single people; no privacy budget covers it. Settings that are "
+                "chosen by what is seen here are not covered either."
+            ),
+            Facts(facts),
+        ],
+        sections=[*sections, useful_section(useful), _scores_section(scores, quality)],
+    )
+
+
+def said(name: str, lost: Outside) -> str:
+    """One sentence on the values of a column that the domain does not hold."""
+    parts = [
+        (lost.below, "are below its range and became its lowest value"),
+        (lost.above, "are above its range and became its highest value"),
+        (lost.undeclared, f"are not among its categories and became {lost.fate}"),
+        (lost.unreadable, f"could not be read and became {lost.fate}"),
+        (lost.missing, f"are missing, where nothing may be, and became {lost.fate}"),
+    ]
+    words = [f"{share(part)} of the real values {what}" for part, what in parts if part > 0]
+    return f"{name}: {'; '.join(words)}."
+
+
+def _outside_section(lost: Mapping[str, Outside]) -> Section:
+    worst = sorted(lost.items(), key=lambda item: -item[1].share)
+    sentences = [said(name, each) for name, each in worst if each.share > 0]
+    if sentences:
+        shown: list[Part] = [
+            Text(
+                f"Real values of {len(sentences):,} of {len(lost):,} columns cannot come back: "
+                "the fit has put them where the domain has a place. Declare a wider range, "
+                "or more categories, from public knowledge and not from this list."
+            ),
+            Items(sentences[:12]),
+        ]
+        if rest := sentences[12:]:
+            shown.append(Fold(f"The other {len(rest)} columns", [Items(rest)]))
+    else:
+        shown = [Text("None: every real value lies in the domain of its column.")]
+    finer = sorted(lost.items(), key=lambda item: -item[1].finer)
+    rounded = [f"{name} ({share(each.finer)})" for name, each in finer if each.finer > 0]
+    if rounded:
+        words = f"Rounded, as they are finer than the column's precision: {listed(rounded, 12)}."
+        shown.append(Text(words, quiet=True))
+    return Section("Real values outside the domain", shown)
+
+
+def _columns_section(cells: Mapping[str, CommonCells]) -> Section:
+    worst = sorted(cells.items(), key=lambda item: -item[1].distance)
+    figures = []
+    for name, each in worst:
+        real, synthetic = each.shares
+        picture = Bars(
+            title=name, names=common_names(each), synthetic=synthetic, other=real, other_name="real"
+        )
+        summary = f"Distance {share(each.distance)}, {len(each)} cells."
+        figures.append(Figure(name, summary, picture))
+    numeric = [
+        each for _, each in worst if each.numbers is not None and all(map(len, each.numbers))
+    ]
+    return Section(
+        "Columns one by one",
+        [
+            Text(
+                "Bars are the synthetic rows, points are the real ones; the worst column is first. "
+                "Numbers and dates are cut where the real ones have their quantiles, and values "
+                "that many rows share stand alone. The distance is the share of rows whose value "
+                "would have to change cells: a value that was clipped, or became missing or "
+                "another, counts."
+            ),
+            *long_grid("grid", figures, "columns"),
+            *([] if not numeric else _numbers_table(numeric)),
+        ],
+    )
+
+
+def _numbers_table(numeric: Sequence[CommonCells]) -> list[Part]:
+    levels = 0.01, 0.5, 0.99, 0.999
+    header = ("column", "mean", *(f"{100 * level:g} % quantile" for level in levels), "how far off")
+    rows = [(each.column.name, *_facts_of(each, levels), f"{each.w1:.3g}") for each in numeric]
+    return [
+        *long_table("Numbers and dates: real → synthetic", header, rows),
+        Text(
+            "How far off is the mean way from the real values to the synthetic ones, in units of "
+            "the real values' mean distance from their median: 1 for a column that is the median "
+            "in all rows.",
+            quiet=True,
+        ),
+    ]
+
+
+def _facts_of(cells: CommonCells, levels: Sequence[float]) -> list[str]:
+    """The mean and quantiles of both tables."""
+    assert cells.numbers is not None
+    write = dates if cells.column.sdtype == "datetime" else lambda values: list(map(number, values))
+    real, synthetic = (
+        write([values.mean(), *np.quantile(values, levels, method="inverted_cdf")])
+        for values in cells.numbers
+    )
+    return [
+        ours if ours == theirs else f"{ours} → {theirs}"
+        for ours, theirs in zip(real, synthetic, strict=True)
+    ]
+
+
+def _scores_section(scores: Mapping[str, float], quality: Mapping[str, float]) -> Section:
+    parts: list[Part] = []
+    if scores:
+        rows = [(name, _MEANINGS.get(name, ""), f"{value:.3g}") for name, value in scores.items()]
+        caption = "The papers' metrics, on the cells above: 0 is best"
+        parts.append(Table(caption, ("metric", "what it measures", "value"), rows, texts=2))
+    return Section(
+        "Scores",
+        [
+            *parts,
+            Table(
+                "SDMetrics' quality report: 100 % is best",
+                ("part", "score"),
+                [(name, share(score)) for name, score in quality.items()],
+            ),
+            Text("Read SDMetrics' score with care:"),
+            Items(
+                (
+                    "for pairs with a numerical or datetime column it cuts the real and the "
+                    "synthetic column into ten bins each over its own range, so that a single "
+                    "outlier in one of them shifts all bins of that one;",
+                    "it looks inside the cells, where synthetic values are spread evenly, so that "
+                    "a number that many real rows share counts as missed;",
+                    "it compares a random part of large tables, so it varies from run to run.",
+                )
+            ),
+        ],
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -113,8 +501,9 @@ def evaluate(
         return synthetic.evaluate(real, label=label, held_out=held_out, path=path)
     if metadata is None:
         raise ValueError("metadata is needed to compare tables; a synthesizer has its own.")
-    described, keys = _described(metadata)
-    known = read_table(described, keys, public_domain)
+    facts = facts_of(metadata)
+    described = facts["columns"]
+    known = read_table(described, keys_of(facts), public_domain)
     lacking = without_domain(known)
     schema = Schema.of({name: facts for name, facts in known.items() if name not in lacking})
     columns = [
@@ -130,11 +519,11 @@ def evaluate(
     rules = Recoding.of(known)
     return compare(
         schema,
-        recoded(_columns(real, names), rules),
-        _columns(synthetic, names),
+        recoded(columns_of(real, names), rules),
+        columns_of(synthetic, names),
         without_domain=columns,
         label=label,
-        held_out=None if held_out is None else recoded(_columns(held_out, names), rules),
+        held_out=None if held_out is None else recoded(columns_of(held_out, names), rules),
         path=path,
     )
 
@@ -194,29 +583,6 @@ def _by_pairs(cells: Mapping[str, CommonCells]) -> tuple[dict[Clique, float], di
     nominal = [name for name, each in cells.items() if not each.column.is_ordered]
     pairs = {pair: distance / 2 for pair, distance in l1_by_pair(domain, *codes).items()}
     return pairs, scores(domain, *codes, nominal=nominal)
-
-
-def _described(metadata: Any) -> tuple[Mapping[str, Mapping], set[str]]:
-    """SDV's description of the columns of one table, and the names of its keys."""
-    facts = metadata if isinstance(metadata, Mapping) else metadata.to_dict()
-    tables = list(facts["tables"].values()) if "tables" in facts else [facts]
-    if len(tables) != 1:
-        raise ValueError(f"metadata must describe one table, got {len(tables)}.")
-    (table,) = tables
-    keys: set[str] = set()
-    for key in (table.get("primary_key"), *table.get("alternate_keys", ())):
-        keys.update([key] if isinstance(key, str) else key or ())
-    return table["columns"], keys
-
-
-def _columns(table: pd.DataFrame | Mapping, names: Sequence[str]) -> dict[str, pd.Series]:
-    """The columns of a table under the names that the metadata has for them."""
-    frame = table if isinstance(table, pd.DataFrame) else next(iter(table.values()))
-    columns = {str(name): frame.iloc[:, place] for place, name in enumerate(frame.columns)}
-    absent = [name for name in names if name not in columns]
-    if absent:
-        raise ValueError(f"The columns {absent!r} of the metadata are missing in a table.")
-    return {name: columns[name] for name in names}
 
 
 def _plain(column: Described, series: pd.Series) -> pd.Series:

@@ -14,8 +14,9 @@ from importlib.metadata import version
 from textwrap import fill
 from typing import Any
 
+from sdv_privpgd.base.arguments import check_epsilon
 from sdv_privpgd.base.files import digest_of
-from sdv_privpgd.privacy.accounting import check_epsilon, epsilon_of, mu_squared_of
+from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import PLANNED, read_ledger
 from sdv_privpgd.report.page import Facts, Items, Page, Part, Report, Section, Table, Text

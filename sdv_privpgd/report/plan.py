@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import Any
 
@@ -141,6 +141,7 @@ class ExpectedErrors:
     here: Errors
     over_epsilon: Curve | None
     over_rows: Curve | None
+    questions: Mapping[str, float] = field(default_factory=dict)  # listed ones: rows, within
 
     @property
     def too_fine(self) -> list[str]:
@@ -164,6 +165,7 @@ class ExpectedErrors:
                 {"columns": list(pair), "displaced_by_noise": error}
                 for pair, error in ({} if self.are_chosen else here.pairs).items()
             ],
+            "questions": dict(self.questions),
             "pairs_mean": {"displaced_by_noise": noise, "rows_usually_within": within},
             "over_epsilon": _curve(self.over_epsilon, "epsilon"),
             "over_rows": _curve(self.over_rows, "num_rows"),
@@ -191,6 +193,13 @@ def expected_section(expected: ExpectedErrors) -> Section:
         *long_table("Columns, the least precise first", header, columns),
         *map(Text, _sentences(expected)),
     ]
+    if expected.questions:
+        header = ("question", "rows, within", "points, within")
+        shown = [
+            (asked, f"{rows:,.3g}", _of_100(rows / max(expected.num_rows, 1)))
+            for asked, rows in expected.questions.items()
+        ]
+        parts += long_table("Rows that listed questions are about", header, shown)
     if pairs := _pairs(expected):
         header = ("pair", "cells", "% of rows, put elsewhere by noise")
         parts += long_table("Pairs of columns, the loudest first", header, pairs)

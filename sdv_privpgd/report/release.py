@@ -6,6 +6,7 @@ Nothing here is private: all of it follows from a release and the public descrip
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from sdv_privpgd.base.words import in_rows
 from sdv_privpgd.columns.links import Tree
@@ -258,24 +259,30 @@ def plans_report(
         f"{ledger.epsilon:g} and delta {ledger.delta:g}",
         *(f"{share:>8}  of the budget for {name}" for name, share in rows),
     ]
-    text = ["\n".join(lines)]
-    text += [f"{name}\n{'=' * len(name)}\n{plan.text}" for name, plan in plans.items()]
-    sections = [Section("The budget", [Table("Shares", ("table", "share of the budget"), rows)])]
-    for name, plan in plans.items():
-        sections.append(Section(f"{name}: the plan", plan.page.lead))
-        sections += [Section(f"{name}: {e.heading}", e.parts) for e in plan.page.sections]
+    budget = Section("The budget", [Table("Shares", ("table", "share of the budget"), rows)])
+    return together(
+        plans,
+        "plan of tables",
+        f"Plan for {', '.join(map(repr, plans))}",
+        "\n".join(lines),
+        [Text(lines[0]), Items(on_links(tree)), budget],
+        shares={name: float(share) for name, share in shares.items()},
+        ledger=ledger.to_dict(),
+    )
+
+
+def together(
+    reports: Mapping[str, Report], kind: str, title: str, text: str, lead: Sequence, **facts: Any
+) -> Report:
+    """Reports of one kind on tables that belong together, one after the other. Public."""
+    texts = [f"{name}\n{'=' * len(name)}\n{each.text}" for name, each in reports.items()]
+    sections = []
+    for name, each in reports.items():
+        sections.append(Section(name, each.page.lead))
+        sections += [Section(f"{name}: {e.heading}", e.parts) for e in each.page.sections]
+    tables = {name: each.to_dict() for name, each in reports.items()}
     return Report(
-        text="\n\n".join(text),
-        page=Page(
-            title=f"Plan for {', '.join(map(repr, plans))}",
-            lead=[Text(lines[0]), Items(on_links(tree))],
-            sections=sections,
-        ),
-        facts={
-            "report": "plan of tables",
-            "public": True,
-            "shares": {name: float(share) for name, share in shares.items()},
-            "tables": {name: plan.to_dict() for name, plan in plans.items()},
-            "ledger": ledger.to_dict(),
-        },
+        text="\n\n".join([text, *texts]),
+        page=Page(title=title, lead=lead, sections=sections),
+        facts={"report": kind, "public": True, **facts, "tables": tables},
     )

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.base.words import listed, share
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
@@ -37,9 +37,9 @@ from sdv_privpgd.estimate.noisy_tables import (
     noisy_tables,
 )
 from sdv_privpgd.inference.conditions import HEAVIEST, code_values
-from sdv_privpgd.methods.pipeline import Release
+from sdv_privpgd.methods.pipeline import Answers, Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery
 
 OPENING = "Worth a look before the rows are used:"
 """The first words of the warning at the end of a fit, and of the warnings in a report."""
@@ -100,13 +100,6 @@ class Rule(NamedTuple):
         """What its measure finds, if that is enough."""
         found = self.measure(seen)
         return found if found is not None and found.value > self.threshold else None
-
-
-class Answers(NamedTuple):
-    """Noisy answers of which no model is made yet. Public."""
-
-    domain: Domain
-    measurements: Sequence[Measurement]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -370,7 +363,13 @@ def _wide(seen: ColumnShares) -> Finding | None:
     is_far = values.far_reaching(shares, seen.error, 1.0).any()
     is_crowded = not values.is_shaped and values.crowded(shares, seen.error, CROWDED).any()
     found = float(is_far or is_crowded or values.heavy(shares, HEAVIEST).any())
-    remedy = "Declare the range and decimal_places, or spend more."
+    declared = words_of(seen.declared)
+    lacks = [
+        what
+        for what, key in (("the range", "range_max"), ("decimal_places", "decimal_places"))
+        if declared.get(key) is None
+    ] or ["cut_points that double, such as 0.01, 0.02, 0.04"]
+    remedy = f"Declare {' and '.join(lacks)}, or spend more."
     unseen = (
         "Let a fit see where rows lie (discovery_share above 0), or declare decimal_places and "
         "cut_points that double, such as 0.01, 0.02, 0.04: they keep values that many rows share."

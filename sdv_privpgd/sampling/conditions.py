@@ -14,7 +14,8 @@ from sdv_privpgd.base.words import in_rows
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import instants, to_ticks
-from sdv_privpgd.columns.encoders import ColumnEncoder, encoder_for
+from sdv_privpgd.columns.decoders import decoder_for
+from sdv_privpgd.columns.encoders import encode
 from sdv_privpgd.columns.scalars import indices, plain, quiet
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.synthesize.engine import Model
@@ -142,13 +143,13 @@ class Wanted:
         wishes: A number for each condition, equal for equal ones; 0 for those that ask nothing.
     """
 
-    def __init__(self, encoder: ColumnEncoder, conditions: pd.Series) -> None:
-        self._encoder, column = encoder, encoder.column
+    def __init__(self, column: Column, conditions: pd.Series) -> None:
+        self._column, self._decoder = column, decoder_for(column)
         self.name = column.name
         self._ranged = is_range(conditions)
         self._exact = ~self._ranged & is_wanted(conditions)
         self._values = conditions.loc[self._exact]
-        codes, _ = encoder.encode(self._values)
+        codes, _ = encode(column, self._values)
         self._which, ranges = pd.factorize(conditions.loc[self._ranged])
         self._spans = [span(column, each) for each in ranges]
         self._fits = [shares(column, each) for each in self._spans]
@@ -157,13 +158,13 @@ class Wanted:
         self.wishes[self._exact] = 1 + codes
         self.wishes[self._ranged] = 1 + column.size + self._which
         self.possible = np.ones(len(conditions), dtype=bool)
-        self.possible[self._exact] = encoder.holds(self._values)
+        self.possible[self._exact] = self._decoder.holds(self._values)
         met = np.array([fit.any() for fit in self._fits], dtype=bool)
         self.possible[self._ranged] = met[self._which]
 
     def fit(self, wish: int) -> np.ndarray:
         """The fit of each code to one of the wishes, shape (code,); the best is 1."""
-        size = self._encoder.column.size
+        size = self._column.size
         if wish <= size:
             return (np.arange(size) == wish - 1).astype(np.float64)
         fit = self._fits[wish - 1 - size]
@@ -180,12 +181,12 @@ class Wanted:
         ranged = np.flatnonzero(self._ranged)
         for index, ends in enumerate(self._spans):
             rows = ranged[self._which == index]
-            values = self._encoder.within(
+            values = self._decoder.within(
                 codes[rows], positions[rows], ends, holds_missing=holds_missing
             )
             decoded = put(decoded, rows, values)
         if self._exact.any():
-            values = self._encoder.rewrite(self._values, holds_missing=holds_missing)
+            values = self._decoder.rewrite(self._values, holds_missing=holds_missing)
             decoded = put(decoded, np.flatnonzero(self._exact), values)
         return decoded
 
@@ -243,7 +244,7 @@ def why_not(conditions: pd.DataFrame, schema: Schema) -> str:
     for column in schema.columns:
         if column.name in conditions:
             wanted = pd.Series(conditions[column.name])
-            wrong = ~Wanted(encoder_for(column), wanted).possible
+            wrong = ~Wanted(column, wanted).possible
             outside |= wrong
             said += [_outside(column, wanted.loc[wrong])] if wrong.any() else []
     if not outside.all():
@@ -274,7 +275,7 @@ def _held(column: Column) -> str:
     else:
         plain = replace(column, merging=None)  # a cell that hardly occurs can be an end, too
         ends = np.array([0, plain.num_values - 1]), np.array([0.0, BELOW_ONE])
-        low, high = encoder_for(plain).decode(*ends)
+        low, high = decoder_for(plain).decode(*ends)
         held = f"{low} to {high}"
     return f"{held}, and may be missing" if column.nullable else f"{held}, and is never missing"
 

@@ -11,7 +11,7 @@ from sdv_privpgd.base.domain import Clique, FieldsAlone, Grouping
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import Link
-from sdv_privpgd.columns.visits import Visits, time_after
+from sdv_privpgd.columns.visits import Visits, steps, time_after
 from sdv_privpgd.sampling.sampler import MOVING, Sampler
 from sdv_privpgd.synthesize.siblings import Places, exchanged
 
@@ -215,7 +215,7 @@ def _keys(rows: np.ndarray) -> np.ndarray:
     """A number for each row, the same for equal rows."""
     found = np.zeros(len(rows), dtype=np.int64)
     for item in rows.T:
-        _, found = np.unique(found * (int(item.max()) + 1) + item, return_inverse=True)
+        _, found = np.unique(found * (int(item.max(initial=0)) + 1) + item, return_inverse=True)
     return found
 
 
@@ -278,19 +278,12 @@ def children_of(
         counts = np.maximum(_read(sampler, in_family, codes, positions), 1).astype(np.float64)
     chosen = _as_many(fixed, said, counts, generator)
     telling = [p for p in _by_strength(codes, axes, own) if p != count]
-    # Both in one order of what parents have; of equal ones any.
     here = np.lexsort(
         [generator.random(len(whose)), *(asked[whose, p] for p in telling[::-1]), fixed]
     )
-    theirs = np.lexsort(
-        [
-            generator.random(len(chosen)),
-            *(codes[chosen, axes[p]] for p in telling[::-1]),
-            np.sort(fixed),
-        ]
-    )
-    rows = np.empty(len(whose), dtype=np.int64)
-    rows[here] = chosen[theirs]
+    wanted = np.column_stack([fixed, *(asked[whose, p] for p in telling)])
+    said = np.column_stack([np.sort(fixed), *(codes[chosen, axes[p]] for p in telling)])
+    rows = chosen[_matched(wanted, said)]
     known = {} if siblings is None else siblings.tables
     most = 0 if siblings is None else siblings.most
     groups = codes[rows][:, own].astype(np.int64)
@@ -369,23 +362,27 @@ class _Clock:
     ) -> tuple[np.ndarray, np.ndarray]:
         """The children of each parent in order, those without a time last; none before the start.
 
-        A child is as long after the one before as it says, unless that is longer than the cell of
-        its time: then it is when it says.
+        A child is as long after the one before as it says, but not beyond the declared range: then
+        it is when it says. So it is, too, where no start is known and both differ by more than its
+        cell and half of that time: the first child's time is all that the others hang on there.
         """
         clock, axis = self.by
         (times, timeless), (gaps, alone) = self._read(codes, positions)
         is_first = np.diff(whose, prepend=-1) != 0
         place = np.arange(len(whose)) - np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
-        starts = self.starts[whose]
+        starts, gaps = self.starts[whose], gaps * steps(clock)
         cells = np.where(timeless, 0, codes[:, axis])
         low, high = (clock.at(cells, np.full(len(cells), at)) for at in (0.0, BELOW_ONE))
-        is_short = ~alone & ~timeless & (time_after(clock, low, gaps) <= high)
+        width = np.where(np.isnan(starts), high - low + gaps / 2, np.inf)
         for number in range(int(place.max(initial=-1)) + 1):
-            here = np.flatnonzero((place == number) & is_short)
+            here = np.flatnonzero((place == number) & ~alone & ~timeless)
             unknown = timeless[here - 1] if number else np.isnan(starts[here])
             here = here[~unknown]
             before = times[here - 1] if number else starts[here].astype(times.dtype)
-            times[here] = time_after(clock, before, gaps[here])
+            then = before + gaps[here]
+            apart = np.maximum(low[here] - then, then - high[here])
+            follows = (then <= clock.cells.ends[1]) & (apart <= width[here])
+            times[here[follows]] = then[follows]
         early = times < starts
         times[early] = starts[early].astype(times.dtype)
         placed, inside = clock.locate(times)
@@ -435,18 +432,38 @@ def _as_many(
     return np.concatenate(found)
 
 
+def _matched(wanted: np.ndarray, said: np.ndarray) -> np.ndarray:
+    """For each row one of as many others, each once, that is the same in as many items as can be.
+
+    Items are given up from the last one on. In the first one all have another one.
+    """
+    found = np.full(len(wanted), -1, dtype=np.int64)
+    left, free = np.arange(len(wanted)), np.arange(len(said))
+    for items in range(wanted.shape[1], 0, -1):
+        keys = _keys(np.concatenate([wanted[left, :items], said[free, :items]]))
+        own, theirs = keys[: len(left)], keys[len(left) :]
+        # The first of a key goes with the first of the same key, and so on.
+        ranks = [pd.Series(each).groupby(each).cumcount().to_numpy() for each in (own, theirs)]
+        numbered = [own * len(keys) + ranks[0], theirs * len(keys) + ranks[1]]
+        _, here, there = np.intersect1d(*numbered, assume_unique=True, return_indices=True)
+        found[left[here]] = free[there]
+        left, free = np.delete(left, here), np.delete(free, there)
+    return found
+
+
 def _by_strength(codes: np.ndarray, axes: list[int], own: list[int]) -> list[int]:
-    """The parents' attributes, the most telling of children first."""
+    """The parents' attributes, the most telling of children first, by Cramer's V without bias."""
     said = []
     for axis in axes:
-        apart = 0.0
+        tied = 0.0
         for each in own:
-            sizes = int(codes[:, axis].max()) + 1, int(codes[:, each].max()) + 1
-            table = np.zeros(sizes)
-            cells = codes[:, axis].astype(np.int64) * sizes[1] + codes[:, each]
-            table = np.bincount(cells, minlength=sizes[0] * sizes[1]).reshape(sizes) / len(codes)
-            apart += np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0))).sum()
-        said.append(apart)
+            table = _shares(codes, (axis, each), (codes.max(axis=0, initial=0) + 1).tolist())
+            table = table[table.any(axis=1)][:, table.any(axis=0)]
+            alone = np.outer(table.sum(axis=1), table.sum(axis=0))
+            free = (table.shape[0] - 1) * (table.shape[1] - 1) / max(len(codes), 1)
+            square = float((np.square(table - alone) / alone).sum()) - free
+            tied += max(square, 0.0) / max(min(table.shape) - 1, 1)
+        said.append(tied)
     return np.argsort(-np.array(said), kind="stable").tolist()
 
 

@@ -12,9 +12,10 @@ import pandas as pd
 
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.decoders import ColumnDecoder, decoder_for
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.dtypes import holds_missing, is_whole
-from sdv_privpgd.columns.encoders import ColumnEncoder, encoder_for
+from sdv_privpgd.columns.encoders import encode, read
 from sdv_privpgd.columns.keys import in_dtype, keys_of
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.repair import Predicate, Repair
@@ -167,7 +168,7 @@ class Sampler:
             or not held[name][column.num_values]
         }
         self.decoded = Decoder(
-            {column.name: encoder_for(column) for column in schema.columns},
+            {column.name: decoder_for(column) for column in schema.columns},
             nullable.keys() - without.keys(),
         )
         self._repair = None
@@ -198,7 +199,7 @@ class Sampler:
     def encoded(self, columns: Mapping[str, pd.Series]) -> np.ndarray:
         """The codes of columns of synthetic rows, of shape (row, column)."""
         return np.column_stack(
-            [self.decoded.encoders[name].encode(own)[0] for name, own in columns.items()]
+            [encode(self.decoded.decoders[name].column, own)[0] for name, own in columns.items()]
         )
 
     def block(self, index: int) -> tuple[np.ndarray, np.ndarray]:
@@ -256,13 +257,13 @@ class Sampler:
         generator: np.random.Generator,
     ) -> tuple[dict[str, pd.Series], np.ndarray]:
         """The rows that obey, repaired in columns without a condition, and which ones do."""
-        names = list(self.decoded.encoders)
+        names = list(self.decoded.decoders)
         held = np.zeros((len(codes), len(names)), dtype=bool)
         for each in wanted:
             rows, axis = np.flatnonzero(each.wishes), names.index(each.name)
             held[rows, axis] = True
-            encode, values = self.decoded.encoders[each.name].encode, decoded[each.name].iloc[rows]
-            codes[rows, axis], positions[rows, axis] = encode(values)
+            column, values = self.decoded.decoders[each.name].column, decoded[each.name].iloc[rows]
+            codes[rows, axis], positions[rows, axis] = encode(column, values)
         obeys = np.ones(len(codes), dtype=bool)
         patterns, which = np.unique(held, axis=0, return_inverse=True)
         for index, pattern in enumerate(patterns):
@@ -289,9 +290,9 @@ class Sampler:
 
     def _wanted(self, conditions: pd.DataFrame) -> list[Wanted]:
         return [
-            Wanted(self.decoded.encoders[str(name)], values)
+            Wanted(self.decoded.decoders[str(name)].column, values)
             for name, values in conditions.items()
-            if name in self.decoded.encoders
+            if name in self.decoded.decoders
         ]
 
     def _drawn(
@@ -328,18 +329,18 @@ class Sampler:
 
 @dataclass(frozen=True)
 class Decoder:
-    """Turns codes and positions in their cells into the user's columns, in the encoders' order."""
+    """Turns codes and positions in their cells into the user's columns, in the decoders' order."""
 
-    encoders: Mapping[str, ColumnEncoder]
+    decoders: Mapping[str, ColumnDecoder]
     with_missing: Collection[str]
 
     def __call__(self, codes: np.ndarray, positions: np.ndarray) -> dict[str, pd.Series]:
         """The columns of codes and positions of shape (row, attribute)."""
         return {
-            name: encoder.decode(
+            name: decoder.decode(
                 codes[:, axis], positions[:, axis], holds_missing=name in self.with_missing
             )
-            for axis, (name, encoder) in enumerate(self.encoders.items())
+            for axis, (name, decoder) in enumerate(self.decoders.items())
         }
 
 
@@ -396,9 +397,9 @@ class Filled:
 
 def read_rows(column: Column, cells: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """The values of a column of synthetic rows, as its cells hold them, and which are missing."""
-    return encoder_for(column).read(cells)
+    return read(column, cells)
 
 
 def encoded_rows(column: Column, cells: pd.Series) -> np.ndarray:
     """The codes of a column of synthetic rows."""
-    return encoder_for(column).encode(cells)[0]
+    return encode(column, cells)[0]

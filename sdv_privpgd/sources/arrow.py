@@ -11,11 +11,10 @@ from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from sdv_privpgd.columns.dtypes import unread
+from sdv_privpgd.columns.arrow_dtypes import INDEX, dtypes_of, schema_of_polars
 from sdv_privpgd.sources.source import BLOCK, Batch, Source, SourceError
 from sdv_privpgd.sources.withheld import withheld
 
@@ -39,7 +38,7 @@ class ArrowSource:
 
         Where the source has no order of its own, ``in_order`` reads rows sorted by some columns.
         """
-        self.names = [name for name in schema.names if not name.startswith(_INDEX)]
+        self.names = [name for name in schema.names if not name.startswith(INDEX)]
         self.dtypes = dtypes_of(schema)
         self._scan, self._count, self._called = scan, count, called
         self._in_order = in_order
@@ -79,37 +78,6 @@ class ArrowSource:
     def _number(self) -> int:
         with withheld(self._called):
             return self._count()
-
-
-_INDEX = "__index_level_"
-"""How pandas names an index without a name in a file."""
-
-
-def dtypes_of(schema: pa.Schema) -> dict[str, Any]:
-    """The dtypes of pandas' columns, by the schema alone. Public.
-
-    Whole numbers of a small type can be missing, unless pandas wrote them.
-    """
-    as_read = schema
-    for place, field in enumerate(schema):
-        if unread(pd.ArrowDtype(field.type)):  # pandas would have objects
-            as_read = as_read.set(place, field.with_type(pa.null()))
-    plain = as_read.remove_metadata().empty_table().to_pandas().dtypes
-    known = as_read.empty_table().to_pandas().dtypes
-    written = {each["field_name"]: each["numpy_type"] for each in _of_pandas(schema)}
-    found = {}
-    for field in schema:
-        name = field.name
-        if schema.names.count(name) > 1:
-            continue  # refused, by name
-        if unread(pd.ArrowDtype(field.type)):
-            found[name] = pd.ArrowDtype(field.type)
-            continue
-        dtype = known[name] if name in known else plain[name]
-        can_miss = field.nullable and written.get(name) != str(dtype)
-        small = isinstance(dtype, np.dtype) and dtype.kind in "iu" and dtype.itemsize < 8
-        found[name] = _with_missing(dtype) if small and can_miss else dtype
-    return found
 
 
 def series_of(array: pa.Array) -> pd.Series:
@@ -154,14 +122,6 @@ def _whole(array: Any) -> pd.Series:
     return pd.Series(kind(values.copy(), missing.copy()))
 
 
-def _with_missing(dtype: np.dtype) -> Any:
-    return pd.api.types.pandas_dtype(f"{'U' * (dtype.kind == 'u')}Int{8 * dtype.itemsize}")
-
-
-def _of_pandas(schema: pa.Schema) -> list[dict]:
-    return (schema.pandas_metadata or {}).get("columns", [])
-
-
 def of_arrow(table: Any) -> Source:
     """The source of an Arrow table or data set."""
     import pyarrow.dataset
@@ -204,7 +164,7 @@ def of_polars(table: Any) -> Source:
                 yield from chosen.slice(start, BLOCK).to_arrow().to_batches()
 
         return ArrowSource(
-            _schema_of(table.clear()), slices, lambda: len(table), "The Polars table"
+            schema_of_polars(table.clear()), slices, lambda: len(table), "The Polars table"
         )
     if not isinstance(table, polars.LazyFrame):
         raise SourceError(f"The table must be a DataFrame, and not a {type(table).__name__}.")
@@ -215,27 +175,10 @@ def of_polars(table: Any) -> Source:
             yield from part.to_arrow().to_batches()
 
     with withheld(called):
-        schema = _schema_of(polars.DataFrame(schema=table.collect_schema()))
+        schema = schema_of_polars(polars.DataFrame(schema=table.collect_schema()))
     return ArrowSource(
         schema, collected, lambda: table.select(polars.len()).collect().item(), called
     )
-
-
-def _schema_of(empty: Any) -> pa.Schema:
-    """Arrow's schema of a table of Polars without rows.
-
-    Types that Arrow has not, such as Int128, are structs there: a column of one is refused by its
-    name if somebody asks for it.
-    """
-    found = [_field(empty.select(name), name, kind) for name, kind in empty.schema.items()]
-    return pa.schema(found)
-
-
-def _field(empty: Any, name: str, kind: Any) -> pa.Field:
-    try:
-        return empty.to_arrow().schema.field(0)
-    except pa.ArrowException:
-        return pa.field(name, pa.struct([(f"{kind} of Polars", pa.null())]))
 
 
 def of_duckdb(relation: Any) -> Source:

@@ -27,12 +27,13 @@ from typing import Any, BinaryIO, TextIO, cast
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.paths import KNOWN, Kind, files_of, kind_of
+from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
+from sdv_privpgd.columns.dialect import RENAME, SAY, Facts, Reading, missing_words
 from sdv_privpgd.sources import texts
-from sdv_privpgd.sources.dialect import Facts, Reading
-from sdv_privpgd.sources.files import KNOWN, Kind, files_of, kind_of
 from sdv_privpgd.sources.source import Batch, Source, SourceError
-from sdv_privpgd.sources.texts import convert
+from sdv_privpgd.sources.texts import convert, signs_of
 
 _BLOCK = 1 << 16
 """Rows of a batch."""
@@ -98,9 +99,7 @@ class CsvSource:
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         number, read, how = self._number, 0, self._how
-        absent = {
-            name: texts.missing_words(self._facts.get(name, {}), how.na) for name in self.names
-        }
+        absent = {name: missing_words(self._facts.get(name, {}), how.na) for name in self.names}
         for place in range(len(self._files)):
             for part in self._parts(place, _BLOCK, str, na_values=absent):
                 read += len(part)
@@ -136,10 +135,10 @@ class CsvSource:
         if how.stays_text(name):
             column = _repeated(different, codes)
         elif how.is_number(name, self._facts):
-            present = texts.without_numbers(different, how.na, how.signs)
-            column = _numbers(texts.numbers_in(present, how.signs), codes)
+            present = texts.without_numbers(different, how.na, signs_of(how))
+            column = _numbers(texts.numbers_in(present, signs_of(how)), codes)
         else:
-            means = texts.meaning(self._facts.get(name, {}), how.signs)
+            means = texts.meaning(self._facts.get(name, {}), signs_of(how))
             column = _repeated([means(text) for text in different], codes)
         return converted(column.rename(name), how.dtypes[name]) if name in how.dtypes else column
 
@@ -250,7 +249,7 @@ class TextFile:
         return read(
             place,
             sep=self.sep,
-            decimal=self.how.signs.decimal,
+            decimal=signs_of(self.how).decimal,
             encoding=encoding,
             compression=packed,
             index_col=False,
@@ -375,7 +374,7 @@ def orders_in(files: Sequence[TextFile], how: Reading, facts: Facts | None) -> l
         return [list(how.names or facts or ())] * len(files)
     first = written[0].first_record()
     written[0].check_separator(first, is_known=facts is not None)
-    names = how.named(first, facts)
+    names = named(how, first, facts)
     if how.has_header:
         return [_order(file, written[0], names) for file in files]
     for file in written[1:]:
@@ -387,14 +386,60 @@ def orders_in(files: Sequence[TextFile], how: Reading, facts: Facts | None) -> l
     return [names] * len(files)
 
 
+def named(how: Reading, record: Sequence[Any], facts: Facts | None) -> list[str]:
+    """The names of the columns, from the user or from the first record.
+
+    Raises ``SourceError``, which quotes no field, if they are not those that are declared.
+    """
+    how.check_header(facts)
+    if how.names is None and how.has_header:
+        return _compared(how, record, facts)
+    if how.names is None and not facts:
+        return [f"column {number}" for number in range(1, len(record) + 1)]
+    source = "CsvFiles(names=...)" if how.names else "The metadata"
+    names = list(how.names or facts or ())
+    if len(names) != len(record):
+        raise SourceError(
+            f"{source} has {len(names)} names, and the first record has {len(record)} fields. "
+            "If the number of fields surprises you, say what separates them with "
+            "CsvFiles(sep=...)."
+        )
+    if not how.has_header and [str(each).strip() for each in record] == names:
+        raise SourceError(
+            "The first record is these names: say CsvFiles(header=True), for it is no row."
+        )
+    return names
+
+
+def _compared(how: Reading, record: Sequence[Any], facts: Facts | None) -> list[str]:
+    """The first record as names. Where no facts and no user say so, all must be declared."""
+    names = ["" if field is None else str(field).strip() for field in record]
+    declared = list(facts or ([] if how.header else how.all_declared))
+    missing = [name for name in declared if name not in names]
+    others = 0 if facts or how.header else len(set(names) - set(declared))
+    if missing:
+        problem = f"lacks the columns {missing!r}, which are declared"
+    elif others:
+        problem = f"has {others} fields besides the columns that are declared"
+    elif wrong := [str(n) for n, name in enumerate(names, 1) if name in {"", *names[: n - 1]}]:
+        problem = f"cannot name the columns: its fields {listed(wrong)} are empty or repeated"
+    else:
+        return names
+    say = RENAME if how.header and not missing else SAY
+    raise SourceError(
+        f"The first record {problem}. {say} If lines such as a title are above the names, "
+        "leave them out with CsvFiles(skip_rows=1), or with as many as there are."
+    )
+
+
 def _order(file: TextFile, first: TextFile, names: list[str]) -> list[str]:
     """The names in a file's own order. Raises ``SourceError`` for a header of other names."""
     own, record = first.first_record(), file.first_record()
-    named = dict(zip(own, names, strict=True))
+    name_of = dict(zip(own, names, strict=True))
     if record == own:
         return names
-    if len(named) == len(record) and {*record} == {*own}:
-        return [named[each] for each in record]
+    if len(name_of) == len(record) and {*record} == {*own}:
+        return [name_of[each] for each in record]
     raise SourceError(
         f"The header of {file.path} is not that of {first.path}: a table has one. The order of its "
         "names does not matter."

@@ -32,7 +32,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dtypes import is_whole
-from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.encoders import read
 from sdv_privpgd.columns.links import Tree, sibling
 from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.columns.visits import time_between
@@ -166,8 +166,8 @@ class _Plan:
 
 def _times(clock: Column, batch: Batch) -> np.ndarray:
     """When the rows of a batch were, and whether that is missing, shape (2, row)."""
-    read, missing = encoder_for(clock).read(batch.columns[clock.name])
-    return np.array([np.where(missing, 0, np.clip(read, *clock.cells.ends)), missing])
+    times, missing = read(clock, batch.columns[clock.name])
+    return np.array([np.where(missing, 0, np.clip(times, *clock.cells.ends)), missing])
 
 
 def _joined(times: Sequence[np.ndarray]) -> np.ndarray:

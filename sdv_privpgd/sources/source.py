@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from sdv_privpgd.base.arguments import SourceError as SourceError
 from sdv_privpgd.base.progress import Progress, Shares, silent
 
 Columns: TypeAlias = Mapping[str, Any]
@@ -30,10 +31,6 @@ class Opaque:
 
     def __reduce__(self):
         raise TypeError(f"A {type(self).__name__} is private and cannot be pickled or copied.")
-
-
-class SourceError(ValueError):
-    """Raised if rows cannot be read. Its text quotes no cell."""
 
 
 class Batch(NamedTuple):

@@ -20,21 +20,21 @@ import pickle
 import re
 import secrets
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version as version_of
-from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
 import pandas as pd
 import pyarrow as pa
 
+from sdv_privpgd.columns.arrow_dtypes import dtypes_of_spark, zone_of_spark
 from sdv_privpgd.columns.dtypes import is_whole
-from sdv_privpgd.sources.arrow import dtypes_of, series_of
+from sdv_privpgd.sources.arrow import series_of
 from sdv_privpgd.sources.people import person_of
 from sdv_privpgd.sources.source import Batch, Columns, Numbered, SourceError, Tally, Total
 from sdv_privpgd.sources.withheld import withheld
@@ -61,30 +61,6 @@ _CALLED = "The Spark DataFrame"
 _SPELLING = "sdv_privpgd_person_of"
 """What ``person_of`` is called in Spark."""
 
-_ARROW = MappingProxyType(
-    {
-        "boolean": pa.bool_(),
-        "byte": pa.int8(),
-        "short": pa.int16(),
-        "integer": pa.int32(),
-        "long": pa.int64(),
-        "float": pa.float32(),
-        "double": pa.float64(),
-        "string": pa.string(),
-        "date": pa.date32(),
-        # Spark has one unit of time, so it tells nothing of a column: pandas' own.
-        "timestamp": pa.timestamp("ns"),
-        "timestamp_ntz": pa.timestamp("ns"),
-        **dict.fromkeys(("decimal", "binary", "char", "varchar", "void", "time"), pa.binary()),
-        "array": pa.list_(pa.null()),
-        "map": pa.map_(pa.string(), pa.null()),
-        "daytimeinterval": pa.duration("us"),
-        "yearmonthinterval": pa.month_day_nano_interval(),
-    }
-)
-"""Arrow's types by the names of Spark's, binary for what are objects to pandas. All others are
-structs, or of kinds that no type of column reads either."""
-
 
 class SparkSource:
     """The rows of a Spark DataFrame, as ``toPandas`` would show them. They stay on the workers.
@@ -110,9 +86,9 @@ class SparkSource:
         self._frame, self._session = frame, frame.sparkSession
         with withheld(_CALLED):
             fields = list(frame.schema.fields)
-            self._zone = _zone_of(self._session.conf.get("spark.sql.session.timeZone"))
+            self._zone = zone_of_spark(self._session.conf.get("spark.sql.session.timeZone"))
         self.names = [field.name for field in fields]
-        self.dtypes = _dtypes_of(fields)
+        self.dtypes = dtypes_of_spark(fields)
         self._require_ready()
 
     people: tuple[str, int, bool] | None = None
@@ -206,34 +182,8 @@ class SparkSource:
             ) from error
 
 
-def _dtypes_of(fields: Sequence[Any]) -> Mapping[str, Any]:
-    return dtypes_of(
-        pa.schema(
-            [
-                pa.field(
-                    field.name, _ARROW.get(field.dataType.typeName(), pa.struct([])), field.nullable
-                )
-                for field in fields
-            ]
-        )
-    )
-
-
 def _quoted(name: str) -> str:
     return "`{}`".format(name.replace("`", "``"))
-
-
-def _zone_of(zone: str) -> str:
-    """A time zone of Spark's, as pandas calls it. Raises ``SourceError`` if it knows none such."""
-    zone = "UTC" if zone == "Z" else zone
-    try:
-        pd.Timestamp(0, tz=zone)
-    except Exception:  # noqa: BLE001 - of the several libraries that know time zones
-        raise SourceError(
-            f"The session's time zone {zone} is unknown here: set spark.sql.session.timeZone to "
-            "one such as Europe/Zurich."
-        ) from None
-    return zone
 
 
 @contextmanager

@@ -16,21 +16,14 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
+from sdv_privpgd.columns.dialect import Reading, declared_values, has_codes
 from sdv_privpgd.sources.source import SourceError
-
-MISSING = (
-    "", " ", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
-    "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
-)  # fmt: skip
-"""Texts that stand for a missing cell."""
 
 _TRUTHS = {"true": True, "false": False}
 
 _SPACES = " \u00a0\u202f"
 """The spaces between groups of digits: an ordinary one, one that no line breaks at, a thin one."""
 
-
-_WITH_ZEROS = re.compile(r"0\d+\s*$")
 
 _WHOLE, _PLAIN = re.compile(r"[-+0-9]*"), re.compile(r"[-+0-9.eE]*")
 
@@ -66,21 +59,9 @@ class Signs:
         return re.compile(rf"\s*[-+]?\d{{1,3}}({self._group}\d{{3}})+({decimal}\d*)?\s*")
 
 
-def is_number(facts: Mapping) -> bool:
-    """Whether a column holds numbers, so that a parser may read it at once."""
-    return facts.get("sdtype") == "numerical" and facts.get("number_format") is None
-
-
-def numbers(column: pd.Series, signs: Signs) -> pd.Series:
-    """A column of numbers, whatever dtype the parser gave it.
-
-    The parser gives a dtype of numbers only if all cells are numbers. So each cell is decided here
-    by itself.
-    """
-    if column.dtype.kind in "iuf":
-        return column
-    read = [_number(cell, signs) for cell in column]
-    return pd.Series(read, index=column.index, name=column.name, dtype=object)
+def signs_of(how: Reading) -> Signs:
+    """The signs in numbers of a table that is written so."""
+    return Signs(how.decimal or ".", how.thousands)
 
 
 def numbers_in(written: list[str], signs: Signs) -> np.ndarray:
@@ -95,7 +76,7 @@ def numbers_in(written: list[str], signs: Signs) -> np.ndarray:
             found = np.array([kind(text) for text in written], dtype=kind)
             if kind is int or np.abs(found).max(initial=0) <= EXACT_IN_FLOAT:
                 return found
-    read = [_number(text, signs) for text in written]
+    read = [number_in(text, signs) for text in written]
     if any(isinstance(number, int) and abs(number) > EXACT_IN_FLOAT for number in read):
         return np.array(read, dtype=object)
     return np.array([math.nan if number is None else number for number in read], dtype=float)
@@ -103,20 +84,10 @@ def numbers_in(written: list[str], signs: Signs) -> np.ndarray:
 
 def without_numbers(written: Sequence[str], words: Sequence[str], signs: Signs) -> list[str]:
     """The same texts, those empty that are the number that a word is, however it is written."""
-    absent = {number for word in words if (number := _number(word, Signs())) is not None}
+    absent = {number for word in words if (number := number_in(word, Signs())) is not None}
     if not absent:
         return list(written)
-    return ["" if _number(text, signs) in absent else text for text in written]
-
-
-def meanings(column: pd.Series, facts: Mapping, signs: Signs) -> pd.Series:
-    """A column of text with the meanings of its texts, as objects. Other objects stay."""
-    means = meaning(facts, signs)
-    # Each text is read once: long columns have few different ones.
-    texts = {cell for cell in column if isinstance(cell, str)}
-    found = {text: means(text) for text in texts}
-    read = [found[cell] if isinstance(cell, str) else cell for cell in column]
-    return pd.Series(read, index=column.index, name=column.name, dtype=object)
+    return ["" if number_in(text, signs) in absent else text for text in written]
 
 
 def meaning(facts: Mapping, signs: Signs) -> Callable[[str], Any]:
@@ -126,49 +97,11 @@ def meaning(facts: Mapping, signs: Signs) -> Callable[[str], Any]:
         return _truth
     if sdtype not in ("categorical", "ordinal", "boolean"):
         return lambda text: text
-    if _has_codes(facts):
+    if has_codes(facts):
         return str.strip
     if declared:
         return lambda text: _declared(text, declared, signs)
     return _as_written
-
-
-def written_with_zeros(column: pd.Series) -> bool:
-    """Whether some text of a column begins with a zero that a number would lose."""
-    return any(_WITH_ZEROS.match(cell) is not None for cell in column if isinstance(cell, str))
-
-
-def are_numbers(column: pd.Series, signs: Signs) -> bool:
-    """Whether all texts of a column, which may lack some, are numbers."""
-    cells = column.dropna()
-    return len(cells) > 0 and all(_number(cell, signs) is not None for cell in cells)
-
-
-def texts(column: pd.Series) -> pd.Series:
-    """A column of a workbook, whose cells have types of their own, with numbers as text."""
-    return column.map(lambda cell: str(cell) if _is_plain(cell) else cell).astype(object)
-
-
-def missing_words(facts: Mapping, more: Sequence[str] = ()) -> list[str]:
-    """The texts that stand for a missing cell of a column, without its declared categories.
-
-    ``more`` are those that the user names, besides the usual ones.
-    """
-    declared = [*declared_values(facts), *(facts.get("groups") or ())]
-    return [text for text in (*MISSING, *more) if text not in declared]
-
-
-def _has_codes(facts: Mapping) -> bool:
-    """Whether cells are codes, whose digits and zeros matter."""
-    return facts.get("groups") is not None or facts.get("prefix") is not None
-
-
-def declared_values(facts: Mapping) -> list:
-    """The declared categories of a column: with the one for all others, or of true and false."""
-    values = facts.get("range_values")
-    listed = list(values) if isinstance(values, list | tuple | range) else []
-    named = map(facts.get, ("other_value", "true_value", "false_value"))
-    return listed + [value for value in named if value is not None]
 
 
 def convert(column: pd.Series, dtype: Any) -> pd.Series:
@@ -195,7 +128,7 @@ def _declared(text: str, declared: Sequence, signs: Signs) -> Any:
                 return value
     if _TRUTHS.get(text.strip().lower()) in [each for each in declared if isinstance(each, bool)]:
         return _truth(text)
-    number = _number(text, signs)
+    number = number_in(text, signs)
     if number is not None:
         for value in declared:
             if isinstance(value, int | float) and value == number:
@@ -205,14 +138,10 @@ def _declared(text: str, declared: Sequence, signs: Signs) -> Any:
 
 def _as_written(text: str) -> Any:
     """A number if the text is its usual spelling, so that nothing is lost; 01234 stays text."""
-    number = _number(text, Signs())
+    number = number_in(text, Signs())
     if number is None or not math.isfinite(number):
         return text
     return number if repr(number) == text else text
-
-
-def _is_plain(cell: Any) -> bool:
-    return isinstance(cell, bool | int) or (isinstance(cell, float) and not math.isnan(cell))
 
 
 def _truth(cell: Any) -> Any:
@@ -223,7 +152,8 @@ def _truth(cell: Any) -> Any:
     return {"0": False, "1": True, "0.0": False, "1.0": True}.get(text, cell)
 
 
-def _number(cell: Any, signs: Signs) -> int | float | None:
+def number_in(cell: Any, signs: Signs) -> int | float | None:
+    """The number of a cell, also of one of text."""
     if not isinstance(cell, str):
         return cell if isinstance(cell, int | float) and not isinstance(cell, bool) else None
     text = signs.plain(cell)

@@ -16,7 +16,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dtypes import is_whole
-from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.encoders import read
 from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.columns.visits import Visits, time_between
 from sdv_privpgd.sources.frames import joined
@@ -66,7 +66,7 @@ class VisitsSource:
     @cached_property
     def _plan(self) -> "_Plan":
         """Which rows stay, and what is added to them."""
-        visits, encoder = self._visits, encoder_for(self._clock)
+        visits = self._visits
         people: dict[Any, int] = {}
         whose, times, timeless = [np.zeros(0, np.int64)], [], [np.zeros(0, bool)]
         before: dict[str, list[pd.Series]] = {name: [] for name in visits.previous}
@@ -74,8 +74,8 @@ class VisitsSource:
         for batch in self.inner.batches(wanted):
             cells = batch.columns[visits.person]
             whose.append(numbers_in(cells, self._is_whole, people, grows=True))
-            read, missing = encoder.read(batch.columns[visits.by])
-            times.append(np.clip(read, *self._clock.cells.ends))
+            moments, missing = read(self._clock, batch.columns[visits.by])
+            times.append(np.clip(moments, *self._clock.cells.ends))
             timeless.append(missing)
             for name, pieces in before.items():
                 pieces.append(batch.columns[name])

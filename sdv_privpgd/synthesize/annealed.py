@@ -1,110 +1,376 @@
-"""RAP++: relaxed rows of numbers and categories, moved while soft thresholds become steep."""
+"""RAP++: relaxed rows of numbers and categories, moved while soft thresholds become steep.
 
-from collections.abc import Mapping, Sequence
+A number's codes have ranks: each code is as wide as the share of rows that have it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive, check_share
 from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.base.progress import Progress, Shares, silent
-from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.privacy.queries import Measurement
-from sdv_privpgd.synthesize.engine import TABLES, Engine, Model, dealt
-from sdv_privpgd.synthesize.goals import too_many_components
-from sdv_privpgd.synthesize.graphical import allotted
-from sdv_privpgd.synthesize.half_spaces import HalfSpaceLoss, Ranks, Wanted, lines_of, wanted_of
-from sdv_privpgd.synthesize.relaxed import Adam, device_of, mean_product, shares_of, softmaxes
+from sdv_privpgd.estimate.noisy_tables import EXACT, estimate_total, noisy_tables
+from sdv_privpgd.privacy.queries import CutMarginalQuery, Measurement
+from sdv_privpgd.synthesize.engine import TABLES, Engine, Model, too_many_components
+from sdv_privpgd.synthesize.relaxed import Adam, Mixture, device_of, products, softmaxes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MixedRows:
-    """Equally likely relaxed rows, in each of which the attributes are independent. Public.
+class Wanted:
+    """A noisy table: what it is over, its counts, and the variance of a cell. Public."""
+
+    clique: Clique
+    cuts: tuple[Cut, ...]
+    counts: np.ndarray
+    variance: float
+
+    def along(self, axis: int) -> np.ndarray:
+        """The counts along one axis, at least 0."""
+        others = tuple(each for each in range(self.counts.ndim) if each != axis)
+        return np.maximum(self.counts.sum(axis=others), 0.0)
+
+
+def lines_of(measurements: Sequence[Measurement]) -> dict[str, Line]:
+    """The line of each attribute that some question cuts.
+
+    Raises ``ValueError`` for an attribute on several lines, and for places that do not ascend.
+    """
+    found: dict[str, Line] = {}
+    for each in measurements:
+        if isinstance(each.query, CutMarginalQuery):
+            for line in (line for cut in each.query.cuts for line in cut.lines):
+                if found.setdefault(line.name, line) != line:
+                    raise ValueError(f"{line.name!r} lies on several lines: ask along one alone.")
+    for name, line in found.items():
+        if any(np.diff(line.places) <= 0):
+            raise ValueError(f"The places of {name!r} do not ascend: number its codes in order.")
+    return found
+
+
+def wanted_of(
+    domain: Domain, measurements: Sequence[Measurement], lines: Mapping[str, Line]
+) -> list[Wanted]:
+    """What tables and tables of half-spaces want of rows; other answers are left out.
+
+    Codes of an attribute that lies on a line are told apart by thresholds between their places.
+    """
+    tables = [
+        (clique, (), table.counts, table.variance)
+        for clique, table in noisy_tables(domain, measurements).items()
+    ]
+    tables += [
+        (each.query.clique, each.query.cuts, each.answer.astype(np.float64), each.stddev**2)
+        for each in measurements
+        if isinstance(each.query, CutMarginalQuery)
+    ]
+    return [_told_apart(*table, lines) for table in tables]
+
+
+def _told_apart(
+    clique: Clique,
+    cuts: tuple[Cut, ...],
+    counts: np.ndarray,
+    variance: float,
+    lines: Mapping[str, Line],
+) -> Wanted:
+    """The table with cuts in place of the attributes of its clique that lie on lines."""
+    axes = range(len(clique))
+    numbers = [
+        axis for axis in axes if clique[axis] in lines and len(lines[clique[axis]].places) > 1
+    ]
+    kept = [axis for axis in axes if axis not in numbers]
+    own = [
+        Cut((line,), (2,), tuple((np.array(line.places[1:]) + line.places[:-1]).tolist()))
+        for line in (lines[clique[axis]] for axis in numbers)
+    ]
+    order = [*kept, *numbers, *range(len(clique), counts.ndim)]
+    names = tuple(clique[axis] for axis in kept)
+    return Wanted(
+        clique=names, cuts=(*own, *cuts), counts=counts.transpose(order), variance=variance
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ranks:
+    """Where the codes of a number lie in [0, 1], by its noisy table. Public.
+
+    A relaxed row's number is moved along its rank, not along its value. Half of all rows may have
+    one value, and a tenth of them the upper 99 % of a range: a sigmoid that is as wide as their
+    distance in values says nothing, and pushes rows away from where they are right. Along ranks all
+    rows are equally far apart, so that a sigmoid of any slope leaves a column alone that is right.
 
     Attributes:
-        domain: The attributes of its rows and their numbers of codes.
-        numbers: The attributes of which a relaxed row has one place, in the domain's order.
-        missing: For each of them the share of missing in each relaxed row, (row, number), float32;
-            the last code is missing's, where there is one.
-        nullable: For each of them whether there is one.
-        values: Where a number lies among its codes, 0 where the first one begins and 1 where the
-            last one ends, (row, number), float32.
-        shares: The shares of all codes of the other attributes, in order, (row, code), float32.
+        line: The places of the codes.
+        edges: The rank at which each code begins, and 1.
+        missing: The share of missing.
     """
 
-    domain: Domain
-    numbers: tuple[str, ...]
-    nullable: tuple[bool, ...]
-    missing: np.ndarray
-    values: np.ndarray
-    shares: np.ndarray
+    line: Line
+    edges: np.ndarray
+    missing: float
 
-    def __post_init__(self) -> None:
-        rows, others = len(self.values), sum(self.domain.shape(self.categories))
-        expected = {
-            "values": (rows, len(self.numbers)),
-            "missing": (rows, len(self.numbers)),
-            "shares": (rows, others),
-        }
-        for name, shape in expected.items():
-            if getattr(self, name).shape != shape or not rows:
-                raise ValueError(f"{name} needs shape {shape}, got {getattr(self, name).shape}.")
-            getattr(self, name).setflags(write=False)
-
-    @property
-    def categories(self) -> tuple[str, ...]:
-        """The other attributes, in order."""
-        return tuple(name for name in self.domain.attributes if name not in self.numbers)
+    @classmethod
+    def of(cls, line: Line, wanted: Sequence[Wanted]) -> "Ranks":
+        """By the first table that cuts this number alone; codes are alike where there is none."""
+        size, even = len(line.places), 0.1  # of the ranks, so that what looks empty can be reached
+        shares, missing = np.full(size, 1 / size), 0.0
+        for table in wanted:
+            alone = (cut.lines == (line,) and cut.weights[0] > 0 for cut in table.cuts)
+            number = next((axis for axis, is_alone in enumerate(alone) if is_alone), None)
+            if number is not None:
+                shares, missing = _code_shares(line, table, number)
+                break
+        shares = (1 - even) * shares + even / size
+        edges = np.concatenate([[0.0], np.cumsum(shares)])
+        return cls(line=line, edges=edges / edges[-1], missing=missing)
 
     @property
-    def block(self) -> int:
-        """The number of relaxed rows; a sample of so many rows uses each of them once."""
-        return len(self.values)
+    def middles(self) -> np.ndarray:
+        """The rank in the middle of each code."""
+        return (self.edges[1:] + self.edges[:-1]) / 2
 
-    def marginal(self, clique: Clique) -> np.ndarray:
-        """The probabilities of a clique's cells, axes in the clique's order."""
-        return mean_product([self._of(name) for name in clique]).reshape(self.domain.shape(clique))
+    def threshold(self, place: float) -> float:
+        """The rank that is exceeded by just the codes whose places exceed this one."""
+        return float(self.edges[np.searchsorted(self.line.places, place, side="right")])
 
-    def sample(self, num_rows: int, seed: int) -> np.ndarray:
-        """Codes of shape (row, attribute), int64. The same seed gives the same rows.
+    def of_values(self, values: np.ndarray) -> np.ndarray:
+        """The ranks of values that are 0 where the first code begins, and 1 where the last ends."""
+        return np.interp(values, np.linspace(0, 1, len(self.edges)), self.edges)
 
-        Relaxed rows are dealt like decks of cards. Among the rows of one of them each category gets
-        its share, rounded up or down, and all numbers are its own.
+    def to_values(self, ranks: np.ndarray) -> np.ndarray:
+        """The values of ranks."""
+        return np.interp(ranks, self.edges, np.linspace(0, 1, len(self.edges)))
+
+
+def _code_shares(line: Line, table: Wanted, number: int) -> tuple[np.ndarray, float]:
+    """The share of each code, the same for all of an interval, and that of missing."""
+    cut, size = table.cuts[number], len(line.places)
+    counts = table.along(len(table.clique) + number)
+    all_rows = max(float(counts.sum()), 1e-9)
+    missing = float(counts[-1]) / all_rows if line.nullable else 0.0
+    held = counts[: len(cut.thresholds) + 1]
+    # A code is in the interval of as many thresholds as its weighted place exceeds.
+    own = np.searchsorted(np.array(cut.thresholds), np.array(line.places) * cut.weights[0])
+    codes = np.bincount(own, minlength=len(held))
+    each = np.where(codes > 0, held / np.maximum(codes, 1), 0.0)[own]
+    return (each / each.sum() if each.sum() > 0 else np.full(size, 1 / size)), missing
+
+
+class HalfSpaceLoss:
+    """The mean squared error of relaxed rows' answers, in standard deviations of the noise.
+
+    A step at a threshold is a sigmoid of a given slope (Vietri et al. 2022, definitions 11 and 12),
+    or a step where none is given. Thresholds of one number are thresholds of its rank; half-spaces
+    see the numbers of codes, as in rows that are drawn.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        ranks: Mapping[str, Ranks],
+        wanted: Sequence[Wanted],
+        total: float,
+        device: torch.device,
+    ) -> None:
+        """Takes the tables, over ``total`` records, and the ranks of the numbers, in order."""
+        self._categories = tuple(name for name in domain.attributes if name not in ranks)
+        self._sizes = domain.shape(self._categories)
+        self._lines = [_Places.of(own, device) for own in ranks.values()]
+        cells = sum(table.counts.size for table in wanted)
+        alike: dict[tuple[Clique, int | None], list[Wanted]] = {}
+        for table in wanted:
+            # What one cut each takes apart is answered together, by clique.
+            key = table.clique, None if len(table.cuts) == 1 else len(alike)
+            alike.setdefault(key, []).append(table)
+        self._blocks: list[_Block] = []
+        for (clique, _), tables in alike.items():
+            size = domain.size(clique)
+            shares = [table.counts.reshape(size, -1) / total for table in tables]
+            weights = [
+                np.full(own.shape[1], total**2 / max(table.variance, EXACT**2) / cells)
+                for table, own in zip(tables, shares, strict=True)
+            ]
+            self._blocks.append(
+                _Block(
+                    clique=clique,
+                    cuts=[
+                        _Cuts.of([table.cuts[at] for table in tables], ranks, device)
+                        for at in range(len(tables[0].cuts))
+                    ],
+                    wanted=torch.tensor(np.concatenate(shares, axis=1), device=device).float(),
+                    weights=torch.tensor(np.concatenate(weights), device=device).float(),
+                )
+            )
+
+    def __call__(
+        self,
+        values: Float[Tensor, "row number"],
+        present: Float[Tensor, "row number"],
+        shares: Float[Tensor, "row code"],
+        slope: float | None = None,
+    ) -> Float[Tensor, ""]:
+        """The loss of rows with these ranks, chances that they are there, and shares of codes."""
+        own = dict(
+            zip(self._categories, torch.split(shares, list(self._sizes), dim=1), strict=True)
+        )
+        places = [
+            line.of_ranks(own, moving=slope is not None)
+            for own, line in zip(values.T, self._lines, strict=True)
+        ]
+        numbers = torch.cat([torch.stack(places, dim=1), values], dim=1) if places else values
+        logs = present.clamp_min(1e-12).log()
+        one = torch.ones_like(shares[:, :1]) if self._sizes else torch.ones_like(values[:, :1])
+        terms = []
+        for block in self._blocks:
+            if len(block.cuts) == 1:
+                cells = products([one, *(own[name] for name in block.clique)])
+                above, there = block.cuts[0].ends(numbers, logs, slope)
+                answers = block.cuts[0].apart(cells.T @ above, cells.T @ there, cells.sum(dim=0))
+            else:
+                parts = [own[name] for name in block.clique]
+                for cuts in block.cuts:
+                    ends = cuts.ends(numbers, logs, slope)
+                    parts.append(cuts.apart(*ends, one[:, 0]))
+                answers = products([one, *parts[:-1]]).T @ (parts[-1] if parts else one)
+            errors = answers.reshape(block.wanted.shape) / len(one) - block.wanted
+            terms.append((errors.square().sum(dim=0) * block.weights).sum())
+        return torch.stack(terms).sum()
+
+
+@dataclass(frozen=True)
+class _Cuts:
+    """Cuts whose thresholds stand one beside another."""
+
+    weights: Float[Tensor, "coordinate threshold"]
+    """Of all places, then of all ranks."""
+    thresholds: Float[Tensor, " threshold"]
+    used: Float[Tensor, "number threshold"] | None
+    """Where a place may be missing; ``None`` where none may."""
+    firsts: list[slice]
+    nullable: list[bool]
+
+    @classmethod
+    def of(cls, cuts: Sequence[Cut], ranks: Mapping[str, Ranks], device: torch.device) -> "_Cuts":
+        # The narrowest intervals of ranks that a sigmoid is told of, and that at an end of all
+        # ranks.
+        narrow, narrowest = 0.02, 1e-3
+        columns, steps, used, firsts = [], [], [], []
+        names = list(ranks)
+        for cut in cuts:
+            column, missing = np.zeros(2 * len(names)), np.zeros(len(names))
+            axes = [names.index(line.name) for line in cut.lines]
+            missing[axes] = [line.nullable for line in cut.lines]
+            if len(cut.lines) == 1 and cut.weights[0] > 0:
+                own = ranks[cut.lines[0].name]
+                exact = np.array([own.threshold(each / cut.weights[0]) for each in cut.thresholds])
+                column[len(names) + axes[0]] = 1.0
+                gaps = np.diff([0.0, *exact, 1.0])
+                scale = np.maximum(np.minimum(gaps[1:], gaps[:-1]), narrow)
+                # Beyond 0 and 1 there are no rows that make up for those a sigmoid loses.
+                scale = np.maximum(np.minimum.reduce([scale, exact, 1 - exact]), narrowest)
+            else:
+                exact = np.array(cut.thresholds, dtype=np.float64)
+                weights = np.array(cut.weights, dtype=np.float64)
+                column[axes] = weights
+                ranges = [line.places[-1] - line.places[0] for line in cut.lines]
+                gaps = (
+                    np.diff(exact) if len(exact) > 1 else [0.25 * np.linalg.norm(weights * ranges)]
+                )
+                scale = np.minimum([*gaps, np.inf][: len(exact)], [np.inf, *gaps][-len(exact) :])
+                scale = np.maximum(scale, 1.0)
+            firsts.append(slice(len(steps), len(steps) + len(exact)))
+            columns += [column / each for each in scale]
+            used += [missing] * len(exact)
+            steps += (exact / scale).tolist()
+        nullable = [cut.nullable for cut in cuts]
+        held = torch.tensor(np.stack(used, axis=1), device=device).float()
+        return cls(
+            weights=torch.tensor(np.stack(columns, axis=1), device=device).float(),
+            thresholds=torch.tensor(steps, device=device).float(),
+            used=held if any(nullable) else None,
+            firsts=firsts,
+            nullable=nullable,
+        )
+
+    def ends(
+        self,
+        numbers: Float[Tensor, "row coordinate"],
+        logs: Float[Tensor, "row number"],
+        slope: float | None,
+    ) -> tuple[Float[Tensor, "row threshold"], Float[Tensor, "row threshold"]]:
+        """How much of each row is above each threshold, and how much has all of its places."""
+        gaps = numbers @ self.weights - self.thresholds
+        above = (gaps > 0).float() if slope is None else torch.sigmoid(slope * gaps)
+        if self.used is None:
+            return above, torch.ones_like(above)
+        there = torch.exp(logs @ self.used)
+        return above * there, there
+
+    def apart(
+        self,
+        above: Float[Tensor, "cell threshold"],
+        there: Float[Tensor, "cell threshold"],
+        all_rows: Float[Tensor, " cell"],
+    ) -> Float[Tensor, "cell interval"]:
+        """How much is in each interval of each cut, the missing in the last one."""
+        found = []
+        for first, nullable in zip(self.firsts, self.nullable, strict=True):
+            held = there[:, first.start : first.start + 1]
+            ends = torch.cat([held, above[:, first], torch.zeros_like(held)], dim=1)
+            found.append(ends[:, :-1] - ends[:, 1:])
+            if nullable:
+                found.append(all_rows[:, None] - held)
+        return torch.cat(found, dim=1)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Tables that are answered together."""
+
+    clique: Clique
+    cuts: list[_Cuts]
+    """One for each axis after the clique's."""
+    wanted: Float[Tensor, "cell interval"]
+    weights: Float[Tensor, " interval"]
+
+
+@dataclass(frozen=True)
+class _Places:
+    """What places the ranks of a number have."""
+
+    inner: Float[Tensor, " edge"]
+    middles: Float[Tensor, " code"]
+    places: Float[Tensor, " code"]
+
+    @classmethod
+    def of(cls, ranks: Ranks, device: torch.device) -> "_Places":
+        parts = ranks.edges[1:-1], ranks.middles, np.array(ranks.line.places)
+        return cls(*(torch.tensor(part, device=device).float() for part in parts))
+
+    def of_ranks(self, ranks: Float[Tensor, " row"], *, moving: bool) -> Float[Tensor, " row"]:
+        """The place of the code that each rank lies in.
+
+        Where rows are ``moving``, its gradient is that of the place that is linear between the
+        middles of neighboring codes.
         """
-        rng = np.random.default_rng(seed)
-        given = dealt(self.block, num_rows, rng)
-        codes = np.zeros((num_rows, len(self.domain)), dtype=np.int64)
-        for axis, name in enumerate(self.domain.attributes):
-            if name not in self.numbers:
-                codes[:, axis] = allotted(self._of(name), given, rng)
-                continue
-            place = self.numbers.index(name)
-            codes[:, axis] = self._codes(place)[given]
-            if self.nullable[place]:
-                share = self.missing[:, place].astype(np.float64)
-                is_missing = allotted(np.stack([1 - share, share], axis=1), given, rng) == 1
-                codes[is_missing, axis] = self.domain.sizes[axis] - 1
-        return codes
-
-    def _codes(self, place: int) -> np.ndarray:
-        """The code of each relaxed row's number where it is not missing."""
-        size = self.domain.size((self.numbers[place],)) - self.nullable[place]
-        codes = np.floor(self.values[:, place].astype(np.float64) * size)
-        return np.clip(codes, 0, size - 1).astype(np.int64)
-
-    def _of(self, name: str) -> np.ndarray:
-        """An attribute's probabilities in each relaxed row, float64, which sum to 1."""
-        if name not in self.numbers:
-            others = self.domain.project(self.categories)
-            return shares_of(self.shares, others, self.categories.index(name))
-        place = self.numbers.index(name)
-        found = np.zeros((self.block, self.domain.size((name,))))
-        share = self.missing[:, place] if self.nullable[place] else np.zeros(self.block)
-        found[np.arange(self.block), self._codes(place)] = 1 - share
-        found[:, -1] += share
-        return found
+        exact = self.places[torch.searchsorted(self.inner, ranks.contiguous())]
+        if not moving:
+            return exact
+        between = ranks * 0 + self.places[0]
+        if len(self.places) > 1:
+            below = torch.searchsorted(self.middles, ranks.detach().contiguous()) - 1
+            below = below.clamp(0, len(self.places) - 2)
+            low, high = self.middles[below], self.middles[below + 1]
+            part = ((ranks - low) / (high - low)).clamp(0.0, 1.0)
+            between = self.places[below] + part * (self.places[below + 1] - self.places[below])
+        return between + (exact - between).detach()
 
 
 _FINER = 10.0
@@ -146,18 +412,6 @@ class AnnealedProjection(Engine):
         tolerance: A slope is done when 20 steps lower the loss by less than this share of itself.
         seed: The seed of the start. No private noise depends on it.
         enable_gpu: Whether to use CUDA where there is a device.
-
-    >>> from sdv_privpgd.base.half_spaces import Cut, Line
-    >>> from sdv_privpgd.privacy.queries import CutMarginalQuery
-    >>> line = Line("age", tuple(range(100)))
-    >>> noisy = Measurement(
-    ...     query=CutMarginalQuery(("ill",), (Cut((line,), (1,), (24,)),)),
-    ...     answer=np.array([[41, 0], [-1, 60]]), stddev=1.0,
-    ... )
-    >>> domain = Domain(("age", "ill"), (100, 2))
-    >>> model = AnnealedProjection(num_components=100).fit(domain, [noisy])
-    >>> model.marginal(("ill", "age"))[:, :25].sum(axis=1).round(1)
-    array([0.4, 0. ])
     """
 
     num_components: int = 1_000
@@ -199,7 +453,7 @@ class AnnealedProjection(Engine):
         *,
         warm_start: Model | None = None,
         progress: Progress = silent,
-    ) -> MixedRows:
+    ) -> Mixture:
         """The relaxed rows that are nearest to the measured tables, by steps and not by sigmoids.
 
         ``warm_start`` is where the descent starts if it has as many relaxed rows of the same kinds.
@@ -209,18 +463,30 @@ class AnnealedProjection(Engine):
         total = estimate_total(domain, measurements).value
         wanted = wanted_of(domain, measurements, lines)
         ranks = {name: Ranks.of(lines[name], wanted) for name in domain.attributes if name in lines}
-        rows = self._started(domain, ranks, wanted, warm_start, device)
+        is_warm = _is_start(warm_start, domain, self.num_components, ranks)
+        start = cast(Mixture, warm_start) if is_warm else None
+        rows = self._started(domain, ranks, wanted, start, device)
+        made = lambda rows: rows.mixture(domain, ranks)
         shares = Shares(progress, "fit")
+        model = made(rows)
         if wanted:
             loss = HalfSpaceLoss(domain, ranks, wanted, total, device)
-            self._anneal(rows, loss, shares, is_warm=isinstance(warm_start, MixedRows))
+            model = self._annealed(rows, loss, made, shares, is_warm=is_warm)
         shares.reach(1.0)
-        return rows.model(domain, ranks)
+        return model
 
-    def _anneal(self, rows: "_Rows", loss: HalfSpaceLoss, shares: Shares, *, is_warm: bool) -> None:
-        """Moves the rows, slope by slope, to where their exact answers were best."""
+    def _annealed(
+        self,
+        rows: "_Rows",
+        loss: HalfSpaceLoss,
+        mixture: Callable[["_Rows"], Mixture],
+        shares: Shares,
+        *,
+        is_warm: bool,
+    ) -> Mixture:
+        """The rows, moved slope by slope, where their exact answers were best."""
         lot = 20  # steps after which it is asked whether a slope still brings anything
-        best, kept = float(loss(*rows.relaxed()).detach()), rows.copies()
+        best, kept = float(loss(*rows.relaxed()).detach()), mixture(rows)
         begun = self.slopes // 2 if is_warm else 0
         for number in range(begun, self.slopes):
             slope, before = self.first_slope * 2**number, float("inf")
@@ -237,29 +503,24 @@ class AnnealedProjection(Engine):
                     before = now
             exact = float(loss(*rows.relaxed()).detach())
             if exact <= best:
-                best, kept = exact, rows.copies()
+                best, kept = exact, mixture(rows)
             shares.reach((number + 1 - begun) / (self.slopes - begun))
-        rows.restore(kept)
+        return kept
 
     def _started(
         self,
         domain: Domain,
         ranks: Mapping[str, Ranks],
         wanted: Sequence[Wanted],
-        warm_start: Model | None,
+        warm_start: Mixture | None,
         device: torch.device,
     ) -> "_Rows":
         categories = tuple(name for name in domain.attributes if name not in ranks)
         number = self.num_components
-        if isinstance(warm_start, MixedRows) and (
-            warm_start.domain == domain
-            and warm_start.numbers == tuple(ranks)
-            and warm_start.block == number
-        ):
-            placed = [
-                own.of_values(warm_start.values[:, at]) for at, own in enumerate(ranks.values())
-            ]
-            missing, shares = warm_start.missing, warm_start.shares
+        if warm_start is not None:
+            kept = warm_start.weights
+            placed = [own.of_values(kept["values"][:, at]) for at, own in enumerate(ranks.values())]
+            missing, shares = kept["missing"], kept["shares"]
         else:
             rng = np.random.default_rng(self.seed)
             placed = [(rng.permutation(number) + 0.5) / number for _ in ranks]
@@ -269,18 +530,14 @@ class AnnealedProjection(Engine):
             # Each relaxed row is a little different from the others: else they would stay alike.
             shares = mean * np.exp(rng.standard_normal((number, len(mean))))
         chance = np.clip(missing, 1e-4, 1 - 1e-4)
-        logits = torch.tensor(np.log(np.maximum(shares, 1e-6)), device=device).float()
-        absent = torch.tensor(np.log(chance / (1 - chance)), device=device).float()
         moved = np.stack(placed, axis=1) if placed else np.zeros((number, 0))
-        moved = torch.tensor(moved * _FINER, device=device).float()
-        nullable = torch.tensor(
-            [own.line.nullable for own in ranks.values()], dtype=torch.bool, device=device
-        )
+        nullable = [own.line.nullable for own in ranks.values()]
+        tensor = lambda values: torch.tensor(values, device=device).float().requires_grad_()
         return _Rows(
-            moved.requires_grad_(),
-            absent.requires_grad_(),
-            logits.requires_grad_(),
-            nullable,
+            tensor(moved * _FINER),
+            tensor(np.log(chance / (1 - chance))),
+            tensor(np.log(np.maximum(shares, 1e-6))),
+            torch.tensor(nullable, dtype=torch.bool, device=device),
             domain.project(categories),
         )
 
@@ -311,26 +568,37 @@ class _Rows:
         """Puts ranks outside [0, 1] to its end."""
         self.ranks.clamp_(0.0, _FINER)
 
-    def copies(self) -> list[Tensor]:
-        return [each.detach().clone() for each in self.parameters]
-
     @torch.no_grad()
-    def restore(self, copies: Sequence[Tensor]) -> None:
-        for each, copy in zip(self.parameters, copies, strict=True):
-            each.copy_(copy)
-
-    @torch.no_grad()
-    def model(self, domain: Domain, ranks: Mapping[str, Ranks]) -> MixedRows:
+    def mixture(self, domain: Domain, ranks: Mapping[str, Ranks]) -> Mixture:
+        """The rows as components: in each of them a number has one code, or is missing."""
         placed, there, shares = (each.cpu().numpy() for each in self.relaxed())
-        values = [own.to_values(placed[:, at]) for at, own in enumerate(ranks.values())]
-        return MixedRows(
+        number, missing = len(shares), 1 - there
+        values = np.zeros((number, len(ranks)), dtype=np.float32)
+        parts = np.split(shares, np.cumsum(self.categories.sizes)[:-1].astype(int), axis=1)
+        of_names = dict(zip(self.categories.attributes, parts, strict=False))
+        for at, (name, own) in enumerate(ranks.items()):
+            size, values[:, at] = len(own.line.places), own.to_values(placed[:, at])
+            codes = np.floor(values[:, at].astype(np.float64) * size).clip(0, size - 1)
+            of_names[name] = np.zeros((number, own.line.size), dtype=np.float32)
+            of_names[name][np.arange(number), codes.astype(np.int64)] = 1 - missing[:, at]
+            of_names[name][:, -1] += missing[:, at]
+        return Mixture(
             domain=domain,
-            numbers=tuple(ranks),
-            nullable=tuple(own.line.nullable for own in ranks.values()),
-            missing=1 - there,
-            values=np.stack(values, axis=1).astype(np.float32) if values else placed,
-            shares=shares,
+            shares=np.concatenate([of_names[name] for name in domain.attributes], axis=1),
+            weights={"values": values, "missing": missing, "shares": shares},
         )
+
+
+def _is_start(model: Model | None, domain: Domain, number: int, ranks: Mapping) -> bool:
+    """Whether a model has as many relaxed rows of the same kinds."""
+    others = sum(domain.shape(name for name in domain.attributes if name not in ranks))
+    of_numbers = (number, len(ranks))
+    shapes = {"values": of_numbers, "missing": of_numbers, "shares": (number, others)}
+    return (
+        isinstance(model, Mixture)
+        and model.domain == domain
+        and {name: own.shape for name, own in model.weights.items()} == shapes
+    )
 
 
 def _shares(size: int, name: str, wanted: Sequence[Wanted]) -> np.ndarray:

@@ -18,10 +18,9 @@ from sdv_privpgd.base.arguments import check_fields, check_integer, check_positi
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.noisy_tables import EXACT, estimate_total
-from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.queries import Measurement
-from sdv_privpgd.synthesize.engine import Engine, Model
-from sdv_privpgd.synthesize.goals import Goals, first_shares
+from sdv_privpgd.synthesize.engine import Engine, Goals, Model, first_shares
+from sdv_privpgd.synthesize.features import EmbeddingQuery
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 from sdv_privpgd.synthesize.relaxed import Adam, RelaxedLoss, device_of
 
@@ -129,14 +128,6 @@ class GeneratorNetwork(Engine):
             them. ``None`` takes a part of the estimated number of rows, at most 100,000.
         seed: Of all random choices here. No private noise depends on it.
         enable_gpu: Whether to use CUDA where there is a device. It has not run on one yet.
-
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> noisy = Measurement(
-    ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=1.0
-    ... )
-    >>> engine = GeneratorNetwork(steps=200, num_particles=1_000)
-    >>> engine.fit(Domain(("a", "b"), (2, 2)), [noisy]).marginal(("a", "b")).round(1).tolist()
-    [[0.4, 0.0], [0.0, 0.6]]
     """
 
     steps: int = 1_000

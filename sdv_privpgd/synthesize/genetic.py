@@ -14,11 +14,8 @@ from sdv_privpgd.base.arguments import check_fields, check_integer, check_share
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.estimate.consistency import Possible
-from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
-from sdv_privpgd.synthesize.engine import Engine, Model
-from sdv_privpgd.synthesize.goals import Goals
+from sdv_privpgd.privacy.queries import Measurement
+from sdv_privpgd.synthesize.engine import Engine, Goals, Model
 from sdv_privpgd.synthesize.particles.compiler import inner, mixed, njit
 from sdv_privpgd.synthesize.particles.particles import Particles
 
@@ -29,10 +26,10 @@ class PrivateGSD(Engine):
 
     Liu, Tang, Vietri & Wu 2023 (Private-GSD), Algorithm 1: each generation makes children of the
     best table of rows, each with one code changed, and keeps the best of them and of the elite. No
-    gradient is needed, so any measured query with integer answers is matched, if need be by asking
-    it anew of each child. Of a table, only the cells that a changed code leaves and enters are
-    counted. It sees noisy answers only, so all it does is post-processing. Ours differs in two
-    ways: an error counts by the noise of its table, and answers are not cut at 0 and 1 before.
+    gradient is needed. Only the cells that a changed code leaves and enters are counted. It sees
+    noisy answers only, so all it does is post-processing. Ours differs in three ways: an error
+    counts by the noise of its table, answers are not cut at 0 and 1 before, and queries that are no
+    tables are left out.
 
     All pairs of Adult take about 2 seconds of one core. The loops are compiled at the first fit on
     a machine, which takes some 10 seconds more.
@@ -46,19 +43,9 @@ class PrivateGSD(Engine):
         elite: Tables of rows that live on.
         tolerance: The evolution ends when ``num_rows`` generations lower the loss by less than this
             share of itself.
-        recounts: Generations for measured queries that are no tables. Whatever they are, they are
-            asked anew of each of their 20 children.
         possible: For some cliques, the cells that can hold rows at all; the others are wanted
             empty.
         seed: The seed of all random choices here. No private noise depends on it.
-
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
-    >>> noisy = Measurement(
-    ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=2.0
-    ... )
-    >>> model = PrivateGSD(num_rows=100).fit(Domain(("a", "b"), (2, 2)), [noisy])
-    >>> model.marginal(("a", "b")).round(1).tolist()
-    [[0.4, 0.0], [0.0, 0.6]]
     """
 
     num_rows: int = 2_000
@@ -68,7 +55,6 @@ class PrivateGSD(Engine):
     elite: int = 2
     tolerance: float = 1e-3
     possible: Possible = field(default_factory=dict, compare=False)
-    recounts: int = 1_000
     seed: int = 0
 
     title = "The rows were fitted to the noisy counts by a genetic algorithm"
@@ -80,7 +66,7 @@ class PrivateGSD(Engine):
 
     def __post_init__(self) -> None:
         check_fields(self, check_integer, "num_rows", "generations", "mutations", "elite")
-        check_fields(self, check_integer, "crossovers", "recounts", least=0)
+        check_fields(self, check_integer, "crossovers", least=0)
         check_fields(self, check_share, "tolerance")
 
     def fit(
@@ -122,13 +108,8 @@ class PrivateGSD(Engine):
                 if before - losses[best] <= self.tolerance * before:
                     break
                 shares.reach(1 - left / self.generations)
-        codes, asked = elite[best], Asked.of(domain, measurements)
-        if asked.measurements:
-            evolve_by_recounts(
-                codes, goals, asked, rng, generations=self.recounts, children=20, shares=shares
-            )
         shares.reach(1.0)
-        return Particles(domain=domain, codes=codes)
+        return Particles(domain=domain, codes=elite[best])
 
 
 class PackedGoals(NamedTuple):
@@ -300,77 +281,3 @@ def _below(state, number):
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     word = mixed(state[0])
     return np.int64((word >> np.uint64(32)) * np.uint64(number) >> np.uint64(32))
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Asked:
-    """Measured queries that synthetic rows are to answer alike, whatever they are. Public."""
-
-    domain: Domain
-    total: float
-    measurements: tuple[Measurement, ...]
-
-    @classmethod
-    def of(cls, domain: Domain, measurements: Sequence[Measurement]) -> "Asked":
-        """Those of the measurements that are neither a table nor the number of rows."""
-        known = MarginalQuery | GroupedMarginalQuery | CountQuery
-        others = tuple(each for each in measurements if not isinstance(each.query, known))
-        total = estimate_total(domain, measurements).value
-        return cls(domain=domain, total=total, measurements=others)
-
-    def loss(self, codes: np.ndarray) -> float:
-        """The sum over queries of their mean squared error, in standard deviations of the noise.
-
-        Answers of the rows are scaled to the estimated number of records.
-        """
-        rows = Dataset(self.domain, codes)
-        scale, found = self.total / len(codes), 0.0
-        for each in self.measurements:
-            errors = scale * each.query.answer(rows) - each.answer
-            found += float(np.square(errors / max(each.stddev, 1.0)).mean())
-        return found
-
-
-def evolve_by_recounts(
-    codes: np.ndarray,
-    goals: PackedGoals,
-    asked: Asked,
-    rng: np.random.Generator,
-    *,
-    generations: int,
-    children: int,
-    shares: Shares,
-) -> list[float]:
-    """Lets rows evolve, in place, and returns the loss after each generation, which never rises.
-
-    The loss is that of the tables, whose change is counted, and that of the queries, which are
-    asked of each child as a whole. Every second child is a crossover. The best child replaces its
-    parent if it is better.
-    """
-    errors = goals.errors(codes)
-    of_tables, of_queries = goals.loss(errors), asked.loss(codes)
-    losses = []
-    for generation in range(generations):
-        rows = rng.integers(len(codes), size=children)
-        axes = rng.integers(codes.shape[1], size=children)
-        news = rng.integers(0, np.array(asked.domain.sizes)[axes])
-        crossed = np.arange(children) % 2 == 1
-        news[crossed] = codes[rng.integers(len(codes), size=children), axes][crossed]
-        best = None
-        for row, axis, new in zip(rows, axes, news, strict=True):
-            old = codes[row, axis]
-            if new == old:
-                continue
-            own = of_tables + change(codes[row], axis, new, errors, goals)
-            codes[row, axis] = new
-            answered = asked.loss(codes)
-            codes[row, axis] = old
-            if own + answered < (of_tables + of_queries if best is None else sum(best[:2])):
-                best = own, answered, row, axis, new
-        if best is not None:
-            of_tables, of_queries, row, axis, new = best
-            replace(codes[row], axis, new, errors, goals)
-            codes[row, axis] = new
-        losses.append(of_tables + of_queries)
-        shares.reach((generation + 1) / generations)
-    return losses

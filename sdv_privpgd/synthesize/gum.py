@@ -45,14 +45,6 @@ class GUM(Engine):
         possible: For some cliques, the cells that can hold rows at all. The targets have nothing in
             the others; a few rows may lie there.
         seed: The seed of all random choices here. No private noise depends on it.
-
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> noisy = Measurement(
-    ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=1.0
-    ... )
-    >>> model = GUM(num_rows=1_000).fit(Domain(("a", "b"), (2, 2)), [noisy])
-    >>> model.marginal(("a", "b")).round(1).tolist()
-    [[0.4, 0.0], [0.0, 0.6]]
     """
 
     num_rows: int | None = None
@@ -148,11 +140,8 @@ class _Table:
 
     def cells(self, codes: np.ndarray) -> np.ndarray:
         """The cell of each row."""
-        found = codes[self.axes[0]].copy()
-        for axis, size in zip(self.axes[1:], self.shape[1:], strict=True):
-            found *= size
-            found += codes[axis]
-        return found
+        places = tuple(codes[axis] for axis in self.axes)
+        return np.asarray(np.ravel_multi_index(places, self.shape))
 
     def error(self, codes: np.ndarray) -> float:
         """The L1 distance of the rows' table from the target."""

@@ -13,9 +13,11 @@ import numpy as np
 
 from sdv_privpgd.synthesize.particles.compiler import inner, mixed, njit
 
-_NEAR = 200
-"""Half of the exchanges are tried among so many children whose parents are most alike."""
-
+_NEAR = 30
+"""Children change places with one of so many whose parents are most alike: so they go with what
+these have. In a simulated hospital 9, 10 and 13 % of patients with ill lungs are in the heart's
+wards with 10, 30 and 100, where 5 % are right, and the error of siblings is .19, .18 and .18. With
+any parents for half of them it is 19 % (``tests/benchmarks linked``, epsilon 3.2)."""
 
 _OF_PAIRS = 3.0
 """What a square error of siblings counts beside one of parents and children. With 1, 3 the errors
@@ -171,9 +173,7 @@ def _exchange(found, order, starts, ends, places, lacks, scales, tries, word):
         word = _next(word)
         at = np.int64(mixed(word) % np.uint64(number))
         word = _next(word)
-        low, high = starts[at], ends[at]
-        if word & np.uint64(1 << 40):
-            low, high = max(low, at - _NEAR), min(high, at + _NEAR)
+        low, high = max(starts[at], at - _NEAR), min(ends[at], at + _NEAR)
         there = low + np.int64(mixed(word) % np.uint64(high - low))
         x, y = order[at], order[there]
         if places.whose[x] == places.whose[y]:

@@ -76,7 +76,7 @@ CELLS = (
 )
 TESTS = {
     "accounting": (*units("accounting", "training_door", "selection", "choosing"), DETAILS),
-    "selection": (*units("selection", "choosing"), "tests/property/test_privtree.py", DETAILS),
+    "selection": (*units("selection", "choosing"), DETAILS),
     "queries": (
         *units("queries", "embedding", "dependence", "half_spaces", "curator"),
         NEIGHBORS,
@@ -86,7 +86,6 @@ TESTS = {
     "dataset": (*units("dataset", "half_spaces", "queries"), TALLIES, DETAILS),
     "thresholding": (*units("value_counts"), "tests/unit/test_thresholding.py", DETAILS),
     "value_counts": (*units("value_counts"), TALLIES, NEIGHBORS, DETAILS),
-    "embedding": (*units("embedding"), NEIGHBORS),
     "ledger": (
         *units("training_door", "ledger", "ledger_words", "ledger_file", "choosing", "curator"),
         DETAILS,

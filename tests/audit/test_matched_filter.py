@@ -16,14 +16,14 @@ import pytest
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.privacy import curator as curator_module
-from sdv_privpgd.privacy import embedding
+from sdv_privpgd.privacy import queries as queries_module
 from sdv_privpgd.privacy.accounting import epsilon_of, stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
-from sdv_privpgd.privacy.queries import Adjacency, CutMarginalQuery, MarginalQuery, SigmoidSumQuery
+from sdv_privpgd.privacy.queries import Adjacency, CutMarginalQuery, MarginalQuery
+from sdv_privpgd.synthesize.features import EmbeddingQuery, SigmoidSumQuery, waves
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 RUNS = 2000
@@ -158,7 +158,7 @@ def twice(real):
     return lambda self, data: 2 * real(self, data)
 
 
-LONGER = 2 * embedding.waves().astype(np.int64)
+LONGER = 2 * waves().astype(np.int64)
 ONE_BY_ONE = (curator_module, "answers", lambda asked, data: [q.answer(data) for q in asked])
 FAULTS = {
     "half the noise": ([(curator_module, "rounded_gaussian", scaled(0.5))], {"runs": RUNS}),
@@ -178,7 +178,7 @@ FAULTS = {
         [(curator_module, "rounded_gaussian", scaled(0.5))], {"queries": embedded()}
     ),
     "features twice as long as is promised": (
-        [(embedding, "waves", lambda: LONGER)], {"queries": embedded()}
+        [(queries_module, "held", lambda *_: LONGER)], {"queries": embedded()}
     ),
     "fresh noise for what was asked before": (  # as in the published code
         [(curator_module, "stddev_for", for_tables(1))], {"queries": half_spaces()}

@@ -11,12 +11,11 @@ import pytest
 
 from sdv_privpgd import Boolean, Categorical, Numerical, People
 from sdv_privpgd.audit import audit_fit, audit_measure
-from sdv_privpgd.audit.alone import alone_checks
 from sdv_privpgd.audit.checks import failed as failed_of
 from sdv_privpgd.audit.recording import Tape
 from sdv_privpgd.audit.replay import recorded
 from sdv_privpgd.audit.subjects import TableFit
-from sdv_privpgd.audit.thresholds import threshold_checks
+from sdv_privpgd.audit.thresholds import alone_checks, threshold_checks
 from sdv_privpgd.columns import encoders
 from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.readings import Reading
@@ -167,8 +166,8 @@ class TestDiscovery:
 
 
 def clipped_at_its_own_quantile(read):
-    def own(self, series):
-        values, missing = read(self, series)
+    def own(*given):
+        values, missing = read(*given)
         most = np.quantile(values, 0.95) if len(values) else 0
         return np.minimum(values, most).astype(values.dtype), missing
 
@@ -194,10 +193,9 @@ class TestCells:
     def test_nothing_is_found_where_all_is_right(self, own):
         assert failed_of(alone_checks(*own)) == []
 
-    @pytest.mark.parametrize("kind", ["DecimalEncoder", "RealEncoder"])
+    @pytest.mark.parametrize("kind", ["_ticks_of_numbers", "real_numbers"])
     def test_numbers_that_are_clipped_at_the_columns_own_quantile(self, kind, own, plant):
-        encoder = getattr(encoders, kind)
-        plant(encoder, "_read", clipped_at_its_own_quantile(encoder._read))
+        plant(encoders, kind, clipped_at_its_own_quantile(getattr(encoders, kind)))
         assert failed_of(alone_checks(*own)) == ["cells"]
 
     def test_missing_cells_that_become_the_most_frequent_one(self, own, plant):
@@ -223,8 +221,8 @@ class TestCells:
         assert failed_of(alone_checks(*own)) == ["cells"]
 
     def test_an_audit_looks_at_cells(self, plant):
-        encoder = encoders.DecimalEncoder
-        plant(encoder, "_read", clipped_at_its_own_quantile(encoder._read))
+        read = encoders._ticks_of_numbers
+        plant(encoders, "_ticks_of_numbers", clipped_at_its_own_quantile(read))
         assert "cells" in failed()
 
 
@@ -333,26 +331,3 @@ class TestSums:
         ).to_dict()
         verdicts = {check["name"]: check["verdict"] for check in report["checks"]}
         assert verdicts["Cauchy, rounded"] == "not looked at"
-
-
-class Halved(Independent):
-    def run(self, curator, engine, **more):
-        part = curator.ledger.remaining / 4
-        curator.split("age", 12, part, what="where to cut age")
-        return super().run(curator, engine, **more)
-
-
-class TestPrivTree:
-    def test_nothing_is_found_where_all_is_right(self, plant):
-        assert failed(method=Halved(engine="particles")) == set()
-
-    def test_halvings_without_noise(self, plant):
-        choose = curating.exponential_choice
-        plant(
-            curating,
-            "exponential_choice",
-            lambda scores, temperature, words: (
-                int(scores[1] > 0) if len(scores) == 2 else choose(scores, temperature, words)
-            ),
-        )
-        assert failed(method=Halved(engine="particles")) == {"halvings"}

@@ -290,12 +290,11 @@ class TestLeaks:
         assert failed() == {"messages"}
 
     def test_a_dtype_that_depends_on_a_cell(self, plant):
-        kept = PrivateTable.dtypes_kept
         real = Sampler.take
 
-        def dtypes_kept(self, *described):
+        def dtypes(self):
             Sampler.seen = {name: each.dtype for name, each in self._source.columns.items()}
-            return kept(self, *described)
+            return self._source.dtypes
 
         def take(self, num_rows):
             rows = real(self, num_rows)
@@ -303,7 +302,7 @@ class TestLeaks:
             return {**rows, "ill": rows["ill"].astype("boolean" if whole else object)}
 
         plant(Sampler, "seen", {}, raising=False)
-        plant(PrivateTable, "dtypes_kept", dtypes_kept)
+        plant(PrivateTable, "dtypes", property(dtypes))
         plant(Sampler, "take", take)
         nullable = {**COLUMNS, "ill": Boolean(nullable=False)}
         assert {"dtypes"} <= failed(nullable) <= {"dtypes", "samples"}

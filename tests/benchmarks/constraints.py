@@ -14,12 +14,12 @@ import time
 import numpy as np
 import pandas as pd
 import sdv  # noqa: F401 - first: it loads the classes
+from encoding import Codec
 
 import sdv_privpgd
 from benchmarks.experiment import metadata_of, options
 from sdv_privpgd.benchmark.tables import TABLES, columns_of
 from sdv_privpgd.columns.differences import differences_of
-from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.limits import Constraints
@@ -83,7 +83,7 @@ def _differences(constraint, schema, rows):
     pairs, found = Constraints((translated(constraint),)).pairs(), []
     for each in differences_of(pairs, schema.columns, num_bins=32, shapes={}):
         (low, no_low), (high, no_high) = (
-            encoder_for(column).read(rows.loc[:, column.name]) for column in (each.low, each.high)
+            Codec(column).read(rows.loc[:, column.name]) for column in (each.low, each.high)
         )
         found.append(each.between(low, high)[~(no_low | no_high)])
     return found

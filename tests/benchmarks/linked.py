@@ -1,11 +1,12 @@
 """How near synthetic families are to real ones: tables that belong together.
 
 ``survey``: households and persons. ``berka``: accounts with orders, loans, owners and their cards.
-``cdnow``: customers and purchases. A part of the families is fitted (5 of 7), and the others are
-``fresh``. ``shuffled`` gives the fitted children to parents by chance, with as many each: what is
-lost if tables are made on their own. ``HMA`` is SDV's own synthesizer of several tables, which is
-not private. ``PrivPGD`` is ``fit_tables``, whose unit is a row of the root with all that lead to it
-(delta 1e-5).
+``cdnow``: customers and purchases. ``shop`` and ``hospital`` are simulated, and show some numbers
+besides, which ``fresh`` families have as they are. A part of the families is fitted (5 of 7), and
+the others are ``fresh``. ``shuffled`` gives the fitted children to parents by chance, with as many
+each: what is lost if tables are made on their own. ``HMA`` is SDV's own synthesizer of several
+tables, which is not private. ``PrivPGD`` is ``fit_tables``, whose unit is a row of the root with
+all that lead to it (delta 1e-5).
 
 Means of total variation from the fitted rows, over links, tables or pairs of columns: ``number``
 of children, ``pairs`` in the root, ``children``'s pairs, parent ``x child``, and ``siblings``: what
@@ -27,6 +28,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.experiment import apart, means, options, quiet
+from benchmarks.simulated_families import hospital, shop, shown
 from sdv_privpgd import Boolean, Categorical, Datetime, Link, Numerical, Ordinal, fit_tables
 from sdv_privpgd.benchmark.fits import PeakMemory, Stopwatch
 from sdv_privpgd.columns.links import tree_of
@@ -101,12 +103,19 @@ def _read(folder, *names):
     return {name: pd.read_parquet(folder / f"{name}.parquet") for name in names}
 
 
-_READERS = {"survey": _survey, "berka": _berka, "cdnow": _cdnow}
+_READERS = {
+    "survey": _survey,
+    "berka": _berka,
+    "cdnow": _cdnow,
+    "shop": lambda _: shop(14_000),
+    "hospital": lambda _: hospital(14_000),
+}
 
 
 @options(
-    tables=["survey", "berka", "cdnow"], epsilons=[0.2, 1.0, 3.2], seeds=3, families=int,
-    arms=["fresh", "shuffled", "HMA", "PrivPGD"], from_files=Path, parents=[10_000, 100_000],
+    tables=["survey", "berka", "cdnow", "shop", "hospital"], epsilons=[0.2, 1.0, 3.2], seeds=3,
+    families=int, arms=["fresh", "shuffled", "HMA", "PrivPGD"], from_files=Path,
+    parents=[10_000, 100_000],
 )  # fmt: skip
 def rows(given):
     if given.from_files is not None:
@@ -256,6 +265,8 @@ class _Scores:
         if "HHSize" in tables[self.tree.root]:
             number = self._numbers(tables, links[0]).clip(upper=4)
             scores["agree"] = float((tables[self.tree.root]["HHSize"] == number).mean())
+        if self.tree.root in ("customers", "patients"):
+            scores |= {name: float(value) for name, value in shown(tables).items()}
         orphans = float(sum((~own).sum() for own in led))
         return {**scores, "orphans": orphans, "quality": self._quality(tables), "seconds": seconds}
 

@@ -2,9 +2,10 @@
 
 Each pair is a private table and public rows that are like it: two states, or two parts of a table.
 ``--rows`` of the private rows are fitted with everything declared; rows that no fit has seen are
-what all is compared with. The arms: ``without`` a prior; ``with`` it; the ``prior`` itself;
-``wrong``, a fit whose prior has its columns shuffled, each by itself; and ``fresh``, as many other
-private rows, which nobody may publish.
+what all is compared with. The arms: ``without`` a prior; ``with`` it; as many rows of the
+``prior`` itself; ``shuffled`` and ``uniform``, fits whose prior is wrong: each of its columns is
+shuffled by itself, or has each of its values equally often; and ``fresh``, as many other private
+rows, which nobody may publish.
 
 ``tv2`` and ``tv3`` are mean distances (half L1) of pairs and of three columns in decoded values,
 ``auroc`` is what gradient boosting learns of the label (``metrics.usefulness``), and ``trust`` the
@@ -42,7 +43,7 @@ MOST = 20_000
 
 @options(
     pairs=["NE<-CO"],
-    arms=["without", "with", "prior", "wrong", "fresh"],
+    arms=["without", "with", "prior", "shuffled", "uniform", "fresh"],
     epsilons=[0.2, 1.0],
     rows=[2_000],
     seeds=1,
@@ -83,10 +84,14 @@ def _run(arm, private, public, facts, label, number, epsilon, seed):
     fitted, fresh, test = mixed[:number], mixed[number : 2 * number], mixed[2 * number :]
     public = public.sample(min(MOST, len(public)), random_state=seed)
     rng, watch, trust = np.random.default_rng(seed), Stopwatch(), 0.0
-    if arm == "wrong":
+    if arm == "shuffled":
         public = public.apply(lambda each: rng.permutation(each.to_numpy(object)))
+    if arm == "uniform":
+        public = public.apply(
+            lambda each: rng.choice(np.array([*each.unique()], object), len(each))
+        )
     if arm in ("fresh", "prior"):
-        rows = fresh if arm == "fresh" else public
+        rows = fresh if arm == "fresh" else public[:number]
     else:
         prior = None if arm == "without" else Prior(public)
         with quiet():

@@ -31,6 +31,8 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "intervals": (["--tables", "diabetes", "--epsilons", "9", "--fits", "3", "--questions", "12"],
                   1),
     "linked": (["--tables", "survey", "--epsilons", "9", "--seeds", "1", "--families", "60"], 4),
+    "linked --arms fresh PrivPGD": (["--tables", "shop", "hospital", "--epsilons", "9", "--seeds",
+                                     "1", "--families", "300"], 4),
     "learning": ([*FEW, "--arms", "target", "Real", "DP-EBM"], 3),
     "minute": (["--rows", "100", "--columns", "2"], 3),
     "money": (["--spreads", "1.5", "--rows", "500", "--epsilons", "9", "--fits", "2"], 1),
@@ -44,6 +46,7 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "scale --from-files .": (["--rows", "2000", "--sources", "parquet", "tuples"], 2),
     "sequences": ([*FEW, "--bounds", "2", "--epsilon", "9"], 3),
     "shapes": (["--shapes", "age", "--fits", "1", "--rows", "300", "--epsilon", "1"], 2),
+    "structure": (["--fits", "1", "--epsilons", "9", "--rows", "1000"], 14),
     "subgroups": (["--fits", "1", "--epsilons", "9", "--rows", "400", "--population", "2000"], 6),
 }  # fmt: skip
 

@@ -89,7 +89,7 @@ def test_what_was_found_privately_has_labels_and_answers():
     assert done.answer("count", where={"ward": None}).stddev > 0
 
 
-def test_differences_are_columns_of_their_own():
+def test_differences_are_columns_of_their_own_and_repetitions_obey_their_constraint():
     rng = np.random.default_rng(0)
     first = rng.integers(0, 300, 1_500)
     stays = pd.DataFrame({"admitted": first, "discharged": first + rng.integers(0, 20, 1_500)})
@@ -104,14 +104,41 @@ def test_differences_are_columns_of_their_own():
     true = (stays["discharged"] - stays["admitted"]).mean()
     assert abs(answer.estimate - true) < 3
     assert "discharged - admitted" in set(synthesizer.noisy_tables()["column_1"].dropna())
+    names = {"admitted": (0, 100), "discharged": (0, 130)}
+    days = rng.integers(0, 100, 1_000)
+    table = pd.DataFrame({"admitted": days, "discharged": days + rng.integers(0, 30, 1_000)})
+    synthesizer = MSTSynthesizer(
+        sdv_tables.metadata_of({name: {"sdtype": "numerical"} for name in names}),
+        epsilon=5.0,
+        public_domain={
+            name: {"range_min": low, "range_max": high, "decimal_places": 0}
+            for name, (low, high) in names.items()
+        },
+    )
+    synthesizer.add_constraints([Inequality("admitted", "discharged")])
+    synthesizer.fit(table)
+    found = synthesizer.bootstrap(lambda rows: (rows["admitted"] <= rows["discharged"]).mean(), 3)
+    assert found.replicates.tolist() == [1.0, 1.0, 1.0]
 
 
-def test_a_protected_statistic_leaves_the_model_s_answers(few_epochs):
+def test_a_protected_statistic_leaves_the_model_s_answers_and_no_repetitions(few_epochs):
     penalty = ProtectedThreshold({"age": 1.0, "income": -0.5}, b=0.2, weight=0.1)
     synthesizer = new(method=PrivPGD(engine=ParticleGradientDescent(penalties=[penalty])))
     synthesizer.fit(TABLE)
     assert synthesizer.answer("count", where={"smoker": True}).basis == "model"
     assert len(synthesizer.noisy_tables()) == 1  # the number of rows
+    synthesizer = new(
+        method=PrivPGD(
+            engine=ParticleGradientDescent(
+                penalties=[ProtectedThreshold({"age": 1.0, "income": -0.5}, b=0.2)]
+            )
+        )
+    )
+    synthesizer.fit(TABLE)
+    with pytest.raises(ValueError, match="were not kept"):
+        synthesizer.bootstrap(share_of_old_smokers)
+    with pytest.raises(ValueError, match="do not determine"):
+        synthesizer.regression("smoker", ["age"])
 
 
 def test_a_table_of_ids_alone_has_no_answers():
@@ -173,40 +200,6 @@ def test_a_model_s_answer_gets_an_interval_if_asked():
     assert exact.stddev == done.answer("count", where={"ward": "A"}).stddev
     with pytest.raises(ValueError, match="one by one"):
         done.answer("table", of="ward", bootstrap=12)
-
-
-def test_a_fit_that_kept_no_tables_is_not_repeated(few_epochs):
-    synthesizer = new(
-        method=PrivPGD(
-            engine=ParticleGradientDescent(
-                penalties=[ProtectedThreshold({"age": 1.0, "income": -0.5}, b=0.2)]
-            )
-        )
-    )
-    synthesizer.fit(TABLE)
-    with pytest.raises(ValueError, match="were not kept"):
-        synthesizer.bootstrap(share_of_old_smokers)
-    with pytest.raises(ValueError, match="do not determine"):
-        synthesizer.regression("smoker", ["age"])
-
-
-def test_repetitions_of_a_fit_with_constraints_obey_them():
-    names = {"admitted": (0, 100), "discharged": (0, 130)}
-    rng = np.random.default_rng(0)
-    days = rng.integers(0, 100, 1_000)
-    table = pd.DataFrame({"admitted": days, "discharged": days + rng.integers(0, 30, 1_000)})
-    synthesizer = MSTSynthesizer(
-        sdv_tables.metadata_of({name: {"sdtype": "numerical"} for name in names}),
-        epsilon=5.0,
-        public_domain={
-            name: {"range_min": low, "range_max": high, "decimal_places": 0}
-            for name, (low, high) in names.items()
-        },
-    )
-    synthesizer.add_constraints([Inequality("admitted", "discharged")])
-    synthesizer.fit(table)
-    found = synthesizer.bootstrap(lambda rows: (rows["admitted"] <= rows["discharged"]).mean(), 3)
-    assert found.replicates.tolist() == [1.0, 1.0, 1.0]
 
 
 def test_nothing_of_the_private_path_is_touched_by_repetitions(monkeypatch):

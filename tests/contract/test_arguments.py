@@ -42,24 +42,24 @@ NUMPY = {
 }
 
 
-def test_numpy_s_numbers_and_truths_are_taken_and_kept_as_python_s():
+def test_numpy_s_numbers_are_taken_and_kept_as_python_s():
     kept = PrivPGDSynthesizer(sdv_tables.metadata(), **NUMPY).get_parameters()
     for name, value in NUMPY.items():
         assert kept[name] == value
         assert type(kept[name]) in (int, float, bool, People), name
     assert type(kept["people"].max_rows) is int
-
-
-def test_no_rows_of_a_person_are_refused():
     with pytest.raises(ValueError, match="max_rows must be an integer of at least 1"):
         People(max_rows=np.int64(0))
-
-
-def test_other_numbers_of_numpy_s_are_taken():
     aim = AIMSynthesizer(sdv_tables.metadata(), np.int64(1), method=AIM(max_megabytes=np.int32(4)))
     assert aim._settings().method.max_megabytes == 4
     ledger = PrivacyLedger.open(np.float64(1), 1e-5, Adjacency.REPLACE_ONE, np.int8(100))
     assert ledger.rows_per_person**2 == 10_000
+    fitted = MSTSynthesizer(
+        sdv_tables.metadata_of({"a": {"sdtype": "boolean"}}), np.float64(1), np.float64(1e-5)
+    )
+    fitted.fit(pd.DataFrame({"a": [True, False] * 20}))
+    assert len(fitted.sample(np.int64(7))) == 7
+    assert "12" in fitted.plan(np.int64(12)).text
 
 
 def test_a_domain_may_hold_numpy_s_numbers():
@@ -145,24 +145,17 @@ def test_several_tables_made_of_ours_are_refused_with_the_reason(part):
         Private(Metadata.load_from_dict(FAMILY))
 
 
-def test_a_call_without_epsilon_is_python_s_own_error():
+def test_epsilon_is_needed_and_values_beyond_the_range_cannot_be_asked_for():
     with pytest.raises(TypeError, match="epsilon"):
         PrivPGDSynthesizer(sdv_tables.metadata())
+    with pytest.raises(SynthesizerInputError, match="never leave the range"):
+        MSTSynthesizer(METADATA, 1.0, enforce_min_max_values=False)
 
 
 @pytest.mark.parametrize("method", [PrivPGDSynthesizer, MSTSynthesizer, AIMSynthesizer])
 def test_the_signature_is_that_of_the_arguments(method):
     assert list(inspect.signature(method).parameters)[:3] == ["metadata", "epsilon", "delta"]
     assert method.__new__(method).__class__ is method  # as pickles and copies make it
-
-
-def test_numbers_of_rows_may_be_numpy_s():
-    fitted = MSTSynthesizer(
-        sdv_tables.metadata_of({"a": {"sdtype": "boolean"}}), np.float64(1), np.float64(1e-5)
-    )
-    fitted.fit(pd.DataFrame({"a": [True, False] * 20}))
-    assert len(fitted.sample(np.int64(7))) == 7
-    assert "12" in fitted.plan(np.int64(12)).text
 
 
 # Sampling
@@ -194,21 +187,6 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_nothing_is_shown_or_said_unless_verbose(way, fitted, capsys, caplog):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        WAYS[way](fitted, batch_size=2)
-    shown = capsys.readouterr()
-    assert shown.out == shown.err == ""
-    fitted.verbose = True
-    try:
-        WAYS[way](fitted)
-    finally:
-        fitted.verbose = False
-    assert "Sampling" in capsys.readouterr().err
-
-
 def test_a_silent_fit_shows_nothing(capsys):
     synthesizer = PrivPGDSynthesizer(
         METADATA,
@@ -226,11 +204,22 @@ def test_a_silent_fit_shows_nothing(capsys):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_tries_are_refused_with_the_reason(way, fitted):
+def test_nothing_is_shown_or_said_unless_verbose_and_tries_are_refused(way, fitted, capsys, caplog):
     WAYS[way](fitted, max_tries_per_batch=100)
     WAYS[way](fitted, max_tries_per_batch=None)
     with pytest.raises(ValueError, match="no row is drawn twice"):
         WAYS[way](fitted, max_tries_per_batch=500)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        WAYS[way](fitted, batch_size=2)
+    shown = capsys.readouterr()
+    assert shown.out == shown.err == ""
+    fitted.verbose = True
+    try:
+        WAYS[way](fitted)
+    finally:
+        fitted.verbose = False
+    assert "Sampling" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("size", [0, -1, 2.5, True, "all"])
@@ -284,13 +273,6 @@ def test_rows_that_were_written_before_a_failure_are_named(fitted, tmp_path, mon
     assert said == [f"The rows that were made before lie in {tmp_path / 'table.csv'}."]
 
 
-def test_known_rows_keep_their_index_in_batches_too(fitted):
-    for size in (None, 2):
-        rows = fitted.sample_remaining_columns(KNOWN, batch_size=size)
-        assert rows.index.tolist() == KNOWN.index.tolist()
-        assert rows["b"].tolist() == KNOWN["b"].tolist()
-
-
 @pytest.mark.parametrize("size", [None, 1, 2])
 def test_conditions_that_cannot_be_met_are_said_once_and_without_sdv_s_advice(size, fitted):
     known = pd.DataFrame({"b": ["x", "nowhere", "y", None]})
@@ -309,17 +291,6 @@ def test_conditions_that_cannot_be_met_are_said_once_and_without_sdv_s_advice(si
     assert "tries" not in str(raised.value)
 
 
-def test_no_conditions_are_an_empty_table(fitted):
-    for rows in (fitted.sample_from_conditions([]), fitted.sample_remaining_columns(KNOWN.head(0))):
-        assert rows.empty
-        assert list(rows.columns) == list(TABLE.columns)
-
-
-def test_rows_that_are_no_frame_are_refused(fitted):
-    with pytest.raises(ValueError, match="known_columns must be a pandas DataFrame, got dict"):
-        fitted.sample_remaining_columns({"table": KNOWN})
-
-
 @pytest.mark.parametrize(
     "call",
     [
@@ -334,16 +305,20 @@ def test_names_that_are_not_there_are_refused(fitted, call):
         call(fitted)
 
 
-def test_names_that_are_there_are_taken(fitted):
+def test_names_and_conditions_that_are_there_or_none_are_taken(fitted):
     assert len(fitted.sample(3, main_table_name="table")) == 3
     assert set(fitted.get_transformers(table_name="table")) == set(TABLE.columns)
     for version in ("original", "modified"):
         assert fitted.get_metadata(version=version).to_dict() == METADATA.to_dict()
-
-
-def test_values_beyond_the_range_cannot_be_asked_for():
-    with pytest.raises(SynthesizerInputError, match="never leave the range"):
-        MSTSynthesizer(METADATA, 1.0, enforce_min_max_values=False)
+    for rows in (fitted.sample_from_conditions([]), fitted.sample_remaining_columns(KNOWN.head(0))):
+        assert rows.empty
+        assert list(rows.columns) == list(TABLE.columns)
+    with pytest.raises(ValueError, match="known_columns must be a pandas DataFrame, got dict"):
+        fitted.sample_remaining_columns({"table": KNOWN})
+    for size in (None, 2):
+        rows = fitted.sample_remaining_columns(KNOWN, batch_size=size)
+        assert rows.index.tolist() == KNOWN.index.tolist()
+        assert rows["b"].tolist() == KNOWN["b"].tolist()
 
 
 def test_constraints_are_written_to_a_file_that_is_named(tmp_path):

@@ -12,7 +12,7 @@ from small_synthesizers import new
 from sdv_privpgd import MSTSynthesizer, People, fit_table
 from sdv_privpgd.audit import audit_fitted
 from sdv_privpgd.audit.recording import by_cell
-from sdv_privpgd.plugin.auditing import KeptFile, SynthesizerFit
+from sdv_privpgd.plugin.auditing import SynthesizerFit, kept_file
 
 pytestmark = pytest.mark.usefixtures("plant")
 QUICK = {"runs": 50, "false_alarms": 1e-7}
@@ -46,13 +46,19 @@ def failed(synthesizer):
     return set(synthesizer.audit(**QUICK).to_dict()["failed"])
 
 
-def test_an_audit_needs_no_fit_and_leaves_no_trace():
+def test_an_audit_needs_no_fit_leaves_no_trace_and_sees_constraints():
     synthesizer = small()
     before = repr(sorted(vars(synthesizer)))
     assert failed(synthesizer) == set()
     assert repr(sorted(vars(synthesizer))) == before
     assert synthesizer.ledger.charges == ()
     assert not synthesizer.get_info()["is_fit"]
+    synthesizer.add_constraints([Inequality("came", "left")])
+    assert failed(synthesizer) == set()
+    with pytest.raises(ValueError, match="runs must be an integer of at least 10"):
+        small().audit(runs=0)
+    with pytest.raises(ValueError, match="false_alarms must lie between 0 and 1"):
+        small().audit(false_alarms=1.0)
 
 
 def test_a_fitted_one_goes_on_where_it_was():
@@ -72,12 +78,6 @@ def test_a_fitted_one_goes_on_where_it_was():
 @pytest.mark.slow
 def test_a_large_table_of_all_kinds_of_columns_passes():
     assert failed(new(adjacency="add_remove", delta=1e-5, people=People(max_rows=2))) == set()
-
-
-def test_constraints_are_audited_with_the_fit():
-    synthesizer = small()
-    synthesizer.add_constraints([Inequality("came", "left")])
-    assert failed(synthesizer) == set()
 
 
 class Told(MSTSynthesizer):
@@ -135,13 +135,15 @@ class TestWhatIsKept:
     def checks(self, synthesizer):
         from sdv_privpgd.audit.subjects import file_checks
 
-        return {check.name: check for check in file_checks(KeptFile(synthesizer))}
+        return {check.name: check for check in file_checks(kept_file(synthesizer))}
 
-    def test_all_of_it_follows_from_the_noisy_answers(self, synthesizer):
+    def test_all_of_it_follows_from_noisy_answers_and_settings(self, synthesizer, monkeypatch):
         checks = self.checks(synthesizer)
         assert {name: check.passed for name, check in checks.items()} == {
             "kept contents": True, "kept ledger": True, "kept delta": True,
         }  # fmt: skip
+        monkeypatch.setattr(synthesizer, "epsilon", 1.0)
+        assert self.checks(synthesizer)["kept ledger"].passed is False
 
     @pytest.mark.parametrize(
         ("name", "value"),
@@ -154,21 +156,13 @@ class TestWhatIsKept:
         assert name in check.found
         assert str(value) not in check.found
 
-    def test_settings_that_were_changed_after_the_fit_are_told(self, synthesizer, monkeypatch):
-        monkeypatch.setattr(synthesizer, "epsilon", 1.0)
-        assert self.checks(synthesizer)["kept ledger"].passed is False
-
-    def test_a_delta_that_is_too_large_is_told(self):
+    def test_deltas_discoveries_and_tables_without_sdv_are_checked_too(self):
         synthesizer = small(delta=0.009)
         synthesizer.fit(table())
         assert self.checks(synthesizer)["kept delta"].passed is False
-
-    def test_what_was_discovered_is_taken_as_found(self):
         synthesizer = small(discovery_share=0.2, epsilon=8.0)
         synthesizer.fit(table(2_000))
         assert self.checks(synthesizer)["kept contents"].passed
-
-    def test_a_table_that_was_fitted_without_sdv(self):
         columns = {name: {**facts, **(DAYS if name != "ill" else {})}
                    for name, facts in COLUMNS.items()}  # fmt: skip
         fitted = fit_table(table(), columns, epsilon=4.0, method="mst")
@@ -211,10 +205,3 @@ def test_a_fit_in_another_thread_has_its_own_noise():
         for each in synthesizer._release.measurements:
             if each.stddev and each.answer.size > 5:
                 assert by_cell(each.answer) not in frozen
-
-
-def test_an_error_in_the_settings_is_told_before_anything():
-    with pytest.raises(ValueError, match="runs must be an integer of at least 10"):
-        small().audit(runs=0)
-    with pytest.raises(ValueError, match="false_alarms must lie between 0 and 1"):
-        small().audit(false_alarms=1.0)

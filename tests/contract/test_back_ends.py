@@ -163,7 +163,7 @@ def test_a_batch_is_the_sum_of_its_tables_and_means_over_slices(tables, num_slic
     assert (total - sorted_total).abs().mean() < 1e-3
 
 
-def test_particles_at_the_target_stay_within_two_bins():
+def test_particles_at_the_target_stay_and_those_on_one_point_part():
     shape = (8, 9)
     centers = cell_centers(shape)
     targets = PackedTargets.of([[0, 1]], [centers], [torch.ones(72)])
@@ -175,9 +175,6 @@ def test_particles_at_the_target_stay_within_two_bins():
         width = float(directions.abs().sum()) / (binned.NUM_BINS - 1)
         assert moved.norm(dim=0).max() <= 2 * width + 1e-6
         assert float(losses[0]) <= (2 * width + 1e-6) ** 2
-
-
-def test_particles_on_one_point_part():
     # Half of them belong to either cell. If all of a bin had one target, they would never part.
     targets = PackedTargets.of([[0]], [torch.tensor([[0.25], [0.75]])], [torch.ones(2)])
     visit = Visit(torch.tensor([0]), torch.ones(1, 1, 1), torch.ones(1))
@@ -227,14 +224,6 @@ def test_weights_need_no_common_scale_and_dimensions_are_padded():
     assert targets.weights.tolist() == pytest.approx([0.25, 0.75, *[1 / 3] * 3])
     assert torch.equal(targets.centers[:2, :1], centers[0])
     assert torch.equal(targets.to("cpu").centers, targets.centers)
-
-
-def test_the_kernel_is_chosen_by_what_there_is(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert choose_kernel("auto", enable_gpu=True).displacement is binned.displacement
-    assert choose_kernel("torch", enable_gpu=True).displacement is reference.displacement
-    monkeypatch.setattr(reference, "HAS_NUMBA", False)
-    assert choose_kernel("auto", enable_gpu=True).descend is reference.descend
 
 
 def test_all_pairs_agree_with_the_reference():
@@ -296,8 +285,13 @@ def descended(back_end, positions, targets, steps):
     return back_end.descend(positions.to(device), targets.to(device), steps).cpu()
 
 
-def test_every_back_end_is_tested():
+def test_every_back_end_is_tested_and_chosen_by_what_there_is(monkeypatch):
     assert set(BACK_ENDS) == set(KERNELS) - {"auto"}
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert choose_kernel("auto", enable_gpu=True).displacement is binned.displacement
+    assert choose_kernel("torch", enable_gpu=True).displacement is reference.displacement
+    monkeypatch.setattr(reference, "HAS_NUMBA", False)
+    assert choose_kernel("auto", enable_gpu=True).descend is reference.descend
 
 
 @pytest.mark.parametrize("tables", [[0], [2], [1, 3], [2, 0, -1, 1]], ids=str)
@@ -317,13 +311,7 @@ def test_the_way_and_the_losses_are_those_of_the_sort(back_end, targets, tables)
     assert not total[others].any()
 
 
-def test_no_table_is_no_way(back_end, targets):
-    total, losses = moved(back_end, cloud(), targets, [-1], random_directions([-1], 2))
-    assert not total.any()
-    assert not losses.any()
-
-
-def test_a_descent_leaves_its_start_and_comes_closer(back_end, targets):
+def test_a_descent_comes_closer_with_the_same_bits_for_the_same_visits_alone(back_end, targets):
     start = cloud()
     before = start.clone()
     end = descended(back_end, start, targets, visits(60))
@@ -336,13 +324,10 @@ def test_a_descent_leaves_its_start_and_comes_closer(back_end, targets):
         for each in (start, end)
     )
     assert near.sum() < far.sum() / 2  # what is left is what the tables disagree about
-
-
-def test_without_visits_nothing_moves(back_end, targets):
-    assert torch.equal(descended(back_end, cloud(), targets, []), cloud())
-
-
-def test_the_same_visits_lead_to_the_same_bits(back_end, targets):
     first, second = (descended(back_end, cloud(), targets, visits(8)) for _ in range(2))
     assert torch.equal(first, second)
     assert not torch.equal(first, descended(back_end, cloud(1), targets, visits(8)))
+    assert torch.equal(descended(back_end, cloud(), targets, []), cloud())
+    total, losses = moved(back_end, cloud(), targets, [-1], random_directions([-1], 2))
+    assert not total.any()
+    assert not losses.any()

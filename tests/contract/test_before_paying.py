@@ -130,11 +130,16 @@ class TestSettings:
                 spend()
         assert synthesizer._account.ledger is None
 
-    def test_the_constructor_checks_the_same(self):
+    def test_the_constructor_checks_the_same_and_numbers_may_be_names(self):
         with pytest.raises(SynthesizerInputError, match="enforce_rounding"):  # SDV's own
             PrivPGDSynthesizer(COLUMNS, 1.0, enforce_rounding="no")
         with pytest.raises(ValueError, match="max_megabytes"):
             AIMSynthesizer(COLUMNS, 1.0, method=AIM(max_megabytes=0))
+        metadata = sdv_tables.metadata_of({"0": {"sdtype": "categorical"}})
+        synthesizer = MSTSynthesizer(metadata, 3.0)
+        synthesizer.public_domain = {0: {"range_values": ["A", "B"]}}
+        synthesizer.fit(table()[["ward"]].set_axis([0], axis=1))
+        assert set(synthesizer.sample(30)[0].dropna()) <= {"A", "B"}
 
     @pytest.mark.parametrize(
         ("method", "match"),
@@ -149,13 +154,6 @@ class TestSettings:
         with pytest.raises((ValueError, PrivacyBudgetError), match=match):
             synthesizer.fit(table())
         assert synthesizer.ledger.charges == ()
-
-    def test_numbers_of_columns_as_names_may_be_declared_later(self):
-        metadata = sdv_tables.metadata_of({"0": {"sdtype": "categorical"}})
-        synthesizer = MSTSynthesizer(metadata, 3.0)
-        synthesizer.public_domain = {0: {"range_values": ["A", "B"]}}
-        synthesizer.fit(table()[["ward"]].set_axis([0], axis=1))
-        assert set(synthesizer.sample(30)[0].dropna()) <= {"A", "B"}
 
 
 class Never(SingleTableProgrammableConstraint):

@@ -31,11 +31,9 @@ class TestBooks:
         assert info["epsilon_spent"] == pytest.approx(epsilon, abs=1e-9)
         assert info["delta_spent"] == 1e-5
 
-    def test_nothing_is_spent_before_a_fit(self):
+    def test_nothing_is_spent_before_a_fit_and_a_second_warns_with_the_total(self):
         assert new().ledger.spent() == 0
         assert new().get_info()["delta_spent"] == 0
-
-    def test_a_second_fit_warns_with_the_composed_total(self):
         synthesizer = boolean(epsilon=1.0)
         table = pd.DataFrame({"a": [True, False] * 20})
         synthesizer.fit(table)
@@ -67,7 +65,7 @@ class TestBooks:
         with pytest.raises(PrivacyBudgetError, match="allow a larger epsilon"):
             boolean(people=People(max_rows=10**13)).fit(pd.DataFrame({"a": [True, False]}))
 
-    def test_the_report_names_adjacency_unit_and_condition(self, fitted):
+    def test_the_report_says_what_its_words_mean_and_fits_a_hundred_columns(self, fitted):
         report = " ".join(fitted.privacy_report().split())
         assert "replace-one" in report
         assert "for one row" in report
@@ -77,8 +75,6 @@ class TestBooks:
         several.fit(pd.DataFrame({"a": [True, False] * 20}))
         assert "up to 3 rows of one person" in several.privacy_report()
         assert "given the exact answers" not in several.privacy_report()
-
-    def test_the_report_fits_a_hundred_columns_and_says_what_its_words_mean(self, fitted):
         for text in map(str, (fitted.privacy_report(), fitted.plan(1_000_000), fitted.plan(10))):
             assert max(map(len, text.splitlines())) <= 100
             header = next(line for line in text.splitlines() if line.startswith("question"))
@@ -87,15 +83,13 @@ class TestBooks:
                 assert any(line.startswith((f"{word}:", f"{word},")) for line in text.splitlines())
             assert "e+" not in text
 
-    def test_rows_per_person_scales_the_noise(self):
+    def test_rows_per_person_scale_the_noise_and_seeds_do_not_reach_it(self):
         def stddev(rows):
             synthesizer = boolean(people=People(max_rows=rows))
             synthesizer.fit(pd.DataFrame({"a": [True, False] * 20}))
             return synthesizer.ledger.charges[-1].stddev
 
         assert stddev(4) == pytest.approx(4 * stddev(1), rel=1e-12)
-
-    def test_the_user_s_seeds_have_no_effect_on_the_noise(self):
         import random
 
         import torch
@@ -187,17 +181,13 @@ class TestPlan:
             if what != "2-way marginals that promise most":  # so does how often
                 assert f"{charge.stddev:,.4g}" in plan
 
-    def test_more_rows_are_displaced_less(self):
+    def test_plans_follow_rows_alone_and_change_nothing(self, fitted):
         def mean(num_rows):
             return new().plan(num_rows).to_dict()["expected"]["pairs_mean"]["displaced_by_noise"]
 
         assert mean(100_000) < mean(10_000) < 1
-
-    def test_keys_alone_are_never_measured(self):
         metadata = sdv_tables.metadata_of({"id": {"sdtype": "id"}}, primary_key="id")
         assert "marginals" not in PrivPGDSynthesizer(metadata, 1.0).plan(50).text
-
-    def test_a_fitted_synthesizer_is_not_changed(self, fitted):
         before = cloudpickle.dumps(fitted)
         fitted.plan(50)
         assert cloudpickle.dumps(fitted) == before

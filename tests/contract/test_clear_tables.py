@@ -1,17 +1,20 @@
-"""Tables that are clear all the same are read; what no column can be is refused at once."""
+"""Tables that are clear are read, from CSV as from a frame; others are refused at once."""
 
 import gzip
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from same_rows import observed
 
-from sdv_privpgd import Boolean, Categorical, Numerical, fit_table
+from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, fit_table
 from sdv_privpgd.cli.reading import read_table, tables_in
+from sdv_privpgd.columns.dialect import Reading
+from sdv_privpgd.sources import csv
 from sdv_privpgd.sources.csv import CsvSource
-from sdv_privpgd.sources.dialect import Reading
 from sdv_privpgd.sources.opening import open_source
 from sdv_privpgd.sources.source import SourceError
 
@@ -43,7 +46,7 @@ def test_documents_beside_tables_are_passed_over(kind, tmp_path):
         fitted(tmp_path)
 
 
-def test_files_of_one_table_may_have_columns_in_another_order(tmp_path):
+def test_files_may_have_columns_in_another_order_unless_a_name_repeats(tmp_path):
     turned = TABLE[["ward", "ill"]]
     TABLE.to_csv(tmp_path / "a.csv", index=False)
     with gzip.open(tmp_path / "b.csv.gz", "wt") as file:
@@ -62,9 +65,6 @@ def test_files_of_one_table_may_have_columns_in_another_order(tmp_path):
     assert [batch.columns["y"].tolist() for batch in source.batches(["y"])] == [
         TABLE["ward"].tolist()
     ] * 2
-
-
-def test_a_repeated_name_has_no_order(tmp_path):
     (tmp_path / "a.csv").write_text("a,a,b\n1,2,3\n")
     (tmp_path / "b.csv").write_text("a,b,a\n1,2,3\n")
     named = Reading(names=("x", "y", "z"), header=True)
@@ -86,7 +86,7 @@ def test_text_with_a_dictionary_in_one_file_and_without_in_another_is_text(tmp_p
         assert abs((done.sample(400)["ward"] == "A").mean() - 0.5) < 0.15
 
 
-def test_a_dictionary_among_texts_is_missing_and_nothing_else_is(monkeypatch):
+def test_a_dictionary_among_texts_is_missing_and_nothing_else_is():
     cells = [{"a": 1} if row % 4 == 0 else "B" for row in range(NUMBER)]
     columns = {"ward": Categorical(["B"])}
     done = fitted(TABLE.assign(ward=cells), columns, allow_lost=["ward"])
@@ -102,25 +102,53 @@ def test_a_type_of_polars_that_arrow_lacks_is_refused_only_if_it_is_asked_for(la
     nothing_is_spent(table, asked, "'wide': 'struct<Int128 of Polars", monkeypatch)
 
 
-@pytest.mark.parametrize(
-    ("kind", "cell"),
-    [
-        (pa.list_(pa.int64()), [1]),
-        (pa.struct([("a", pa.int64())]), {"a": 1}),
-        (pa.map_(pa.string(), pa.int64()), [("a", 1)]),
-        (pa.month_day_nano_interval(), (1, 2, 3)),
-    ],
-)
-def test_nested_columns_and_intervals_are_refused_only_if_they_are_asked_for(
-    kind, cell, monkeypatch
-):
-    made = pa.Table.from_pandas(TABLE).append_column("x", pa.array([cell] * NUMBER, kind))
-    assert fitted(made).num_rows == NUMBER
-    asked = {**ILL, "x": {"sdtype": "categorical"}}
-    nothing_is_spent(made, asked, "No type of column reads .*'x'.* Convert them", monkeypatch)
+COLUMNS = {
+    "age": Numerical(0, 99, decimal_places=0),
+    "cost": Numerical(),
+    "code": Categorical(),
+    "ward": Categorical([1, 2, "x"]),
+    "came": Datetime(datetime_format="%d.%m.%Y"),
+    "ill": Boolean(),
+}
 
 
-def test_intervals_of_pandas_are_refused(monkeypatch):
-    cut = TABLE.assign(x=pd.cut(pd.Series(range(NUMBER)), 4))
-    asked = {**ILL, "x": {"sdtype": "categorical"}}
-    nothing_is_spent(cut, asked, "category of intervals", monkeypatch)
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv, "_BLOCK", 101)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "age": rng.integers(-5, 120, 1_500).astype(object),
+            "cost": [f"{cost:.2f}".replace(".", ",") for cost in rng.exponential(20, 1_500)],
+            "code": rng.choice(["007", "7", "A\nB", 'say "A"'], 1_500),
+            "ward": rng.choice(["1", "2.0", "x", "y"], 1_500),
+            "came": pd.Timestamp("2021-06-01") + pd.to_timedelta(rng.integers(0, 900, 1_500), "D"),
+            "ill": rng.choice(["TRUE", "0", "maybe"], 1_500),
+        }
+    )
+    table["came"] = table["came"].dt.strftime("%d.%m.%Y")
+    table.loc[::50, "age"] = 2**60 + 1
+    for place, name in enumerate(table, start=7):
+        table.loc[::place, name] = None
+        table.loc[1::99, name] = "?"
+    for number, part in enumerate(np.array_split(np.arange(1_500), 3)):
+        path = tmp_path / f"{number}.csv.gz"
+        table.iloc[part].to_csv(path, sep=";", index=False)
+    return sorted(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("dtypes", [{}, {"code": pd.CategoricalDtype(), "cost": pd.Float32Dtype()}])
+def test_the_model_is_the_frames_to_the_byte(files, frozen, adjacency, dtypes):
+    how = Reading(sep=";", decimal=",", dtypes=dtypes)
+    settings = {"method": "independent+pgm", "adjacency": adjacency, "delta": 1e-5}
+    source, frame = CsvSource(files, COLUMNS, how), read_table(files, how, COLUMNS)
+    assert observed(source, COLUMNS, **settings) == observed(frame, COLUMNS, **settings)
+
+
+def test_another_cell_is_another_model(files, frozen):
+    how, settings = (Reading(sep=";", decimal=","), {"method": "independent+pgm"})
+    frame = read_table(files, how, COLUMNS)
+    frame.loc[:9, "ward"] = "x"
+    source = CsvSource(files, COLUMNS, how)
+    assert observed(frame, COLUMNS, **settings) != observed(source, COLUMNS, **settings)

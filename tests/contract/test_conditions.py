@@ -14,7 +14,7 @@ from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 
 class TestConditions:
-    def test_the_user_s_exact_values_survive(self, fitted):
+    def test_exact_values_survive_in_the_types_of_an_ordinary_sample(self, fitted):
         conditions = [
             Condition({"income": 123.45, "ward": "B"}, num_rows=7),
             Condition({"age": 33, "smoker": True, "seen": "2020-03-04"}, num_rows=5),
@@ -27,11 +27,18 @@ class TestConditions:
         assert (rows["ward"][:7] == "B").all()
         assert (rows[["age", "smoker", "seen"]][7:12] == [33, True, "2020-03-04"]).all(axis=None)
         assert list(rows["grade"][12:]) == [1, 3]
-
-    def test_types_are_those_of_an_ordinary_sample(self, fitted):
         rows = fitted.sample_from_conditions([Condition({"age": 33, "grade": 2}, num_rows=4)])
         ordinary = fitted.sample(4)
         assert rows.dtypes.to_dict() == ordinary.dtypes.to_dict()
+        conditions = [
+            Condition({"age": 30, "ward": "A"}, num_rows=3),
+            Condition({"ward": "A"}, num_rows=2),
+            Condition({"age": 30, "ward": "A"}, num_rows=3),
+            DataFrameCondition(pd.DataFrame({"age": [30, 30], "ward": ["A", "A"]})),
+        ]
+        rows = fitted.sample_from_conditions(conditions)
+        assert (rows["ward"] == "A").tolist() == [True] * 10
+        assert (rows["age"][:8] == 30).all()  # one set of columns comes after the other
 
     def test_rows_with_a_condition_follow_the_model(self):
         """P(b | a) of the conditioned rows is that of the particles: 0.9 within 5 points."""
@@ -84,11 +91,6 @@ class TestConditions:
         ranged = [Condition({"at": Between("2020-03-04 05:00", None)}, num_rows=50)]
         assert synthesizer.sample_from_conditions(ranged)["at"].min() >= pd.Timestamp("2020-03-05")
 
-    def test_remaining_columns_may_have_missing_cells(self, fitted):
-        known = pd.DataFrame({"ward": ["A", None, "B", None], "age": [30, np.nan, np.nan, 41]})
-        rows = fitted.sample_remaining_columns(known)
-        pd.testing.assert_frame_equal(rows[["ward", "age"]], known, check_dtype=False)
-
     @pytest.mark.parametrize("dtypes", ["nullable", "category", "object"])
     def test_known_columns_of_other_dtypes(self, fitted, dtypes):
         known = sdv_tables.table(30, seed=9).drop(columns="id")
@@ -98,24 +100,7 @@ class TestConditions:
         pd.testing.assert_frame_equal(rows[modelled], known[modelled], check_dtype=False)
         assert rows[modelled].dtypes.to_dict() == fitted.sample(3)[modelled].dtypes.to_dict()
 
-    def test_duplicated_conditions_are_met_each(self, fitted):
-        conditions = [
-            Condition({"age": 30, "ward": "A"}, num_rows=3),
-            Condition({"ward": "A"}, num_rows=2),
-            Condition({"age": 30, "ward": "A"}, num_rows=3),
-            DataFrameCondition(pd.DataFrame({"age": [30, 30], "ward": ["A", "A"]})),
-        ]
-        rows = fitted.sample_from_conditions(conditions)
-        assert (rows["ward"] == "A").tolist() == [True] * 10
-        assert (rows["age"][:8] == 30).all()  # one set of columns comes after the other
-
-    def test_conditions_on_all_columns_come_back(self, fitted):
-        known = sdv_tables.table(30, seed=9).drop(columns="id")
-        rows = fitted.sample_remaining_columns(known)
-        pd.testing.assert_frame_equal(rows.drop(columns="id"), known, check_dtype=False)
-        assert rows["id"].is_unique
-
-    def test_conditions_on_nothing_are_ordinary_rows(self, fitted):
+    def test_conditions_on_nothing_are_ordinary_rows_and_repeat_after_a_reset(self, fitted):
         ordinary = fitted.sample(20)
         fitted.reset_sampling()
         rows = fitted.sample_from_conditions([Condition({}, num_rows=20)])
@@ -123,6 +108,13 @@ class TestConditions:
         fitted.reset_sampling()
         rows = fitted.sample_remaining_columns(pd.DataFrame(index=range(20)))
         pd.testing.assert_frame_equal(rows, ordinary)
+        fitted.reset_sampling()
+        conditions = [Condition({"ward": "A"}, num_rows=40)]
+        first = fitted.sample_from_conditions(conditions)
+        second = fitted.sample_from_conditions(conditions)
+        fitted.reset_sampling()
+        pd.testing.assert_frame_equal(first, fitted.sample_from_conditions(conditions))
+        assert not first.drop(columns="id").equals(second.drop(columns="id"))
 
     def test_generated_columns_may_be_given_to_some_rows_only(self, fitted):
         conditions = [
@@ -135,12 +127,6 @@ class TestConditions:
         assert rows["mail"][2:5].str.contains("@").all()
         assert rows["mail"][5:].isna().all()
         assert rows["ward"][:5].tolist() == ["A", "A", "B", "B", "B"]
-
-    def test_rows_are_written_to_a_folder(self, fitted, tmp_path):
-        conditions = [Condition({"ward": "A"}, num_rows=4), Condition({"age": 3}, num_rows=2)]
-        rows = fitted.sample_from_conditions(conditions, output_folder_path=tmp_path)
-        written = pd.read_csv(tmp_path / "table.csv")
-        pd.testing.assert_series_equal(written["age"], rows["age"], check_dtype=False)
 
     def test_each_fitting_particle_is_used_once_before_any_is_twice(self):
         """With more than 1,000 particles that fit, twice as many rows are each of them twice."""
@@ -161,24 +147,7 @@ class TestConditions:
         counts = rows.drop(columns="a").value_counts(dropna=False)
         assert counts.to_dict() == (2 * fitting.value_counts(dropna=False)).to_dict()
 
-    def test_a_condition_without_a_matching_particle_takes_the_nearest(self, fitted):
-        condition = {"age": 1, "income": 499.0, "ward": "C", "grade": 1, "smoker": True}
-        rows = fitted.sample_from_conditions([Condition(condition, num_rows=3)])
-        for name, value in condition.items():
-            assert (rows[name] == value).all()
-
-    @pytest.mark.parametrize(
-        "impossible",
-        [
-            {"ward": "Z"}, {"age": 500}, {"age": 3.5}, {"age": "old"}, {"grade": None},
-            {"seen": "2031-01-01"}, {"smoker": "perhaps"}, {"income": -1.0},
-        ],
-    )  # fmt: skip
-    def test_what_the_domain_does_not_hold_cannot_be_met(self, fitted, impossible):
-        with pytest.raises(ValueError, match="Unable to sample any rows for the given conditions"):
-            fitted.sample_from_conditions([Condition(impossible, num_rows=2)])
-
-    def test_impossible_conditions_are_left_out_and_the_reason_told(self, fitted):
+    def test_impossible_conditions_are_left_out_and_near_ones_take_the_nearest(self, fitted):
         known = pd.DataFrame({"ward": ["A", "Z", "B"]}, index=[10, 20, 30])
         with pytest.warns(
             UserWarning, match="2 of 3 conditions can be met. In 1 row 'Z' lies outside"
@@ -186,6 +155,10 @@ class TestConditions:
             rows = fitted.sample_remaining_columns(known)
         assert list(rows["ward"]) == ["A", "B"]
         assert list(rows.index) == [10, 30]
+        condition = {"age": 1, "income": 499.0, "ward": "C", "grade": 1, "smoker": True}
+        rows = fitted.sample_from_conditions([Condition(condition, num_rows=3)])
+        for name, value in condition.items():
+            assert (rows[name] == value).all()
 
     @pytest.mark.parametrize(
         ("name", "between"),
@@ -293,19 +266,17 @@ class TestConditions:
         with pytest.raises(ValueError, match=message):
             fitted.sample_remaining_columns(pd.DataFrame({name: [between]}))
 
-    def test_a_range_needs_an_end_and_single_values(self):
+    def test_keys_unknown_columns_and_ranges_without_single_ends_are_refused(self, fitted):
+        with pytest.raises(ValueError, match="primary key"):
+            fitted.sample_from_conditions([Condition({"id": "x"})])
+        with pytest.raises(ValueError, match="nonsense"):
+            fitted.sample_from_conditions([Condition({"nonsense": 1})])
         with pytest.raises(ValueError, match="at least one end"):
             Between()
         with pytest.raises(ValueError, match=r"\[1, 2\]"):
             Between([1, 2], 3)
 
-    def test_keys_and_unknown_columns_are_refused(self, fitted):
-        with pytest.raises(ValueError, match="primary key"):
-            fitted.sample_from_conditions([Condition({"id": "x"})])
-        with pytest.raises(ValueError, match="nonsense"):
-            fitted.sample_from_conditions([Condition({"nonsense": 1})])
-
-    def test_remaining_columns_complete_each_row_under_its_index(self, fitted):
+    def test_remaining_columns_complete_each_row_whatever_is_known_of_it(self, fitted):
         known = sdv_tables.table(60, seed=4)[["age", "ward", "seen"]].set_index(
             pd.Index(range(100, 160))
         )
@@ -315,11 +286,10 @@ class TestConditions:
             rows[["age", "ward", "seen"]], known, check_dtype=False, check_names=False
         )
         assert rows["id"].is_unique
-
-    def test_conditions_repeat_after_a_reset(self, fitted):
-        conditions = [Condition({"ward": "A"}, num_rows=40)]
-        first = fitted.sample_from_conditions(conditions)
-        second = fitted.sample_from_conditions(conditions)
-        fitted.reset_sampling()
-        pd.testing.assert_frame_equal(first, fitted.sample_from_conditions(conditions))
-        assert not first.drop(columns="id").equals(second.drop(columns="id"))
+        known = pd.DataFrame({"ward": ["A", None, "B", None], "age": [30, np.nan, np.nan, 41]})
+        rows = fitted.sample_remaining_columns(known)
+        pd.testing.assert_frame_equal(rows[["ward", "age"]], known, check_dtype=False)
+        known = sdv_tables.table(30, seed=9).drop(columns="id")
+        rows = fitted.sample_remaining_columns(known)
+        pd.testing.assert_frame_equal(rows.drop(columns="id"), known, check_dtype=False)
+        assert rows["id"].is_unique

@@ -1,18 +1,21 @@
-"""SDV's constraints on a private synthesizer: met by every row, and never fitted on the table."""
+"""SDV's constraints: met by every row, beside any domain, and never fitted on the table."""
+
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
-from constrained import COLUMNS, CONSTRAINTS, broken, new, table, through_the_door
+from constrained import COLUMNS, CONSTRAINTS, DOMAIN, Sum, broken, new, table, through_the_door
 from sdv import cag
 from sdv.cag._errors import ConstraintNotMetError
-from sdv.errors import RefitWarning
+from sdv.errors import RefitWarning, SynthesizerInputError
 from sdv.sampling import Condition
 from sdv.utils import load_constraints, load_synthesizer
 
 from sdv_privpgd import Datetime, MSTSynthesizer, PrivPGDSynthesizer, fit_table
-from sdv_privpgd.constraints import Inequality, Range
+from sdv_privpgd.constraints import FixedCombinations, Inequality, Range
+from sdv_privpgd.constraints.repair import ConstraintError
 from sdv_privpgd.methods import Independent, ParticleGradientDescent
 
 ALL = tuple(kind for kind in CONSTRAINTS if not kind.startswith("strict"))
@@ -96,18 +99,21 @@ def fitted():
 
 
 class TestSampling:
-    def test_constraints_hold_together(self, fitted):
+    def test_constraints_hold_together_and_those_who_break_one_are_found(self, fitted):
         rows = fitted.sample(5_000)
         assert {kind: broken(kind, rows) for kind in ALL} == dict.fromkeys(ALL, 0)
+        rows = fitted.sample(20).assign(low=90, high=10)
+        with pytest.raises(ConstraintNotMetError, match="20 rows"):
+            fitted.validate_constraints(rows)
+        assert fitted.get_metadata("modified").to_dict() == fitted.get_metadata().to_dict()
+        assert list(fitted.sample(3).columns) == list(COLUMNS)
 
-    def test_rows_do_not_depend_on_how_they_are_asked_for(self, fitted):
+    def test_rows_do_not_depend_on_how_they_are_asked_for_or_on_a_file(self, fitted, tmp_path):
         fitted.reset_sampling()
         at_once = fitted.sample(900)
         fitted.reset_sampling()
         in_parts = pd.concat([fitted.sample(500), fitted.sample(400)], ignore_index=True)
         pd.testing.assert_frame_equal(at_once.drop(columns="id"), in_parts.drop(columns="id"))
-
-    def test_a_saved_synthesizer_keeps_them(self, fitted, tmp_path):
         fitted.save(tmp_path / "model.pkl")
         loaded = load_synthesizer(tmp_path / "model.pkl")
         fitted.reset_sampling()
@@ -115,7 +121,7 @@ class TestSampling:
         pd.testing.assert_frame_equal(fitted.sample(50), loaded.sample(50))
         assert len(loaded.get_constraints()) == len(ALL)
 
-    def test_rows_that_meet_conditions_meet_the_constraints(self, fitted):
+    def test_rows_that_meet_conditions_meet_the_constraints_or_are_left_out(self, fitted):
         rows = fitted.sample_from_conditions(
             [
                 Condition({"low": 70}, num_rows=40),
@@ -127,31 +133,10 @@ class TestSampling:
         assert {kind: broken(kind, rows) for kind in ALL} == dict.fromkeys(ALL, 0)
         assert (rows["low"][:40] == 70).all()
         assert (rows["middle"][40:80] == "15/06/2020").all()
-
-    def test_a_condition_against_a_constraint_is_left_out(self, fitted):
         known = pd.DataFrame({"low": [80, 20], "high": [30, 40]})
         with pytest.warns(UserWarning, match="1 of 2 conditions can be met"):
             rows = fitted.sample_remaining_columns(known)
         assert rows[["low", "high"]].to_numpy().tolist() == [[20, 40]]
-
-    def test_no_bar_is_shown_unless_it_was_asked_for(self, fitted, capsys):
-        fitted.sample(10, batch_size=5)
-        assert capsys.readouterr().err == ""
-        fitted.verbose = True
-        try:
-            fitted.sample(10)
-        finally:
-            fitted.verbose = False
-        assert "Sampling rows" in capsys.readouterr().err
-
-    def test_the_metadata_stays_the_user_s(self, fitted):
-        assert fitted.get_metadata("modified").to_dict() == fitted.get_metadata().to_dict()
-        assert list(fitted.sample(3).columns) == list(COLUMNS)
-
-    def test_validate_constraints_finds_rows_that_break_one(self, fitted):
-        rows = fitted.sample(20).assign(low=90, high=10)
-        with pytest.raises(ConstraintNotMetError, match="20 rows"):
-            fitted.validate_constraints(rows)
 
 
 def test_constraints_after_a_fit_take_effect_at_the_next_one():
@@ -170,3 +155,163 @@ def test_constraints_are_written_to_a_file_as_sdv_does(tmp_path):
     new(kinds).get_constraints(tmp_path / "constraints.json")
     loaded = load_constraints(tmp_path / "constraints.json")
     assert list(map(repr, loaded)) == [repr(CONSTRAINTS[kind]()) for kind in kinds]
+
+
+def test_combinations_of_values_that_share_a_code_are_told_apart():
+    """300 towns have 256 codes, neighbors one: with them go two districts of one code, too."""
+    towns = [f"town {number:03}" for number in range(300)]
+    listed = [(town, number % 3) for number, town in enumerate(towns)]
+    columns = {"town": {"sdtype": "categorical"}, "district": {"sdtype": "categorical"}}
+    domain = {
+        "town": {"range_values": towns, "frequencies": [1.0] * 300, "range_is_nullable": False},
+        "district": {"range_values": [0, 1, 2], "range_is_nullable": False},
+    }
+    described = sdv_tables.metadata_of(columns)
+    synthesizer = PrivPGDSynthesizer(described, 5.0, public_domain=domain, **sdv_tables.SMALL)
+    synthesizer.add_constraints([FixedCombinations(list(columns), listed)])
+    rng = np.random.default_rng(0)
+    synthesizer.fit(pd.DataFrame({"town": rng.choice(towns, 500), "district": 0}))
+    rows = synthesizer.sample(3_000)
+    assert set(rows.itertuples(index=False, name=None)) <= set(listed)
+    merged = set(towns[255:])
+    assert rows["town"].isin(merged).sum() > 50
+    known = pd.DataFrame({"town": towns[250:], "district": 1})
+    with pytest.warns(UserWarning, match="conditions can be met"):
+        met = synthesizer.sample_remaining_columns(known)
+    assert set(met["town"]) == {town for town, district in listed[250:] if district == 1}
+
+
+def test_nothing_declared_is_enough():
+    synthesizer = new(
+        ["inequality", "increments", "one hot", "combinations"], public_domain=None, epsilon=5.0
+    )
+    data = table(2_000)
+    data["price"] = data["price"] // 25 * 25
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The ranges or categories")
+        synthesizer.fit(data)
+    rows = synthesizer.sample(3_000)
+    for kind in ("inequality", "increments", "one hot", "combinations"):
+        assert broken(kind, rows) == 0
+
+
+BEHIND = {
+    "whole": (np.arange(50, 90), np.arange(40)),
+    "whole against real": (np.arange(50, 90), np.linspace(-3, 2.5, 40)),
+    "real against decimals": (np.linspace(50, 90, 40), np.arange(40) / 10),
+    "days against months": (
+        pd.date_range("2020-03-01", periods=40).strftime("%Y-%m-%d"),
+        pd.date_range("2016-01-01", periods=40, freq="MS").strftime("%Y-%m"),
+    ),
+}
+"""Values of which each of the first is above each of the second."""
+
+
+@pytest.mark.parametrize(
+    ("discovered", "strict"), [(("low", "high"), False), (("low",), True), (("high",), True)]
+)
+@pytest.mark.parametrize("kind", BEHIND)
+def test_discovered_ranges_in_the_wrong_order_are_widened(kind, discovered, strict):
+    low, high = BEHIND[kind]
+    facts = {"sdtype": "numerical"}, {"sdtype": "numerical"}
+    if kind == "days against months":
+        facts = (
+            {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+            {"sdtype": "datetime", "datetime_format": "%Y-%m"},
+        )
+    data = pd.DataFrame({"low": low, "high": high}).sample(4_000, replace=True, random_state=0)
+    plain = {name: data[name].to_numpy().tolist() for name in data}
+    domain = {
+        name: {"range_is_nullable": False}
+        if name in discovered
+        else {"range_min": min(values), "range_max": max(values), "range_is_nullable": False}
+        for name, values in plain.items()
+    }
+    described = sdv_tables.metadata_of(dict(zip(("low", "high"), facts, strict=True)))
+    synthesizer = PrivPGDSynthesizer(described, 5.0, public_domain=domain, **sdv_tables.SMALL)
+    constraint = cag.Inequality("low", "high", strict_boundaries=strict)
+    synthesizer.add_constraints([constraint])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The ranges or categories")
+        synthesizer.fit(data)
+    rows = synthesizer.sample(500)
+    assert constraint.is_valid(rows, described).all()
+    assert rows.notna().to_numpy().all()
+    for name in domain.keys() - set(discovered):
+        assert rows[name].between(min(plain[name]), max(plain[name])).all()
+
+
+def test_a_plan_needs_no_range_for_an_order():
+    """The ranges that noise alone makes up are in any order."""
+    names = ("low", "high", "real", "start", "middle", "end")
+    domain = {name: {"range_is_nullable": False} for name in names}
+    synthesizer = new(["strict", "mixed", "range"], public_domain={**DOMAIN, **domain})
+    for _ in range(2):
+        assert "2-way marginals" in synthesizer.plan(100).text
+
+
+class TestRefusals:
+    def test_what_would_be_learned_or_is_generated_or_undeclared_is_refused(self):
+        with pytest.raises(SynthesizerInputError, match=r"sdv_privpgd\.FixedCombinations"):
+            new([]).add_constraints([cag.FixedCombinations(["country", "city"])])
+        with pytest.raises(ConstraintNotMetError, match="primary key"):
+            new([]).add_constraints([cag.OneHotEncoding(["id", "red"])])
+        columns = {"a": {"sdtype": "boolean"}, "mail": {"sdtype": "email", "pii": True}}
+        synthesizer = PrivPGDSynthesizer(sdv_tables.metadata_of(columns), 1.0)
+        with pytest.raises(
+            SynthesizerInputError, match=r"\['mail'\]: it takes .* that are modelled"
+        ):
+            synthesizer.add_constraints([cag.OneHotEncoding(["a", "mail"])])
+        with pytest.raises(ValueError, match="list"):
+            new([]).add_constraints(cag.Inequality("low", "high"))
+        with pytest.raises(ConstraintNotMetError, match="sdtype"):
+            new([]).add_constraints([cag.Inequality("low", "city")])
+        with pytest.raises(ConstraintNotMetError, match="nothing"):
+            new([]).add_constraints([cag.Inequality("low", "nothing")])
+        with pytest.raises(SynthesizerInputError, match=r"\['w'\] of 'country'"):
+            new([]).add_constraints([FixedCombinations(["country", "city"], [("w", "p")])])
+        with pytest.raises(ValueError, match="lacks"):
+            FixedCombinations(["country", "city"], pd.DataFrame({"country": ["x"]}))
+
+    @pytest.mark.parametrize("others", [DOMAIN, {}], ids=["all declared", "others not declared"])
+    def test_what_no_declared_value_can_meet_is_refused(self, others):
+        domain = {
+            **others,
+            "low": {"range_min": 10, "range_max": 20, "range_is_nullable": False},
+            "high": {"range_min": 0, "range_max": 5, "range_is_nullable": False},
+        }
+        synthesizer = new([], public_domain=domain)
+        with pytest.raises(SynthesizerInputError, match="cannot be met"):
+            synthesizer.add_constraints([cag.Inequality("low", "high")])
+        assert synthesizer.get_constraints() == []
+        synthesizer.add_constraints([cag.Inequality("high", "low")])
+
+    def test_an_order_with_a_column_that_is_not_declared_waits_for_its_range(self):
+        domain = {"low": {"range_min": 10, "range_max": 20, "range_is_nullable": False}}
+        synthesizer = new([], public_domain=domain)
+        order = cag.Inequality("low", "real")
+        synthesizer.add_constraints([order])
+        assert list(map(repr, synthesizer.get_constraints())) == [repr(order)]
+        assert synthesizer.ledger.charges == ()
+
+    def test_a_predicate_that_needs_its_fit_or_that_no_row_meets_ends_in_an_error(self):
+        class Learned(cag.SingleTableProgrammableConstraint):
+            def fit(self, data, metadata):
+                self.limit = data["low"].max()
+
+            def is_valid(self, synthetic_data):
+                return synthetic_data["low"] <= self.limit
+
+        with pytest.raises(SynthesizerInputError, match=r"Learned.is_valid .* never called"):
+            new([]).add_constraints([Learned()])
+
+        class Never(Sum):
+            def is_valid(self, synthetic_data):
+                return pd.Series(False, index=synthetic_data.index)
+
+        hopeless = new([])
+        hopeless.add_constraints([Never()])
+        hopeless.fit(table())
+        with pytest.raises(ConstraintError) as raised:
+            hopeless.sample(10)
+        assert "0 of 300 rows of the model meet" in str(raised.value)

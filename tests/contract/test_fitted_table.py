@@ -76,15 +76,12 @@ def test_a_file_that_is_another_or_has_changed_is_refused(fitted, tmp_path):
         FittedTable.load(tmp_path / "none.bin")
 
 
-def test_the_other_columns_follow_the_model_under_a_condition(fitted):
+def test_other_columns_follow_the_model_and_rows_are_completed_under_their_index(fitted):
     young = fitted.sample(400, where={"ward": "A"})["age"]
     old = fitted.sample(400, where={"ward": "B"})["age"]
     assert old.mean() - young.mean() > 30
     assert fitted.sample(30, where={"age": Between(30, 40)})["age"].between(30, 40).all()
     assert fitted.sample(0, where={"ward": "A"}).shape == (0, 2)
-
-
-def test_rows_are_completed_under_their_index(fitted):
     known = pd.DataFrame({"ward": ["A", "B", "A"]}, index=[7, 3, 5])
     rows = fitted.complete(known)
     assert list(rows.index) == [7, 3, 5]

@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from sdv_privpgd import Categorical, Datetime, Numerical, TimeOfDay, fit_table
+from sdv_privpgd import Categorical, Datetime, Numerical, TimeOfDay, check, fit_table
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -81,14 +81,11 @@ def test_times_of_the_day_come_back(cells, declared, kind):
     assert hours.max() == 23
 
 
-def test_arrow_s_times_keep_their_dtype():
+def test_times_keep_arrow_s_dtype_and_whole_minutes():
     dtype = pd.ArrowDtype(pa.time64("us"))
     for declared in (TimeOfDay(), Datetime(datetime_format="%H:%M")):
         rows = sampled(pd.Series(TIMES, dtype=dtype), declared)
         assert (rows.dtype, rows.isna().sum()) == (dtype, 0)
-
-
-def test_times_of_whole_minutes_are_counted_in_minutes():
     rows = sampled(pd.Series(TIMES, dtype=object), TimeOfDay("00:00", datetime.time(23, 59)))
     assert {row.second for row in rows} == {0}
 
@@ -129,6 +126,27 @@ def test_an_infinite_category_is_one_like_others(endless):
 )
 def test_numbers_beyond_those_told_apart_are_named(cells, declared):
     assert any("['x'] reach 2**62" in each for each in fitted(cells, declared).warnings)
+
+
+def test_types_of_numbers_beyond_those_told_apart_are_named_before_anything_is_spent():
+    """By the type that somebody chose, and not by one that pandas chooses by the cells."""
+    named = "'x': 'UInt64'", "'x': 'uint64[pyarrow]'", "'x': 'decimal128(30, 2)[pyarrow]'"
+    cells = pd.Series([1, 2] * 500)
+    wide = (
+        pa.table({"x": pa.array(cells, pa.uint64())}),
+        pd.DataFrame({"x": cells.astype("uint64[pyarrow]")}),
+        pd.DataFrame({"x": cells.astype(pd.ArrowDtype(pa.decimal128(30, 2)))}),
+    )
+    for table, said in zip(wide, named, strict=True):
+        notes = str(check(table, {"x": Numerical()}, 5.0))
+        assert f"The types of {{{said}}} hold whole numbers" in notes
+    for table in (
+        pd.DataFrame({"x": cells.astype("uint64")}),
+        pd.DataFrame({"x": cells.astype("UInt32")}),
+        pd.DataFrame({"x": cells.astype("int8").astype(pd.ArrowDtype(pa.decimal128(18, 2)))}),
+    ):
+        assert "hold whole numbers" not in str(check(table, {"x": Numerical()}, 5.0))
+    assert "hold whole numbers" not in str(check(wide[0], {"x": Numerical(0, 9)}, 5.0))
 
 
 @pytest.mark.parametrize("code", [NEVER, LONG_AGO], ids=str)

@@ -15,6 +15,7 @@ from sdv_privpgd import (
     Key,
     Link,
     Numerical,
+    check,
     fit_tables,
     plan_tables,
 )
@@ -69,29 +70,23 @@ def rows(fitted):
     return fitted.sample()
 
 
-def test_each_row_leads_to_a_row(rows):
+def test_rows_lead_to_rows_in_their_order_about_as_many_as_there_were(rows, tables, fitted):
     for link in LINKS:
         assert rows[link.child][link.key].isin(rows[link.parent][link.parent_key]).all()
         assert rows[link.child][link.key].value_counts().max() <= link.max_children
         assert rows[link.parent][link.parent_key].is_unique
-
-
-def test_tables_come_back_in_their_order_with_their_columns(rows, tables):
     assert list(rows) == list(tables)
     assert list(rows["people"]) == ["id", "old"]
     assert list(rows["stays"]) == ["stay", "person", "days", "ward"]
     assert list(rows["drugs"]) == ["stay", "strong", "dose"]
     assert set(rows["bills"]) == {"bill", "id", "paid"}
     assert rows["people"]["id"].str.fullmatch("P-[0-9]{5}").all()
-
-
-def test_numbers_of_rows_are_about_right(rows, tables, fitted):
     for name, own in tables.items():
         assert len(rows[name]) == pytest.approx(len(own), rel=0.1)
         assert fitted.num_rows[name] == pytest.approx(len(own), rel=0.1)
 
 
-def test_parents_have_the_children_that_they_should(rows):
+def test_children_are_as_many_as_they_should_and_go_with_parents_and_each_other(rows):
     people, stays = rows["people"], rows["stays"]
     number = people["id"].map(stays["person"].value_counts()).fillna(0)
     assert number[~people["old"]].mean() < 0.1
@@ -99,9 +94,6 @@ def test_parents_have_the_children_that_they_should(rows):
     drugs = stays["stay"].map(rows["drugs"]["stay"].value_counts()).fillna(0)
     assert drugs[stays["ward"] == "A"].mean() > 2.6
     assert drugs[stays["ward"] == "B"].mean() == pytest.approx(0.5, abs=0.2)
-
-
-def test_children_go_with_their_parents_and_with_each_other(rows):
     joined = rows["drugs"].merge(rows["stays"], on="stay")
     assert ((joined["days"] > 15) == joined["strong"]).mean() > 0.7  # half of them by chance
     wards = rows["stays"].groupby("person")["ward"].agg(["nunique", "size"])
@@ -130,7 +122,7 @@ def test_many_families_are_made_part_by_part(fitted, monkeypatch):
     assert many["stays"]["person"].isin(many["people"]["id"]).all()
 
 
-def test_one_ledger_has_all_that_was_spent(fitted):
+def test_one_ledger_and_one_report_have_all_tables_and_a_plan_foretells_them(fitted, tmp_path):
     ledger = fitted.ledger
     assert 4.9 < ledger.spent() <= 5.0
     assert {charge.what.partition(":")[0] for charge in ledger.charges} == set(COLUMNS)
@@ -140,9 +132,6 @@ def test_one_ledger_has_all_that_was_spent(fitted):
     assert twice.family == ledger.family
     assert "siblings" in " ".join(charge.what for charge in ledger.charges)
     assert set(fitted.siblings) == {"stays", "drugs"}
-
-
-def test_a_report_has_all_tables(fitted, tmp_path):
     report = fitted.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert all(f"{name}: " in page for name in COLUMNS)
@@ -154,9 +143,6 @@ def test_a_report_has_all_tables(fitted, tmp_path):
     assert set(report.to_dict()["tables"]) == set(COLUMNS)
     assert repr(fitted).startswith("FittedTables(bills, people, drugs, stays; epsilon")
     assert fitted.privacy_report() == str(report)
-
-
-def test_a_plan_says_what_each_table_gets():
     plan = plan_tables(COLUMNS, LINKS, 1.0, 1e-6, num_rows=3_000)
     assert sum(plan.to_dict()["shares"].values()) == pytest.approx(1)
     assert set(plan.to_dict()["tables"]) == set(COLUMNS)
@@ -221,6 +207,26 @@ def test_children_come_in_their_order(tables):
         Link("people", "seen", "person", 3, siblings=False, order="day")
 
 
+def test_times_between_children_are_those_of_their_parents_group():
+    rng, number = np.random.default_rng(2), 4_000
+    parents = pd.DataFrame({"key": range(number), "often": rng.random(number) < 0.5})
+    parents["began"] = rng.integers(0, 300, number)
+    whose = np.repeat(np.arange(number), rng.integers(1, 5, number))
+    apart = 1 + rng.exponential(np.where(parents["often"], 20, 60)[whose]).round()
+    days = parents["began"].to_numpy()[whose] + pd.Series(apart).groupby(whose).cumsum().to_numpy()
+    columns = {
+        "parents": {"often": Boolean(), "began": Numerical(0, 300, decimal_places=0)},
+        "children": {"day": Numerical(0, 2_000, decimal_places=0)},
+    }
+    tables = {"parents": parents, "children": pd.DataFrame({"key": whose, "day": days})}
+    link = Link("parents", "children", "key", 4, order="day", start="began")
+    found = fit_tables(tables, columns, link, 5.0, 1e-6).sample()
+    rows = found["children"].merge(found["parents"], on="key")
+    means = rows.groupby("key")["day"].diff().groupby(rows["often"]).mean()
+    assert means[True] == pytest.approx(21, abs=6)
+    assert means[False] == pytest.approx(61, abs=8)
+
+
 def test_files_are_read_as_frames_are(tables, tmp_path):
     pytest.importorskip("pyarrow")
     files = {}
@@ -263,7 +269,7 @@ def test_what_cannot_be_is_said_before_a_table_is_opened(columns, links, said):
         fit_tables(dict.fromkeys(COLUMNS), columns, links, 1.0, 1e-6)
 
 
-def test_tables_without_their_keys_and_other_arguments_are_refused(tables, fitted):
+def test_what_stops_a_fit_of_tables_is_said(tables, fitted):
     with pytest.raises(ValueError, match="are missing in the data"):
         fit_tables({**tables, "stays": tables["stays"].drop(columns="person")}, COLUMNS, LINKS,
                    1.0, 1e-6)  # fmt: skip
@@ -275,9 +281,6 @@ def test_tables_without_their_keys_and_other_arguments_are_refused(tables, fitte
         fitted.sample(5, scale=1.0)
     with pytest.raises(ValueError, match="must be a name"):
         Link("a", 1, "k", 1)
-
-
-def test_a_table_that_is_not_as_declared_stops_the_fit_and_says_what_was_spent(tables):
     columns = {**COLUMNS, "stays": {**COLUMNS["stays"], "ward": Categorical(["X"])}}
     with pytest.raises(DomainMismatchError) as stopped:
         fit_tables(tables, columns, LINKS, 5.0, 1e-6, method="independent")
@@ -285,6 +288,13 @@ def test_a_table_that_is_not_as_declared_stops_the_fit_and_says_what_was_spent(t
     assert "had spent epsilon" in stopped.value.__notes__[-1]
     lost = {"stays": ["ward"]}
     fit_tables(tables, columns, LINKS, 5.0, 1e-6, method="independent", allow_lost=lost)
+    told = {**COLUMNS, "stays": {**COLUMNS["stays"], "patient_nr": Numerical()}}
+    stays = tables["stays"].drop(columns="ward")  # it stops before a row is read
+    with (
+        pytest.warns(UserWarning, match=r"stays: The names of \['patient_nr'\]"),
+        pytest.raises(ValueError, match="ward"),
+    ):
+        fit_tables({**tables, "stays": stays}, told, LINKS, 5.0, 1e-6)
 
 
 def test_a_tree_is_the_same_in_any_order_of_its_links_and_after_use():
@@ -294,11 +304,26 @@ def test_a_tree_is_the_same_in_any_order_of_its_links_and_after_use():
     assert (tree.root, tree.root_key, tree.most_of("drugs")) == ("people", "id", 6)
 
 
-def test_ids_that_would_be_modelled_are_said_before_anything_is_spent(tables):
-    told = {**COLUMNS, "stays": {**COLUMNS["stays"], "patient_nr": Numerical()}}
-    stays = tables["stays"].drop(columns="ward")  # it stops before a row is read
-    with (
-        pytest.warns(UserWarning, match=r"stays: The names of \['patient_nr'\]"),
-        pytest.raises(ValueError, match="ward"),
-    ):
-        fit_tables({**tables, "stays": stays}, told, LINKS, 5.0, 1e-6)
+def test_a_check_says_what_becomes_of_each_column_and_reads_no_cell():
+    homes = pd.DataFrame({"home": range(50), "rents": [True, False] * 25})
+    people = pd.DataFrame({"home": [*range(50)] * 2, "job": ["a", "b"] * 50})
+    told = {"homes": {"rents": Boolean()}, "people": {"job": Categorical()}}
+    link = Link("homes", "people", "home", max_children=2)
+
+    def checked(**more):
+        tables = {"homes": homes, "people": people} | more
+        return check(tables, told, 1.0, 1e-6, relationships=link)
+
+    found = checked()
+    assert {name: set(own["columns"]) for name, own in found.to_dict()["tables"].items()} == {
+        "homes": {"home", "rents"},
+        "people": {"job"},
+    }
+    assert "noise hides what fewer than" in " ".join(str(found).split())
+    assert found.to_dict()["stops"] == []
+    other = people.assign(job=None)
+    assert str(checked(people=other)) == str(found)
+    stopped = checked(people=people.drop(columns="job"))
+    assert "['job'] are missing" in stopped.to_dict()["stops"][0]
+    with pytest.raises(ValueError, match="delta must be given"):
+        check({"homes": homes, "people": people}, told, 1.0, relationships=link)

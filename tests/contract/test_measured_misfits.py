@@ -49,8 +49,12 @@ def test_declared_values_that_are_not_there_stop_it_and_the_rest_is_not_spent(
     assert 0 < caught.value.ledger.spent() < 0.3
 
 
-def test_a_table_that_fits_does_not_stop_and_nothing_is_said():
+def test_what_fits_is_silent_and_what_lies_at_a_wide_end_is_said_of_the_release_alone(tmp_path):
     assert measured(table()).warnings == ()
+    assert "as if values beyond it were clipped" in warned_of().warnings[1]
+    found = warned_of()
+    read = type(found).load(found.save(tmp_path / "north.zip"))
+    assert read.warnings == found.warnings != ()
 
 
 def test_it_goes_on_all_the_same_and_is_combined_with_others():
@@ -80,13 +84,3 @@ def warned_of():
         found = measured(private)
     assert [each.filename for each in told] == [__file__]
     return found
-
-
-def test_what_lies_in_a_wide_cell_at_an_end_is_said_and_stops_nothing():
-    assert "as if values beyond it were clipped" in warned_of().warnings[1]
-
-
-def test_warnings_follow_from_the_release_alone(tmp_path):
-    found = warned_of()
-    read = type(found).load(found.save(tmp_path / "north.zip"))
-    assert read.warnings == found.warnings != ()

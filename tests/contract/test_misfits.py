@@ -1,4 +1,4 @@
-"""A fit whose first counts have nothing that is declared of a column stops there, and can go on."""
+"""A fit stops where nearly nothing is as declared, and can go on; oddities stop none."""
 
 import sys
 import warnings
@@ -8,7 +8,15 @@ import pandas as pd
 import pytest
 import sdv_tables
 
-from sdv_privpgd import DomainMismatchError, PrivPGDSynthesizer
+from sdv_privpgd import (
+    Categorical,
+    Datetime,
+    DomainMismatchError,
+    MSTSynthesizer,
+    Numerical,
+    PrivPGDSynthesizer,
+    fit_table,
+)
 from sdv_privpgd.report.warnings import OPENING
 
 COLUMNS = {
@@ -89,14 +97,144 @@ def test_nothing_stops_where_nobody_is_surely_wrong(ward, table):
     assert len(synthesizer.sample(5)) == 5
 
 
-def test_truths_in_other_words_stop_the_fit():
+def test_truths_in_other_words_stop_a_fit_and_few_rows_are_only_warned_of():
     table = TABLE.assign(ward="A", ill=np.where(TABLE["ill"], "oui", "non"))
     with pytest.raises(DomainMismatchError, match=r"'ill'.*only true and false, 1 and 0 are read"):
         new(CAPITALS).fit(table)
-
-
-def test_a_column_without_a_declared_value_in_few_rows_is_only_warned_of():
     synthesizer = new(WITH_OTHER, epsilon=0.2)
     with pytest.warns(UserWarning, match=OPENING):
         synthesizer.fit(TABLE.iloc[:60])
     assert synthesizer.unfinished is None
+
+
+ROWS = 3_000
+WARD = CELLS.choice(["a", "b"], ROWS)
+DAYS = pd.Timestamp("2023-01-01") + pd.to_timedelta(CELLS.integers(0, 300, ROWS), "D")
+SMALL = CELLS.integers(1, 10, ROWS)
+
+
+def rarely(values, usual, share=0.02):
+    """The usual value, but for few rows."""
+    return np.where(CELLS.random(ROWS) < share, values, usual)
+
+
+def fitted(values, declared, ward=WARD, **settings):
+    table = pd.DataFrame({"ward": ward, "x": values})
+    columns = {"ward": Categorical(["a", "b"]), "x": declared}
+    settings = {"method": "mst", **settings}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fit_table(table, columns, 3.0, **settings)
+
+
+AGES = Numerical(0, 99, decimal_places=0)
+YEARS = CELLS.integers(1900, 2000, ROWS)
+SCORE = Numerical(0, 10, decimal_places=0)
+
+WRONG = {
+    "years for ages": (YEARS, AGES, "range_max=99: 'x' ("),
+    "one side and the other": (
+        np.where(CELLS.random(ROWS) < 0.5, -5, 500),
+        AGES,
+        "range_min=0 and range_max=99",
+    ),
+    "floats": (CELLS.random(ROWS), Numerical(2, 5), "range_min=2"),
+    "another year": (DAYS, Datetime("2020-01-01", "2020-12-31"), "Check the year"),
+    "few values": (YEARS, SCORE, "outside the declared range_max=10: 'x'"),
+    "few values, below": (
+        YEARS,
+        Numerical(2_001, 2_010, decimal_places=0, nullable=False),
+        "outside the declared range_min=2001: 'x'",
+    ),
+    "few days": (DAYS, Datetime("2020-01-01", "2020-01-25"), "Check the year"),
+}
+
+RIGHT = {
+    "gains, nearly all zero": (rarely(SMALL * 9_999, 0), Numerical(0, 99_999, decimal_places=0)),
+    "floats, nearly all zero": (rarely(SMALL / 3, 0.0), Numerical(0, 99)),
+    "few values, nearly all zero": (rarely(SMALL, 0), SCORE),
+    "nearly all at an end that is inside": (rarely(SMALL, 99), AGES),
+    "a wide range of small values": (SMALL, Numerical(0, 1_000_000, decimal_places=0)),
+    "nearly all one": (rarely(SMALL, 1), Numerical(1, 10, decimal_places=0)),
+    "few answers": (rarely(1, 4), Numerical(1, 4, decimal_places=0)),
+    "codes in half of the rows": (np.where(CELLS.random(ROWS) < 0.5, 50, 999), AGES),
+    "nearly all missing, the others beyond": (
+        rarely(500.0, np.nan),
+        {**AGES, "sdtype": "numerical", "range_is_nullable": True},
+    ),
+    "truths as numbers": (rarely(0, 1), Numerical(0, 1, decimal_places=0)),
+}
+
+
+@pytest.mark.parametrize(("values", "declared", "told"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("share", [0, 0.2])
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_rows_beyond_a_declared_range_stop_a_fit(values, declared, told, adjacency, share):
+    with pytest.raises(DomainMismatchError) as error:
+        fitted(values, declared, adjacency=adjacency, discovery_share=share, delta=1e-5)
+    assert told in str(error.value)
+    assert "'x'" in str(error.value)
+    assert "'ward'" not in str(error.value)
+    assert 0 < error.value.ledger.spent() < 0.3
+
+
+@pytest.mark.parametrize(("values", "declared"), RIGHT.values(), ids=RIGHT)
+@pytest.mark.parametrize("share", [0, 0.2])
+def test_nothing_stops_where_rows_may_belong_there(values, declared, share):
+    assert fitted(values, declared, discovery_share=share).num_rows == ROWS
+
+
+@pytest.mark.parametrize(
+    ("values", "ward", "strategy"),
+    [
+        (values, ward, name)
+        for values, ward in ((YEARS, WARD), (SMALL, np.full(ROWS, "A")))
+        for name in ("mst", "aim", "privpgd")
+    ],
+)
+def test_a_stopped_fit_table_goes_on_all_the_same(values, ward, strategy):
+    with pytest.raises(DomainMismatchError) as caught:
+        fitted(values, AGES, ward, method=strategy)
+    error = caught.value
+    paid = error.ledger.charges
+    table = pd.DataFrame({"ward": ward, "x": values})
+    with pytest.raises(ValueError, match=r"missing|not in|no column"):
+        error.finish(table[["x"]])  # it is checked before anything is spent
+    with pytest.warns(UserWarning, match=OPENING) as told:
+        done = error.finish(table)
+    assert [each.filename for each in told] == [__file__]
+    assert done.ledger.charges[: len(paid)] == paid
+    assert done.ledger.spent() == pytest.approx(3.0, abs=1e-3)
+    assert len(done.sample(5)) == 5
+    with pytest.raises(ValueError, match="goes on once"):
+        error.finish(table)
+
+
+def test_what_a_stopped_fit_has_spent_is_kept_for_another_table_and_later():
+    with pytest.raises(DomainMismatchError) as caught:
+        fitted(SMALL, SCORE, ["A"] * ROWS)
+    with pytest.raises(ValueError, match=r"had 3,000 rows, and this one has 10"):
+        caught.value.finish(pd.DataFrame({"ward": ["A"] * 10, "x": SMALL[:10]}))
+    books = caught.value.ledger
+    later = fitted(SMALL, SCORE, after=books)
+    assert later.ledger.charges[: len(books.charges)] == books.charges
+    assert caught.value.goes_on is not None
+    first = fitted(SMALL, SCORE).ledger
+    with pytest.raises(DomainMismatchError) as caught:
+        fitted(YEARS, SCORE, after=first)
+    assert caught.value.ledger.charges[: len(first.charges)] == first.charges
+
+
+def test_a_synthesizer_stops_and_its_own_finish_goes_on():
+    columns = {"ward": {"sdtype": "categorical"}, "x": {"sdtype": "numerical"}}
+    domain = {"ward": {"range_values": ["a", "b"]}, "x": {"range_min": 0, "range_max": 99}}
+    synthesizer = MSTSynthesizer(sdv_tables.metadata_of(columns), 3.0, public_domain=domain)
+    table = pd.DataFrame({"ward": WARD, "x": YEARS})
+    with pytest.raises(DomainMismatchError, match="range_max=99") as caught:
+        synthesizer.fit(table)
+    with pytest.raises(ValueError, match="of a synthesizer call finish"):
+        caught.value.finish(table)
+    with pytest.warns(UserWarning, match="above its declared"):
+        synthesizer.finish(table)
+    assert synthesizer.ledger.spent() == pytest.approx(3.0, abs=1e-3)
+    assert (synthesizer.sample(200)["x"] > 90).mean() > 0.9

@@ -42,10 +42,5 @@ def test_missing_cells_of_a_declared_column_come_back_in_each_fit():
     table = pd.DataFrame({"weight": weight, "ill": rng.random(2_500) < 0.5})
     columns = {"weight": Numerical(20, 250, decimal_places=1, nullable=True), "ill": Boolean()}
     for _ in range(4):
-        fitted = fit_table(
-            table,
-            columns,
-            epsilon=1.0,
-            method="independent+pgm",
-        )
+        fitted = fit_table(table, columns, epsilon=1.0, method="independent+pgm")
         assert 0.02 < fitted.sample(2_500)["weight"].isna().mean() < 0.12

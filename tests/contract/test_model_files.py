@@ -216,13 +216,6 @@ def test_tables_of_any_types_give_models_that_come_back(given, tmp_path):
         pd.testing.assert_frame_equal(loaded.sample(20), fitted.sample(20))
 
 
-def test_rows_of_any_types_come_back(tmp_path):
-    rows = pd.DataFrame({"a": [1, None], "b": ["x", None], "c": pd.to_datetime(["2020", None])})
-    rows = rows.astype({"a": "Int64"}).assign(d=pd.Categorical(["u", "v"]))
-    write_model(tmp_path / "x.zip", rows)
-    pd.testing.assert_frame_equal(read_model(tmp_path / "x.zip", "rows"), rows)
-
-
 class Own:
     """Somebody else's."""
 

@@ -35,10 +35,10 @@ from sdv_privpgd.methods import (
 )
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.ledger import Books, raised
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.privacy.queries import Adjacency, CutMarginalQuery
+from sdv_privpgd.synthesize.features import EmbeddingQuery
 
 COLUMNS = {
     "age": Numerical(0, 110, decimal_places=0),
@@ -110,12 +110,16 @@ def come_back(fitted, path):
     return loaded
 
 
-def test_a_file_holds_the_model_and_its_books(each, tmp_path):
+def test_a_file_and_a_page_hold_the_model_its_books_and_its_queries(each, tmp_path):
     loaded = come_back(each, tmp_path / "model.zip")
     queries = [known.query for known in loaded.fitted.release.measurements]
     features = [query for query in queries if isinstance(query, EmbeddingQuery)]
     assert len(features) == ("random Fourier features" in each.report().html())
     assert all((query.seed, query.label) == (0, "ill") for query in features)
+    refits = each.fitted.refits
+    assert refits.refit(1).model.sample(4, 0).shape == (4, each.sample(1).shape[1])
+    again = pickle.loads(pickle.dumps(refits)).refit(1).model
+    assert (again.sample(50, 0) == refits.refit(1).model.sample(50, 0)).all()
 
 
 @pytest.mark.parametrize(
@@ -141,13 +145,6 @@ def test_the_page_names_the_method(name):
     page = fitted.report().html()
     assert all(words in page for words in SAID[name])
     assert name != "dp-merf" or "30 random features by ill" in str(fitted.report().to_dict())
-
-
-def test_a_refit_simulates_its_queries_too(each):
-    refits = each.fitted.refits
-    assert refits.refit(1).model.sample(4, 0).shape == (4, each.sample(1).shape[1])
-    again = pickle.loads(pickle.dumps(refits)).refit(1).model
-    assert (again.sample(50, 0) == refits.refit(1).model.sample(50, 0)).all()
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -184,11 +181,6 @@ def test_holders_do_not_measure_what_is_no_table(name):
         measure("no such file.csv", COLUMNS, 1.0, holder="here", method=name)
 
 
-def test_a_second_target_is_refused():
-    with pytest.raises(ValueError, match="takes one target"):
-        small("dp-merf", target=["ill", "ward"])
-
-
 def test_each_answer_is_bought_once_and_kept_as_it_is(fitted):
     """The published code adds new noise to all earlier answers in each round, uncharged."""
     kept = fitted.fitted.release.measurements
@@ -202,7 +194,7 @@ def test_each_answer_is_bought_once_and_kept_as_it_is(fitted):
     assert fitted.ledger.remaining == 0
 
 
-def test_numbers_are_cut_by_no_bins(fitted):
+def test_numbers_are_cut_by_no_bins_and_few_codes_have_an_interval_each(fitted):
     assert fitted.fitted.schema.domain().sizes[:2] == (112, 1_025)
     cuts = [
         cut
@@ -212,10 +204,6 @@ def test_numbers_are_cut_by_no_bins(fitted):
     ]
     assert any(len(cut.lines) > 1 for cut in cuts)
     assert {len(line.places) for cut in cuts for line in cut.lines} == {111, 1_024}
-
-
-def test_a_number_of_few_codes_has_an_interval_for_each_in_its_own_table(fitted):
-    """A value that most rows have, as 0, is not taken for its neighbor."""
     own = [
         each.query
         for each in fitted.fitted.release.measurements

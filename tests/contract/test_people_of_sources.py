@@ -172,7 +172,7 @@ def test_whole_numbers_of_a_file_are_floats_in_another_that_has_one_missing(kind
     assert source.num_rows() == 5  # three people, the one who was written with fewer digits, nobody
 
 
-def test_a_column_of_people_has_one_type_in_all_files(tmp_path):
+def test_a_column_of_people_has_one_type_and_keeps_all_digits(tmp_path):
     ids = pd.DataFrame({"who": [1, 2], "ill": [True, False]})
     ids.to_parquet(tmp_path / "a.parquet")
     ids.astype({"who": str}).to_parquet(tmp_path / "b.parquet")
@@ -181,9 +181,6 @@ def test_a_column_of_people_has_one_type_in_all_files(tmp_path):
             f"{tmp_path}/*.parquet", {"ill": {"sdtype": "boolean"}}, {}, has_others=True,
             people=("who", 1, False),
         )  # fmt: skip
-
-
-def test_whole_numbers_alone_keep_all_their_digits():
     frame = pd.DataFrame({"who": np.arange(50) + 2**62})
     assert of_people(open_source(frame), "who", 1).num_rows() == 50
     assert of_people(open_source(frame.astype(object)), "who", 1).num_rows() < 50  # as floats

@@ -51,7 +51,7 @@ def share_of_old_and_ill(rows):
     return ((rows["age"] > 50) & rows["ill"].astype("boolean").fillna(value=False)).mean()
 
 
-def test_nothing_needs_to_be_declared_and_nothing_is_spent_on_finding_it(fitted):
+def test_a_near_prior_declares_all_and_gives_rows_that_so_little_budget_alone_cannot(fitted):
     found = fitted.discovered_domain()
     assert found["ward"]["range_values"] == ["A", "B", "C"]
     assert (found["age"]["range_min"], found["age"]["range_max"]) == (20, 84)
@@ -59,9 +59,6 @@ def test_nothing_needs_to_be_declared_and_nothing_is_spent_on_finding_it(fitted)
     asked = [charge.what for charge in fitted.ledger.charges]
     assert not any("fine grids" in what or "categories of" in what for what in asked)
     assert fitted.ledger.spent() <= 0.2
-
-
-def test_a_near_prior_gives_rows_that_so_little_budget_alone_cannot(fitted):
     rows = fitted.sample(2_000)
     assert fitted.fitted.release.model.prior.is_used
     real = table(1_000, 0)
@@ -70,7 +67,7 @@ def test_a_near_prior_gives_rows_that_so_little_budget_alone_cannot(fitted):
     )  # 0.25 off if independent
 
 
-def test_the_report_says_whose_rows_they_are_and_what_became_of_them(fitted):
+def test_the_report_says_whose_rows_they_are_and_what_releases_have_spent(fitted):
     report = fitted.report()
     (said,) = report.to_dict()["prior"]["rows"]
     assert said.startswith("5,000 public rows of last year")
@@ -82,19 +79,18 @@ def test_the_report_says_whose_rows_they_are_and_what_became_of_them(fitted):
     loaded = pickle.loads(pickle.dumps(fitted))
     assert loaded.report().to_dict()["prior"] == report.to_dict()["prior"]
     assert loaded.refine(table(1_000, 0), 0.2).ledger.spent() == pytest.approx(0.4, abs=1e-6)
-
-
-def test_an_earlier_release_is_a_prior_and_its_budget_is_said(fitted):
     again = fit_table(table(500, 2), COLUMNS, epsilon=0.2, prior=[fitted, table(800, 3)])
     first, second = again.report().to_dict()["prior"]["rows"]
     assert "a release with epsilon 0.2 of its own" in first
     assert second == "800 public rows"
 
 
-def test_a_prior_in_other_codes_stops_after_the_first_question():
+def test_a_prior_in_other_codes_or_without_particles_is_refused():
     with pytest.raises(DomainMismatchError, match="'ward'") as error:
         fit_table(table(5_000, 0, "abc"), COLUMNS, epsilon=1.0, prior=table(2_000, 1))
     assert error.value.ledger.spent() < 0.15
+    with pytest.raises(MatchError, match="particles"):
+        fit_table(table(200, 0), COLUMNS, epsilon=1.0, method="mst", prior=table(200, 1))
 
 
 def test_columns_that_a_prior_lacks_are_fitted_without_it():
@@ -118,11 +114,6 @@ def test_columns_that_a_prior_lacks_are_fitted_without_it():
 def test_what_is_no_prior_is_refused_before_anything_is_spent(prior, error, words):
     with pytest.raises(error, match=words):
         fit_table(table(200, 0), COLUMNS, epsilon=1.0, prior=prior)
-
-
-def test_a_method_without_particles_refuses_a_prior():
-    with pytest.raises(MatchError, match="particles"):
-        fit_table(table(200, 0), COLUMNS, epsilon=1.0, method="mst", prior=table(200, 1))
 
 
 def test_sdv_s_class_takes_a_prior():
@@ -187,3 +178,17 @@ def test_codes_of_a_prior_are_read_as_those_of_the_table():
     rows = fitted.sample(4_000)
     assert (rows["ward"] == "A").mean() == pytest.approx(0.8, abs=0.1)
     assert rows["age"].isna().mean() == pytest.approx(0.25, abs=0.1)
+
+
+def test_public_rows_that_lie_elsewhere_do_not_choose_the_cells():
+    rng = np.random.default_rng(0)
+    columns = {"ward": Categorical(["A", "B"]), "paid": Numerical(0, 100_000, decimal_places=0)}
+    wards = {"ward": rng.choice(["A", "B"], 4_000)}
+    own = pd.DataFrame({**wards, "paid": rng.lognormal(6, 0.5, 4_000).round()})
+    even = pd.DataFrame({**wards, "paid": rng.integers(0, 100_001, 4_000)})
+    fitted = fit_table(own, columns, epsilon=1.0, prior=even)
+    assert "fine grids" in str(fitted.ledger)
+    low, middle, high = fitted.sample(4_000)["paid"].quantile([0.1, 0.5, 0.9])
+    assert (low, middle, high) == pytest.approx((212, 403, 765), rel=0.25)
+    near = fit_table(own, columns, epsilon=1.0, prior=own.sample(frac=0.5, random_state=0))
+    assert "fine grids" not in str(near.ledger)

@@ -51,15 +51,12 @@ def test_each_step_without_sdv_reads_each_column_once_at_most(read):
     assert read == ONCE
 
 
-def test_sdv_s_methods_read_each_column_once(read):
+def test_sdv_s_methods_and_what_finishes_a_fit_read_each_column_once(read, monkeypatch):
     own = PrivPGDSynthesizer(sdv_tables.metadata(), public_domain=DOMAIN, **SMALL)
     for step in (lambda: own.plan(300), lambda: own.fit(TABLE), lambda: own.refine(TABLE, 0.5)):
         read.clear()
         step()
         assert read == ONCE
-
-
-def test_what_finishes_a_fit_reads_each_column_once(read, monkeypatch):
     own = MSTSynthesizer(sdv_tables.metadata(), 2.0, public_domain=DOMAIN)
     with monkeypatch.context() as patch:
         patch.setattr(PrivatePGM, "fit", lambda *_, **__: 1 / 0)

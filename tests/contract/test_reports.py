@@ -30,12 +30,7 @@ def synthesizer():
 @pytest.fixture(scope="module")
 def table_of_the_door():
     described = {"ill": Boolean(), "old": Boolean()}
-    return fit_table(
-        TABLE,
-        described,
-        5.0,
-        method="mst",
-    )
+    return fit_table(TABLE, described, 5.0, method="mst")
 
 
 @pytest.fixture(params=["synthesizer", "door", "plan", "evaluation"])
@@ -48,12 +43,19 @@ def report(request, synthesizer, table_of_the_door):
     }[request.param]()
 
 
-def test_all_reports_are_of_one_kind_and_say_the_same_in_three_forms(report):
+def test_all_reports_say_the_same_in_all_forms(report, tmp_path):
     assert isinstance(report, Report)
     assert str(report) == repr(report) == report.text
     assert max(map(len, report.text.splitlines())) <= 100
     assert report.html().startswith("<!doctype html>")
     assert json.loads(json.dumps(report.to_dict(), allow_nan=False)) == report.to_dict()
+    assert report.save(tmp_path / "r.txt").read_text(encoding="utf-8") == report.text + "\n"
+    written = report.save(str(tmp_path / "r.json")).read_text(encoding="utf-8")
+    assert json.loads(written) == report.to_dict()
+    shown = report._repr_html_()
+    assert re.fullmatch(r'<iframe srcdoc="[^"]*" [^<]*></iframe>', shown, re.DOTALL)
+    assert "&lt;!doctype html&gt;" in shown
+    assert "allow-same-origin" not in shown
 
 
 def test_nothing_is_written_where_no_path_is_given(tmp_path, monkeypatch, synthesizer):
@@ -74,12 +76,6 @@ def test_a_file_is_the_page(report, tmp_path, name):
     own = f"<title>{name.split('.')[0]}</title>"  # tabs of several pages are told apart
     written = path.read_text(encoding="utf-8")
     assert re.sub("<title>.*?</title>", own, report.html()) == written != report.html()
-
-
-def test_the_ending_chooses_the_text_or_the_dictionary(report, tmp_path):
-    assert report.save(tmp_path / "r.txt").read_text(encoding="utf-8") == report.text + "\n"
-    written = report.save(str(tmp_path / "r.json")).read_text(encoding="utf-8")
-    assert json.loads(written) == report.to_dict()
 
 
 def test_markdown_has_the_page_in_its_order(synthesizer, tmp_path):
@@ -109,7 +105,13 @@ def test_no_name_of_the_owner_is_markup_in_markdown(synthesizer):
     assert not_private.split("\n\n")[1].startswith("**NOT PRIVATE")
 
 
-def test_a_browser_is_shown_the_page_in_a_file_that_only_its_owner_reads(synthesizer, monkeypatch):
+def test_a_page_goes_to_a_path_or_browser(tmp_path, synthesizer, table_of_the_door, monkeypatch):
+    for number, fitted in enumerate((synthesizer, table_of_the_door)):
+        report = fitted.report(tmp_path / f"{number}.html")
+        written = (tmp_path / f"{number}.html").read_text(encoding="utf-8")
+        assert written == report.page.html(str(number))
+    compared = synthesizer.evaluate(TABLE, path=tmp_path / "not_private.html")
+    assert compared.path.read_text(encoding="utf-8") == compared.page.html("not_private")
     shown = []
     monkeypatch.setattr("webbrowser.open", shown.append)
     report = synthesizer.report()
@@ -119,23 +121,7 @@ def test_a_browser_is_shown_the_page_in_a_file_that_only_its_owner_reads(synthes
     assert os.name == "nt" or path.parent.stat().st_mode & 0o077 == 0
 
 
-def test_a_path_is_written_as_well(tmp_path, synthesizer, table_of_the_door):
-    for number, fitted in enumerate((synthesizer, table_of_the_door)):
-        report = fitted.report(tmp_path / f"{number}.html")
-        written = (tmp_path / f"{number}.html").read_text(encoding="utf-8")
-        assert written == report.page.html(str(number))
-    compared = synthesizer.evaluate(TABLE, path=tmp_path / "not_private.html")
-    assert compared.path.read_text(encoding="utf-8") == compared.page.html("not_private")
-
-
-def test_a_notebook_shows_the_page_in_a_frame_of_its_own(report):
-    shown = report._repr_html_()
-    assert re.fullmatch(r'<iframe srcdoc="[^"]*" [^<]*></iframe>', shown, re.DOTALL)
-    assert "&lt;!doctype html&gt;" in shown
-    assert "allow-same-origin" not in shown
-
-
-def test_the_dictionary_says_what_was_spent_and_declared(synthesizer):
+def test_the_dictionary_of_a_fit_says_what_was_spent_and_there_is_none_before(synthesizer):
     facts = synthesizer.report().to_dict()
     assert facts["public"] is True
     assert facts["ledger"] == synthesizer.ledger.to_dict()
@@ -146,6 +132,8 @@ def test_the_dictionary_says_what_was_spent_and_declared(synthesizer):
     assert "MST" in facts["method"]
     assert "PrivatePGM" in facts["method"]
     assert synthesizer.privacy_report() == synthesizer.report().text
+    with pytest.raises(Exception, match="fit your synthesizer first"):
+        MSTSynthesizer(METADATA, 1.0).report()
 
 
 def test_a_plan_in_numbers_is_the_plan_in_words(synthesizer):
@@ -191,11 +179,6 @@ def test_what_json_cannot_hold_is_written_as_what_it_means():
         "own": "namespace(a=1)",
     }
     assert json.loads(json.dumps(report.to_dict(), allow_nan=False)) == report.to_dict()
-
-
-def test_a_report_before_a_fit_has_nothing_to_show():
-    with pytest.raises(Exception, match="fit your synthesizer first"):
-        MSTSynthesizer(METADATA, 1.0).report()
 
 
 def test_a_report_says_what_the_fit_was_told_and_not_what_was_set_later(tmp_path):

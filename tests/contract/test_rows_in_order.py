@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from encoding import Codec
 from sdv.cag import Inequality
 from sdv.errors import InvalidDataError
 from visiting import COLUMNS, ORDER, in_order, transitions, visits
@@ -24,7 +25,6 @@ from sdv_privpgd import (
     fit_table,
     measure,
 )
-from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.visits import Visits, time_after, time_between
 from sdv_privpgd.fitting.options import asked
@@ -56,7 +56,7 @@ def synthesizer():
 
 
 class TestRows:
-    def test_persons_come_one_by_one_with_their_rows_in_order(self, fitted):
+    def test_persons_come_with_their_rows_in_order_as_many_as_are_bounded(self, fitted):
         rows = fitted.fitted.sampler.first(5_000)
         rows = pd.DataFrame(rows)
         assert list(rows) == ["patient", "sex", "admitted", "ward"]
@@ -65,6 +65,14 @@ class TestRows:
         assert rows.groupby("patient")["admitted"].is_monotonic_increasing.all()
         assert rows.groupby("patient").size().max() == 3
         assert rows.groupby("patient")["sex"].nunique().max() == 1
+        rows = pd.DataFrame(fitted.fitted.sampler.first(10_000))
+        found = rows.groupby("patient").size().value_counts(normalize=True)
+        # One to five rows are as likely, and no more than three are used.
+        assert np.abs(found[[1, 2, 3]] - [0.2, 0.2, 0.6]).max() < 0.03
+        added = {"admitted (since the row before)", "ward (row before)", "rows of the person"}
+        told = fitted.noisy_tables()
+        assert added <= {*told["column_1"], *told["column_2"]}
+        assert not added & {*fitted.discovered_domain(), *fitted.sample(1)}
 
     def test_a_row_depends_on_the_row_before(self, fitted):
         real = visits(4_000).sort_values(["patient", "admitted"])
@@ -72,12 +80,6 @@ class TestRows:
         assert np.abs(transitions(rows) - transitions(real)).sum() / 2 < 0.06
         days = rows.groupby("patient")["admitted"].diff().dt.days.dropna()
         assert 5 <= days.median() <= 9  # it is 7
-
-    def test_the_number_of_rows_is_that_of_bounded_persons(self, fitted):
-        rows = pd.DataFrame(fitted.fitted.sampler.first(10_000))
-        found = rows.groupby("patient").size().value_counts(normalize=True)
-        # One to five rows are as likely, and no more than three are used.
-        assert np.abs(found[[1, 2, 3]] - [0.2, 0.2, 0.6]).max() < 0.03
 
     def test_the_sequence_is_the_same_however_it_is_cut(self, fitted):
         fitted.reset_sampling()
@@ -89,15 +91,13 @@ class TestRows:
         assert kept.sample(500).equals(fitted.sample(500))
         assert len(fitted.sample(0)) == 0
 
-    def test_blocks_go_on_where_the_last_one_ended(self):
+    def test_blocks_go_on_and_visits_without_a_time_come_last(self):
         engine = ParticleGradientDescent(num_particles=300)
         small = fit_table(visits(300), COLUMNS, 20.0, method=PrivPGD(engine=engine), **ORDER)
         many = pd.DataFrame(small.fitted.sampler.first(2_000))
         assert set(many["patient"].diff().dropna()) == {0, 1}
         assert many.groupby("patient")["admitted"].is_monotonic_increasing.all()
         assert many.groupby("patient").size().max() == 3
-
-    def test_visits_without_a_time_come_last(self):
         table = visits(1_000)
         table.loc[::3, "admitted"] = None
         fitted = fit_table(table, COLUMNS, 20.0, method="privpgd+pgm", **ORDER)
@@ -107,31 +107,21 @@ class TestRows:
         later = after[after["patient"].duplicated() | after["admitted"].isna()]
         assert later.groupby("patient")["admitted"].apply(lambda own: own[1:].isna().all()).all()
 
-    def test_what_is_added_is_measured_and_not_sampled(self, fitted):
-        added = {"admitted (since the row before)", "ward (row before)", "rows of the person"}
-        told = fitted.noisy_tables()
-        assert added <= {*told["column_1"], *told["column_2"]}
-        assert not added & {*fitted.discovered_domain(), *fitted.sample(1)}
-
 
 class TestSdv:
-    def test_ids_are_made_up_for_persons(self, synthesizer):
+    def test_ids_are_made_up_for_persons_and_given_ones_kept(self, synthesizer):
         synthesizer.reset_sampling()
         rows = synthesizer.sample(2_000)
         assert list(rows) == list(FACTS)
         assert rows["patient"].iloc[0] == "sdv-id-0"
         assert rows.groupby("patient", sort=False)["admitted"].is_monotonic_increasing.all()
         assert rows.groupby("patient").size().max() == 3
-
-    def test_text_ids_are_text(self):
         table = visits(300).astype({"patient": str})
         made = MSTSynthesizer(sdv_tables.metadata_of(FACTS), 5.0, public_domain=COLUMNS, **ORDER)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             made.fit(table)
         assert made.sample(3)["patient"].str.startswith("sdv-id-").all()
-
-    def test_conditions_are_of_single_rows(self, synthesizer):
         known = pd.DataFrame({"ward": ["A", "C"], "patient": ["Ann", "Bea"]})
         rows = synthesizer.sample_remaining_columns(known)
         assert rows["ward"].tolist() == ["A", "C"]
@@ -144,16 +134,12 @@ class TestSdv:
         assert rows.groupby("patient", sort=False)["admitted"].is_monotonic_increasing.all()
         assert kept.ledger.epsilon == 11
 
-    def test_what_it_cannot_do_is_said(self, synthesizer):
+    def test_pages_plans_and_comparisons_know_the_order(self, synthesizer):
         page = " ".join(synthesizer.report().html().split())
         assert "Rows of a person in order" in page
         assert "on no earlier one" in page
         assert "Persons with more than 3 rows look shorter" in page
-
-    def test_a_plan_counts_the_added_columns(self, synthesizer):
         assert "ward (row before)" in str(synthesizer.plan(1_000).to_dict())
-
-    def test_a_comparison_looks_at_the_columns_of_the_table(self, synthesizer):
         found = synthesizer.evaluate(visits(300))
         assert "row before" not in str(found.to_dict())
 
@@ -238,17 +224,13 @@ class TestRefusals:
                 sdv_tables.metadata_of(FACTS), 1.0, public_domain=COLUMNS, **in_order(**changes)
             )
 
-    def test_the_range_of_the_order_has_to_be_declared(self):
+    def test_an_order_needs_a_declared_range_people_free_names_and_no_cluster(self):
         columns = {**COLUMNS, "admitted": Datetime()}
         with pytest.raises(ValueError, match="needs a column whose range is declared"):
             fit_table(visits(10), columns, 1.0, **ORDER)
-
-    def test_columns_that_are_called_as_the_added_ones_are_refused(self):
         columns = {**COLUMNS, "ward (row before)": Categorical(["A"])}
         with pytest.raises(ValueError, match="as those are that sequence_index adds: rename them"):
             fit_table(visits(10), columns, 1.0, **ORDER)
-
-    def test_a_table_without_the_column_of_people_is_refused(self):
         with pytest.raises(ValueError, match="no column 'patient' to tell people apart"):
             fit_table(visits(10).drop(columns="patient"), COLUMNS, 1.0, **ORDER)
         made = MSTSynthesizer(
@@ -258,7 +240,6 @@ class TestRefusals:
         with pytest.raises(InvalidDataError, match="missing in the data"):
             made.fit(visits(10))
 
-    def test_a_cluster_is_refused_with_the_reason(self):
         class Workers:
             names, dtypes = ("who", "day"), {}
 
@@ -297,7 +278,7 @@ class TestTimes:
         now = before[::-1].copy()[:5][::-1]
         earlier = np.minimum(before[:5], now)
         apart = time_between(clock, earlier, now)
-        codes, positions = encoder_for(since).encode(pd.Series(apart))
+        codes, positions = Codec(since).encode(pd.Series(apart))
         steps = since.at(codes, positions)
         assert np.allclose(time_after(clock, earlier, steps), now)
         assert (codes < since.num_values).all()

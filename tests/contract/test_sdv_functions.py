@@ -39,15 +39,12 @@ def tables(fitted, request):
     return {"table": REAL}, {"table": synthetic}
 
 
-def test_the_diagnostic_finds_the_structure_and_the_values_valid(tables):
+def test_diagnostic_and_quality_score_structure_values_and_columns(tables):
     report = run_diagnostic(*tables, METADATA, verbose=False)
     scores = report.get_properties().set_index("Property")["Score"]
     assert scores["Data Structure"] == 1.0
     # Valid against the real table's own extremes, which a private table cannot know exactly.
     assert scores["Data Validity"] > 0.9
-
-
-def test_the_quality_is_scored_for_each_column(tables):
     report = evaluate_quality(*tables, METADATA, verbose=False)
     assert 0.5 < report.get_score() <= 1.0
     scored = report.get_details("Column Shapes").dropna(subset="Score")["Column"]

@@ -73,29 +73,22 @@ def test_codes_beyond_short_ranges_are_said_where_everything_is_declared(adjacen
     assert done.ledger.spent() <= 3.0
 
 
-def test_without_a_discovery_nothing_is_asked():
+def test_only_short_ranges_are_asked_about_and_a_plan_lists_it():
     done = fitted(discovery_share=0)
     assert BEYOND not in {each.what for each in done.ledger.charges}
     assert not any("and were moved to it" in each for each in done.warnings)
-
-
-def test_a_plan_lists_the_question():
-    settings, description = asked(
-        COLUMNS,
-        1.0,
-        1e-5,
-        method="mst",
+    _, description = asked({**COLUMNS, "age": Numerical(0, 99, decimal_places=0)}, 1.0, 1e-5)
+    assert list(description.short_ranges) == ["children", "pain", "day", "fine"]
+    assert list(description.undeclared) == ["age"]
+    assert all(
+        isinstance(each, NumberFacts | DateFacts) for each in description.short_ranges.values()
     )
+    settings, description = asked(COLUMNS, 1.0, 1e-5, method="mst")
     assert BEYOND in str(planned(settings, description, 1_000))
 
 
 def test_a_discovery_that_ended_there_goes_on_without_paying_twice(monkeypatch):
-    settings, description = asked(
-        COLUMNS,
-        3.0,
-        1e-5,
-        method="mst",
-    )
+    settings, description = asked(COLUMNS, 3.0, 1e-5, method="mst")
     table = PrivateTable({name: TABLE[name] for name in COLUMNS})
     first = Fit(settings, description)
     first.discover(table)
@@ -118,12 +111,3 @@ def test_false_alarms_are_rare():
         books = Books(ledger, words=np.random.default_rng(seed).bytes)
         said += len(discover(table, {}, books, 0, short=known).doubts)
     assert said <= 1
-
-
-def test_what_is_short():
-    _, description = asked({**COLUMNS, "age": Numerical(0, 99, decimal_places=0)}, 1.0, 1e-5)
-    assert list(description.short_ranges) == ["children", "pain", "day", "fine"]
-    assert list(description.undeclared) == ["age"]
-    assert all(
-        isinstance(each, NumberFacts | DateFacts) for each in description.short_ranges.values()
-    )

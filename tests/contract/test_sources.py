@@ -113,13 +113,9 @@ def test_the_model_is_the_frames_to_the_byte(made, adjacency, frozen, monkeypatc
     assert found == expected
 
 
-def test_with_pairs_and_particles_too(frozen, tmp_path):
+def test_with_pairs_and_particles_too_unless_a_cell_is_another(frozen, tmp_path):
     frame = table(800)
     assert observed(of_files(frame, tmp_path)) == observed(frame)
-
-
-def test_another_cell_is_another_model(frozen, tmp_path):
-    frame = table(800)
     other = frame.assign(age=frame["age"].where(frame.index != 400, 17 + frame["age"] // 2))
     settings = {"method": "independent+pgm"}
     assert (
@@ -145,22 +141,16 @@ def test_a_source_says_what_is_public_and_gives_all_rows_again_and_again(made, t
 class TestCells:
     """A cell is the same whatever the others are."""
 
-    def test_large_whole_numbers_beside_a_missing_one_keep_their_digits(self):
+    def test_cells_that_pandas_changes_are_read_as_they_are(self):
         pa = pytest.importorskip("pyarrow")
         source = open_source(pa.table({"x": [2**60 + 1, None]}))
         (batch,) = source.batches(["x"])
         assert batch.columns["x"].tolist()[0] == 2**60 + 1
-
-    def test_a_dictionary_with_a_missing_or_a_repeated_value_is_read(self):
-        pa = pytest.importorskip("pyarrow")
         for values in (["A", None], ["A", "A"]):
             column = pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(values))
             (batch,) = open_source(pa.table({"x": column})).batches(["x"])
             cells = [None if pd.isna(cell) else cell for cell in batch.columns["x"]]
             assert cells == [*values, None]
-
-    def test_small_numbers_may_be_missing_unless_pandas_wrote_them(self):
-        pa = pytest.importorskip("pyarrow")
         assert str(arrow.dtypes_of(pa.schema({"x": pa.int16()}))["x"]) == "Int16"
         written = pa.Table.from_pandas(pd.DataFrame({"x": np.array([1], np.int16)}))
         assert str(arrow.dtypes_of(written.schema)["x"]) == "int16"
@@ -185,17 +175,13 @@ class TestCells:
 
 
 class TestWhatCannotBeRead:
-    def test_what_is_no_table(self):
+    def test_what_is_no_table_or_file_or_comes_once(self, tmp_path):
         for thing in (34, object(), {"a": 1}):
             with pytest.raises(SourceError, match=r"must be a DataFrame .* not of type"):
                 open_source(thing)
-
-    def test_rows_that_come_once(self):
         pa = pytest.importorskip("pyarrow")
         with pytest.raises(SourceError, match="can be read once"):
             open_source(pa.table({"a": [1]}).to_reader())
-
-    def test_no_file(self, tmp_path):
         for paths, told in (
             (tmp_path / "a.parquet", "There is no file"),
             (f"{tmp_path}/*.parquet", "There is no file"),
@@ -203,6 +189,10 @@ class TestWhatCannotBeRead:
         ):
             with pytest.raises(SourceError, match=told):
                 open_source(paths)
+        (tmp_path / "a.csv").write_text("a\n1\n")
+        (tmp_path / "b.parquet").write_bytes(b"")
+        with pytest.raises(SourceError, match="several kinds"):
+            open_source(tmp_path)
 
     def test_files_of_other_columns_or_types_are_named(self, tmp_path):
         pytest.importorskip("pyarrow")
@@ -220,12 +210,6 @@ class TestWhatCannotBeRead:
         pd.DataFrame({"a": [None, None]}, dtype=object).to_parquet(tmp_path / "1.parquet")
         pd.DataFrame({"a": ["x"]}).to_parquet(tmp_path / "2.parquet")
         assert open_source(tmp_path).num_rows() == 3
-
-    def test_several_kinds_of_file(self, tmp_path):
-        (tmp_path / "a.csv").write_text("a\n1\n")
-        (tmp_path / "b.parquet").write_bytes(b"")
-        with pytest.raises(SourceError, match="several kinds"):
-            open_source(tmp_path)
 
 
 def nested():

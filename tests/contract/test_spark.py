@@ -22,6 +22,7 @@ from processes import python_says
 from same_rows import COLUMNS, observed, table
 
 from sdv_privpgd import Categorical, Datetime, Numerical, fit_table
+from sdv_privpgd.columns.arrow_dtypes import zone_of_spark
 from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
@@ -91,15 +92,12 @@ def test_the_model_is_the_frames_to_the_byte(spark, parts, adjacency, frozen):
 
 
 def test_with_pairs_of_several_rounds_too(spark, frozen):
-    frame, settings = (
-        table(800),
-        {"method": "mst"},
-    )
+    frame, settings = (table(800), {"method": "mst"})
     found = observed(spark.createDataFrame(frame).repartition(3), **settings)
     assert found == observed(frame, **settings)
 
 
-def test_days_and_decimals_and_small_numbers(spark, frozen):
+def test_days_decimals_small_numbers_and_instants_are_read_as_spark_shows_them(spark, frozen):
     days = [datetime.date(1950, 1, 1) + datetime.timedelta(days=9 * i) for i in range(600)]
     prices = [None if i % 7 == 0 else Decimal(i) / 4 for i in range(600)]
     frame = pd.DataFrame({"born": days, "price": prices, "floor": np.arange(600) % 50})
@@ -110,6 +108,14 @@ def test_days_and_decimals_and_small_numbers(spark, frozen):
     one, other = (fit_table(each, columns, 20.0, **settings) for each in (private, frame))
     pd.testing.assert_frame_equal(one.sample(50), other.sample(50))
     assert one.ledger.to_json() == other.ledger.to_json()
+    frame = spark.sql(
+        "select timestamp '2024-01-31 00:30:00' as here, "
+        "timestamp '2024-01-30 15:30:00Z' as there, "
+        "timestamp_ntz '2024-01-31 00:30:00' as nowhere"
+    )
+    source = open_source(frame)
+    assert {str(dtype) for dtype in source.dtypes.values()} == {"datetime64[ns]"}
+    assert cells_of(frame, *source.names) == 3 * [{"2024-01-31 00:30:00": 1}]
 
 
 def test_a_frame_of_spark_is_a_source_and_a_cluster_that_hands_out_no_row(spark):
@@ -122,17 +128,6 @@ def test_a_frame_of_spark_is_a_source_and_a_cluster_that_hands_out_no_row(spark)
     assert dict(source.dtypes) == frame.toPandas().dtypes.to_dict()
     with pytest.raises(SourceError, match="stay on its workers"):
         source.batches(["age"])
-
-
-def test_instants_are_read_as_spark_shows_them(spark):
-    frame = spark.sql(
-        "select timestamp '2024-01-31 00:30:00' as here, "
-        "timestamp '2024-01-30 15:30:00Z' as there, "
-        "timestamp_ntz '2024-01-31 00:30:00' as nowhere"
-    )
-    source = open_source(frame)
-    assert {str(dtype) for dtype in source.dtypes.values()} == {"datetime64[ns]"}
-    assert cells_of(frame, *source.names) == 3 * [{"2024-01-31 00:30:00": 1}]
 
 
 @pytest.mark.parametrize("name", ["a.b", "a b`c", "part", "c0", "größe", "SELECT"])
@@ -199,12 +194,7 @@ def test_one_scan_a_round_and_nothing_but_totals_to_the_driver(spark, monkeypatc
     declared = {
         "ward": COLUMNS["ward"], "age": COLUMNS["age"], "ill": COLUMNS["ill"],
     }  # fmt: skip
-    fit_table(
-        private.select(*declared),
-        declared,
-        5.0,
-        method="independent+pgm",
-    )
+    fit_table(private.select(*declared), declared, 5.0, method="independent+pgm")
     ready, *others = came
     assert [list(row) for row in ready] == [[0, b""]]
     totals = [rows for rows in others if hasattr(rows[0], "total")]
@@ -236,12 +226,7 @@ def test_with_the_same_answers_nothing_else_says_which_table_it_was(
         capfd.readouterr()
         with caplog.at_level("DEBUG"), warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            fitted = fit_table(
-                private,
-                columns,
-                5.0,
-                method="independent+pgm",
-            )
+            fitted = fit_table(private, columns, 5.0, method="independent+pgm")
         assert SECRET not in caplog.text
         seen.append([pickle.dumps(fitted), list(map(str, said)), capfd.readouterr()])
     assert seen[0] == seen[1]
@@ -305,14 +290,6 @@ def test_a_worker_s_exception_names_its_kind_alone(spark, capfd):
     assert cells_of(frame, "name") == [{SECRET: 40}]
 
 
-def test_a_table_that_cannot_be_read_is_an_error_without_a_cell(spark):
-    frame = spark.createDataFrame(pd.DataFrame({"name": [SECRET]}))
-    broken = frame.selectExpr("cast(name as int) as number", "assert_true(name = 'x') as held")
-    with pytest.raises(SourceError, match=r"^The Spark DataFrame cannot be read: ") as caught:
-        open_source(broken).total(["number", "held"], Cells())
-    assert SECRET not in str(caught.value)
-
-
 class Interrupts(Cells):
     def add(self, total, item):
         _thread.interrupt_main()  # Sail's workers are threads of this process
@@ -335,22 +312,24 @@ def test_ctrl_c_stops_the_workers_and_the_next_total_is_right(spark, monkeypatch
     assert source.total(["id"], Cells())["id"] == {str(number): 1 for number in range(10)}
 
 
-def test_types_that_no_column_reads_are_refused_by_name(spark):
+def test_what_is_no_table_or_has_no_readable_type_is_refused(spark):
     kinds = ("struct(id AS a)", "array(id)", "map(id, id)", "make_dt_interval(1)", "binary('x')")
     table = spark.range(8).selectExpr(*(f"{kind} AS c{n}" for n, kind in enumerate(kinds)))
     columns = {f"c{n}": Categorical() for n in range(len(kinds))}
     with pytest.raises(ValueError, match="No type of column reads") as caught:
         fit_table(table, columns, epsilon=1.0)
     assert [name for name in columns if f"'{name}'" not in str(caught.value)] == ["c4"]
-
-
-def test_what_is_no_table_is_refused(spark):
     for wrong in (spark, spark.range(1).id, spark.range(1).groupBy("id")):
         with pytest.raises(SourceError, match="Give a Spark DataFrame"):
             open_source(wrong)
     stream = type("DataFrame", (), {"mapInArrow": None, "isStreaming": True})
     with pytest.raises(SourceError, match="A stream has no end"):
         spark_source.SparkSource(stream())
+    frame = spark.createDataFrame(pd.DataFrame({"name": [SECRET]}))
+    broken = frame.selectExpr("cast(name as int) as number", "assert_true(name = 'x') as held")
+    with pytest.raises(SourceError, match=r"^The Spark DataFrame cannot be read: ") as caught:
+        open_source(broken).total(["number", "held"], Cells())
+    assert SECRET not in str(caught.value)
 
 
 def test_workers_with_another_version_are_refused_before_anything_is_counted(spark, monkeypatch):
@@ -376,12 +355,7 @@ def test_workers_without_the_package_are_refused_before_anything_is_counted(spar
 
 @pytest.mark.parametrize("zone", ["Z", "+01:00", "Europe/Zurich", "GMT"])
 def test_time_zones_of_spark_are_known(zone):
-    assert pd.Timestamp(0, tz=spark_source._zone_of(zone)).tz is not None
-
-
-def test_an_unknown_time_zone_is_refused():
-    with pytest.raises(SourceError, match=r"set spark\.sql\.session\.timeZone"):
-        spark_source._zone_of("PST8")
+    assert pd.Timestamp(0, tz=zone_of_spark(zone)).tz is not None
 
 
 def test_rows_on_their_way_are_put_together_in_blocks(monkeypatch):
@@ -394,7 +368,7 @@ def test_rows_on_their_way_are_put_together_in_blocks(monkeypatch):
     assert not list(spark_source._blocks([batches[0].slice(0, 0)]))
 
 
-def test_workers_need_numpy_pandas_and_pyarrow_alone():
+def test_workers_need_little_and_write_to_nothing_but_their_rows():
     done = python_says(
         "-c",
         "import sys, sdv_privpgd.privacy.streams\n"
@@ -402,13 +376,11 @@ def test_workers_need_numpy_pandas_and_pyarrow_alone():
         "print({'torch', 'scipy', 'sdv', 'sklearn', 'numba', 'jaxtyping'} & set(sys.modules))",
     )
     assert done == "set()\n"
-
-
-def test_a_worker_writes_to_nothing_but_its_rows():
-    """What Spark throws away of a task, such as a slow one's, is thrown away whole."""
     source = Path(spark_source.__file__).read_text()
     for word in ("ccumulator", "global ", "foreach", "open(", "persist", "cache("):
         assert word not in source, word
+    with pytest.raises(SourceError, match=r"set spark\.sql\.session\.timeZone"):
+        zone_of_spark("PST8")
 
 
 @pytest.mark.parametrize("most", [1, 3])

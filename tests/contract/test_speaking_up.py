@@ -66,7 +66,7 @@ class TestWhatIsWorthALook:
         assert "['who'] are ids by their sdtype" in ids
         assert "max_rows" in rows
 
-    def test_it_stands_on_the_page_below_the_pictures_and_in_the_report(self, clipped, tmp_path):
+    def test_it_stands_on_the_page_in_the_report_and_in_the_file(self, clipped, tmp_path):
         synthesizer, _ = clipped
         page = synthesizer.report().html()
         first = f"</h1><p>{synthesizer.warnings_[0]} There are 3 notes below the pictures.</p>"
@@ -74,9 +74,6 @@ class TestWhatIsWorthALook:
         assert page.index("range_max=20") < page.index("what an attacker can gain")
         said = " ".join(synthesizer.privacy_report().split())
         assert said.endswith(synthesizer.warnings_[-1])
-
-    def test_it_is_kept_in_the_file(self, clipped):
-        synthesizer, _ = clipped
         assert cloudpickle.loads(cloudpickle.dumps(synthesizer)).warnings_ == synthesizer.warnings_
 
     def test_a_warning_that_is_made_an_error_leaves_the_model_whole(self):
@@ -173,7 +170,7 @@ class TestATableWithoutRows:
             synthesizer.fit_processed_data(synthesizer.preprocess(sdv_tables.table(0)))
         assert synthesizer.ledger.charges == ()
 
-    def test_it_takes_no_good_model_s_place(self):
+    def test_it_is_fitted_where_their_number_is_private_and_takes_no_good_model_s_place(self):
         synthesizer = new(20.0)
         synthesizer.fit(sdv_tables.table(500))
         before, model = synthesizer.ledger, synthesizer._model_of_table
@@ -182,8 +179,6 @@ class TestATableWithoutRows:
         assert synthesizer.ledger == before
         assert synthesizer._model_of_table is model
         assert len(synthesizer.sample(5)) == 5
-
-    def test_it_is_fitted_where_the_number_of_rows_is_private(self):
         synthesizer = new(1.0, adjacency="add_remove", delta=1e-5)
         with pytest.warns(UserWarning, match="rows are few"):  # noise decides how many
             synthesizer.fit(sdv_tables.table(0))
@@ -191,7 +186,7 @@ class TestATableWithoutRows:
         assert len(synthesizer.sample(5)) == 5
 
 
-def test_a_plan_names_ids_that_are_no_keys_before_anything_is_spent():
+def test_a_plan_names_ids_and_dates_that_would_be_modelled_before_anything_is_spent():
     columns = {"smoker": {"sdtype": "boolean"}, "who": {"sdtype": "id"}}
     assert (
         "The ids ['who'] are no keys" in new(1.0, columns, keys=(), public_domain={}).plan(100).text
@@ -203,9 +198,6 @@ def test_a_plan_names_ids_that_are_no_keys_before_anything_is_spent():
     assert plan.to_dict()["warnings"][0].startswith("['who', 'admission_type_id'] are ids by their")
     several = new(1.0, columns, keys=(), public_domain={}, people=People(max_rows=2))
     assert "are no keys" not in several.plan(100).text
-
-
-def test_a_plan_names_what_may_be_ids_or_dates_and_would_be_modelled():
     columns = {"patient_id": {"sdtype": "categorical"}, "Geburtsdatum": {"sdtype": "categorical"}}
     ids, dates = new(1.0, columns, keys=(), public_domain={}).plan(1_000).to_dict()["warnings"][:2]
     assert "'patient_id'] are those of ids" in ids
@@ -272,8 +264,6 @@ class TestGenerators:
         assert set(rows["ward"].dropna()) <= {"A", "B", "C", "other"}
         column = synthesizer.get_transformers()["income"].column
         assert column in synthesizer._schema().columns, "the stand-in is still there"
-
-    def test_without_discovery_a_domain_is_asked_for(self):
         synthesizer = new(public_domain=None, discovery_share=0)
         with pytest.raises(PublicDomainError):
             synthesizer.auto_assign_transformers(sdv_tables.table(10))
@@ -295,6 +285,9 @@ IMPOSSIBLE = {
     "missing": ({"grade": None}, "a missing value lies .* is never missing"),
     "a truth": ({"smoker": "perhaps"}, "holds False, True"),
     "two": ({"ward": "Z", "age": 500}, "'age', .*'ward'"),
+    "no whole number": ({"age": 3.5}, "3.5 lies outside"),
+    "a word": ({"age": "old"}, "'old' lies outside"),
+    "below": ({"income": -1.0}, "-1.0 lies outside"),
 }
 
 

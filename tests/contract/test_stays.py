@@ -82,9 +82,17 @@ def test_stays_are_as_long_as_they_were(domain, share):
     assert found.mean() == pytest.approx(real.mean(), rel=0.25)
 
 
-def test_without_a_share_for_discovery_the_cells_widen():
+def test_without_a_share_cells_widen_and_codes_may_be_fitted_apart():
     rows = fitted(stays(), discovery_share=0).sample(20_000)
     assert between(rows).median() == pytest.approx(between(stays()).median(), abs=1)
+    synthesizer = MSTSynthesizer(sdv_tables.metadata_of(COLUMNS), 2.0, public_domain=DOMAIN)
+    synthesizer.add_constraints([cag.Inequality("admitted", "discharged")])
+    codes = synthesizer.preprocess(stays())
+    assert list(codes["table"].columns) == [*COLUMNS, "discharged - admitted"]
+    synthesizer.fit_processed_data(codes)
+    assert between(synthesizer.sample(4_000)["table"]).median() < 8
+    rows = fitted(stays(), discovery_share=0.2).sample(50_000)
+    assert rows["discharged"].value_counts().max() < 5 * len(rows) / 1_050
 
 
 def test_stays_depend_on_the_other_columns(model):
@@ -95,20 +103,16 @@ def test_stays_depend_on_the_other_columns(model):
 
 
 class TestWhatIsPublic:
-    def test_no_user_sees_the_difference(self, model):
+    def test_ledgers_pages_and_plans_name_the_difference_and_rows_do_not(self, model, tmp_path):
         name = "discharged - admitted"
         assert list(model.sample(5).columns) == list(COLUMNS)
         assert name not in str(model.get_metadata().to_dict())
         with pytest.raises(ValueError, match=name):
             model.sample_from_conditions([Condition({name: 3}, num_rows=2)])
-
-    def test_the_ledger_and_the_page_name_it(self, model, tmp_path):
         asked = [charge.what for charge in model.ledger.charges]
         assert "sizes of 'discharged - admitted'" in asked
         assert "sizes of 'discharged -" in model.privacy_report()
         assert "discharged - admitted" in model.report().html()
-
-    def test_a_plan_has_it(self):
         synthesizer = MSTSynthesizer(sdv_tables.metadata_of(COLUMNS), 1.0, public_domain=DOMAIN)
         assert "discharged - admitted" not in synthesizer.plan(1_000).text
         synthesizer.add_constraints([cag.Inequality("admitted", "discharged")])
@@ -116,26 +120,20 @@ class TestWhatIsPublic:
 
 
 class TestConditions:
-    def test_on_the_first_date_the_second_follows(self, model):
+    def test_the_other_date_follows_and_rows_stay_in_order(self, model):
         wanted = Condition({"admitted": "2021-05-05"}, num_rows=500)
         rows = model.sample_from_conditions([wanted])
         assert (rows["admitted"] == "2021-05-05").all()
         assert between(rows).between(0, 60).mean() > 0.95
         assert between(rows).nunique() > 5
-
-    def test_on_the_second_date_the_first_follows(self, model):
         wanted = Condition({"discharged": "2021-05-05"}, num_rows=500)
         rows = model.sample_from_conditions([wanted])
         assert (rows["discharged"] == "2021-05-05").all()
         assert between(rows).between(0, 60).mean() > 0.95
         assert between(rows).nunique() > 5
-
-    def test_on_both_dates_both_are_kept(self, model):
         known = pd.DataFrame({"admitted": ["2021-05-05"] * 20, "discharged": ["2021-08-05"] * 20})
         rows = model.sample_remaining_columns(known)
         assert (between(rows) == 92).all()
-
-    def test_rows_asked_for_with_and_without_are_in_order(self, model):
         rows = model.sample_from_conditions(
             [
                 Condition({"admitted": "2023-01-31"}, num_rows=20),
@@ -160,12 +158,6 @@ def test_missing_dates_stay_as_frequent(name):
     other = ({"admitted", "discharged"} - {name}).pop()
     assert rows[other].isna().mean() < 0.05
     assert between(rows).median() == pytest.approx(between(data).median(), abs=1)
-
-
-def test_a_longest_stay_does_not_pile_up_at_the_last_day():
-    """Rows near the end move inside their cell: no day has many times as many as the others."""
-    rows = fitted(stays(), discovery_share=0.2).sample(50_000)
-    assert rows["discharged"].value_counts().max() < 5 * len(rows) / 1_050
 
 
 def test_a_statistic_of_a_column_is_protected_as_the_model_has_it(few_epochs):
@@ -196,12 +188,3 @@ def test_a_strategy_that_never_asks_of_the_difference_leaves_the_columns_as_they
     rows = fitted(stays(), PrivPGDSynthesizer, method=First(engine="particles")).sample(4_000)
     middle = pd.to_datetime(rows["discharged"]).median()
     assert pd.Timestamp("2021-01-01") < middle < pd.Timestamp("2022-06-30")
-
-
-def test_codes_may_be_fitted_apart():
-    synthesizer = MSTSynthesizer(sdv_tables.metadata_of(COLUMNS), 2.0, public_domain=DOMAIN)
-    synthesizer.add_constraints([cag.Inequality("admitted", "discharged")])
-    codes = synthesizer.preprocess(stays())
-    assert list(codes["table"].columns) == [*COLUMNS, "discharged - admitted"]
-    synthesizer.fit_processed_data(codes)
-    assert between(synthesizer.sample(4_000)["table"]).median() < 8

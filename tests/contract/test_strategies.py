@@ -26,14 +26,11 @@ from sdv_privpgd.synthesize.engine import Engine, Model
 EACH = pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
 
 
-def test_every_strategy_of_the_package_is_tested():
+def test_every_strategy_of_the_package_is_tested_and_as_the_protocols_say(domain):
     for module in pkgutil.iter_modules(methods.__path__):
         import_module(f"{methods.__name__}.{module.name}")
     found = concrete(EngineMethod, methods.__name__)
     assert found == {type(strategy) for strategy in STRATEGIES.values()}
-
-
-def test_they_and_the_small_engine_are_what_the_protocols_say(domain):
     for strategy in STRATEGIES.values():
         assert not differences(Method, strategy)
     assert not differences(Engine, MaximumEntropy())
@@ -41,12 +38,27 @@ def test_they_and_the_small_engine_are_what_the_protocols_say(domain):
 
 
 @EACH
-def test_a_strategy_is_a_value(strategy):
-    """Reports name it, files hold it, and no fit changes it."""
+def test_a_strategy_is_a_value_that_asks_the_same_and_tells_what_it_does(strategy, dataset):
     assert pickle.loads(pickle.dumps(strategy)) == strategy
     assert repr(strategy).startswith(type(strategy).__name__)
     with pytest.raises(AttributeError):
         strategy.run = None
+    first, second = (
+        strategy.run(open_curator(dataset, seed=5), MaximumEntropy()) for _ in range(2)
+    )
+    assert [m.query for m in first] == [m.query for m in second]
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one.answer, other.answer)
+    stages = []
+
+    def record(items, stage):
+        stages.append(stage)
+        yield from items
+
+    told = strategy.run(open_curator(dataset, seed=5), MaximumEntropy(), progress=record)
+    silent = strategy.run(open_curator(dataset, seed=5), MaximumEntropy())
+    assert stages
+    assert [m.query for m in told] == [m.query for m in silent]
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -63,35 +75,6 @@ def test_a_fit_spends_all_of_the_budget_and_returns_each_measurement_once(
     counted = [m for m in release.measurements if isinstance(m.query, CountQuery)]
     assert len(counted) == 1
     assert np.isclose(release.model.marginal(("a",)).sum(), 1)
-
-
-@EACH
-def test_the_same_answers_give_the_same_questions(dataset, strategy):
-    first, second = (
-        strategy.run(open_curator(dataset, seed=5), MaximumEntropy()) for _ in range(2)
-    )
-    assert [m.query for m in first] == [m.query for m in second]
-    for one, other in zip(first, second, strict=True):
-        np.testing.assert_array_equal(one.answer, other.answer)
-
-
-@EACH
-def test_what_it_tells_of_its_progress_is_what_it_does(dataset, strategy):
-    stages = []
-
-    def record(items, stage):
-        stages.append(stage)
-        yield from items
-
-    told = strategy.run(open_curator(dataset, seed=5), MaximumEntropy(), progress=record)
-    silent = strategy.run(open_curator(dataset, seed=5), MaximumEntropy())
-    assert stages
-    assert [m.query for m in told] == [m.query for m in silent]
-
-
-@pytest.mark.parametrize("adjacency", Adjacency)
-@EACH
-def test_one_attribute_is_measured_once_with_everything(strategy, adjacency):
     table = Dataset(Domain(("a",), (3,)), np.zeros((5, 1), dtype=np.int64))
     curator = open_curator(table, adjacency=adjacency)
     (measurement,) = strategy.run(curator, MaximumEntropy())

@@ -15,7 +15,7 @@ from sdv_privpgd.methods import MST, ParticleGradientDescent
 
 
 class TestArguments:
-    def test_parameters_are_stored_under_their_names(self):
+    def test_parameters_are_stored_under_their_names_and_a_huge_epsilon_warns(self):
         settings = {
             "epsilon": 0.7, "delta": 1e-6, "adjacency": "add_remove",
             "people": People("id", max_rows=2, weighed=True),
@@ -28,9 +28,12 @@ class TestArguments:
         }  # fmt: skip
         synthesizer = PrivPGDSynthesizer(sdv_tables.metadata(), **settings)
         assert synthesizer.get_parameters() == settings
-
-    def test_epsilon_is_the_second_positional_argument(self):
-        assert PrivPGDSynthesizer(sdv_tables.metadata(), 0.3, 1e-7).epsilon == 0.3
+        with pytest.warns(UserWarning, match="epsilon=25"):
+            boolean(epsilon=25)
+        synthesizer = new(enforce_rounding=False)
+        synthesizer.fit(sdv_tables.table(50))
+        incomes = synthesizer.sample(200)["income"].dropna()
+        assert not np.allclose(incomes, incomes.round(2), atol=1e-9)
 
     @pytest.mark.parametrize(
         ("argument", "wrong"),
@@ -64,10 +67,6 @@ class TestArguments:
         with pytest.raises(ValueError, match=named):
             new(public_domain=domain)
 
-    def test_a_huge_epsilon_warns(self):
-        with pytest.warns(UserWarning, match="epsilon=25"):
-            boolean(epsilon=25)
-
     def test_an_undeclared_domain_stops_fit_before_a_row_is_read(self, monkeypatch):
         def read(*args, **kwargs):
             raise AssertionError("a row was read")
@@ -81,7 +80,7 @@ class TestArguments:
             assert name in str(raised.value)
         assert "smoker" not in str(raised.value)
 
-    def test_ranges_in_public_metadata_are_used(self):
+    def test_ranges_in_public_metadata_are_used_behind_the_public_domain(self):
         columns = {
             "age": {"sdtype": "numerical", "range_min": 5, "range_max": 9, "decimal_places": 0},
             "ward": {"sdtype": "categorical", "range_values": ["A", "B"]},
@@ -92,8 +91,6 @@ class TestArguments:
         synthesizer.fit(table)
         assert synthesizer.sample(300)["age"].dropna().between(5, 9).all()
         assert synthesizer.get_metadata().to_dict()["tables"]["table"]["columns"] == columns
-
-    def test_the_public_domain_goes_before_public_metadata(self):
         columns = {"age": {"sdtype": "numerical", "range_min": 5, "range_max": 9}}
         synthesizer = PrivPGDSynthesizer(
             sdv_tables.metadata_of(columns),
@@ -105,19 +102,25 @@ class TestArguments:
         synthesizer.fit(pd.DataFrame({"age": [150] * 30}))
         assert synthesizer.sample(30)["age"].dropna().between(100, 200).all()
 
-    def test_rounding_can_be_switched_off(self):
-        synthesizer = new(enforce_rounding=False)
-        synthesizer.fit(sdv_tables.table(50))
-        incomes = synthesizer.sample(200)["income"].dropna()
-        assert not np.allclose(incomes, incomes.round(2), atol=1e-9)
-
 
 class TestRefusals:
-    def test_several_tables_are_refused_with_the_reason(self):
+    def test_several_tables_sequences_weights_and_other_metadata_are_refused(self):
         one = {"columns": {"a": {"sdtype": "boolean"}}}
         metadata = Metadata.load_from_dict({"tables": {"first": one, "second": one}})
         with pytest.raises(SynthesizerInputError, match="2 tables"):
             PrivPGDSynthesizer(metadata, 1.0)
+        columns = {"who": {"sdtype": "id"}, "a": {"sdtype": "boolean"}}
+        metadata = sdv_tables.metadata_of(columns, sequence_key="who")
+        with pytest.raises(SynthesizerInputError, match=r"sequence_key.*max_rows"):
+            PrivPGDSynthesizer(metadata, 1.0)
+        with pytest.raises(SynthesizerInputError, match="'other', and the metadata says 'who'"):
+            PrivPGDSynthesizer(metadata, 1.0, people=People("other", max_rows=3))
+        with pytest.raises(SynthesizerInputError, match="dict"):
+            PrivPGDSynthesizer({"tables": {}}, 1.0)
+        with pytest.raises(SynthesizerInputError, match="no bound"):
+            new().fit(sdv_tables.table(10), weights=[1.0] * 10)
+        with pytest.raises(InvalidDataError, match=r"There is no file table\."):
+            new().fit("table")
 
     def test_a_place_in_a_synthesizer_of_several_tables_is_refused(self):
         key = {"id": {"sdtype": "id"}, "a": {"sdtype": "boolean"}}
@@ -146,14 +149,6 @@ class TestRefusals:
             synthesizer.fit({"parent": parent, "child": child})
         assert not own.ledger.charges
 
-    def test_sequences_are_refused_with_the_reason(self):
-        columns = {"who": {"sdtype": "id"}, "a": {"sdtype": "boolean"}}
-        metadata = sdv_tables.metadata_of(columns, sequence_key="who")
-        with pytest.raises(SynthesizerInputError, match=r"sequence_key.*max_rows"):
-            PrivPGDSynthesizer(metadata, 1.0)
-        with pytest.raises(SynthesizerInputError, match="'other', and the metadata says 'who'"):
-            PrivPGDSynthesizer(metadata, 1.0, people=People("other", max_rows=3))
-
     def test_metadata_says_whose_rows_are_and_in_which_order(self):
         columns = {"who": {"sdtype": "id"}, "day": {"sdtype": "numerical"}}
         told = {"sequence_key": "who", "sequence_index": "day"}
@@ -166,24 +161,12 @@ class TestRefusals:
         (kept,) = metadata.to_dict()["tables"].values()
         assert told.items() <= kept.items()  # the caller's is as it was
 
-    def test_metadata_of_another_kind_is_refused(self):
-        with pytest.raises(SynthesizerInputError, match="dict"):
-            PrivPGDSynthesizer({"tables": {}}, 1.0)
-
-    def test_row_weights_are_refused_with_the_reason(self):
-        with pytest.raises(SynthesizerInputError, match="no bound"):
-            new().fit(sdv_tables.table(10), weights=[1.0] * 10)
-
     @pytest.mark.parametrize("data", [[1, 2], [], None, np.zeros((3, 2))])
     def test_what_is_not_a_table_is_refused(self, data):
         with pytest.raises(InvalidDataTypeError, match=type(data).__name__):
             new().fit(data)
 
-    def test_a_file_that_is_not_there_is_named(self):
-        with pytest.raises(InvalidDataError, match=r"There is no file table\."):
-            new().fit("table")
-
-    def test_missing_extra_and_doubled_columns_are_named(self):
+    def test_missing_extra_and_doubled_columns_are_named_and_the_earlier_fit_stays(self, fitted):
         table = sdv_tables.table(5)
         with pytest.raises(InvalidDataError, match=r"\['age'\] are missing"):
             new().fit(table.drop(columns="age"))
@@ -193,8 +176,6 @@ class TestRefusals:
             new().fit(pd.concat([table, table[["age"]]], axis=1))
         with pytest.raises(InvalidDataError, match="other"):
             new().fit({"other": table})
-
-    def test_a_failed_fit_leaves_the_earlier_one_and_its_books(self, fitted):
         before = fitted.ledger
         with pytest.raises(InvalidDataError):
             fitted.fit(sdv_tables.table(5).drop(columns="age"))
@@ -203,10 +184,21 @@ class TestRefusals:
 
 
 class TestTransformers:
-    def test_every_column_has_one_and_none_was_fitted_on_the_table(self):
+    def test_every_column_has_one_that_was_fitted_on_no_table(self):
         synthesizer = new()
         synthesizer.auto_assign_transformers(sdv_tables.table(10))
         assert set(synthesizer.get_transformers()) == set(sdv_tables.COLUMNS)
+        metadata = sdv_tables.metadata_of({"a": {"sdtype": "boolean"}, "who": {"sdtype": "id"}})
+        synthesizer = PrivPGDSynthesizer(metadata, 1.0, **sdv_tables.SMALL)
+        synthesizer.fit(pd.DataFrame({"a": [True, False] * 20, "who": ["G-111"] * 40}))
+        assert b"G-111" not in cloudpickle.dumps(synthesizer)
+        assert not synthesizer.sample(50)["who"].eq("G-111").any()
+        synthesizer = new()
+        table = sdv_tables.table(50)
+        codes = synthesizer.preprocess({"table": table})
+        assert list(codes["table"].columns) == list(sdv_tables.PUBLIC_DOMAIN)
+        synthesizer.fit_processed_data(codes)
+        assert len(synthesizer.sample(4)["table"]) == 4
 
     def test_generators_can_be_replaced(self):
         from rdt.transformers import AnonymizedFaker, RegexGenerator
@@ -238,18 +230,3 @@ class TestTransformers:
         ):
             with pytest.raises(SynthesizerInputError, match=name):
                 synthesizer.update_transformers({name: transformer})
-
-    def test_ids_without_a_pattern_are_generated_never_learned(self):
-        metadata = sdv_tables.metadata_of({"a": {"sdtype": "boolean"}, "who": {"sdtype": "id"}})
-        synthesizer = PrivPGDSynthesizer(metadata, 1.0, **sdv_tables.SMALL)
-        synthesizer.fit(pd.DataFrame({"a": [True, False] * 20, "who": ["G-111"] * 40}))
-        assert b"G-111" not in cloudpickle.dumps(synthesizer)
-        assert not synthesizer.sample(50)["who"].eq("G-111").any()
-
-    def test_preprocessed_data_can_be_fitted(self):
-        synthesizer = new()
-        table = sdv_tables.table(50)
-        codes = synthesizer.preprocess({"table": table})
-        assert list(codes["table"].columns) == list(sdv_tables.PUBLIC_DOMAIN)
-        synthesizer.fit_processed_data(codes)
-        assert len(synthesizer.sample(4)["table"]) == 4

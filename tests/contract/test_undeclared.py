@@ -76,7 +76,7 @@ class TestDiscovery:
         assert "['x'] are not declared" in " ".join(few.split())
         assert 100 < int(re.search(r"count is at least\s+([\d,]+)\s+rows", few)[1]) < 500
 
-    def test_what_is_declared_is_not_looked_for(self):
+    def test_what_is_declared_is_not_looked_for_and_has_equal_cells_without_a_share(self):
         synthesizer = PrivPGDSynthesizer(
             self.METADATA,
             5.0,
@@ -87,6 +87,13 @@ class TestDiscovery:
             synthesizer.fit(self.table())
         assert set(synthesizer.sample(300)["ward"].dropna()) >= {"A", "B"}
         assert not any("categories" in charge.what for charge in synthesizer.ledger.charges)
+        domain = {"age": {"range_min": 0, "range_max": 3_199, "decimal_places": 0}}
+        domain["ward"] = {"range_values": ["A", "B"]}
+        synthesizer = PrivPGDSynthesizer(
+            self.METADATA, 5.0, public_domain=domain, discovery_share=0, **sdv_tables.SMALL
+        )
+        synthesizer.fit(self.table())
+        assert synthesizer.sample(500)["age"].max() > 90  # of a cell of 0 to 99
 
     def test_a_declared_range_gets_a_shape_for_its_part_of_the_share(self):
         domain = {"age": {"range_min": 0, "range_max": 10_000_000, "decimal_places": 0}}
@@ -107,21 +114,10 @@ class TestDiscovery:
         share = float(sum(charge.mu_squared for charge in looked) / synthesizer.ledger.budget)
         assert share == pytest.approx(0.1)
 
-    def test_without_a_share_a_declared_range_has_cells_of_equal_width(self):
-        domain = {"age": {"range_min": 0, "range_max": 3_199, "decimal_places": 0}}
-        domain["ward"] = {"range_values": ["A", "B"]}
-        synthesizer = PrivPGDSynthesizer(
-            self.METADATA, 5.0, public_domain=domain, discovery_share=0, **sdv_tables.SMALL
-        )
-        synthesizer.fit(self.table())
-        assert synthesizer.sample(500)["age"].max() > 90  # of a cell of 0 to 99
-
-    def test_a_saved_synthesizer_knows_what_was_discovered(self):
+    def test_a_saved_synthesizer_knows_what_was_discovered_and_takes_it_as_conditions(self):
         synthesizer = self.fitted()
         loaded = cloudpickle.loads(cloudpickle.dumps(synthesizer))
         pd.testing.assert_frame_equal(loaded.sample(40), synthesizer.sample(40))
-
-    def test_conditions_on_discovered_values(self):
         rows = self.fitted().sample_from_conditions([Condition({"ward": "B"}, num_rows=9)])
         assert (rows["ward"] == "B").all()
 

@@ -295,11 +295,9 @@ class TestOtherPeople:
         refine = lambda table: fitted.refine(table, epsilon=3.0)
         self.refused(fitted, changes, said, monkeypatch, refine)
 
-    def test_as_it_was_it_is_refined(self, fitted):
+    def test_as_it_was_it_is_refined_and_so_at_the_door(self, fitted):
         fitted.refine(self.table, epsilon=8.0)
         assert abs(fitted.estimated_num_rows - 120) < 60
-
-    def test_in_a_fit_of_the_door(self):
         columns = {name: {"sdtype": "boolean"} for name in "abc"}
         told = {name: self.told[name] for name in self.told if name != "public_domain"}
         fitted = fit_table(self.table, columns, 2.0, method="privpgd+pgm", **told)

@@ -85,7 +85,7 @@ def test_the_noise_is_that_of_one_row(fitted):
     assert sorted(np.square(said)) == pytest.approx(sorted(np.square(own[0]) + 1 / 432), rel=1e-6)
 
 
-def test_the_pages_say_what_is_counted_and_promised(fitted):
+def test_pages_books_and_files_say_what_is_counted_and_more_budget_keeps_it(fitted, tmp_path):
     said = " ".join(fitted.privacy_report().split())
     assert "all rows of one person, of which 3 at most are used, together as one row" in said
     assert "Counts are of people: each row counts as 1 / the number of rows of its person" in said
@@ -93,9 +93,6 @@ def test_the_pages_say_what_is_counted_and_promised(fitted):
     lines = fitted.privacy_report().splitlines()
     (asked,) = (line.split() for line in lines if line.startswith("number of rows"))
     assert asked[6:8] == ["0", "1"]  # what a person adds, in people
-
-
-def test_books_and_files_know_it(fitted, tmp_path):
     assert read_ledger(fitted.ledger.to_json()) == fitted.ledger
     again = pickle.loads(pickle.dumps(fitted))
     assert isinstance(again, FittedTable)
@@ -105,9 +102,6 @@ def test_books_and_files_know_it(fitted, tmp_path):
         fitted.ledger.followed_by(
             PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 3, people="who")
         )
-
-
-def test_more_budget_later(fitted):
     finer = fitted.refine(table(), epsilon=2.0)
     assert finer.ledger.epsilon == 7.0
     assert finer.ledger.weighed
@@ -132,24 +126,16 @@ def test_holders_who_weigh_are_combined_with_each_other_alone(tmp_path):
 
 
 class TestRefusals:
-    def test_nobody_is_weighed_who_is_not_known(self):
+    def test_nobody_is_weighed_who_is_not_known_or_public_or_has_too_many_rows(self, fitted):
         with pytest.raises(ValueError, match="weighed=True needs column="):
             People(weighed=True)
-
-    def test_the_number_of_rows_cannot_be_public(self):
         settings = {**WEIGHED, "adjacency": "replace_one"}
         with pytest.raises(ValueError, match="needs adjacency='add_remove'"):
             fit_table(table(), COLUMNS, 1.0, **settings)
-
-    def test_too_many_rows_to_weigh(self):
         with pytest.raises(ValueError, match="weighed=True takes max_rows of at most 100"):
             People("who", max_rows=101, weighed=True)
-
-    def test_what_is_no_truth(self):
         with pytest.raises(ValueError, match="weighed must be True or False, got 'yes'"):
             People("who", weighed="yes")
-
-    def test_codes_alone(self):
         facts = {"who": {"sdtype": "id"}, "ill": {"sdtype": "boolean"}}
         synthesizer = MSTSynthesizer(sdv_tables.metadata_of(facts), 1.0, **WEIGHED)
         codes = MSTSynthesizer(sdv_tables.metadata_of(facts), 1.0).preprocess(
@@ -158,8 +144,6 @@ class TestRefusals:
         with pytest.raises(SynthesizerInputError, match="need the table itself"):
             synthesizer.fit_processed_data(codes)
         assert not synthesizer.ledger.charges
-
-    def test_a_table_that_is_counted_otherwise_than_the_ledger_says(self, fitted):
         domain = fitted.fitted.schema.domain()
         records = Dataset(domain, np.zeros((3, len(domain)), dtype=np.uint8))
         with pytest.raises(ValueError, match=r"units of 1 / 1 and the ledger in units of 1 / 6"):

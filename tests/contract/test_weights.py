@@ -147,7 +147,7 @@ def test_rows_weigh_the_same_on_every_source(made, tmp_path):
     assert np.sum(totals[0]) == np.rint(right * 50).sum()
 
 
-def test_books_files_and_pages_know_it(fitted):
+def test_books_files_pages_plans_and_checks_know_it(fitted):
     again = read_ledger(fitted.ledger.to_json())
     assert again == fitted.ledger
     assert (again.units, again.rows_counted, again.bound) == (1_000, 1, PEOPLE.weights)
@@ -164,6 +164,12 @@ def test_books_files_and_pages_know_it(fitted):
         fitted.ledger.followed_by(other)
     finer = fitted.refine(sampled(), epsilon=1.0)
     assert finer.ledger.weights == PEOPLE.weights
+    told = "1,000 rows count as 100 to 1,000"
+    for page in (
+        plan_table(COLUMNS, 1.0, num_rows=1_000, **WEIGHED),
+        check(sampled(), COLUMNS, 1.0, **WEIGHED),
+    ):
+        assert told in " ".join(str(page).split())
 
 
 def test_another_row_may_have_another_weight(fitted):
@@ -185,15 +191,6 @@ def test_holders_weigh_in_one_range(tmp_path):
     west = measure(rows, COLUMNS, 3.0, holder="West", **{**settings, "people": wide})
     with pytest.raises(ValueError, match=r"'North' has weighed rows by weight_range=\(2.0, 20.0\)"):
         combine([north, west])
-
-
-def test_a_plan_and_a_check_say_what_rows_count_as():
-    told = "1,000 rows count as 100 to 1,000"
-    for page in (
-        plan_table(COLUMNS, 1.0, num_rows=1_000, **WEIGHED),
-        check(sampled(), COLUMNS, 1.0, **WEIGHED),
-    ):
-        assert told in " ".join(str(page).split())
 
 
 class TestRefusals:

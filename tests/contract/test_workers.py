@@ -139,11 +139,16 @@ class TestThreadsThatSample:
         assert found == one_by_one(lambda _: twin.sample(200), 100)
         assert pickle.dumps(fitted) == pickle.dumps(twin)
 
-    def test_people_with_rows_in_order(self):
+    def test_people_in_order_and_two_objects_do_not_share_generators(self, synthesizer):
         fitted = fit_table(visits(800), COLUMNS, 10.0, method="privpgd+pgm", **ORDER)
         twin = copy.deepcopy(fitted)
         found = at_once(lambda _: fitted.sample(70), 60)
         assert found == one_by_one(lambda _: twin.sample(70), 60)
+        pair = [copy.deepcopy(synthesizer) for _ in range(2)]
+        twin = copy.deepcopy(synthesizer)
+        expected = one_by_one(lambda _: twin.sample(30), 20)
+        found = at_once(lambda number: pair[number % 2].sample(30), 40)
+        assert found == sorted(expected * 2)
 
     @pytest.mark.parametrize(
         "sample",
@@ -160,13 +165,6 @@ class TestThreadsThatSample:
         found = at_once(lambda _: sample(own), 30)
         assert found == one_by_one(lambda _: sample(twin), 30)
         assert own.sample(1).equals(twin.sample(1))
-
-    def test_two_objects_do_not_share_their_generators(self, synthesizer):
-        pair = [copy.deepcopy(synthesizer) for _ in range(2)]
-        twin = copy.deepcopy(synthesizer)
-        expected = one_by_one(lambda _: twin.sample(30), 20)
-        found = at_once(lambda number: pair[number % 2].sample(30), 40)
-        assert found == sorted(expected * 2)
 
 
 def test_no_pickle_and_no_copy_holds_the_lock(synthesizer):

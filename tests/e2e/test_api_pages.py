@@ -24,13 +24,10 @@ def pages(tmp_path_factory):
 pytestmark = pytest.mark.slow
 
 
-def test_the_pages_are_written_without_a_warning(pages):
+def test_the_pages_are_written_without_a_warning_with_every_public_name(pages):
     folder, said = pages
     assert (said.returncode, said.stderr) == (0, "")
     assert said.stdout.strip() == str(folder / "index.html")
-
-
-def test_every_public_name_is_on_the_first_page_with_its_docstring(pages):
     text = (pages[0] / "sdv_privpgd.html").read_text()
     for name in sdv_privpgd.__all__:
         assert f'<section id="{name}">' in text

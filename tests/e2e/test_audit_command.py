@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from commands import SECRET, declared, documents, refused, run
+from commands import SECRET, documents, refused, run
 
 from sdv_privpgd import FittedTable
 from sdv_privpgd.privacy import curator
@@ -51,18 +51,14 @@ def test_a_fault_ends_with_status_1_and_all_files(csv, plant, capsys):
 
 class TestModel:
     @pytest.fixture
-    def model(self, csv):
-        path = csv.parent / "model.zip"
-        assert declared(csv, "--model", path, "--quiet") == 0
-        return path
+    def model(self, kept):
+        return kept / "alone.zip"
 
-    def test_a_kept_synthesizer_holds_what_the_noisy_answers_give(self, model, plant, capsys):
+    def test_a_kept_model_holds_noisy_answers_and_a_true_value_is_found(self, model, plant, capsys):
         before = model.read_bytes()
         assert run("audit", "--model", model, "--runs", 50) == 0
         assert model.read_bytes() == before
         assert "passed: kept contents" in capsys.readouterr().out
-
-    def test_a_true_value_in_the_file_is_found(self, model, plant, capsys):
         fitted = FittedTable.load(model)
         vars(fitted)["note"] = SECRET
         fitted.save(model)

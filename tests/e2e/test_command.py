@@ -118,14 +118,6 @@ def test_the_input_is_never_overwritten(csv, tmp_path, capsys):
     assert SECRET not in said
 
 
-def test_an_existing_file_is_overwritten_by_force_alone(csv, tmp_path):
-    (tmp_path / "out.csv").write_text("earlier")
-    assert declared(csv) == 1
-    assert (tmp_path / "out.csv").read_text() == "earlier"
-    assert declared(csv, "--force", "--quiet") == 0
-    assert len(pd.read_csv(tmp_path / "out.csv")) == 2_000
-
-
 # What ends a command
 
 
@@ -228,12 +220,6 @@ def test_a_ledger_goes_on_from_run_to_run(csv, tmp_path, capsys):
     assert declared(csv, "--ledger", ledger, "--max-epsilon", 1.9, "--quiet", out="c.csv") == 0
 
 
-def test_too_much_is_refused_before_anything_is_read(csv, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("sdv_privpgd.cli.synthesizing.open_table", lambda *args: 1 / 0)
-    assert declared(csv, "--max-epsilon", 0.9) == 1
-    assert "more than --max-epsilon 0.9. Nothing was read." in capsys.readouterr().err
-
-
 # Other commands
 
 
@@ -243,7 +229,7 @@ def test_the_version_is_said(capsys):
     assert capsys.readouterr().out.startswith("sdv-privpgd ")
 
 
-def test_types_that_sdv_cannot_detect_are_asked_for(tmp_path, capsys):
+def test_too_much_or_without_types_is_refused_unspent(tmp_path, capsys, csv, monkeypatch):
     pd.DataFrame({"time": pd.to_timedelta([1, 2], "h"), "note": [SECRET, ""]}).to_parquet(
         tmp_path / "table.parquet"
     )
@@ -253,6 +239,9 @@ def test_types_that_sdv_cannot_detect_are_asked_for(tmp_path, capsys):
     said = capsys.readouterr().err
     assert "cannot detect the columns' types (InvalidMetadataError). Give them with" in said
     assert SECRET not in said
+    monkeypatch.setattr("sdv_privpgd.cli.synthesizing.open_table", lambda *args: 1 / 0)
+    assert declared(csv, "--max-epsilon", 0.9) == 1
+    assert "more than --max-epsilon 0.9. Nothing was read." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("names", [("table.parquet", "out.csv"), ("table.csv", "out.parquet")])

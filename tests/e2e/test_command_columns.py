@@ -137,13 +137,23 @@ def test_columns_are_kept_left_out_or_made_up(table, tmp_path, capsys):
     assert "--dtype names ['town']" in capsys.readouterr().err
 
 
-def test_holders_leave_columns_out_too(csv, tmp_path):
+def test_holders_leave_columns_out_and_codebooks_go_with_metadata(csv, tmp_path, capsys):
     asked = ("--holder", "North", "--epsilon", 5, "--out", tmp_path / "north.zip", "--quiet")
     facts = documents(csv.parent)
     assert run("measure", csv, *asked, *facts, "--drop", "ill") == 0
     rows = tmp_path / "rows.csv"
     assert run("combine", tmp_path / "north.zip", "--out", rows, "--quiet") == 0
     assert list(pd.read_csv(rows)) == ["age", "ward"]
+    frame = pd.DataFrame({"age": [20, 30] * 50})
+    frame.to_parquet(tmp_path / "table.parquet")
+    (tmp_path / "book.csv").write_text("column,type,min,max,missing codes\nage,integer,0,99,-1\n")
+    (tmp_path / "metadata.json").write_text('{"columns": {"age": {"sdtype": "numerical"}}}')
+    facts = ("--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "book.csv")
+    assert run("plan", *facts, "--epsilon", 1, "--rows", 100) == 0
+    assert run("plan", tmp_path / "table.parquet", *facts, "--epsilon", 1) == 0
+    capsys.readouterr()
+    assert run("plan", tmp_path / "table.parquet", *facts, "--epsilon", 1, "--na", "x") == 1
+    assert "--na is for text" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -204,19 +214,6 @@ def test_a_codebook_is_drafted_filled_in_and_read(ending, tmp_path, capsys):
     assert "must end in one of .json, .yaml, .yml, .csv, .xlsx" in capsys.readouterr().err
 
 
-def test_a_codebook_goes_with_metadata_of_the_same_types_and_with_parquet(tmp_path, capsys):
-    frame = pd.DataFrame({"age": [20, 30] * 50})
-    frame.to_parquet(tmp_path / "table.parquet")
-    (tmp_path / "book.csv").write_text("column,type,min,max,missing codes\nage,integer,0,99,-1\n")
-    (tmp_path / "metadata.json").write_text('{"columns": {"age": {"sdtype": "numerical"}}}')
-    facts = ("--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "book.csv")
-    assert run("plan", *facts, "--epsilon", 1, "--rows", 100) == 0
-    assert run("plan", tmp_path / "table.parquet", *facts, "--epsilon", 1) == 0
-    capsys.readouterr()
-    assert run("plan", tmp_path / "table.parquet", *facts, "--epsilon", 1, "--na", "x") == 1
-    assert "--na is for text" in capsys.readouterr().err
-
-
 def test_a_check_says_what_becomes_of_each_column_and_that_a_fit_would_stop(
     table, tmp_path, capsys
 ):
@@ -264,3 +261,61 @@ def test_rows_that_are_too_few_stop_a_command_before_it_spends(table, tmp_path, 
     assert not out.exists()
     asked = (*asked, "--method", "independent", "--allow-lost", "country_code,rate")
     assert run("synthesize", *asked, "--out", out, "--quiet") == 0
+
+
+def test_dates_times_and_numbers_of_text_are_detected_and_come_back_as_they_were(table, tmp_path):
+    out, kept = tmp_path / "out.csv", ["seen", "at", "rate", "price"]
+    asked = ("--columns", ",".join(kept), "--rows-are-people", "--out", out)
+    assert run("synthesize", table, *QUICK, *asked) == 0
+    rows, real = pd.read_csv(out), pd.read_csv(table)[kept]
+    assert list(rows) == kept
+    for name in kept:
+        shapes = {re.sub(r"\d+", "1", cell) for cell in rows[name].dropna()}
+        assert shapes <= {re.sub(r"\d+", "1", cell) for cell in real[name]}
+        assert rows[name].notna().mean() > 0.95
+    assert abs(rows["rate"].str.rstrip(" %").astype(float).mean() - 49.5) < 5
+
+
+def test_whole_numbers_are_numbers_and_whole(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    items = {f"item {number}": rng.integers(1, 6, 1_500) for number in range(20)}
+    frame = pd.DataFrame(items)
+    frame["item 0"] = frame["item 0"].mask(rng.random(1_500) < 0.3)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    out = tmp_path / "out.csv"
+    asked = ("--header", "--epsilon", 2, "--method", "independent", "--rows-are-people")
+    assert run("synthesize", tmp_path / "t.csv", *asked, "--out", out) == 0
+    said = capsys.readouterr()
+    assert re.search(r"item 0 +numerical +detected", said.out)
+    assert "values are missing" not in said.err + said.out  # all others are numbers
+    rows = pd.read_csv(out)
+    assert (rows.dropna() % 1 == 0).all(axis=None)
+    assert (rows.mean() - 3).abs().median() < 0.5
+
+
+def test_text_and_ids_that_are_no_keys_stop_a_command_before_it_spends(tmp_path, capsys):
+    rng, out = np.random.default_rng(0), tmp_path / "out.csv"
+    words = rng.choice(["pain", "knee", "left"], (NUMBER, 8))
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(0, 90, NUMBER),
+            "patient_id": rng.integers(0, 300, NUMBER),
+            "source_id": rng.integers(0, 9, NUMBER),
+            "matricule": rng.integers(0, 300, NUMBER),
+            "note": [" ".join(each) for each in words],
+        }
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    asked = ("synthesize", tmp_path / "t.csv", *QUICK, "--out", out)
+    said = refused(run(*asked), capsys)
+    assert "was spent" not in said.replace("Nothing was spent", "")
+    assert "'note' would not be in the rows: most of their cells differ" in said
+    assert "'patient_id', 'source_id', 'matricule' are ids by their names and no keys" in said
+    assert "Whose rows are these?" in said
+    mended = ("--drop", "note", "--dtype", "source_id=category")
+    people = ("--person-column", "patient_id", "--rows-per-person", 2, "--delta", 1e-6)
+    people += ("--adjacency", "add_remove", "--make-up", "matricule")
+    assert run(*asked, *mended, *people) == 0
+    assert set(pd.read_csv(out)) == {"age", "patient_id", "source_id", "matricule"}
+    mended = ("--drop", "note", "--dtype", "source_id=category", "--dtype", "patient_id=id")
+    assert run(*asked, *mended, "--rows-are-people") == 0

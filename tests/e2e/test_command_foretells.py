@@ -98,9 +98,18 @@ def test_a_plan_needs_no_metadata_where_a_fit_needs_none(csv, tmp_path, capsys, 
     assert new_files(csv) == set()
 
 
-def test_a_plan_needs_something_to_plan_for(capsys):
+def test_a_plan_is_written_as_a_page_and_needs_something_to_plan_for(capsys, csv, tmp_path):
     assert run("plan", "--epsilon", 1, "--rows", 5) == 1
     assert "A plan needs --metadata and --rows, or a table." in capsys.readouterr().err
+    page = tmp_path / "plan.html"
+    asked = ("--epsilon", 1, "--metadata", tmp_path / "metadata.json", "--rows", 500)
+    assert run("plan", *asked, "--report", page) == 0
+    assert "What to expect at epsilon 1 and 500 rows" in capsys.readouterr().out
+    assert "What to expect at epsilon 1 and 500 rows" in page.read_text(encoding="utf-8")
+    assert "--force" in refused(run("plan", *asked, "--report", page), capsys)
+    dry = (csv, *asked[:-2], "--out", tmp_path / "out.csv", "--dry-run")
+    assert run("synthesize", *dry, "--report", page, "--force") == 0
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_an_empty_table_is_refused_where_its_number_of_rows_is_public(csv, tmp_path, capsys):
@@ -175,18 +184,6 @@ def test_constraints_that_no_fit_can_take_in_are_refused_first(
     path.write_text("{}")
     assert declared(csv, "--constraints", path, "--quiet") == 1
     assert "must hold a list of constraints" in capsys.readouterr().err
-
-
-def test_a_plan_is_written_as_a_page_and_overwrites_nothing(csv, tmp_path, capsys):
-    page = tmp_path / "plan.html"
-    asked = ("--epsilon", 1, "--metadata", tmp_path / "metadata.json", "--rows", 500)
-    assert run("plan", *asked, "--report", page) == 0
-    assert "What to expect at epsilon 1 and 500 rows" in capsys.readouterr().out
-    assert "What to expect at epsilon 1 and 500 rows" in page.read_text(encoding="utf-8")
-    assert "--force" in refused(run("plan", *asked, "--report", page), capsys)
-    dry = (csv, *asked[:-2], "--out", tmp_path / "out.csv", "--dry-run")
-    assert run("synthesize", *dry, "--report", page, "--force") == 0
-    assert not (tmp_path / "out.csv").exists()
 
 
 @pytest.mark.parametrize("target", ["nope", "Ward"])

@@ -65,7 +65,15 @@ def test_one_file_that_fails_takes_no_other(csv, tmp_path, monkeypatch, capsys, 
 # Interrupts
 
 
-def test_a_fit_that_was_interrupted_is_finished_for_nothing(interrupted, csv, tmp_path, capsys):
+def test_an_interrupted_fit_is_finished_for_nothing(
+    interrupted, tmp_path, monkeypatch, capsys, csv
+):
+    before = interrupted.read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(_FIT, interrupt)
+        assert run("finish", interrupted, "--out", tmp_path / "out.csv", "--quiet") == 130
+    assert interrupted.read_bytes() == before
+    assert not (tmp_path / "out.csv").exists()
     assert run("sample", interrupted, "--rows", 5, "--out", tmp_path / "no.csv") == 1
     assert "sdv-privpgd finish" in capsys.readouterr().err
     ledger, page = tmp_path / "ledger.json", tmp_path / "page.html"
@@ -80,16 +88,6 @@ def test_a_fit_that_was_interrupted_is_finished_for_nothing(interrupted, csv, tm
     assert run("sample", interrupted, "--rows", 5, "--out", tmp_path / "more.csv") == 0
     assert run("finish", interrupted, "--out", out, "--force") == 1
     assert "is finished: sdv-privpgd sample" in capsys.readouterr().err
-
-
-def test_a_finish_that_fails_keeps_the_answers(interrupted, tmp_path, monkeypatch, capsys):
-    before = interrupted.read_bytes()
-    with monkeypatch.context() as patched:
-        patched.setattr(_FIT, interrupt)
-        assert run("finish", interrupted, "--out", tmp_path / "out.csv", "--quiet") == 130
-    assert interrupted.read_bytes() == before
-    assert not (tmp_path / "out.csv").exists()
-    assert run("finish", interrupted, "--out", tmp_path / "out.csv", "--quiet") == 0
 
 
 def test_without_a_model_the_answers_are_kept_beside_the_rows(csv, tmp_path, monkeypatch, capsys):

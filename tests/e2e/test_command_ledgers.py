@@ -48,20 +48,14 @@ def stopped(csv, tmp_path, ledger, capsys):
 
 
 @pytest.fixture
-def fitted(csv, tmp_path, ledger, capsys):
-    """A model of epsilon 1 without a ledger, and one of the same kind with one."""
-    for name, *more in (("alone",), ("model", "--ledger", "ledger.json")):
-        asked = ("--model", tmp_path / f"{name}.zip", "--quiet", *more)
-        assert declared(csv, *asked, out=f"{name}.csv") == 0
-    return tmp_path / "model.zip"
+def fitted(kept, ledger):
+    return kept / "model.zip"
 
 
 class TestTheRest:
-    def test_the_command_that_is_printed_names_the_ledger(self, stopped, capsys):
+    def test_is_entered_though_nobody_names_the_ledger(self, stopped, capsys, csv, ledger):
         said = capsys.readouterr().err
         assert f"finish {stopped} --table TABLE --out FILE --ledger ledger.json goes on" in said
-
-    def test_is_entered_though_nobody_names_the_ledger(self, stopped, csv, ledger, capsys):
         before = entered(ledger)
         assert before < 0.9
         out = ("--out", csv.parent / "out.csv", "--quiet")
@@ -474,14 +468,6 @@ class TestAcrossTheYears:
         assert "is no release of this list" not in told
         assert run("ledger", ledger, "--html", "ledger.json") == 1
 
-    def test_a_run_beyond_the_limit_of_an_earlier_one_says_so_before(self, csv, ledger, capsys):
-        assert declared(csv, "--ledger", ledger, "--quiet", "--max-epsilon", 1.2) == 0
-        capsys.readouterr()
-        assert declared(csv, "--ledger", ledger, "--quiet", out="more.csv") == 0
-        assert "more than the 1.2 that an earlier run was told" in capsys.readouterr().err
-        assert run("ledger", ledger) == 0
-        assert "left for another release: 0\n" in capsys.readouterr().out
-
     def test_a_model_that_it_learned_of_later_is_told_apart(self, fitted, ledger, csv, capsys):
         alone, out = fitted.with_name("alone.zip"), ("--out", "more.csv", "--quiet")
         assert run("refine", alone, csv, "--epsilon", 1, "--ledger", ledger, *out) == 0
@@ -497,6 +483,14 @@ class TestAcrossTheYears:
         assert found["name"] == "north.zip"
         assert found["epsilon"] == pytest.approx(1)
         assert len(found["release"]) == 32
+
+    def test_a_run_beyond_the_limit_of_an_earlier_one_says_so_before(self, csv, ledger, capsys):
+        assert declared(csv, "--ledger", ledger, "--quiet", "--max-epsilon", 1.2) == 0
+        capsys.readouterr()
+        assert declared(csv, "--ledger", ledger, "--quiet", out="more.csv") == 0
+        assert "more than the 1.2 that an earlier run was told" in capsys.readouterr().err
+        assert run("ledger", ledger) == 0
+        assert "left for another release: 0\n" in capsys.readouterr().out
 
 
 class TestNoRowAlone:

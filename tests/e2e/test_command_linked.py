@@ -100,16 +100,6 @@ def test_a_kept_model_is_described_and_gives_more_rows(folder, capsys):
         assert said in capsys.readouterr().err
 
 
-def test_a_plan_reads_no_table(folder, capsys):
-    assert fit(folder, "--dry-run", "--rows", 400) == 0
-    assert "of the budget for persons" in capsys.readouterr().out
-    options = documents(folder)
-    told = ("--epsilon", 2, "--delta", 1e-6, "--rows", 400, "--report", folder / "plan.html")
-    assert run("plan", *options, *told, *LINK) == 0
-    assert "of the budget for siblings of persons" in capsys.readouterr().out
-    assert (folder / "plan.html").exists()
-
-
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -128,9 +118,34 @@ def test_what_cannot_be_is_said_and_nothing_is_spent(folder, more, said, capsys)
     assert not list((folder / "out").iterdir())
 
 
-def test_files_bear_the_names_of_their_tables_and_a_number_is_needed(folder, capsys):
+def test_files_bear_the_names_of_their_tables_and_a_plan_reads_none(folder, capsys):
     assert "give each file the name of its table" in refused(fit(folder, files=("homes",)), capsys)
-    assert "--max-children is needed for ['persons']" in refused(fit(folder, link=LINK[:2]), capsys)
+    said = refused(fit(folder, link=LINK[:2]), capsys)
+    assert "--max-children says nothing of ['persons']" in said
+    assert fit(folder, "--dry-run", "--rows", 400) == 0
+    assert "of the budget for persons" in capsys.readouterr().out
+    options = documents(folder)
+    told = ("--epsilon", 2, "--delta", 1e-6, "--rows", 400, "--report", folder / "plan.html")
+    assert run("plan", *options, *told, *LINK) == 0
+    assert "of the budget for siblings of persons" in capsys.readouterr().out
+    assert (folder / "plan.html").exists()
+
+
+def test_a_check_says_what_becomes_of_each_table_and_reads_no_cell(folder, capsys):
+    files = (folder / "homes.csv", folder / "persons.csv")
+    asked = (*documents(folder), "--epsilon", 2, "--delta", 1e-6, *LINK)
+    assert run("check", *files, *asked, "--report", folder / "check.html") == 0
+    said = capsys.readouterr().out
+    assert "No column is lost." in said
+    assert "number of persons" not in said  # what links add is nobody's column
+    assert "persons" in (folder / "check.html").read_text()
+    lines = (folder / "persons.csv").read_text().splitlines()
+    (folder / "persons.csv").write_text("\n".join([lines[0], *["1,x"] * 9]))
+    assert run("check", *files, *asked) == 0
+    assert capsys.readouterr().out == said
+    pd.read_csv(files[0]).rename(columns={"rents": "x"}).to_csv(files[0], index=False)
+    assert run("check", *files, *asked) == 1
+    assert "rents" in capsys.readouterr().err
 
 
 def test_a_stop_says_what_was_spent_and_the_books_have_it(folder, capsys):

@@ -10,12 +10,9 @@ from sdv_privpgd import FittedTable
 
 
 @pytest.fixture
-def made(csv, tmp_path, capsys):
+def made(kept):
     """The rows, the model and the card of a fit."""
-    model = tmp_path / "model.zip"
-    assert declared(csv, "--model", model, "--ledger", tmp_path / "l.json", "--quiet") == 0
-    capsys.readouterr()
-    return tmp_path / "out.csv", model, tmp_path / "out.csv.about.json"
+    return kept / "out.csv", kept / "model.zip", kept / "out.csv.about.json"
 
 
 def test_a_card_says_what_rows_are_and_tells_a_change(made, tmp_path, capsys):
@@ -73,7 +70,7 @@ def test_rows_are_marked_if_that_is_asked_for(made, tmp_path, capsys, mark):
 
 def test_the_entry_counts_in_what_a_ledger_has(made, csv, tmp_path, capsys):
     _, model, _ = made
-    ledger, entry = tmp_path / "l.json", tmp_path / "entry.json"
+    ledger, entry = tmp_path / "ledger.json", tmp_path / "entry.json"
     assert declared(csv, "--ledger", ledger, "--quiet", out="second.csv") == 0
     assert run("registry", model, "--out", entry, "--name", "Wards", "--curator", "North") == 0
     said = capsys.readouterr()
@@ -94,14 +91,11 @@ def test_the_entry_counts_in_what_a_ledger_has(made, csv, tmp_path, capsys):
     assert "must end in" in refused(run("registry", model, "--out", tmp_path / "entry.txt"), capsys)
 
 
-def test_the_methods_are_printed(made, capsys):
+def test_a_page_for_the_officer_counts_all_runs(made, capsys, csv, tmp_path):
     assert run("describe", made[1], "--methods") == 0
     assert "We used synthetic rows that were generated with" in capsys.readouterr().out
-
-
-def test_a_page_for_the_officer_counts_all_runs(made, csv, tmp_path, capsys):
     _, model, _ = made
-    ledger, page = tmp_path / "l.json", tmp_path / "officer.json"
+    ledger, page = tmp_path / "ledger.json", tmp_path / "officer.json"
     assert run("describe", model, "--officer", page) == 0
     assert "--ledger counts it in" in capsys.readouterr().err
     alone = json.loads(page.read_text())

@@ -44,7 +44,7 @@ class TestDeclaredTypes:
     def test_a_range_of_numbers_makes_numbers_of_few_different_ones(self, table, capsys, more):
         domain = {"Kinder": {"range_min": 0, "range_max": 9, "decimal_places": 0}}
         assert planned(table, {}, *more) == 0
-        assert types(capsys.readouterr().out)["Kinder"][:2] == ["ordinal", "detected"]
+        assert types(capsys.readouterr().out)["Kinder"][:2] == ["numerical", "detected"]
         assert planned(table, domain, *more) == 0
         assert types(capsys.readouterr().out)["Kinder"] == ["numerical", "--domain", "declared"]
         out = table.parent / "out.csv"
@@ -55,7 +55,7 @@ class TestDeclaredTypes:
         assert abs(rows.mean() - 2) < 0.2
         assert rows.between(0, 9).all()
 
-    def test_values_make_categories_and_ends_that_are_dates_dates(self, table, capsys):
+    def test_values_make_categories_even_of_keys_and_ends_that_are_dates_dates(self, table, capsys):
         domain = {
             "code": {"range_values": list(range(1, 90))},
             "stufe": {"range_values": [1, 2, 3]},
@@ -66,13 +66,11 @@ class TestDeclaredTypes:
         assert said["code"] == ["categorical", "--domain", "declared"]
         assert said["stufe"][0] == "ordinal"  # an order is no contradiction
         assert said["came"] == ["datetime", "--domain", "declared"]
-
-    def test_a_declared_key_is_no_key(self, table, capsys):
         values = [f"P{row:05d}" for row in range(50)]
         assert planned(table, {"Patient": {"range_values": values}}) == 0
         assert types(capsys.readouterr().out)["Patient"][:2] == ["categorical", "--domain"]
 
-    def test_metadata_is_not_overruled(self, table, capsys):
+    def test_metadata_is_not_overruled_and_contradictions_are_lines_in_order(self, table, capsys):
         columns = {name: {"sdtype": "categorical"} for name in pd.read_csv(table)}
         metadata = table.parent / "metadata.json"
         metadata.write_text(json.dumps({"columns": columns}))
@@ -80,16 +78,14 @@ class TestDeclaredTypes:
         said = capsys.readouterr().err
         assert "which says nothing about a categorical column" in said
         assert "or declare another sdtype" in said
-
-    def test_what_contradicts_itself_is_one_line_of_each_column_in_order(self, table, capsys):
         domain = {
             "stufe": {"range_max": 3, "range_min": 0, "range_values": [1, 2], "other_value": 3},
             "code": {"decimal_places": -1, "range_max": "x"},
         }
         assert planned(table, domain) == 1
         first, second, third = capsys.readouterr().err.splitlines()[1:]
-        assert "'stufe' in --domain has the keys 'range_max', 'range_min', which say" in first
-        assert "about an ordinal column." in first
+        assert "'stufe' in --domain has the keys 'range_values', 'other_value', which say" in first
+        assert "about a numerical column." in first
         assert first.endswith("or declare another sdtype.")
         assert "decimal_places of 'code' must be" in second
         assert "range_max of 'code' must be" in third

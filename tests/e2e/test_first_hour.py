@@ -71,17 +71,14 @@ def test_a_report_of_an_unknown_ending_is_refused_before_anything_is_spent(csv, 
     assert new_files(csv) == set()
 
 
-def test_an_empty_folder_and_a_missing_release_say_what_they_are(tmp_path, capsys):
+def test_one_row_an_empty_folder_and_a_missing_release_say_what_they_are(tmp_path, capsys):
+    (tmp_path / "metadata.json").write_text(json.dumps({"columns": {"x": {"sdtype": "boolean"}}}))
+    plan = ["plan", "--metadata", tmp_path / "metadata.json", "--epsilon", 1, "--rows", 1]
+    assert run(*plan) == 0
+    assert "Plan for 1 row:" in capsys.readouterr().out
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / ".hidden.csv").touch()
     assert run("plan", tmp_path / "empty", "--epsilon", 1) == 1
     assert "holds no file whose name begins with a letter or digit" in capsys.readouterr().err
     with pytest.raises(ValueError, match=r"north\.zip cannot be read: No such file"):
         combine([tmp_path / "north.zip"])
-
-
-def test_one_row_is_a_row(tmp_path, capsys):
-    (tmp_path / "metadata.json").write_text(json.dumps({"columns": {"x": {"sdtype": "boolean"}}}))
-    plan = ["plan", "--metadata", tmp_path / "metadata.json", "--epsilon", 1, "--rows", 1]
-    assert run(*plan) == 0
-    assert "Plan for 1 row:" in capsys.readouterr().out

@@ -165,15 +165,12 @@ def test_every_link_leads_somewhere(path):
     assert not dead_links(path)
 
 
-def test_a_dead_link_is_found(tmp_path):
+def test_every_link_of_readme_leads_to_a_page_and_a_dead_one_is_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
         "# One thing\n[a](page.md#one-thing) [b](page.md#two) [c](d.md) [e](https://f.g)"
     )
     assert dead_links(page) == ["page.md#two", "d.md"]
-
-
-def test_readme_is_one_page_and_leads_to_every_page_of_the_guide():
     text = README.read_text()
     assert text.count("\n") <= 200
     for path in GUIDE:

@@ -10,9 +10,8 @@ import sdv_privpgd
 
 
 @pytest.fixture
-def model(csv, tmp_path):
-    assert declared(csv, "--model", tmp_path / "model.zip", "--quiet") == 0
-    return tmp_path / "model.zip"
+def model(kept):
+    return kept / "alone.zip"
 
 
 def test_rows_under_conditions(model, tmp_path, capsys):
@@ -72,11 +71,22 @@ def test_a_plan_reads_nothing(csv, tmp_path, capsys, command):
     assert told in capsys.readouterr().err
 
 
-def test_a_plan_says_all_that_does_not_fit(csv, tmp_path, capsys):
+def test_a_plan_says_all_that_does_not_fit_and_a_fit_all_mistakes(csv, tmp_path, capsys):
     (tmp_path / "domain.json").write_text(json.dumps(DOMAIN | {"ill": {}, "ward": {}}))
     plan = ["plan", "--epsilon", 1, "--rows", 100, "--metadata", tmp_path / "metadata.json"]
     assert run(*plan, "--domain", tmp_path / "domain.json") == 0
     assert "range_values of 'ward' is not declared" in capsys.readouterr().err
+    wrong = {
+        "age": {"range_min": 99, "range_max": 0},
+        "ward": {"range_values": "01"},
+        "ill": {"decimal_places": 0},
+        "agee": {},
+    }
+    (tmp_path / "domain.json").write_text(json.dumps(wrong))
+    said = refused(declared(csv, "--quiet"), capsys)
+    for name in ("range_min of 'age'", "range_values of 'ward'", "'ill' in --domain", "'agee'"):
+        assert said.count(name) == 1, said
+    assert not (tmp_path / "out.csv").exists()
 
 
 @pytest.mark.parametrize("ending", ["json", "yaml"])
@@ -139,21 +149,7 @@ def test_a_header_alone_is_drafted_with_blanks_for_types(csv, tmp_path, capsys):
     assert set(pd.read_csv(tmp_path / "out.csv", dtype=str)["ward"].dropna()) == {"01", "02"}
 
 
-def test_all_mistakes_of_a_domain_are_named_at_once(csv, tmp_path, capsys):
-    wrong = {
-        "age": {"range_min": 99, "range_max": 0},
-        "ward": {"range_values": "01"},
-        "ill": {"decimal_places": 0},
-        "agee": {},
-    }
-    (tmp_path / "domain.json").write_text(json.dumps(wrong))
-    said = refused(declared(csv, "--quiet"), capsys)
-    for name in ("range_min of 'age'", "range_values of 'ward'", "'ill' in --domain", "'agee'"):
-        assert said.count(name) == 1, said
-    assert not (tmp_path / "out.csv").exists()
-
-
-def test_text_has_no_types_unless_the_user_says_them(csv, tmp_path, capsys):
+def test_types_come_from_dtypes_alone_if_somebody_says_them(csv, tmp_path, capsys, monkeypatch):
     draft = ["draft-domain", csv, "--out", tmp_path / "draft.json"]
     told = refused(run("plan", csv, "--header", "--epsilon", 1, "--types", "dtypes"), capsys)
     assert "Say the types of ['age', 'ward', 'ill'] with --dtype" in told
@@ -162,6 +158,16 @@ def test_text_has_no_types_unless_the_user_says_them(csv, tmp_path, capsys):
     assert list(sdv_privpgd.read_domain(tmp_path / "draft.json")) == ["age", "ward", "ill"]
     assert run("draft-domain", "--out", tmp_path / "draft.json") == 1
     assert run("draft-domain", csv, "--out", tmp_path / "draft.txt") == 1
+    monkeypatch.setattr("sdv_privpgd.cli.questions.detected", lambda *args: 1 / 0)
+    fit = ["synthesize", csv, "--epsilon", 1, "--method", "mst", "--types", "dtypes", "--quiet"]
+    types = ["--dtype", "age=Int64", "--dtype", "ward=str", "--dtype", "ill=boolean"]
+    assert run(*fit, "--out", tmp_path / "a.csv", *types) == 0
+    assert SECRET not in capsys.readouterr().err
+    pd.read_csv(csv).to_parquet(tmp_path / "table.parquet")
+    fit[1] = tmp_path / "table.parquet"
+    assert run(*fit, "--out", tmp_path / "b.csv") == 0
+    assert run(*fit[:1], csv, *fit[2:], "--header", "--out", tmp_path / "c.csv") == 1
+    assert "--dtype COLUMN=TYPE" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["synthesize", "plan", "dry run", "draft-domain"])
@@ -187,19 +193,6 @@ def test_a_first_run_asks_whether_a_record_of_words_holds_names(tmp_path, capsys
         assert "--no-header" in said.err
         assert SECRET not in said.out + said.err
     assert {path.name for path in tmp_path.iterdir()} == {table.name, "domain.json"}
-
-
-def test_types_may_come_from_dtypes_alone(csv, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("sdv_privpgd.cli.questions.detected", lambda *args: 1 / 0)
-    fit = ["synthesize", csv, "--epsilon", 1, "--method", "mst", "--types", "dtypes", "--quiet"]
-    types = ["--dtype", "age=Int64", "--dtype", "ward=str", "--dtype", "ill=boolean"]
-    assert run(*fit, "--out", tmp_path / "a.csv", *types) == 0
-    assert SECRET not in capsys.readouterr().err
-    pd.read_csv(csv).to_parquet(tmp_path / "table.parquet")
-    fit[1] = tmp_path / "table.parquet"
-    assert run(*fit, "--out", tmp_path / "b.csv") == 0
-    assert run(*fit[:1], csv, *fit[2:], "--header", "--out", tmp_path / "c.csv") == 1
-    assert "--dtype COLUMN=TYPE" in capsys.readouterr().err
 
 
 def test_files_that_hold_no_model(csv, tmp_path, capsys):

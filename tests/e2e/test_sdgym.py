@@ -69,14 +69,11 @@ def test_a_benchmark_names_the_budget_and_has_no_error(folder):
     assert ours["Diagnostic_Score"].between(0, 1).all()
 
 
-def test_a_synthesizer_has_as_many_variants_as_one_likes():
+def test_a_synthesizer_has_as_many_variants_as_one_likes_and_an_unknown_one_is_named():
     names = [variant(epsilon).__name__ for epsilon in (1.0, 5.0, 1.0)]
     assert names == [
         f"Variant:PrivPGD(epsilon={epsilon}, delta=1e-05)" for epsilon in (1.0, 5.0, 1.0)
     ]
-
-
-def test_an_unknown_synthesizer_is_named():
     with pytest.raises(ValueError, match="got 'Nobody'"):
         variant(1.0, synthesizer="Nobody")
 

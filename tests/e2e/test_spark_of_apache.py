@@ -141,13 +141,7 @@ def same_model(session):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         one, other = (
-            fit_table(
-                each,
-                columns,
-                20.0,
-                method="independent+pgm",
-            )
-            for each in (private, frame)
+            fit_table(each, columns, 20.0, method="independent+pgm") for each in (private, frame)
         )
     pd.testing.assert_frame_equal(one.sample(100), other.sample(100))
     assert one.ledger.to_json() == other.ledger.to_json()

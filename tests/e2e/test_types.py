@@ -214,11 +214,18 @@ def test_whole_numbers_of_a_declared_range_come_back_whole_and_none_is_missing(d
         assert rows.notna().all()
 
 
-def test_dates_whose_format_has_two_digits_of_a_year_come_back_in_it():
+def test_dates_of_two_digits_duplicates_and_durations_are_columns_like_others():
     real = DAY - pd.Timedelta(days=25_000)
     facts = {"datetime_format": "%d.%m.%y"}
     rows, _ = came_back(real, {"x": facts}, sdtype="datetime")
     assert rows.str[-2:].astype(int).between(51, 54).mean() > 0.98
+    rows, _ = came_back(pd.concat([WORD[:20]] * (ROWS // 20), ignore_index=True))
+    assert set(rows) - {"other"} == set(WORD[:20])
+    durations = pd.Series(pd.to_timedelta(WHOLE, unit="s"))
+    with pytest.raises(Exception, match="Unsupported data type"):
+        came_back(durations)
+    rows, _ = came_back(durations.dt.total_seconds())
+    assert pd.to_timedelta(rows, unit="s").dropna().lt(datetime.timedelta(seconds=120)).all()
 
 
 @pytest.mark.parametrize("sdtype", ["numerical", "categorical", "datetime"])
@@ -278,16 +285,3 @@ def test_what_names_a_person_is_generated(facts, pattern):
     rows, _ = came_back(real, **facts)
     assert rows.astype(str).str.fullmatch(pattern).all()
     assert not set(rows) & set(real)
-
-
-def test_duplicated_rows_are_rows_like_any_other():
-    rows, _ = came_back(pd.concat([WORD[:20]] * (ROWS // 20), ignore_index=True))
-    assert set(rows) - {"other"} == set(WORD[:20])
-
-
-def test_durations_are_refused_by_detection_and_are_numbers_in_seconds():
-    durations = pd.Series(pd.to_timedelta(WHOLE, unit="s"))
-    with pytest.raises(Exception, match="Unsupported data type"):
-        came_back(durations)
-    rows, _ = came_back(durations.dt.total_seconds())
-    assert pd.to_timedelta(rows, unit="s").dropna().lt(datetime.timedelta(seconds=120)).all()

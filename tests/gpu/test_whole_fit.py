@@ -1,4 +1,4 @@
-"""A whole fit of codes on the device against the same fit on the processor (-m gpu)."""
+"""A whole fit on the device against the processor's (-m gpu), and its experiment without one."""
 
 from dataclasses import replace
 
@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 import torch
 from answers import noisy_answers, number_of_rows
+from benchmarks.experiment import HERE
+from benchmarks.gpu import stage_seconds
 from benchmarks.simulated import simulated_table
 from devices import DEVICES, skip_without
+from processes import python
 from references.wasserstein import cell_centers, sliced_w1
 
 from sdv_privpgd.methods import ParticleGradientDescent
@@ -48,3 +51,23 @@ def test_a_fit_in_torch_is_as_near_to_the_table_as_the_compiled_one(device):
     )
     for own, other in zip(found, expected, strict=True):
         assert own < 1.1 * other
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a device")
+def test_without_a_device_it_says_so_in_one_line_and_needs_the_core_alone():
+    absent = ("sdv", "rdt", "sdmetrics", "opacus", "pandas", "numba", "beartype", "matplotlib")
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({absent!r})); "
+        f"sys.path.insert(0, {str(HERE.parent)!r}); "
+        "from benchmarks.experiment import main; main(['gpu'])"
+    )
+    done = python("-c", code)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout == "No CUDA device: torch.cuda.is_available() is false.\n"
+
+
+def test_a_small_run_has_all_stages():
+    stages = stage_seconds(Dataset(*simulated_table(500, 3, num_cells=4)), 1.0, 300, 2)
+    assert list(stages)[3:-2] == [
+        "measure", "consistency", "project", "start", "descend", "finish",
+    ]  # fmt: skip

@@ -26,7 +26,13 @@ def held(size, label, draw):
 
 
 @pytest.fixture
-def fixed_answers(monkeypatch):
+def undrawn(monkeypatch):
+    """A picture is drawn of what it holds alone, and drawing takes longer than a fit."""
+    monkeypatch.setattr("sdv_privpgd.report.figures._svg", held)
+
+
+@pytest.fixture
+def fixed_answers(monkeypatch, undrawn):
     """Answers that depend on the shape and order of the questions, never on the table."""
 
     def noisy(answer, stddev, words):
@@ -42,11 +48,9 @@ def fixed_answers(monkeypatch):
     monkeypatch.setattr(training, "_noisy", noisy)
     monkeypatch.setattr(curator, "exponential_choice", choice)
     # Such answers are of no rows at all.
-    monkeypatch.setattr("sdv_privpgd.releases.release_file.require_agreement", lambda *_: None)
+    monkeypatch.setattr("sdv_privpgd.releases.measured.require_agreement", lambda *_: None)
     for module in ("sdv_privpgd.plugin.arguments", "sdv.single_table.base"):
         monkeypatch.setattr(f"{module}.datetime.datetime", StoppedClock)
-    # A picture is drawn of what it holds alone, and drawing takes longer than a fit.
-    monkeypatch.setattr("sdv_privpgd.report.figures._svg", held)
     # One second a look at the clock: a bar that moved once more would say so.
     monkeypatch.setattr("tqdm.std.time", map(float, itertools.count()).__next__)
 

@@ -17,6 +17,8 @@ import pytest
 import sdv_tables
 
 from sdv_privpgd import Boolean, Categorical, Datetime, MSTSynthesizer, Numerical, fit_table
+from sdv_privpgd.columns.dates import is_aware
+from sdv_privpgd.columns.dtypes import dtypes_kept, is_of_days
 from sdv_privpgd.columns.facts import CategoryFacts, NumberFacts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.fit import Fit
@@ -198,13 +200,7 @@ def through_the_door(table):
         "seen": Datetime(),
         "ill": Boolean(),
     }
-    fit_table(
-        table,
-        columns,
-        5.0,
-        method=MST(engine=PrivatePGM()),
-        allow_lost=list(columns),
-    )
+    fit_table(table, columns, 5.0, method=MST(engine=PrivatePGM()), allow_lost=list(columns))
 
 
 def through_sdv(table):
@@ -343,7 +339,7 @@ class TestOpening:
         }
         ids = {"c": {"sdtype": "id"}, "e": {"sdtype": "id"}}
         described = {**self.COLUMNS, **ids, "d": {"sdtype": "numerical"}}
-        kept = PrivateTable(own).dtypes_kept(described, ["a", "b", "d"], keys=["c"])
+        kept = dtypes_kept(PrivateTable(own).dtypes, described, ["a", "b", "d"], keys=["c"])
         assert {name: str(dtype) for name, dtype in kept.items()} == {
             "a": "category", "b": "Int64", "c": "int64",
         }  # fmt: skip
@@ -453,8 +449,8 @@ def test_dtypes_say_whether_dates_have_zones_and_times():
         "zone": pd.Series([None], dtype="datetime64[ns, Asia/Tokyo]"),
     }
     table = PrivateTable(columns)
-    assert [table.has_days(name) for name in columns] == [True, False]
-    assert [table.is_aware(name) for name in columns] == [False, True]
+    assert [is_of_days(table.dtypes[name]) for name in columns] == [True, False]
+    assert [is_aware(table.dtypes[name]) for name in columns] == [False, True]
 
 
 def test_codes_of_rows_that_are_not_in_memory_are_refused():

@@ -46,11 +46,7 @@ def test_no_canary_leaves_a_fit(caplog, capsys, tmp_path):
     with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
         warnings.simplefilter("always")
         synthesizer = PrivPGDSynthesizer(
-            sdv_tables.metadata(),
-            1.0,
-            public_domain=DOMAIN,
-            verbose=True,
-            **sdv_tables.SMALL,
+            sdv_tables.metadata(), 1.0, public_domain=DOMAIN, verbose=True, **sdv_tables.SMALL
         )
         synthesizer.fit(canary_table())
         sample = synthesizer.sample(300)
@@ -85,10 +81,7 @@ def test_no_canary_leaves_a_training(kind, fails, caplog, capsys, monkeypatch):
     with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
         warnings.simplefilter("always")
         synthesizer = PrivPGDSynthesizer(
-            sdv_tables.metadata(),
-            1.0,
-            public_domain=DOMAIN,
-            method=kind(steps=4, batch=50),
+            sdv_tables.metadata(), 1.0, public_domain=DOMAIN, method=kind(steps=4, batch=50)
         )
         if fails:
             with pytest.raises(RuntimeError, match="Its budget is spent") as stopped:

@@ -15,6 +15,7 @@ from canaries import NUMBER, TEXT, WHOLE, traces
 from interference import file_of
 
 from sdv_privpgd import (
+    Between,
     Boolean,
     Categorical,
     Datetime,
@@ -26,7 +27,7 @@ from sdv_privpgd import (
     fit_table,
 )
 from sdv_privpgd.constraints import FixedCombinations, Inequality, ProgrammableConstraint
-from sdv_privpgd.inference import Criterion, bootstrap
+from sdv_privpgd.inference import Criterion, Question, bootstrap
 from sdv_privpgd.privacy import curator
 
 COLUMNS = {
@@ -47,6 +48,14 @@ CRITERIA = [
     Criterion(what="share", where={"ward": "A"}, among={"ill": True}, within=0.1),
     Criterion(what="mean", of="age", where={"ill": True}, minus={"ill": False}, above=1),
     Criterion(what="coefficient", of="age", on=["ill"], relative=0.3),
+]
+
+QUESTIONS = [
+    *CRITERIA,
+    Question(what="share", where={"town": ["town 3", "town 4"]}, among={"age": Between(20, 45)}),
+    Question(what="count", where={"weight": Between(11.5, 40), "fee": Between(high=301)}),
+    Question(what="mean", of="weight", where={"ward": "A", "seen": Between(high="2021-03-03")}),
+    Question(what="count", where={"day": "20200229", "diagnosis": None, "agreed": "J"}),
 ]
 
 FEW = "weight", "town"
@@ -85,7 +94,7 @@ def table(num_rows, seed):
 
 
 @pytest.fixture
-def fixed_answers(monkeypatch):
+def fixed_answers(monkeypatch, undrawn):
     """The noisy answers are the same whatever the exact ones are; noise alone for values."""
 
     def noisy(answer, stddev, words):
@@ -162,6 +171,7 @@ def observed(private, tmp_path, **settings):
     [
         ({}, in_memory),
         ({"target": {"ill": 6, "town": 2}}, in_memory),
+        ({"questions": QUESTIONS}, in_memory),
         ({"constraints": CONSTRAINTS}, in_memory),
         ({"constraints": CONSTRAINTS}, in_files),
         ({"prior": table(900, 7).drop(columns="town")}, in_memory),

@@ -146,8 +146,7 @@ def compiled():
     """Numba's log has what it compiles, once on a machine."""
     dataset = Dataset(Domain(("a",), (2,)), np.zeros((9, 1), dtype=np.uint8))
     pipeline.run(
-        open_curator(dataset),
-        replace(Independent(), engine=PrivateGSD(num_rows=10, generations=5)),
+        open_curator(dataset), replace(Independent(), engine=PrivateGSD(num_rows=10, generations=5))
     )
 
 
@@ -246,12 +245,7 @@ def test_nothing_depends_on_the_table_where_a_range_stops_a_fit(fixed_answers, m
             fitted.fit(table)
         told = [str(caught.value), *getattr(caught.value, "__notes__", [])]
         with pytest.raises(DomainMismatchError) as caught:
-            fit_table(
-                table,
-                declared,
-                20.0,
-                method="mst",
-            )
+            fit_table(table, declared, 20.0, method="mst")
         error = caught.value
         told += [str(error), *getattr(error, "__notes__", []), error.ledger.to_json()]
         with warnings.catch_warnings(record=True) as said:

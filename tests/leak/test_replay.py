@@ -14,7 +14,7 @@ from small_engine import MaximumEntropy
 from sdv_privpgd import MSTSynthesizer, People
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.half_spaces import Line
-from sdv_privpgd.benchmark.methods import cut_by_privtree
+from sdv_privpgd.benchmark.privtree import cut_by_privtree
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.adaptive import AIM, MWEM, Adaptive
 from sdv_privpgd.methods.dp_merf import DPMERF
@@ -67,9 +67,9 @@ def codes(num_rows, seed):
     return table
 
 
-def neighbors(ledger):
+def neighbors(ledger, num_rows=500):
     """Two tables that differ in one person's rows: moved as far as can be, or gone."""
-    here, rows = codes(500, 0), ledger.rows_per_person
+    here, rows = codes(num_rows, 0), ledger.rows_per_person
     here[:rows] = 0
     there = here.copy()
     there[:rows] = np.array(SIZES) - 1
@@ -155,6 +155,27 @@ class TestStrategies:
             ):
                 assert more == units * heat
                 assert others == in_units(scores)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("rows", [1, 3])
+def test_what_stands_out_depends_on_noisy_answers_alone_and_costs_what_is_charged(
+    adjacency, rows, monkeypatch
+):
+    """Of so much budget and so many rows a part is for parities and triples."""
+    ledger, strategy = (
+        PrivacyLedger.open(20.0 * rows, 1e-5, adjacency, rows),
+        PrivPGD(importance={"a": 6.0}),
+    )
+    here, there = neighbors(ledger, 3_000 * rows)
+    first = recorded(here, strategy, ledger, monkeypatch)
+    said = [release.charge.what for release in first.releases]
+    assert {"parity that stands out", "triple that stands out"} < set(said)
+    for table in (there, codes(len(there), 1)):
+        again = recorded(table, strategy, ledger, monkeypatch, answers=first)
+        replay.require_the_same(first, again)
+        if table is there:
+            replay.require_no_more_than_charged(first, again, ledger.adjacency)
 
 
 def test_the_share_of_the_columns_is_one_that_the_number_of_rows_decides(monkeypatch):

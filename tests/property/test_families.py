@@ -13,12 +13,7 @@ from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import (
-    Adjacency,
-    CountQuery,
-    GroupedMarginalQuery,
-    MarginalQuery,
-)
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.sources.families import Families, FamilySource, SiblingSource
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import person_of

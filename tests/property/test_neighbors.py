@@ -16,7 +16,6 @@ from sdv_privpgd.columns.parsing import describe, read_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.outside import fenced_whole
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
@@ -25,9 +24,9 @@ from sdv_privpgd.privacy.queries import (
     GroupedMarginalQuery,
     MarginalQuery,
     ModelErrorQuery,
-    SigmoidSumQuery,
     ValueCountsQuery,
 )
+from sdv_privpgd.synthesize.features import EmbeddingQuery, SigmoidSumQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 

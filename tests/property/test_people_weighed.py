@@ -18,7 +18,6 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import MOST, units_of, weights_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Records
-from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import (
     Adjacency,
@@ -27,12 +26,12 @@ from sdv_privpgd.privacy.queries import (
     GroupedMarginalQuery,
     MarginalQuery,
     ModelErrorQuery,
-    SigmoidSumQuery,
     answers,
 )
 from sdv_privpgd.privacy.streams import WeighedRecords
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import PeopleSource
+from sdv_privpgd.synthesize.features import EmbeddingQuery, SigmoidSumQuery
 
 FACTS = {
     "x": {"sdtype": "categorical", "range_values": [0, 1, 2]},

@@ -11,11 +11,11 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from encoding import Codec
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdv_privpgd.columns.bins import Categories, Interval, Ticks
-from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.plugin.generators import transformer_for
 
@@ -32,7 +32,7 @@ ZONES = [None, datetime.timezone.utc, zoneinfo.ZoneInfo("Europe/Paris"),
 
 
 def described(facts, num_bins=32):
-    return encoder_for(Schema.from_sdv({"x": facts}, num_bins=num_bins).columns[0])
+    return Codec(Schema.from_sdv({"x": facts}, num_bins=num_bins).columns[0])
 
 
 @st.composite

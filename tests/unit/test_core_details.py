@@ -8,6 +8,7 @@ import pytest
 from answers import values_of
 
 from sdv_privpgd.base.domain import Domain, Grouping
+from sdv_privpgd.benchmark import privtree
 from sdv_privpgd.privacy import accounting, counting, ledger, selection, thresholding
 from sdv_privpgd.privacy.curator import Curator, _usable_stddev
 from sdv_privpgd.privacy.dataset import Dataset
@@ -18,11 +19,11 @@ from sdv_privpgd.privacy.queries import (
     GroupedMarginalQuery,
     MarginalQuery,
     ModelErrorQuery,
-    SigmoidSumQuery,
 )
 from sdv_privpgd.privacy.streams import ClusterRecords
 from sdv_privpgd.privacy.thresholding import thresholded_delta
 from sdv_privpgd.privacy.value_counts import NumberCounts, ValueCounts
+from sdv_privpgd.synthesize.features import SigmoidSumQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 PART = Fraction(1, 100)
@@ -48,7 +49,7 @@ def test_margins_and_limits_are_those_that_the_docstrings_argue_with():
     assert ModelErrorQuery._LIMIT == 2**60
     assert SigmoidSumQuery.GRID == 2**20
     assert SigmoidSumQuery._SCORES == 2**16
-    assert selection._LOG_2 - Fraction(1, 10**9) < math.log(2) < selection._LOG_2
+    assert privtree._LOG_2 - Fraction(1, 10**9) < math.log(2) < privtree._LOG_2
     assert counting.MOST == 100  # up to so many rows README's numbers are for
 
 
@@ -142,11 +143,14 @@ def test_books_of_people_say_whose_rows_they_protect_and_compose_with_their_like
 
 
 class TestCurators:
-    def test_only_the_columns_that_are_named_are_asked_for(self):
+    def test_only_named_columns_are_asked_for_and_of_no_values_or_choices_nothing(self):
         curator = curator_of({"x": [("a", 50)], "y": [("b", 50)]})
         found = curator.discover(PART, Fraction(1e-6), what="values", names=["y"])
         assert list(found) == ["y"]
         assert curator.ledger.charges[0].num_queries == 1
+        assert curator_of().discover(PART, Fraction(1e-6), what="values") == {}
+        with pytest.raises(ValueError, match=r"^Nothing to select from: scores is empty\.$"):
+            curator_of().select([], PART, what="x")
 
     def test_useless_noise_is_refused_by_name(self):
         curator = curator_of({"x": [("a", 50)]})
@@ -175,13 +179,6 @@ class TestCurators:
         with pytest.raises(ValueError, match="shorter"):
             curator_of().measure([query], PART, what="a", progress=lambda blocks, name: blocks[1:])
 
-    def test_without_values_there_is_nothing_to_find(self):
-        assert curator_of().discover(PART, Fraction(1e-6), what="values") == {}
-
-    def test_to_choose_from_nothing_is_refused(self):
-        with pytest.raises(ValueError, match=r"^Nothing to select from: scores is empty\.$"):
-            curator_of().select([], PART, what="x")
-
     def test_they_are_refused_to_pickle(self):
         said = r"^A Curator is private and cannot be pickled or copied\.$"
         with pytest.raises(TypeError, match=said):
@@ -195,24 +192,20 @@ def test_what_was_measured_cannot_be_changed():
 
 
 class TestQueries:
-    def test_an_unknown_adjacency_is_told_those_there_are(self):
+    def test_groups_and_adjacencies_are_described(self):
+        grouping = Grouping(("a", "b"), ((0, 0), (0, 1, 1)))
+        query = GroupedMarginalQuery(("a", "b"), grouping)
+        assert query.describe() == "marginal of a x b in groups"
         said = "^adjacency must be 'replace_one' or 'add_remove', got 'swap'.$"
         with pytest.raises(ValueError, match=said):
             Adjacency.parse("swap")
 
-    def test_groups_are_described(self):
-        grouping = Grouping(("a", "b"), ((0, 0), (0, 1, 1)))
-        query = GroupedMarginalQuery(("a", "b"), grouping)
-        assert query.describe() == "marginal of a x b in groups"
-
-    def test_expected_counts_may_reach_the_limit_and_not_more(self):
+    def test_expected_counts_and_errors_go_up_to_their_limits(self):
         half = 2**59
         assert error(expected=(half, 0), bias=half).bias == half
         assert error(expected=(half, 0), weight=2).weight == 2
         with pytest.raises(ValueError, match=r"at most 2\^60 with their weight, got 1\.73e\+18"):
             error(expected=(half, 0), weight=3)
-
-    def test_an_error_may_be_in_units_as_long_as_it_fits(self):
         found = error(expected=(3, 1), bias=-2, weight=3).in_units(4)
         assert (found.clique, found.expected.tolist()) == (("a",), [12, 4])
         assert (found.bias, found.weight, found.expected.flags.writeable) == (-8, 3, False)
@@ -222,8 +215,6 @@ class TestQueries:
         for wrong in ({"weight": 0}, {"expected": (0.5, 1)}):
             with pytest.raises(ValueError, match="weight of at least 1"):
                 error(**wrong)
-
-    def test_an_error_is_one_number(self):
         domain = Domain(("a", "b"), (2, 3))
         assert error().shape(domain) == (1,)
         assert error().of_counts(np.array([1, 3])) == 2
@@ -261,19 +252,15 @@ class TestDatasets:
             np.testing.assert_array_equal(table, dataset.counts(clique))
             assert table.sum() == 3
 
-    def test_attributes_of_one_value_are_taken_over_without_a_copy_too(self):
+    def test_attributes_of_one_value_codes_beyond_and_contributions(self):
         codes = np.array([[0, 0, 0], [0, 2, 1]], dtype=np.uint8)
         codes.setflags(write=False)
         dataset = Dataset(Domain(("a", "b"), (1, 3)), codes.T)
         assert np.shares_memory(dataset._codes, codes)
-
-    def test_a_code_one_beyond_the_last_is_clipped_though_nobody_can_change_it(self):
         codes = np.array([[0, 1, 2]], dtype=np.uint8)
         codes.setflags(write=False)
         assert Dataset(Domain(("a",), (2,)), codes.T).counts(("a",)).tolist() == [1, 2]
         assert Dataset(Domain(("a",), (2,)), codes[:, :0].T).counts(("a",)).tolist() == [0, 0]
-
-    def test_each_attribute_needs_its_contributions(self):
         dataset = Dataset(Domain(("a", "b"), (2, 2)), np.array([[0, 1]]))
         with pytest.raises(ValueError, match="zip"):
             dataset.total(counting.LookupSums((0, 1), [np.array([[1], [2]])], np.arange(3)))
@@ -285,15 +272,11 @@ class TestDatasets:
 
 
 class TestValueCounts:
-    def test_missing_cells_are_counted(self):
+    def test_missing_cells_parts_and_floats_are_counted_alike(self):
         values = values_of({"x": [(None, 3), ("a", 2), (None, 4)]})
         assert values.counts("x").pairs() == [("a", 2), (None, 7)]
-
-    def test_a_value_may_come_in_several_parts(self):
         values = values_of({"x": [("a", 2), ("b", 1), ("a", 3)]})
         assert values.counts("x").pairs() == [("a", 5), ("b", 1), (None, 0)]
-
-    def test_numbers_are_counted_as_floats_of_python_and_a_zero_has_no_sign(self):
         numbers = NumberCounts()
         for part in ([2.5, -0.0, np.nan], [], [2.5, 1e300]):
             numbers.add(np.array(part))

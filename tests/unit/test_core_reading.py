@@ -23,13 +23,10 @@ def test_each_file_has_as_many_lines_as_is_said():
     assert said == {name: lines_of_code((PACKAGE / name).read_text()) for name in said}
 
 
-def test_all_of_the_core_is_listed():
+def test_all_of_the_core_and_its_sources_is_listed():
     inside = {name.removeprefix("privacy/") for name, _ in LISTED if name.startswith("privacy/")}
     files = {path.name for path in (PACKAGE / "privacy").glob("*.py")}
     assert inside == files - NOTHING_PRIVATE
-
-
-def test_all_sources_are_listed():
     listed = {name.removeprefix("sources/") for name, _ in LISTED if name.startswith("sources/")}
     assert listed == {path.name for path in (PACKAGE / "sources").glob("*.py")} - {"__init__.py"}
 

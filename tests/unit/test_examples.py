@@ -21,11 +21,17 @@ EXPORTED = {
 }
 WITHOUT = {
     "CategoricalMarginalError", "CountingQueryError", "CovarianceError", "DownstreamError",
-    "EngineMethod",
     "LinearThresholdError", "MLEfficiency", "MixedMarginalError", "PairwiseSlicedWasserstein",
     "RangeQueryError", "ThresholdQueryError",
+    "AIM", "Adaptive", "AllKWay", "DPCTGAN", "DPDiffusion", "DPMERF", "EngineMethod", "Independent",
+    "MWEM", "PrivMRF", "PrivSyn",
+    "AnnealedProjection", "GUM", "GenerativeNetwork", "GeneratorNetwork", "PrivateGSD",
+    "RelaxedProjection",
+    "covariance_error", "linear_threshold_errors", "mixed_marginal_errors", "sw1_by_pair",
+    "threshold_errors",
 }  # fmt: skip
-"""Metrics that are used as ``PairwiseTotalVariation`` is, and methods as in the guide."""
+"""Metrics that are used as ``PairwiseTotalVariation`` is, methods as ``MST``, engines as
+``PrivatePGM``, functions as ``l1_by_pair`` and ``counting_errors``."""
 
 
 @pytest.mark.parametrize("name", EXPORTED)

@@ -14,11 +14,12 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.methods.method import Method
-from sdv_privpgd.methods.pipeline import COUNT_SHARE, STATISTIC_SHARE, Release
+from sdv_privpgd.methods.pipeline import SMALL_SHARE, Release
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, SigmoidSumQuery
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.features import SigmoidSumQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 
@@ -87,7 +88,7 @@ def test_under_add_remove_the_count_takes_one_percent_and_the_tables_the_rest(da
     )
     count, tables = release.ledger.charges
     budget = release.ledger.budget
-    assert count.mu_squared == budget / 100 == budget * COUNT_SHARE
+    assert count.mu_squared == budget / 100 == budget * SMALL_SHARE
     assert tables.mu_squared == budget * Fraction(99, 100)
     assert release.ledger.remaining == 0
     # 1 % of mu^2 costs the tables 0.5 % of noise (privacy.md section 7).
@@ -95,23 +96,19 @@ def test_under_add_remove_the_count_takes_one_percent_and_the_tables_the_rest(da
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
-def test_each_statistic_takes_one_percent(dataset, adjacency):
+def test_each_statistic_takes_one_percent_and_what_reveals_it_is_not_released(dataset, adjacency):
     engine = FakeEngine(asked=STATISTICS)
     release = pipeline.run(
         open_curator(dataset, adjacency=adjacency), replace(AllKWay(), engine=engine)
     )
     budget = release.ledger.budget
     shares = [charge.mu_squared / budget for charge in release.ledger.charges]
-    count = COUNT_SHARE if adjacency is ADD else 0
-    assert shares == [count, STATISTIC_SHARE, STATISTIC_SHARE, 1 - count - 2 * STATISTIC_SHARE]
+    count = SMALL_SHARE if adjacency is ADD else 0
+    assert shares == [count, SMALL_SHARE, SMALL_SHARE, 1 - count - 2 * SMALL_SHARE]
     assert release.ledger.remaining == 0
     # The engine saw everything, count first and statistics in the order it asked.
     assert [m.query for m in engine.seen[:3]] == [CountQuery(), *STATISTICS]
     assert len(engine.seen) == 3 + 3
-
-
-@pytest.mark.parametrize("adjacency", Adjacency)
-def test_a_protected_statistic_and_the_tables_that_reveal_it_are_not_released(dataset, adjacency):
     release = pipeline.run(
         open_curator(dataset, adjacency=adjacency),
         replace(AllKWay(), engine=FakeEngine(asked=STATISTICS)),
@@ -119,16 +116,12 @@ def test_a_protected_statistic_and_the_tables_that_reveal_it_are_not_released(da
     assert [m.query for m in release.measurements] == [CountQuery()]
 
 
-def test_more_statistics_than_the_budget_has_shares_for_are_refused(dataset):
+def test_too_many_statistics_are_refused_and_charges_stay_when_the_engine_fails(dataset):
     engine = FakeEngine(asked=STATISTICS[:1] * 100)
     curator = open_curator(dataset, adjacency=ADD)
     with pytest.raises(PrivacyBudgetError):
         pipeline.run(curator, replace(AllKWay(), engine=engine))
     assert curator.ledger.mu_squared <= curator.ledger.budget
-
-
-def test_what_was_charged_stays_on_the_books_when_the_engine_fails(dataset):
-    curator = open_curator(dataset, adjacency=ADD)
     with pytest.raises(RuntimeError, match="no model"):
         pipeline.run(curator, replace(AllKWay(), engine=FakeEngine(fails=True)))
     assert curator.ledger.remaining == 0

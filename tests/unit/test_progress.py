@@ -71,14 +71,11 @@ def told(share):
     return seen
 
 
-def test_shares_of_a_stage_become_steps_that_never_fall():
+def test_shares_become_steps_and_work_without_a_loop_is_one():
     every = [("work", step) for step in range(100)]
     assert told([]) == every[:1]
     assert told([0.5]) == told([0.2, 0.5]) == told([0.5, 0.5, 0.1]) == every[:51]
     assert told([1.0]) == told([0.3, 1.0]) == [*every, ("work", "end")]
-
-
-def test_work_without_a_loop_is_a_stage_of_one_step():
     seen = []
 
     def record(items, stage):
@@ -126,7 +123,7 @@ class Lengths:
     merge = add
 
 
-def test_a_reading_is_a_stage_of_as_many_steps_for_any_rows():
+def test_a_reading_is_a_stage_of_steps_and_a_part_is_read_once_it_is_asked_for():
     every = [*[("read", step) for step in range(100)], ("read", "end")]
     for source, number in ((Parts(), None), (Parts(0.2, 0.5), 4), (Far(), 6)):
         record, seen = recorded()
@@ -134,9 +131,6 @@ def test_a_reading_is_a_stage_of_as_many_steps_for_any_rows():
         assert total == total_of(source, ["x"], Lengths(), "read")
         assert total.get("x") == number
         assert seen == every
-
-
-def test_a_part_of_the_rows_is_read_once_the_next_one_is_asked_for():
     record, seen = recorded()
     steps = [len(seen) for _ in in_batches(Parts(0.2, 0.5), ["x"], "read", record)]
     assert steps == [1, 21]

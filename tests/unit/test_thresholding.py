@@ -35,14 +35,14 @@ def test_delta_is_its_bound_and_hardly_more(sigmas, stddev, shape):
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
-def test_where_all_may_be_told_delta_is_one(adjacency):
+def test_deltas_of_one_a_half_and_exactly_the_reserve_are_decided_alike(adjacency, monkeypatch):
     assert thresholded_delta(1.0, 2, 1, 1, adjacency) < 1  # a chance of 0.31
     assert thresholded_delta(1.0, 2, 2, 1, adjacency) == 1  # twice that
     assert thresholded_delta(10.0, -50, 1, 1, adjacency) == 1
-
-
-@pytest.mark.parametrize("adjacency", Adjacency)
-def test_a_chance_of_one_half_is_too_much(adjacency, monkeypatch):
+    delta = thresholded_delta(7.3, 40, 3, 5, adjacency)
+    assert threshold_for(7.3, delta, 3, 5, adjacency) == 40
+    assert thresholded_delta(7.3, 42, 3, 5, adjacency, 7) == delta
+    assert threshold_for(7.3, delta, 3, 5, adjacency, 7) == 42
     monkeypatch.setattr(thresholding, "_RELATIVE_ERROR", 0.0)
     monkeypatch.setattr(thresholding, "erfc", lambda x: 0.5)
     assert thresholded_delta(1.0, 3, 2, 1, adjacency) == 1
@@ -76,11 +76,3 @@ def test_the_search_begins_where_it_ends(shape, adjacency, monkeypatch):
         tried.clear()
         assert threshold_for(stddev, Fraction(1e-9), *shape, adjacency) == tried[-1]
         assert len(tried) <= (3 if stddev < 1e5 else 2_000)
-
-
-@pytest.mark.parametrize("adjacency", Adjacency)
-def test_a_threshold_that_adds_delta_exactly_will_do(adjacency):
-    delta = thresholded_delta(7.3, 40, 3, 5, adjacency)
-    assert threshold_for(7.3, delta, 3, 5, adjacency) == 40
-    assert thresholded_delta(7.3, 42, 3, 5, adjacency, 7) == delta
-    assert threshold_for(7.3, delta, 3, 5, adjacency, 7) == 42

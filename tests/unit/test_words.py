@@ -53,12 +53,9 @@ def test_readme_and_the_guide_use_the_words_of_the_field(words):
     assert not found, PROSE[words]
 
 
-def test_at_most_ten_modules_stand_loose():
+def test_few_modules_stand_loose_and_every_package_says_what_it_is_for():
     loose = sorted(path.name for path in ROOT.glob("*.py") if path.name != "__main__.py")
     assert len(loose) <= 10, loose
-
-
-def test_every_package_says_what_it_is_for():
     for path in ROOT.rglob("__init__.py"):
         text = path.read_text()
         assert text.startswith('"""'), path

@@ -9,7 +9,6 @@ number.
 """
 
 import math
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -94,6 +93,8 @@ class _Trained(Method):
     seed: int = 0
 
     network: ClassVar[str]
+    kind: ClassVar[str]
+    """Its class in ``networks``."""
     layers: ClassVar[int]
     """Weights for each code and unit of the width."""
 
@@ -108,9 +109,11 @@ class _Trained(Method):
         check_fields(self, check_integer, "num_bins", "steps", "batch", "width")
         check_fields(self, check_positive, "clip", "learning_rate")
 
-    @abstractmethod
     def begun(self, domain: Domain, measurements: Sequence[Measurement]) -> "Network":
         """The network before its first step, by the noisy tables among the answers."""
+        from sdv_privpgd.methods.dp_sgd import networks  # imported late: opacus is an extra
+
+        return getattr(networks, self.kind)(self, networks.Codes.of(domain, measurements))
 
     def megabytes(self, domain: Domain, cliques: Sequence[Clique] = ()) -> float:
         """About the size of all networks in MiB of float64."""
@@ -216,15 +219,6 @@ class DPDiffusion(_Trained):
         num_particles: Rows that are drawn of the model once it is trained. A sample is dealt from
             them. ``None`` takes the estimated number of rows, or of many an equal part.
         seed: Of all random choices here. No private noise depends on it, nor does any sample.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
-    >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> method = DPDiffusion(steps=5, batch=50, width=8)
-    >>> fitted = fit_table(table, columns, epsilon=1.0, method=method)
-    >>> [charge.mechanism for charge in fitted.ledger.charges][2:]
-    ['exact (public)', 'Gaussian, rounded', 'training, weaker than counts']
     """
 
     width: int = 16
@@ -235,14 +229,8 @@ class DPDiffusion(_Trained):
         "Kotelnikov, A., Baranchuk, D., Rubachev, I. & Babenko, A. (2023). TabDDPM: modelling "
         "tabular data with diffusion models. ICML, PMLR 202, 17564–17579."
     )
-    network = "diffusion"
+    network, kind = "diffusion", "Diffusion"
     layers = 2
-
-    def begun(self, domain: Domain, measurements: Sequence[Measurement]) -> "Network":
-        """The network before its first step, by the noisy tables among the answers."""
-        from sdv_privpgd.methods.dp_sgd.networks import Codes, Diffusion
-
-        return Diffusion(self, Codes.of(domain, measurements))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,9 +261,6 @@ class DPCTGAN(_Trained):
         width: Of the critic's hidden layer; the generator's is twice as wide.
         learning_rate: Of Adam, of both networks, at the first step.
         critic_steps: Of the critic, for one of the generator.
-
-    >>> DPCTGAN(width=64).own_delta
-    Fraction(1, 10)
     """
 
     width: int = 32
@@ -287,14 +272,8 @@ class DPCTGAN(_Trained):
         "Xu, L., Skoularidou, M., Cuesta-Infante, A. & Veeramachaneni, K. (2019). Modeling tabular "
         "data using conditional GAN. NeurIPS 32."
     )
-    network = "conditional critic"
+    network, kind = "conditional critic", "Adversarial"
     layers = 6
-
-    def begun(self, domain: Domain, measurements: Sequence[Measurement]) -> "Network":
-        """Both networks before their first step, by the noisy tables among the answers."""
-        from sdv_privpgd.methods.dp_sgd.networks import Adversarial, Codes
-
-        return Adversarial(self, Codes.of(domain, measurements))
 
 
 def _kept(ledger: PrivacyLedger) -> Fraction:

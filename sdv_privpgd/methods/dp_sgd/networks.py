@@ -23,7 +23,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.queries import Measurement
-from sdv_privpgd.synthesize.goals import first_shares
+from sdv_privpgd.synthesize.engine import first_shares
 
 if TYPE_CHECKING:
     from sdv_privpgd.methods.dp_sgd import DPCTGAN, DPDiffusion
@@ -99,6 +99,7 @@ class Network(abc.ABC):
     """
 
     private: Sequential
+    _average: Sequential
 
     def __init__(self, codes: Codes, seed: int, rate: float) -> None:
         self._codes, self._rate = codes, rate
@@ -130,12 +131,22 @@ class Network(abc.ABC):
         """Codes (row, attribute) by the weights."""
 
     @abc.abstractmethod
-    def weights(self) -> np.ndarray:
-        """All weights, float64 (weight,)."""
+    def kept(self) -> list[torch.nn.Parameter]:
+        """What a release holds of it."""
 
-    @abc.abstractmethod
+    def weights(self) -> np.ndarray:
+        """All weights that are kept, float64 (weight,)."""
+        return parameters_to_vector(self.kept()).detach().numpy().copy()
+
     def load(self, weights: np.ndarray) -> None:
         """Takes these weights."""
+        vector_to_parameters(torch.tensor(weights), self.kept())
+
+    @torch.no_grad()
+    def _follow(self, now: Sequential, part: float) -> None:
+        """Moves the mean of the last steps' weights: noise of single steps is averaged out."""
+        for mean, own in zip(self._average.parameters(), now.parameters(), strict=True):
+            mean.lerp_(own, part)
 
     def _linear(self, inputs: int, outputs: int, scale: float, *, bias: bool = False) -> Linear:
         """A layer of normal weights."""
@@ -175,13 +186,15 @@ class Diffusion(Network):
             ReLU(),
             self._linear(method.width, codes.number, 0.0),
         )
-        self._average, self._step = parameters_to_vector(self.private.parameters()).detach(), 0
+        self._average, self._step = copy.deepcopy(self.private), 0
         self._deal()
 
     def losses(self, codes: torch.Tensor) -> torch.Tensor:
         dealt = self._dealt(codes)
         disturbed = torch.where(self._stays[dealt], codes[:, None], self._others[dealt])
-        logs = self._codes.of_each(self._logits(disturbed, self._levels), "log_softmax")
+        logs = self._codes.of_each(
+            self._logits(self.private, disturbed, self._levels), "log_softmax"
+        )
         places = (self._codes.first + codes)[:, None].expand_as(disturbed)
         return -logs.gather(-1, places).sum(-1).mean(-1)
 
@@ -203,17 +216,11 @@ class Diffusion(Network):
     def moved(self) -> None:
         self._schedule.step()
         self._step += 1
-        now = parameters_to_vector(self.private.parameters()).detach()
-        # Noise of single steps is averaged out.
-        self._average += (now - self._average) * max(_NEW, 1 / self._step)
+        self._follow(self.private, max(_NEW, 1 / self._step))
         self._deal()
 
-    def weights(self) -> np.ndarray:
-        return self._average.numpy().copy()
-
-    def load(self, weights: np.ndarray) -> None:
-        self._average = torch.tensor(weights)
-        vector_to_parameters(self._average, self.private.parameters())
+    def kept(self) -> list[torch.nn.Parameter]:
+        return [*self._average.parameters()]
 
     @torch.no_grad()
     def drawn(self, number: int) -> np.ndarray:
@@ -221,7 +228,8 @@ class Diffusion(Network):
         codes, shares = self._codes, self._codes.shares
         held = codes.drawn(shares.expand(number, -1), self._generator)
         for level in reversed(range(_LEVELS)):
-            chances = codes.of_each(self._logits(held, torch.full((number,), level)), "softmax")
+            logits = self._logits(self._average, held, torch.full((number,), level))
+            chances = codes.of_each(logits, "softmax")
             if level:
                 # The chance of each code a level before, by Bayes' rule for each code at first:
                 # exactly summed up (Austin et al. 2021, Eq. 4), as first codes are independent.
@@ -238,12 +246,14 @@ class Diffusion(Network):
             held = codes.drawn(chances, self._generator)
         return held.numpy()
 
-    def _logits(self, disturbed: torch.Tensor, levels: torch.Tensor) -> torch.Tensor:
+    def _logits(
+        self, network: Sequential, disturbed: torch.Tensor, levels: torch.Tensor
+    ) -> torch.Tensor:
         """Of the codes that were disturbed, to these levels along the last axis but one."""
         placed = self._codes.placed(disturbed)
         at = one_hot(levels, _LEVELS).to(placed).expand(*placed.shape[:-1], _LEVELS)
         own = placed * self._own[levels]
-        return self.private(torch.cat([placed, at], dim=-1)) + own + self._codes.shares.log()
+        return network(torch.cat([placed, at], dim=-1)) + own + self._codes.shares.log()
 
     def _deal(self) -> None:
         """Draws what disturbs rows in the next step: public, and the same for any table."""
@@ -326,14 +336,8 @@ class Adversarial(Network):
             self._schedules[1].step()
         self._deal()
 
-    def weights(self) -> np.ndarray:
-        """The critic's, and the mean of the generator's over the last steps."""
-        both = [*self.private.parameters(), *self._average.parameters()]
-        return parameters_to_vector(both).detach().numpy().copy()
-
-    def load(self, weights: np.ndarray) -> None:
-        both = [*self.private.parameters(), *self._average.parameters()]
-        vector_to_parameters(torch.tensor(weights), both)
+    def kept(self) -> list[torch.nn.Parameter]:
+        return [*self.private.parameters(), *self._average.parameters()]
 
     def drawn(self, number: int) -> np.ndarray:
         """Codes (row, attribute) of the generator, under conditions that are drawn."""
@@ -379,7 +383,4 @@ class Adversarial(Network):
         self._makers.zero_grad()
         (taken + told).backward()
         self._makers.step()
-        part = max(_NEW, self._every / self._step)
-        with torch.no_grad():
-            for mean, now in zip(self._average.parameters(), self._maker.parameters(), strict=True):
-                mean.lerp_(now, part)
+        self._follow(self._maker, max(_NEW, self._every / self._step))

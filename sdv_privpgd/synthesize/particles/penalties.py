@@ -11,7 +11,8 @@ from torch import Tensor
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.privacy.queries import Measurement, Query, SigmoidSumQuery
+from sdv_privpgd.privacy.queries import Measurement, Query
+from sdv_privpgd.synthesize.features import SigmoidSumQuery
 
 Loss = Callable[[Tensor], Tensor]
 """Takes positions of shape (particle, attribute) in [0, 1] and returns a scalar. It should be a

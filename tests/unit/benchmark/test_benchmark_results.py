@@ -71,7 +71,7 @@ def test_a_methods_settings_are_those_that_it_reads():
         Compared(name="GAN")
 
 
-def test_a_run_is_read_as_it_was_written(tmp_path):
+def test_runs_are_read_as_written_and_take_the_place_of_themselves_alone(tmp_path):
     path = tmp_path / "new" / "results.parquet"
     append(path, a_run(), {"rows": 80, "fit_seconds": 1.5}, {"l1": 0.25, "sw1": 0.01})
     rows = read(path)
@@ -84,9 +84,6 @@ def test_a_run_is_read_as_it_was_written(tmp_path):
     assert json.loads(rows["versions"][0])["numpy"]
     assert held(path) == {a_run()}
     assert [kept.name for kept in path.parent.iterdir()] == ["results.parquet"]
-
-
-def test_a_run_takes_the_place_of_itself_and_of_no_other(tmp_path):
     path = tmp_path / "results.parquet"
     others = [a_run(seed=1), a_run(epsilon=2.5), a_run(settings=canonical({"delta": 1e-6}))]
     append(path, a_run(), {"error": "MemoryError"}, {})
@@ -110,7 +107,7 @@ def results(values: dict[tuple[str, str], list[float]], metric="l1") -> pd.DataF
     return pd.DataFrame(rows).assign(epsilon=1.0, settings="{}", metric=metric)
 
 
-def test_means_and_standard_errors_are_those_of_a_tables_runs():
+def test_means_and_errors_are_of_runs_of_one_table_and_one_setting():
     rows = results({("adult", "MST"): [1.0, 2.0, 3.0], ("bank", "MST"): [5.0]})
     summary = summarize(rows)
     three = summary.loc["adult", 1.0, "MST", "l1"]
@@ -120,9 +117,6 @@ def test_means_and_standard_errors_are_those_of_a_tables_runs():
     one = summary.loc["bank", 1.0, "MST", "l1"]
     assert said(one["mean"], one["error"]) == "5"
     assert said(0.123456, 0.00234) == "0.123 ± 0.002"
-
-
-def test_runs_of_different_settings_are_not_averaged():
     rows = results({("adult", "AIM"): [1.0, 3.0], ("adult", "MST"): [1.0, 1.0]})
     rows.loc[0, "settings"] = canonical({"delta": DELTA, "max_megabytes": 8})
     rows.loc[1, "settings"] = canonical({"delta": DELTA, "max_megabytes": 80})

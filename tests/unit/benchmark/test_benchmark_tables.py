@@ -30,7 +30,7 @@ def words() -> Table:
     return Table(name="words", frame=frame, schema=schema, cells=3, label="flag")
 
 
-def test_whole_numbers_come_back_whole_and_others_do_not():
+def test_numbers_categories_and_labels_are_what_the_words_say(words):
     facts = {"sdtype": "numerical", "range_min": 0, "range_max": 100}
     schema = Schema.from_sdv({"age": facts, "dose": facts})
     frame = pd.DataFrame({"age": [3.0, np.nan, 70.0] * 20, "dose": [0.5, 1.0, 99.0] * 20})
@@ -38,21 +38,15 @@ def test_whole_numbers_come_back_whole_and_others_do_not():
     rows = table.decode(table.encode(frame), seed=0)
     assert (rows["age"].dropna() % 1 == 0).all()
     assert (rows["dose"].dropna() % 1 != 0).any()
-
-
-def test_more_categories_than_cells_share_cells_with_their_neighbors(words):
+    assert words.task == "classification"
+    numerical = Table(**{**vars(words), "label": "size"})
+    assert numerical.task == "regression"
     assert words.domain.sizes == (4, 4, 2)
     letters, sizes, flags = words.encode(words.frame).T.tolist()
     # Five categories c in three cells: floor(3 c / 5). Missing and undeclared are the last code.
     assert letters == [0, 0, 1, 1, 2, 3, 3]
     assert sizes == [0, 1, 2, 2, 3, 2, 0]
     assert flags == [1, 0, 1, 0, 1, 0, 1]
-
-
-def test_the_label_decides_the_task(words):
-    assert words.task == "classification"
-    numerical = Table(**{**vars(words), "label": "size"})
-    assert numerical.task == "regression"
 
 
 def test_the_split_is_the_papers_and_loses_no_row():
@@ -68,13 +62,13 @@ def test_the_split_is_the_papers_and_loses_no_row():
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_every_value_of_a_real_table_is_inside_its_declared_domain(name, shared_data):
-    from sdv_privpgd.columns.encoders import encoder_for
+def test_every_value_of_a_real_table_is_inside_its_domain_and_its_label_is_known(name, shared_data):
+    from encoding import Codec
 
     table = load(name, shared_data, cells=32)
     drawn = table.frame.sample(500, random_state=0)
     for column in table.schema.columns:
-        held = encoder_for(column).holds(drawn[column.name])
+        held = Codec(column).holds(drawn[column.name])
         known = held | (drawn[column.name] == "?").to_numpy()  # Adult's word for missing
         if column.name == "PINCP" and name == "nist":
             known |= (drawn["PINCP"] > 400_000).to_numpy()  # the declaration says why it ends there
@@ -82,11 +76,6 @@ def test_every_value_of_a_real_table_is_inside_its_declared_domain(name, shared_
     codes = table.encode(drawn)
     assert (codes < np.array(table.domain.sizes)).all()
     assert max(table.domain.sizes) <= 33  # 32 cells, and missing
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_the_label_of_a_real_table_is_never_missing_and_not_constant(name, shared_data):
-    table = load(name, shared_data, cells=32)
     assert table.label == TABLES[name].label
     assert table.frame[table.label].notna().all()
     assert table.frame[table.label].nunique() > 1
@@ -124,26 +113,20 @@ def own_files(folder):
     return folder / "people.csv", folder / "metadata.json", folder / "domain.json"
 
 
-def test_an_own_table_is_read_as_it_was_declared(tmp_path):
+def test_own_tables_and_rows_of_other_programs_are_read_as_declared(tmp_path):
     table = load_own(*own_files(tmp_path), label="age", cells=10)
     assert table.domain.attributes == ("code", "age")
     assert table.task == "regression"
     # Text as it is written; only an empty field is missing.
     assert table.encode(table.frame).tolist() == [[0, 0], [1, 10], [2, 5]]
-
-
-def test_an_own_label_must_be_a_modelled_column(tmp_path):
     with pytest.raises(ValueError, match=r"--label 'name' is not .*choose from \['code', 'age'\]"):
         load_own(*own_files(tmp_path), label="name", cells=10)
 
 
-def test_rows_of_another_program_need_all_columns(words, tmp_path):
+def test_codes_of_another_program_need_all_columns_and_may_be_floats(words, tmp_path):
     (tmp_path / "rows.csv").write_text("letter,size\na,0.5\n")
     with pytest.raises(ValueError, match=r"lacks the columns \['flag'\]"):
         read_rows(tmp_path / "rows.csv", words.schema)
-
-
-def test_codes_that_a_program_wrote_as_floats_are_the_declared_texts(tmp_path):
     schema = Schema.from_sdv({"code": {"sdtype": "categorical", "range_values": ["1", "2", "-3"]}})
     (tmp_path / "rows.csv").write_text("code\n1.0\n2\n-3.0\n")
     assert read_rows(tmp_path / "rows.csv", schema)["code"].tolist() == ["1", "2", "-3"]

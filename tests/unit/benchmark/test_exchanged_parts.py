@@ -79,26 +79,20 @@ def test_each_makes_codes_of_the_table_for_its_share_and_values_of_them(table, n
     assert len(table.encode(values)) == 200
 
 
-def test_equal_width_is_what_the_table_itself_has(table):
-    schema, ledger = preprocessed(table, "equal_width")
-    assert schema.domain() == table.domain
-    assert ledger.charges == ()
-
-
-def test_numbers_are_finer_where_rows_are_and_small_ones_stay_as_they_are(table):
+def test_numbers_are_finer_where_rows_are_and_rare_categories_share_a_code(table):
     for name in ("privtree", "equal_mass"):
         income, age, _, _ = preprocessed(table, name)[0].columns
         places = income.locate(np.array([0, 250, 500, 1_000, 9_000, 9_999]))[0]
         assert places[2] - places[0] > 3 > places[5] - places[4]
         assert age == table.schema.columns[1]
-
-
-def test_rare_categories_share_a_code_and_frequent_ones_have_their_own(table):
     job = preprocessed(table, "equal_width+rare")[0].columns[2]
     codes = np.array(job.merging.codes)
     assert job.num_values == 21
     assert codes[:20].tolist() == list(range(20))
     assert set(codes[20:]) == {20}
+    schema, ledger = preprocessed(table, "equal_width")
+    assert schema.domain() == table.domain
+    assert ledger.charges == ()
 
 
 def test_names_and_shares_that_say_nothing_are_refused():
@@ -110,7 +104,7 @@ def test_names_and_shares_that_say_nothing_are_refused():
         Compared(name="dawa / mst / pgm")
 
 
-def test_all_registered_parts_make_arms_and_have_their_names():
+def test_registered_parts_make_arms_that_have_names_settings_and_an_order():
     names = names_of(PREPROCESSINGS, SELECTS, tuple(ENGINES))
     assert len(names) == len(set(names)) == len(PREPROCESSINGS) * len(SELECTS) * len(ENGINES)
     for name in names[:: len(ENGINES) + 1]:
@@ -123,14 +117,17 @@ def test_all_registered_parts_make_arms_and_have_their_names():
         assert type(made.engine) is type(engine_of(synthesize))
     assert names_of(None, None, None) == []
     assert not is_arm("PrivPGD-MST")
-
-
-def test_an_arm_passes_its_settings_on():
     arm = Compared(name="privtree / aim / particles", num_particles=70, max_megabytes=3.0)
     made = arm.made(5)
     assert (made.engine.num_particles, made.engine.seed, made.max_megabytes) == (70, 5, 3.0)
     assert arm.settings() == {"share": 0.1, "num_particles": 70, "max_megabytes": 3.0}
     assert Compared(name="equal_width / mwem / pgm", max_megabytes=3.0).made(0).max_megabytes == 3
+    found = settings_of_parts()
+    assert set(found[found["kind"] == "synthesize"]["part"]) == set(ENGINES)
+    assert set(found[found["kind"] == "select"]["part"]) <= set(SELECTS)
+    assert found["value"].str.len().max() <= 60
+    for kind, known in zip(KINDS, (PREPROCESSINGS, SELECTS, ENGINES), strict=True):
+        assert in_rank(kind, [*reversed(list(known)), "another"]) == [*known, "another"]
 
 
 def results(left_out=()):
@@ -173,15 +170,3 @@ def test_what_was_refused_is_a_dash_and_has_its_reason(tmp_path):
     )
     with pytest.raises(ValueError, match="no arms"):
         write_exchange(rows.assign(method="MST"), tmp_path)
-
-
-def test_the_settings_of_every_part_are_told():
-    found = settings_of_parts()
-    assert set(found[found["kind"] == "synthesize"]["part"]) == set(ENGINES)
-    assert set(found[found["kind"] == "select"]["part"]) <= set(SELECTS)
-    assert found["value"].str.len().max() <= 60
-
-
-def test_parts_are_in_the_order_of_the_registries():
-    for kind, known in zip(KINDS, (PREPROCESSINGS, SELECTS, ENGINES), strict=True):
-        assert in_rank(kind, [*reversed(list(known)), "another"]) == [*known, "another"]

@@ -140,14 +140,11 @@ def test_a_run_reads_codes_and_writes_rows_seconds_and_memory(dpmm, tmp_path, ca
     assert min(found.values()) >= 0
 
 
-def test_every_reference_has_a_method_beside_it_and_says_how_to_get_it():
+def test_every_reference_has_a_method_beside_it_and_its_file_needs_nothing_of_ours():
     for reference in REFERENCES.values():
         assert reference.method in METHODS
         assert Adjacency(reference.adjacency)
         assert "pip install" in reference.install
-
-
-def test_the_file_of_references_needs_nothing_of_this_package():
     assert "import sdv_privpgd" not in Path(reference_codes.__file__).read_text()
     assert "from sdv_privpgd" not in Path(reference_codes.__file__).read_text()
 

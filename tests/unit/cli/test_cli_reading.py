@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.cli.reading import read_table, tables_in, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options
+from sdv_privpgd.columns.dialect import Reading
 from sdv_privpgd.report import warnings
-from sdv_privpgd.sources.dialect import Reading
 from sdv_privpgd.sources.source import SourceError
 
 SECRET = "CANARYTEXT"
@@ -107,17 +107,6 @@ def test_an_encoding_that_does_not_fit_names_the_option(tmp_path, written):
     assert "--encoding" in refused(tmp_path, text, None, encoding="utf-8")
 
 
-def test_nobody_guesses_what_stands_before_decimals(tmp_path):
-    text = f"price;n\n1,5;{SECRET}\n"
-    facts = {"price": {"sdtype": "numerical"}, "n": {"sdtype": "categorical"}}
-    for known, named in ((None, "'price', 'n'"), (facts, "decimals of 'price':")):
-        told = refused(tmp_path, text, known, sep=";")
-        assert named in told
-        assert "--decimal , or --decimal . says it" in told
-    facts["price"]["decimal_places"] = 0
-    assert read(tmp_path, "price;n\n15;A\n", facts, sep=";")["price"].tolist() == [15]
-
-
 @pytest.mark.parametrize("sep", [",", ";"])
 def test_words_that_mean_missing_leave_numbers_numbers(tmp_path, sep):
     text = "age,ward\n34,-\n-99,A\nn.a.,B\n-99.0,-99\n".replace(",", sep)
@@ -147,13 +136,21 @@ def test_words_that_mean_missing_in_a_workbook_and_in_parquet(tmp_path):
         read_table(tmp_path / "table.parquet", Reading(na=("-",)), facts)
 
 
-def test_decimals_with_a_comma(tmp_path):
+def test_decimals_with_a_comma_are_read_where_somebody_says_so(tmp_path):
     facts = {"price": {"sdtype": "numerical"}, "n": {"sdtype": "numerical"}}
     text = "price;n\n1,5;3\n-2,25;4\nnone of it;5\n"
     table = read(tmp_path, text, facts, sep=";", decimal=",")
     assert table["price"].tolist()[:2] == [1.5, -2.25]
     assert pd.isna(table["price"][2])
     assert table["n"].tolist() == [3, 4, 5]
+    text = f"price;n\n1,5;{SECRET}\n"
+    facts = {"price": {"sdtype": "numerical"}, "n": {"sdtype": "categorical"}}
+    for known, named in ((None, "'price', 'n'"), (facts, "decimals of 'price':")):
+        told = refused(tmp_path, text, known, sep=";")
+        assert named in told
+        assert "--decimal , or --decimal . says it" in told
+    facts["price"]["decimal_places"] = 0
+    assert read(tmp_path, "price;n\n15;A\n", facts, sep=";")["price"].tolist() == [15]
 
 
 @pytest.mark.parametrize("sep", [";", "\t", "|"])
@@ -206,13 +203,10 @@ def test_nothing_is_read_before_somebody_says_what_the_first_record_is(tmp_path,
             read([path], Reading())
 
 
-def test_names_of_the_metadata_are_names_whatever_they_look_like(tmp_path):
+def test_names_of_the_metadata_are_names_and_a_header_unlike_them_is_not_quoted(tmp_path):
     facts = {"2019": {"sdtype": "numerical"}, "2020": {"sdtype": "numerical"}}
     assert list(read(tmp_path, "2020,2019\n1,2\n", facts).columns) == ["2020", "2019"]
     assert list(read(tmp_path, "2020,2019\n1,2\n", None, header=True).columns) == ["2020", "2019"]
-
-
-def test_a_header_unlike_the_metadata_is_not_quoted(tmp_path):
     told = refused(tmp_path, f"{SECRET},Lund,x\n1,2,3\n")
     assert "lacks the columns ['age', 'zip', 'ill']" in told
     assert "--no-header" in told
@@ -233,13 +227,10 @@ def test_without_a_header_the_first_record_is_a_row(tmp_path, how, facts, names)
     assert len(table) == len(ROWS)
 
 
-def test_names_can_take_the_place_of_a_header(tmp_path):
+def test_names_can_take_the_place_of_a_header_if_they_fit(tmp_path):
     table = read(tmp_path, text_of(header="1,1,"), None, names=("x", "y", "z"), header=True)
     assert list(table.columns) == ["x", "y", "z"]
     assert len(table) == len(ROWS)
-
-
-def test_names_that_do_not_fit_are_refused(tmp_path):
     assert "2 names, and the first record has 3" in refused(
         tmp_path, text_of(header=None), None, names=("x", "y")
     )
@@ -301,12 +292,7 @@ def test_numbers_are_read_one_by_one(tmp_path_factory, cells):
     assert together == [column([cell])[0] for cell in cells]
 
 
-def test_missing_words_that_are_declared_stay(tmp_path):
-    facts = {"alley": {"sdtype": "categorical", "range_values": ["NA", "Grvl"]}}
-    assert read(tmp_path, "alley\nNA\nGrvl\n", facts)["alley"].tolist() == ["NA", "Grvl"]
-
-
-def test_declared_categories_decide_what_text_means(tmp_path):
+def test_types_that_are_declared_or_fit_are_those_of_text(tmp_path):
     def cells(*declared):
         facts = {"x": {"sdtype": "categorical", "range_values": list(declared)}}
         return read(tmp_path, "x\n01\n1\n 2\nTrue\n", facts)["x"].tolist()
@@ -314,35 +300,22 @@ def test_declared_categories_decide_what_text_means(tmp_path):
     assert cells(1, 2) == [1, 1, 2, "True"]
     assert cells("01", "1", "2") == ["01", "1", "2", "True"]
     assert cells(True, False)[3] is True
-
-
-@pytest.mark.parametrize("dtype", ["Int64", "float32", "string"])
-def test_types_that_the_user_names(tmp_path, dtype):
-    how = {"dtypes": {"age": pd.api.types.pandas_dtype(dtype)}}
-    assert str(read(tmp_path, text_of(), **how)["age"].dtype) == dtype
-
-
-def test_types_of_truths_categories_and_text(tmp_path):
     dtypes = {"age": np.dtype(object), "zip": pd.CategoricalDtype(), "ill": pd.BooleanDtype()}
     table = read(tmp_path, text_of(), dtypes=dtypes)
     assert table["age"].tolist()[0] == "34"
     assert table["zip"].cat.categories.tolist() == ["01234", "98765"]
     assert table["ill"].tolist()[:2] == [True, False]
     assert str(table["ill"].dtype) == "boolean"
-
-
-def test_dates_of_text_are_left_to_be_read_one_by_one(tmp_path):
-    dtypes = {"day": np.dtype("datetime64[ns]")}
-    for facts in (None, {"day": {"sdtype": "datetime"}}):
-        table = read(tmp_path, "day\n2020-01-05\nword\n", facts, dtypes=dtypes)
-        assert table["day"].tolist() == ["2020-01-05", "word"]
-
-
-def test_a_type_that_does_not_fit_is_said_without_a_cell(tmp_path):
     dtypes = {"age": np.dtype("int64")}
     told = refused(tmp_path, f"age,zip,ill\n{SECRET},01234,True\n", dtypes=dtypes)
     assert "--dtype age=int64" in told
     assert "'wage'" in refused(tmp_path, text_of(), dtypes={"wage": np.dtype("int64")})
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "float32", "string"])
+def test_types_that_the_user_names(tmp_path, dtype):
+    how = {"dtypes": {"age": pd.api.types.pandas_dtype(dtype)}}
+    assert str(read(tmp_path, text_of(), **how)["age"].dtype) == dtype
 
 
 # Numbers in groups of three digits, and zeros in front
@@ -373,26 +346,33 @@ def test_groups_of_thousands_are_read_where_they_are_named(
     assert cells[0] == number if number is not None else cells.isna()[0]
 
 
-def test_one_cell_does_not_decide_how_others_are_read(tmp_path):
+def test_one_cell_decides_nothing_and_dates_are_read_one_by_one(tmp_path):
     facts = {"n": {"sdtype": "numerical"}}
     how = {"sep": ";", "decimal": ",", "thousands": "."}
     alone = read(tmp_path, "n\n1.234,5\n2\n", facts, **how)["n"]
     beside = read(tmp_path, f"n\n1.234,5\n{SECRET}\n", facts, **how)["n"]
     assert alone[0] == beside[0] == 1234.5
+    dtypes = {"day": np.dtype("datetime64[ns]")}
+    for facts in (None, {"day": {"sdtype": "datetime"}}):
+        table = read(tmp_path, "day\n2020-01-05\nword\n", facts, dtypes=dtypes)
+        assert table["day"].tolist() == ["2020-01-05", "word"]
+    facts = {"alley": {"sdtype": "categorical", "range_values": ["NA", "Grvl"]}}
+    assert read(tmp_path, "alley\nNA\nGrvl\n", facts)["alley"].tolist() == ["NA", "Grvl"]
 
 
-def test_detection_sees_grouped_numbers_and_dates_that_look_like_them(tmp_path):
+def test_signs_of_numbers_are_seen_named_and_not_both(tmp_path):
     text = "cost;born;weight\n1.234,5;15.04.1972;83,4\n7;01.02.1980;60\n"
     table = read(tmp_path, text, None, sep=";", decimal=",", thousands=".")
     assert table["cost"].tolist() == [1234.5, 7]
     assert table["born"].tolist() == ["15.04.1972", "01.02.1980"]
     assert table["weight"].tolist() == [83.4, 60]
-
-
-def test_one_sign_cannot_be_both(tmp_path):
     with pytest.raises(SourceError, match="both marked") as caught:
         read(tmp_path, "n\n1\n", None, thousands=".")
     assert "Name the sign with --decimal" in in_options(caught.value)
+    seen = SimpleNamespace(column=numerical(0, 9).column, declared=None, has_other=False)
+    told = in_options(warnings._on_parsing(seen))  # pyright: ignore[reportArgumentType]
+    assert "--decimal" in told
+    assert "--thousands" in told
 
 
 @pytest.mark.parametrize("sdtype", ["id", "categorical", "detected"])
@@ -403,13 +383,6 @@ def test_zeros_in_front_stay(tmp_path, sdtype):
         ["0000621", 12] if sdtype == "categorical" else ["0000621", "12"]
     )
     assert table["n"].tolist() == [1, 0]
-
-
-def test_advice_on_numbers_names_the_options():
-    seen = SimpleNamespace(column=numerical(0, 9).column, declared=None, has_other=False)
-    told = in_options(warnings._on_parsing(seen))  # pyright: ignore[reportArgumentType]
-    assert "--decimal" in told
-    assert "--thousands" in told
 
 
 # Workbooks and Parquet
@@ -435,9 +408,6 @@ def test_workbooks(workbook):
     table = read_table(workbook([["n", "day"], [1, day], [2.5, day]]), Reading(header=True), None)
     assert table["n"].tolist() == [1, 2.5]
     assert table["day"].tolist() == [day, day]
-
-
-def test_workbooks_with_several_sheets_or_without_names(workbook):
     path = workbook([["a", "b"], [1, 2]], [["c"], [SECRET]])
     with pytest.raises(CommandError, match="--sheet"):
         read_table(path, Reading(header=True), None)

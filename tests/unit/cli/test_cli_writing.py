@@ -1,11 +1,14 @@
-"""Files are written whole or not at all, and nothing is overwritten that should not be."""
+"""Files are written whole or not at all, and help says what each option is."""
 
+import argparse
 import errno
 import os
+import shlex
 
 import pandas as pd
 import pytest
 
+from sdv_privpgd.cli.arguments import parser
 from sdv_privpgd.cli.saying import CommandError
 from sdv_privpgd.cli.writing import Outputs, write_rows
 
@@ -48,7 +51,7 @@ def test_an_input_is_never_overwritten(table, spelling, force, monkeypatch):
     assert not list(folder.glob("*.part*"))
 
 
-def test_files_that_exist_are_overwritten_by_force_alone(table, tmp_path):
+def test_files_that_exist_are_overwritten_by_force_alone_and_links_stay(table, tmp_path):
     old = tmp_path / "old.csv"
     old.write_text("old")
     with outputs(table) as those, pytest.raises(CommandError, match="--force"):
@@ -58,9 +61,6 @@ def test_files_that_exist_are_overwritten_by_force_alone(table, tmp_path):
         those.write(out, put("new"))
         assert old.read_text() == "old"
     assert old.read_text() == "new"
-
-
-def test_a_link_stays_a_link(table, tmp_path):
     (tmp_path / "old.csv").touch()
     (tmp_path / "link.csv").symlink_to("old.csv")
     with outputs(table, force=True) as those:
@@ -69,12 +69,17 @@ def test_a_link_stays_a_link(table, tmp_path):
     assert (tmp_path / "old.csv").read_text() == "new"
 
 
-def test_two_outputs_are_two_files(table, tmp_path):
+def test_two_outputs_are_two_files_also_of_two_runs(table, tmp_path):
     (tmp_path / "here").symlink_to(tmp_path)
     with outputs(table, force=True) as those:
         those.open("--out", tmp_path / "a")
         with pytest.raises(CommandError, match="--report and --out are the same file"):
             those.open("--report", tmp_path / "here" / "a")
+    with outputs(table) as first:
+        first.write(first.open("--out", tmp_path / "out"), put("first"))
+        with outputs(table, force=True) as second, pytest.raises(CommandError, match="another run"):
+            second.open("--out", tmp_path / "out")
+    assert (tmp_path / "out").read_text() == "first"
 
 
 @pytest.mark.parametrize("name", ["-", "folder", "pipe", "none/a.csv", "x" * 254])
@@ -123,14 +128,6 @@ def test_a_full_disk_is_told_and_leaves_nothing(table, tmp_path):
         those.write(those.open("--out", tmp_path / "out"), fail)
     assert str(caught.value) == f"Cannot write --out {tmp_path / 'out'}: No space left on device."
     assert list(tmp_path.iterdir()) == [table]
-
-
-def test_two_runs_do_not_write_one_file(table, tmp_path):
-    with outputs(table) as first:
-        first.write(first.open("--out", tmp_path / "out"), put("first"))
-        with outputs(table, force=True) as second, pytest.raises(CommandError, match="another run"):
-            second.open("--out", tmp_path / "out")
-    assert (tmp_path / "out").read_text() == "first"
 
 
 def test_what_appears_meanwhile_is_kept_and_so_are_the_rows(table, tmp_path, capsys):
@@ -190,26 +187,56 @@ def test_rows_are_read_again_as_they_were(tmp_path, name):
     pd.testing.assert_frame_equal(read, rows)
 
 
-def test_rows_in_the_dialect_that_is_asked_for(tmp_path):
+def test_rows_are_written_in_the_dialect_and_types_that_are_asked_for(tmp_path):
     rows = pd.DataFrame({"preis": [1.5], "ort": ["Münster 東"]})
     path = tmp_path / "a.csv"
     write_rows(rows, path, path, sep=";", decimal=",", encoding="cp1252")
     assert path.read_text("cp1252").split() == ["preis;ort", "1,5;Münster", r"\u6771"]
-
-
-def test_columns_of_several_types_are_text_in_parquet(tmp_path):
     rows = pd.DataFrame({"code": pd.Series([1, "other", None], dtype=object), "n": [1, 2, 3]})
     path = tmp_path / "a.parquet"
     write_rows(rows, path, path, sep=None, decimal=".", encoding="utf-8")
     read = pd.read_parquet(path)
     assert read["code"].tolist() == ["1", "other", None]
     assert read["n"].tolist() == [1, 2, 3]
-
-
-def test_whole_numbers_beside_missing_ones_have_no_decimals(tmp_path):
     rows = pd.DataFrame(
         {"age": [3.0, None, -0.0], "dose": [3.0, None, 2.5], "far": [1e300, 2.0, None]}
     )
     path = tmp_path / "a.csv"
     write_rows(rows, path, path, sep=None, decimal=".", encoding="utf-8")
     assert path.read_text().split() == ["age,dose,far", "3,3.0,1e+300", ",,2.0", "0,2.5,"]
+
+
+WHOLE = parser()
+(EACH,) = (each for each in WHOLE._actions if isinstance(each, argparse._SubParsersAction))
+COMMANDS = EACH.choices
+FITS = {"synthesize", "plan", "measure", "audit"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_example_of_each_command_parses_and_each_option_says_what_it_is(name):
+    shown = COMMANDS[name].format_help()
+    example = COMMANDS[name].epilog.removeprefix("example:\n")
+    assert shown.rstrip().endswith(example)
+    program, *words = shlex.split(example)
+    assert program == WHOLE.prog
+    assert words[0] == name
+    assert callable(WHOLE.parse_args(words).run)
+    shown = " ".join(COMMANDS[name].format_help().split())
+    for action in COMMANDS[name]._actions:
+        if action.option_strings:
+            assert action.help, action.option_strings
+        if isinstance(action.default, int | float) and not isinstance(action.default, bool):
+            assert f"(default: {action.default})" in shown
+    assert "==SUPPRESS==" not in shown
+    assert "(default: False)" not in shown
+    assert "(default: [])" not in shown
+
+
+@pytest.mark.parametrize("name", sorted(FITS))
+def test_options_of_a_fit_are_in_groups(name):
+    titles = [group.title for group in COMMANDS[name]._action_groups]
+    assert len(set(titles)) == len(titles)
+    assert {"what may be spent", "whose the rows are"} <= set(titles)
+    assert {"what is modelled, and how", "what is public of the table"} <= set(titles)
+    options = next(group for group in COMMANDS[name]._action_groups if group.title == "options")
+    assert len(options._group_actions) <= 9

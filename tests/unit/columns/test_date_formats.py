@@ -39,7 +39,7 @@ def test_ends_that_are_days_are_named(kind):
     assert "['came'] are counted in days" in said
 
 
-def test_it_is_said_before_a_fit_and_an_end_with_a_time_keeps_the_times():
+def test_a_fit_and_a_holder_are_told_and_an_end_with_a_time_keeps_the_times():
     came = pd.DataFrame({"came": pd.date_range("2024-01-01 08:30", periods=500, freq="h")})
     ends = Datetime("2024-01-01", "2024-01-25", num_bins=24)
     with pytest.warns(UserWarning, match="counted in days"):
@@ -48,10 +48,6 @@ def test_it_is_said_before_a_fit_and_an_end_with_a_time_keeps_the_times():
     ends = Datetime("2024-01-01", "2024-01-25 23:59:59", num_bins=24)
     fitted = fit_table(came, {"came": ends}, epsilon=5.0, method="privpgd+pgm")
     assert (fitted.sample(50)["came"].dropna().dt.hour != 0).any()
-
-
-def test_a_holder_is_told_as_well():
-    came = pd.DataFrame({"came": pd.date_range("2024-01-01 08:30", periods=500, freq="h")})
     with pytest.warns(UserWarning, match="counted in days"):
         measure(came, {"came": Datetime("2024-01-01", "2024-01-25")}, 5.0, holder="North")
 
@@ -80,12 +76,7 @@ def test_a_fit_warns_of_them_once(with_sdv):
             synthesizer.fit(table)
             told = synthesizer.warnings_
         else:
-            told = fit_table(
-                table,
-                {"came": ends},
-                1.0,
-                method="mst",
-            ).warnings
+            told = fit_table(table, {"came": ends}, 1.0, method="mst").warnings
     assert sum(str(each.message).count("counted in days") for each in caught) == 1
     assert sum("counted in days" in each for each in told) == 1
 

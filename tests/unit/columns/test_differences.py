@@ -195,7 +195,7 @@ def test_a_difference_is_read_from_columns_of_any_dtype(dtype):
 
 
 class TestCells:
-    def test_they_are_single_at_first_and_widen(self):
+    def test_they_are_single_at_first_and_widen_where_there_are_any(self):
         low, high = PAIRS["days"]
         column = difference_of(low, high, strict=True, name="d", num_cells=32).column
         widths = column.cells.widths
@@ -203,17 +203,11 @@ class TestCells:
         assert 28 <= len(widths) <= 32
         assert (np.diff(widths)[:-1] >= 0).all()
         assert column.cells.last == 1185, "from the first day to the last one"
-
-    def test_where_each_value_has_a_cell_there_is_no_difference(self):
         low, high = (numbers(name, 0, 5, decimal_places=0) for name in "ab")
         assert difference_of(low, high, strict=False, name="d", num_cells=32) is None
-
-    def test_where_only_one_difference_can_be_there_is_none(self):
         low = numbers("a", 0, 50, decimal_places=0)
         high = numbers("b", -50, 0, decimal_places=0)
         assert difference_of(low, high, strict=False, name="d", num_cells=32) is None
-
-    def test_where_it_is_too_large_for_whole_numbers_there_is_none(self):
         low, high = (numbers(name, -(2**61), 2**61, decimal_places=0) for name in "ab")
         assert difference_of(low, high, strict=False, name="d", num_cells=32) is None
 
@@ -235,15 +229,11 @@ class TestCells:
 
 
 class TestWhichPairs:
-    def test_what_follows_from_others_has_none(self):
+    def test_they_are_few_and_none_has_what_follows_or_is_the_user_s(self):
         pairs = [OrderedPair(*pair, False) for pair in ("ab", "bc", "ac", "ba", "de")]
         assert [pair.name for pair in chosen(pairs)] == ["b - a", "c - b", "e - d"]
-
-    def test_they_are_not_too_many(self):
         pairs = [OrderedPair(str(k), str(k + 1), False) for k in range(20)]
         assert len(chosen(pairs)) == 6
-
-    def test_a_column_of_the_same_name_stays_the_user_s(self):
         columns = [numbers(name, 0, 500, decimal_places=0) for name in ("a", "b", "b - a")]
         (found,) = differences_of([OrderedPair("a", "b", False)], columns, num_bins=32, shapes={})
         assert found.name == "b - a'"

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from columns_of_words import arrow
+from encoding import Codec
 
 from sdv_privpgd.columns.dtypes import (
     cast,
@@ -20,7 +21,6 @@ from sdv_privpgd.columns.dtypes import (
     holds_missing,
     key_dtype,
 )
-from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.schema import Schema
 
@@ -57,7 +57,7 @@ TRUTHS = [pd.BooleanDtype(), arrow(pa.bool_())]
 def of(sdtype, dtype, **facts):
     """The transformer of a column that is written in a dtype."""
     schema = Schema.from_sdv({"x": {"sdtype": sdtype, **facts}})
-    return encoder_for(schema.typed({"x": dtype}).columns[0])
+    return Codec(schema.typed({"x": dtype}).columns[0])
 
 
 def rows(transformer) -> pd.Series:
@@ -98,11 +98,16 @@ def test_no_unit_of_dates_is_kept(dtype):
     assert chosen(dtype) == (pd.DatetimeTZDtype("ns", "Asia/Tokyo") if zoned else None)
 
 
-def test_keys_of_whole_numbers_are_whole_numbers():
+def test_whole_numbers_stay_whole():
     for dtype in ("int64", "uint64"):  # how large they are decides between them
         assert key_dtype(np.dtype(dtype)) == "int64"
     assert key_dtype(pd.DataFrame({"id": [], "age": []})["id"].dtype) is None  # text, maybe
     assert key_dtype(pd.Int32Dtype()) == "Int32"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = cast(pd.Series([7, 10**9, -(10**9)]), np.dtype("float16"))
+    assert rows.dtype == np.float16
+    assert rows.tolist() == [7.0, 65504.0, -65504.0]
 
 
 @pytest.mark.parametrize("ordered", [True, False])
@@ -182,10 +187,15 @@ def test_truths_come_back_in_their_dtype(dtype):
     assert written.iloc[:-1].tolist() == [False, True]
 
 
-def test_categories_of_a_kept_dtype_are_in_it():
+def test_categories_and_decimals_are_those_that_were_declared():
     kept = chosen(pd.Series([1, 2], dtype="UInt8").astype("category").dtype)
     assert categories_in(kept, [3, 5]).categories.dtype == "UInt8"
     assert rows(of("ordinal", kept, range_values=[3, 5])).cat.categories.dtype == "UInt8"
+    column = of("categorical", None, range_values=[0.1, 0.25])
+    cells = pd.Series([Decimal("0.1"), Decimal("0.25"), Decimal("0.10")], dtype=object)
+    assert column.encode(cells)[0].tolist() == [0, 1, 0]
+    with pytest.raises(ValueError, match="none of the categories"):
+        cast(pd.Series(["a", "c"], dtype=object), pd.CategoricalDtype(["a", "b"]))
 
 
 @pytest.mark.parametrize(
@@ -218,7 +228,7 @@ def test_numbers_between_declared_decimals_are_decimals(places, ends):
     low, high = map(Decimal, ends)
     facts = {"range_min": low, "range_max": high, "decimal_places": places}
     schema = Schema.from_sdv({"x": {"sdtype": "numerical", **facts}})
-    encoder = encoder_for(schema.columns[0])
+    encoder = Codec(schema.columns[0])
     assert str(encoder.decode(np.array([0]), np.array([0.0])).iloc[0]) == ends[0]
     written = rows(encoder)
     assert written.dtype == object
@@ -227,22 +237,3 @@ def test_numbers_between_declared_decimals_are_decimals(places, ends):
     assert written.iloc[:-1].between(low, high).all()
     if places is not None:
         assert {number.as_tuple().exponent for number in written.iloc[:-1]} == {-places}
-
-
-def test_a_decimal_that_is_written_like_a_declared_float_is_found():
-    column = of("categorical", None, range_values=[0.1, 0.25])
-    cells = pd.Series([Decimal("0.1"), Decimal("0.25"), Decimal("0.10")], dtype=object)
-    assert column.encode(cells)[0].tolist() == [0, 1, 0]
-
-
-def test_a_value_that_is_no_category_is_refused():
-    with pytest.raises(ValueError, match="none of the categories"):
-        cast(pd.Series(["a", "c"], dtype=object), pd.CategoricalDtype(["a", "b"]))
-
-
-def test_whole_numbers_that_a_small_float_cannot_hold_are_its_largest():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        rows = cast(pd.Series([7, 10**9, -(10**9)]), np.dtype("float16"))
-    assert rows.dtype == np.float16
-    assert rows.tolist() == [7.0, 65504.0, -65504.0]

@@ -11,20 +11,18 @@ import pytest
 from encoding import codes, dates, decoded
 
 from sdv_privpgd.columns import dates as dates_
+from sdv_privpgd.columns.decoders import in_zone
 from sdv_privpgd.columns.parsing import describe
 
 pytestmark = pytest.mark.filterwarnings("error")
 
 
-def test_dates_are_read_from_strings_and_from_dates():
+def test_dates_and_all_forms_of_iso_are_read_without_a_format():
     days = dates("2000-01-01", "2000-01-20")
     third = ("2000-01-03", "2000-01-03 23:59", " 2000-01-03 ", datetime.date(2000, 1, 3),
              datetime.datetime(2000, 1, 3, 5), pd.Timestamp("2000-01-03"),
              np.datetime64("2000-01-03T07"), "2000-01-03T00:00Z")  # fmt: skip
     assert codes(days, *third) == [2] * len(third)
-
-
-def test_all_forms_of_iso_are_read_without_a_format():
     days = dates("2000-01-01", "2000-12-31", num_bins=366)
     forms = ("2000-02-01", "20000201", "2000-02", "2000-02-01T10", "2000-02-01 10:30:15.123456789Z",
              "2000-02-01T10:30:15,5+09:00", "2000-02-01 10:30 +0900")  # fmt: skip
@@ -32,7 +30,7 @@ def test_all_forms_of_iso_are_read_without_a_format():
     assert codes(days, "2000") == [0]
 
 
-def test_text_in_no_declared_order_is_not_guessed():
+def test_order_and_bounds_of_text_are_not_guessed():
     days = dates("2000-01-01", "2000-12-31", num_bins=366)
     ambiguous = ("05.01.2000", "01/05/2000", "13.01.2000", "5.1.00", "05-01-2000", "Jan 3, 2000",
                  "2000/01/05", "2000-13-05", "2000-02-30", "05012000", "200001", "10:00",
@@ -40,9 +38,6 @@ def test_text_in_no_declared_order_is_not_guessed():
     assert codes(days, *ambiguous) == [366] * len(ambiguous)
     declared = dates("01.01.2000", "31.12.2000", "%d.%m.%Y", num_bins=366)
     assert codes(declared, "05.01.2000") == [4]
-
-
-def test_bounds_of_text_are_not_guessed():
     for key in ("range_min", "range_max"):
         facts = {"sdtype": "datetime", "num_bins": 9}
         facts |= {"range_min": "2022-01-01", "range_max": "2022-12-31", key: "01.06.2022"}
@@ -65,7 +60,7 @@ def test_time_zones_are_turned_to_utc_and_what_has_none_is_in_utc():
 
 
 @pytest.mark.parametrize("datetime_format", [None, "%Y-%m-%d"])
-def test_dates_that_nanoseconds_cannot_hold_go_to_the_ends(datetime_format):
+def test_dates_that_nanoseconds_cannot_hold_go_to_the_ends_and_others_are_missing(datetime_format):
     days = dates(datetime_format=datetime_format)
     utc_14 = datetime.timezone(datetime.timedelta(hours=14))
     early = (datetime.date(1, 1, 1), "1066-10-14", np.datetime64(-(10**10), "Y"),
@@ -78,6 +73,13 @@ def test_dates_that_nanoseconds_cannot_hold_go_to_the_ends(datetime_format):
     for unit in ("s", "ms", "us"):
         column = pd.Series(np.array(["1066-10-14", "9999-12-31", "NaT"], dtype=f"M8[{unit}]"))
         assert days.encode(column)[0].tolist() == [0, 31, 32]
+    days, called = dates(datetime_format=datetime_format), []
+    spy = type("Spy", (), {"year": property(lambda _: called.append(1))})()
+    strange = (spy, "soon", "", "now", "today", " Today ", "NaT", "\ud800", 20_050_101, 1.5, True,
+               b"2005-01-01", None, pd.NA, pd.NaT, np.datetime64("NaT", "s"), datetime.time(1),
+               pd.Timedelta(1))  # fmt: skip
+    assert codes(days, *strange) == [32] * len(strange)
+    assert called == []
 
 
 ZONE = datetime.timezone(-datetime.timedelta(hours=9, seconds=1, microseconds=3))
@@ -102,13 +104,10 @@ def test_an_instant_is_exact(cell, nanoseconds):
     assert (found.tolist(), missing.tolist()) == ([nanoseconds], [False])
 
 
-def test_of_no_dates_there_are_no_instants_and_no_zones():
+def test_instants_have_zones_of_their_dtype_or_their_own():
     empty = pd.Series([], dtype=object)
     assert dates_.instants(empty, None)[0].dtype == np.int64
     assert dates_.are_aware(empty).dtype == bool
-
-
-def test_dates_have_zones_by_their_dtype_or_each_its_own():
     moment = pd.Timestamp("2020-01-02", tz="Asia/Tokyo")
     cells = [moment, moment.to_pydatetime(), moment.tz_localize(None), "2020-01-02T00:00Z", None]
     assert dates_.are_aware(pd.Series(cells, dtype=object)).tolist() == [1, 1, 0, 0, 0]
@@ -118,40 +117,20 @@ def test_dates_have_zones_by_their_dtype_or_each_its_own():
         assert found.tolist() == [dates_.is_aware(pd.Series([], dtype=dtype).dtype)]
         assert found.tolist() == [dtype != "datetime64[s]"]
     assert [dates_.has_zone(each) for each in ("%d %z", "%d %Z", "%d")] == [True, True, False]
-
-
-def test_a_clock_shows_the_hour_of_its_zone_and_skips_none_at_the_ends():
     first, last = dates_.BEYOND
     shown = dates_.on_the_clock(np.array([first, 0, last]), "Etc/GMT-9")
     assert shown.dtype == np.int64
     assert shown.tolist() == [first, 9 * DAY // 24, last]
     twice_and_never = pd.Series(pd.to_datetime(["2020-10-25 02:30", "2020-03-29 02:30"]))
-    found = dates_.in_zone(twice_and_never, "Europe/Berlin").map(str).tolist()
+    found = in_zone(twice_and_never, "Europe/Berlin").map(str).tolist()
     assert found == ["2020-10-25 02:30:00+01:00", "2020-03-29 03:00:00+02:00"]
-
-
-def test_no_day_before_1970_is_rounded_up():
     days = dates("1969-12-30", "1970-01-02")
     assert codes(days, "1969-12-31T23:59", "1970-01-01T00:00") == [1, 2]
 
 
-@pytest.mark.parametrize("datetime_format", [None, "%Y-%m-%d"])
-def test_what_is_no_date_is_missing(datetime_format):
-    days, called = dates(datetime_format=datetime_format), []
-    spy = type("Spy", (), {"year": property(lambda _: called.append(1))})()
-    strange = (spy, "soon", "", "now", "today", " Today ", "NaT", "\ud800", 20_050_101, 1.5, True,
-               b"2005-01-01", None, pd.NA, pd.NaT, np.datetime64("NaT", "s"), datetime.time(1),
-               pd.Timedelta(1))  # fmt: skip
-    assert codes(days, *strange) == [32] * len(strange)
-    assert called == []
-
-
-def test_a_format_reads_only_what_is_written_in_it():
+def test_a_format_reads_what_is_written_in_it_also_as_numbers():
     days = dates("01.01.2000", "20.01.2000", "%d.%m.%Y")
     assert codes(days, "03.01.2000", "2000-01-03", "3.1.2000 10:00") == [2, 20, 20]
-
-
-def test_digits_may_be_written_as_numbers():
     days = dates("20000101", "20000120", "%Y%m%d")
     assert codes(days, "20000103", 20000103, 20000103.0, Decimal(20000103)) == [2] * 4
     assert codes(days, 20000103.5, float("inf"), 10**400, True) == [20] * 4

@@ -10,9 +10,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import sdv_tables
-from encoding import EACH, categories, codes, dates, decoded, numerical, transformer
+from encoding import EACH, Codec, categories, codes, dates, decoded, numerical, transformer
 
-from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.encoders import zone_in
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.dataset import Dataset
@@ -20,9 +20,17 @@ from sdv_privpgd.privacy.dataset import Dataset
 pytestmark = pytest.mark.filterwarnings("error")
 
 
-def test_numbers_outside_their_range_go_to_the_ends():
+def test_numbers_are_read_from_all_that_are_and_clipped():
     whole = numerical(0, 9, decimal_places=0)
     assert codes(whole, -5, 10**400, -(10**400), 9.4) == [0, 9, 0, 9]
+    three = (3, 3.0, "3", " 3.0 ", np.int8(3), np.uint64(3), np.float32(3), np.longdouble(3),
+             Decimal(3), Fraction(3), "3e0")  # fmt: skip
+    assert codes(whole, *three) == [3] * len(three)
+    assert codes(whole, True, np.True_, False) == [1, 1, 0]
+    strange = ("three", "", b"3", 3 + 0j, [3], None, pd.NA, pd.NaT, float("nan"), "nan",
+               object(), Decimal("NaN"), Decimal("sNaN"), pd.Timedelta(3),
+               np.timedelta64(3, "D"))  # fmt: skip
+    assert codes(whole, *strange) == [10] * len(strange)
 
 
 @pytest.mark.parametrize("places", [0, None])
@@ -32,22 +40,6 @@ def test_infinite_numbers_are_missing(places):
     assert codes(encoder, *endless) == [10] * len(endless)
     for dtype in ("float64", "float32", "Float64", "category"):
         assert encoder.encode(pd.Series([np.inf, 2.0], dtype=dtype))[0].tolist() == [10, 2]
-
-
-def test_numbers_are_read_from_all_that_are_numbers():
-    whole = numerical(0, 9, decimal_places=0)
-    three = (3, 3.0, "3", " 3.0 ", np.int8(3), np.uint64(3), np.float32(3), np.longdouble(3),
-             Decimal(3), Fraction(3), "3e0")  # fmt: skip
-    assert codes(whole, *three) == [3] * len(three)
-    assert codes(whole, True, np.True_, False) == [1, 1, 0]
-
-
-def test_what_is_no_number_is_missing():
-    whole = numerical(0, 9, decimal_places=0)
-    strange = ("three", "", b"3", 3 + 0j, [3], None, pd.NA, pd.NaT, float("nan"), "nan",
-               object(), Decimal("NaN"), Decimal("sNaN"), pd.Timedelta(3),
-               np.timedelta64(3, "D"))  # fmt: skip
-    assert codes(whole, *strange) == [10] * len(strange)
 
 
 @pytest.mark.parametrize(
@@ -62,33 +54,39 @@ def test_a_cell_may_be_missing_beside_a_number_of_any_dtype(dtype, places):
     assert read.tolist() == codes(numerical(0, 9, decimal_places=places), 1, None)
 
 
-def test_categories_beyond_int64_may_be_missing():
-    column = categories(2**64 - 1, 3)
-    written = column.decode(np.array([0, 1, 2]), np.full(3, 0.5))
-    assert written.tolist() == [2**64 - 1, 3, pd.NA]
-
-
-def test_what_is_missing_goes_to_the_first_cell_where_nothing_may_be_missing():
+def test_where_nothing_may_be_missing_it_is_the_first_cell_or_other():
     assert codes(numerical(5, 9, decimal_places=0, range_is_nullable=False), None, "x") == [0, 0]
     assert codes(categories("a", "b", range_is_nullable=False), None, "x") == [0, 0]
     assert codes(dates(range_is_nullable=False), None, "x") == [0, 0]
-
-
-def test_what_is_missing_is_other_where_nothing_may_be_missing():
     each = categories("a", "b", other_value="rest", range_is_nullable=False)
     assert codes(each, None, "x", "a") == [2, 2, 0]
     assert codes(categories("a", "b", other_value="rest"), None, "x", "a") == [3, 2, 0]
     assert each.column.size == 3
 
 
-def test_a_cell_of_many_integers_gives_each_an_equal_share_of_positions():
+def test_positions_are_shared_equally_and_stay_in_their_cell():
     cell_of_five = numerical(0, 9, decimal_places=0, num_bins=2)
     grid = (np.arange(1000) + 0.5) / 1000
     values = cell_of_five.decode(np.ones(1000, dtype=int), grid)
     assert values.value_counts().to_dict() == dict.fromkeys(range(5, 10), 200)
+    real = numerical(0, 1, num_bins=3)
+    below_one = np.nextafter(1, 0)
+    for code in range(3):
+        ends = real.decode(np.array([code, code]), np.array([0.0, below_one]))
+        assert real.encode(ends)[0].tolist() == [code, code]
+    assert codes(real, 1.0) == [2]
+    assert decoded(real, 0, position=0.25).tolist() == [pytest.approx(1 / 12, rel=1e-15)]
+    values = cell_of_five.decode(np.array([1, 1]), np.array([-1.0, 7.0]))
+    assert (values.name, values.tolist()) == ("x", [5, 9])
+    assert cell_of_five.rewrite(pd.Series([3])).dtype == np.int64
+    assert cell_of_five.within(np.array([0]), np.array([0.5]), (1, 3)).dtype == np.int64
+    tenths = numerical(0.1, 2.5, decimal_places=1)
+    given = decoded(tenths, *range(25)).tolist()
+    assert given == [float(f"{number // 10}.{number % 10}") for number in range(1, 26)]
+    assert codes(tenths, *given) == list(range(25))
 
 
-def test_large_integers_are_exact():
+def test_large_integers_are_exact_beside_neighbors_and_missing_cells():
     low, high = -(2**62) + 1, 2**62
     large = numerical(low, high, decimal_places=0, num_bins=3, range_is_nullable=False)
     assert codes(large, low, 0, high) == [0, 1, 2]
@@ -96,18 +94,11 @@ def test_large_integers_are_exact():
     assert ends.dtype == np.int64
     assert ends[0] == low
     assert high - 2**12 <= ends[1] <= high  # 2**-53 of a cell of 2**61.4 integers
-
-
-def test_integers_that_neighbor_in_int64_but_not_in_float64_are_told_apart():
     cut = numerical(0, 2**60, decimal_places=0, num_bins=2)  # cut at 2**59 + 1
     assert codes(cut, 2**59, 2**59 + 1, str(2**59 + 1)) == [0, 1, 1]
     series = pd.Series([2**59, 2**59 + 1])
     for dtype in ("int64", "uint64", "Int64", "int64[pyarrow]", "category", "object"):
         assert cut.encode(series.astype(dtype))[0].tolist() == [0, 1]
-
-
-def test_a_missing_cell_does_not_round_the_integers_beside_it():
-    cut = numerical(0, 2**60, decimal_places=0, num_bins=2)
     cells = pd.Series([2**59, 2**59 + 1, None], dtype=object)
     for dtype in ("object", "Int64", "int64[pyarrow]", "category"):
         assert cut.encode(cells.astype(dtype))[0].tolist() == [0, 1, 2]
@@ -139,23 +130,6 @@ def test_integers_keep_an_exact_dtype(low, high, with_missing):
     assert given.isna().tolist() == [False, True]
 
 
-def test_decimals_are_the_floats_that_their_literals_are():
-    tenths = numerical(0.1, 2.5, decimal_places=1)
-    given = decoded(tenths, *range(25)).tolist()
-    assert given == [float(f"{number // 10}.{number % 10}") for number in range(1, 26)]
-    assert codes(tenths, *given) == list(range(25))
-
-
-def test_real_numbers_stay_in_their_cell():
-    real = numerical(0, 1, num_bins=3)
-    below_one = np.nextafter(1, 0)
-    for code in range(3):
-        ends = real.decode(np.array([code, code]), np.array([0.0, below_one]))
-        assert real.encode(ends)[0].tolist() == [code, code]
-    assert codes(real, 1.0) == [2]
-    assert decoded(real, 0, position=0.25).tolist() == [pytest.approx(1 / 12, rel=1e-15)]
-
-
 @pytest.mark.parametrize(
     ("column", "cells", "held"),
     [
@@ -172,23 +146,17 @@ def test_what_a_column_declares_it_holds(column, cells, held):
     assert column.read(pd.Series(cells))[0].dtype == (float if cells[-1] == -1 else np.int64)
 
 
-def test_positions_outside_go_to_the_ends_of_the_cell():
-    cell_of_five = numerical(0, 9, decimal_places=0, num_bins=2)
-    values = cell_of_five.decode(np.array([1, 1]), np.array([-1.0, 7.0]))
-    assert (values.name, values.tolist()) == ("x", [5, 9])
-    assert cell_of_five.rewrite(pd.Series([3])).dtype == np.int64
-    assert cell_of_five.within(np.array([0]), np.array([0.5]), (1, 3)).dtype == np.int64
-
-
-def test_categories_are_the_same_if_python_says_that_they_are_equal():
+def test_categories_are_what_python_says_is_equal_and_others_are_missing():
     mixed = categories("a", 1, 0.5, b"b", "1")
     assert codes(mixed, "a", np.str_("a")) == [0, 0]
     assert codes(mixed, 1, 1.0, True, np.int64(1)) == [1] * 4
     assert codes(mixed, Decimal("0.5"), Fraction(1, 2), b"b", "1") == [2, 2, 3, 4]
-
-
-def test_categories_that_were_not_declared_are_missing():
     assert codes(categories("a", "b"), "c", "A", 1, None, float("nan"), ["a"]) == [2] * 6
+    column = categories(2**64 - 1, 3)
+    written = column.decode(np.array([0, 1, 2]), np.full(3, 0.5))
+    assert written.tolist() == [2**64 - 1, 3, pd.NA]
+    moments = categories(datetime.datetime(2020, 1, 1), datetime.datetime(2020, 1, 2, 3))
+    assert {decoded(moments, 0, holds_missing=each).dtype.kind for each in (True, False)} == {"M"}
 
 
 @pytest.mark.parametrize(
@@ -211,11 +179,6 @@ def test_categories_have_their_natural_dtype(values, dtype, with_missing):
     assert decoded(declared, 0, 2).isna().tolist() == [False, True]
 
 
-def test_moments_that_are_categories_may_be_missing():
-    moments = categories(datetime.datetime(2020, 1, 1), datetime.datetime(2020, 1, 2, 3))
-    assert {decoded(moments, 0, holds_missing=each).dtype.kind for each in (True, False)} == {"M"}
-
-
 def test_truth_is_read_from_truths_numbers_and_words():
     truth = transformer("boolean")
     assert codes(truth, True, np.True_, 1, 1.0, "true", "TRUE", Decimal(1)) == [1] * 7
@@ -227,7 +190,7 @@ def test_truth_is_read_from_truths_numbers_and_words():
 
 
 @pytest.mark.parametrize("each", EACH.values(), ids=EACH)
-def test_columns_may_be_empty_or_all_missing_in_any_dtype(each):
+def test_columns_and_samples_may_be_empty_in_any_dtype_and_stay_as_they_were(each):
     arrow = [pd.ArrowDtype(kind) for kind in (pa.int64(), pa.timestamp("us"), pa.null())]
     for dtype in ("object", "float64", "Int64", "boolean", "string", "category", "M8[ns]", *arrow):
         assert each.encode(pd.Series([], dtype=dtype))[0].shape == (0,)
@@ -236,34 +199,30 @@ def test_columns_may_be_empty_or_all_missing_in_any_dtype(each):
     for cells in ([np.nan, np.nan], np.array(["NaT", "NaT"], "M8[ns]")):
         sparse = pd.Series(pd.arrays.SparseArray(cells))
         assert each.encode(sparse)[0].tolist() == [each.column.num_values] * 2
-
-
-@pytest.mark.parametrize("each", EACH.values(), ids=EACH)
-def test_no_samples_are_a_column_without_rows(each):
     empty = np.array([], dtype=np.int64)
     assert each.decode(empty, empty.astype(float)).shape == (0,)
-
-
-@pytest.mark.parametrize("each", EACH.values(), ids=EACH)
-def test_codes_outside_go_to_the_nearest_inside(each):
     assert decoded(each, -7, each.column.size + 7).isna().tolist() == [False, True]
-
-
-@pytest.mark.parametrize("each", EACH.values(), ids=EACH)
-def test_the_callers_column_is_left_as_it_was(each):
     cells = pd.Series(["3", None, 4, "a", "2005-01-01"], dtype=object)
     before = cells.copy()
     each.encode(cells)
     pd.testing.assert_series_equal(cells, before)
 
 
-def test_a_table_is_encoded_in_the_order_of_the_schema():
+def test_a_table_is_encoded_in_the_schema_s_order_into_compact_codes():
     facts = {
         "job": {"sdtype": "categorical", "range_values": ["cook", "nurse"]},
         "age": {"sdtype": "numerical", "range_min": 0, "range_max": 5, "decimal_places": 0},
     }
     table = pd.DataFrame({"age": [5, 0, 3], "id": [1, 2, 3], "job": ["nurse", "cook", None]})
     assert encode_table(table, Schema.from_sdv(facts)).tolist() == [[1, 5], [0, 0], [2, 3]]
+    facts = {
+        name: {"sdtype": "categorical", "range_values": list(range(size))}
+        for name, size in (("few", 3), ("many", 255))  # and missing: 256 codes
+    }
+    schema = Schema.from_sdv(facts)
+    codes = encode_table({name: pd.Series([0, 1, 2]) for name in facts}, schema)
+    assert codes.dtype == np.uint8
+    assert np.shares_memory(Dataset(schema.domain(), codes)._codes, codes)
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -286,32 +245,18 @@ def test_a_table_is_encoded_the_same_in_blocks_of_any_size(block, monkeypatch):
     monkeypatch.setattr("sdv_privpgd.columns.encoding._BLOCK", block)
     codes = encode_table(columns, schema)
     for column, found in zip(schema.columns, codes.T, strict=True):
-        expected, _ = encoder_for(column).encode(columns[column.name])
+        expected, _ = Codec(column).encode(columns[column.name])
         np.testing.assert_array_equal(found, expected)
-
-
-def test_encoded_codes_are_compact_and_become_the_dataset_without_a_copy():
-    facts = {
-        name: {"sdtype": "categorical", "range_values": list(range(size))}
-        for name, size in (("few", 3), ("many", 255))  # and missing: 256 codes
-    }
-    schema = Schema.from_sdv(facts)
-    codes = encode_table({name: pd.Series([0, 1, 2]) for name in facts}, schema)
-    assert codes.dtype == np.uint8
-    assert np.shares_memory(Dataset(schema.domain(), codes)._codes, codes)
 
 
 class TestIncrements:
     @pytest.mark.parametrize("places", [0, None, 2])
-    def test_values_are_multiples(self, places):
+    def test_values_are_multiples_and_others_go_to_the_nearest(self, places):
         column = numerical(-7, 1_000, increment=25, num_bins=7, decimal_places=places)
         codes = np.repeat(np.arange(column.column.num_values), 500)
         values = column.decode(codes, np.tile(np.linspace(0, 1, 501)[:-1], len(codes) // 500))
         assert set(values) == set(range(0, 1_001, 25))
         assert values.dtype == (np.int64 if places == 0 else np.float64)
-
-    @pytest.mark.parametrize("places", [0, None, 2])
-    def test_other_numbers_go_to_the_nearest_multiple(self, places):
         column = numerical(0, 100, increment=10, num_bins=32, decimal_places=places)
         series = pd.Series([3, 6, 100, 104, -20, 1e300, np.nan])
         codes, _ = column.encode(series)
@@ -345,11 +290,11 @@ def test_days_are_those_of_the_zone_that_the_dtype_names(zone):
     )
     (column,) = schema.typed({"x": dtype}).columns
     for unit in ("s", "h", "D", "M", "Y"):
-        assert (encoder_for(replace(column, unit=unit))._zone is None) == (unit in "sh")
+        assert (zone_in(replace(column, unit=unit)) is None) == (unit in "sh")
     days = pd.date_range("2018-01-01", "2018-12-31", freq="D")
     for hour in (3, 22):
         moments = pd.Series(days + pd.Timedelta(hours=hour)).dt.tz_localize(zone)
-        encoder = encoder_for(column)
+        encoder = Codec(column)
         codes, positions = encoder.encode(moments)
         assert codes.tolist() == list(range(365))
         assert encoder.encode(pd.Series(["2018-01-03 23:00"]))[0].tolist() == [2]

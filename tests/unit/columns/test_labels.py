@@ -2,9 +2,9 @@
 
 import pandas as pd
 import pytest
+from encoding import Codec
 from pages import public_schema
 
-from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.labels import code_labels
 
 
@@ -16,7 +16,7 @@ def test_each_label_begins_with_a_value_of_its_cell(name):
     first = [label.split(" – ")[0] for label in labels[: column.num_values]]
     values = {"seen": list, "smoker": lambda texts: [text == "True" for text in texts]}
     read = values.get(name, lambda texts: [float(text) for text in texts])(first)
-    codes, _ = encoder_for(column).encode(pd.Series(read))
+    codes, _ = Codec(column).encode(pd.Series(read))
     assert codes.tolist() == list(range(column.num_values))
 
 

@@ -87,26 +87,19 @@ def test_a_chosen_dtype_of_numbers_keeps_them_numbers(dtype):
     assert fit_table(table, {"x": facts}, 20.0, method="mst").sample(5)["x"].dtype == dtype
 
 
-def test_an_undeclared_range_is_found_of_what_the_format_reads(tmp_path):
-    table = pd.DataFrame({"x": [f"1.{number:03},5 %" for number in range(900)]})
-    table.to_csv(tmp_path / "x.csv", index=False)
-    for source in (table, CsvFiles(tmp_path / "x.csv", header=True)):
-        fitted = fit_table(source, {"x": Numerical(number_format="1.234,5 %")}, 20.0, method="mst")
-        found = fitted.discovered_domain()["x"]
-        assert 0 < found["range_min"] <= 1100  # a cell of few rows may be beside the others
-        assert 1800 <= found["range_max"] <= 2600
-
-
 @pytest.mark.parametrize("example", ["", "12.50", "1,234,5", "1.2345", "$1,234.05", "%d", 1234.5])
 def test_what_is_no_example_is_refused_with_one(example):
     with pytest.raises(ValueError, match=r"must be how the table writes 1234\.5"):
         Numerical(number_format=example)
 
 
-def test_a_format_writes_all_declared_places():
+def test_dtypes_and_places_follow_from_the_declaration():
     assert read_facts("x", {"sdtype": "numerical", "number_format": "1,234.50"}).decimal_places == 2
     with pytest.raises(ValueError, match=r"writes 1 decimal places.*decimal_places=2"):
         Numerical(number_format="1,234.5", decimal_places=2)
+    facts = read_facts("x", {"sdtype": "boolean", "true_value": "J", "false_value": "N"})
+    assert mismatches({"x": pd.Series([True]).dtype}, {"x": facts})
+    assert not mismatches({"x": pd.Series(["J"], dtype=object).dtype}, {"x": facts})
 
 
 @pytest.mark.parametrize("pair", [("J", "N"), ("yes", "no"), ("1", "2"), (1, 2), (1, 0), ("x", "")])
@@ -134,24 +127,22 @@ def test_truths_that_are_no_two_values_are_refused(pair):
         Boolean(*pair)
 
 
-def test_a_dtype_without_declared_truths_is_known_before_a_fit():
-    facts = read_facts("x", {"sdtype": "boolean", "true_value": "J", "false_value": "N"})
-    assert mismatches({"x": pd.Series([True]).dtype}, {"x": facts})
-    assert not mismatches({"x": pd.Series(["J"], dtype=object).dtype}, {"x": facts})
-
-
-def test_conditions_and_quality_read_the_format():
+def test_a_declaration_is_read_by_files_conditions_and_quality(tmp_path):
     table = pd.DataFrame({"x": ["$1", "$2,000", "$3"] * 60, "y": ["J", "N", "N"] * 60})
     columns = {"x": Numerical(0, 2100, number_format="$1,234"), "y": Boolean("J", "N")}
     fitted = fit_table(table, columns, 20.0, method="mst")
     rows = fitted.sample(4, where={"x": "$2,000", "y": "J"})
     assert rows.to_numpy().tolist() == [["$2,000", "J"]] * 4
     assert fitted.evaluate(table).properties["Column Shapes"] > 0.8
-
-
-def test_a_file_keeps_both_declarations(tmp_path):
     domain = {"x": Numerical(0, 9, number_format="1’234 %"), "y": Boolean("ja", "nein")}
     write_domain(domain, tmp_path / "domain.json")
     assert read_domain(tmp_path / "domain.json") == {
         name: dict(facts) for name, facts in domain.items()
     }
+    table = pd.DataFrame({"x": [f"1.{number:03},5 %" for number in range(900)]})
+    table.to_csv(tmp_path / "x.csv", index=False)
+    for source in (table, CsvFiles(tmp_path / "x.csv", header=True)):
+        fitted = fit_table(source, {"x": Numerical(number_format="1.234,5 %")}, 20.0, method="mst")
+        found = fitted.discovered_domain()["x"]
+        assert 0 < found["range_min"] <= 1100  # a cell of few rows may be beside the others
+        assert 1800 <= found["range_max"] <= 2600

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from encoding import Codec
 
 from sdv_privpgd import (
     Boolean,
@@ -26,7 +27,6 @@ from sdv_privpgd import (
     read_domain,
     write_domain,
 )
-from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.mismatch import mismatches
 from sdv_privpgd.columns.parsing import describe, read_facts
 from sdv_privpgd.columns.recoding import Recoding
@@ -246,7 +246,7 @@ def test_rows_have_groups_missing_values_and_dates_as_numbers(kind, door, tmp_pa
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_codes_of_which_nothing_is_declared_but_a_prefix_are_found_as_groups():
+def test_groups_are_found_by_a_prefix_and_compared_as_groups():
     table = pd.DataFrame({"zip": ["01234", "01239", "99999"] * 500, "who": range(1_500)})
     columns = {"zip": Categorical(prefix=2, nullable=False), "who": Key()}
     fitted = fit_table(
@@ -254,10 +254,6 @@ def test_codes_of_which_nothing_is_declared_but_a_prefix_are_found_as_groups():
     )
     assert fitted.discovered_domain()["zip"]["range_values"] == ["01", "99"]
     assert set(fitted.sample(50)["zip"]) == {"01", "99"}
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_the_real_table_is_compared_as_groups():
     metadata = {"columns": {name: {"sdtype": each.sdtype} for name, each in COLUMNS.items()}}
     groups = as_read(FrameSource.of(TABLE), {n: facts_of(e) for n, e in COLUMNS.items()}).columns
     found = evaluate(pd.DataFrame(groups), TABLE, metadata, public_domain=COLUMNS)
@@ -384,7 +380,7 @@ def test_dates_of_digits_are_read_and_written_as_numbers(form, ends, cells, dtyp
     chosen = {} if dtype in ("int64", "float64", "object") else {"dtype": dtype}
     words = {"sdtype": "datetime", "range_min": ends[0], "range_max": ends[1]}
     column = describe("x", {**words, "datetime_format": form, "range_is_nullable": False})
-    encoder = encoder_for(type(column)(**{**vars(column), **_dtype_of(chosen)}))
+    encoder = Codec(type(column)(**{**vars(column), **_dtype_of(chosen)}))
     series = pd.Series(cells, dtype=dtype)
     assert encoder.holds(series).all()
     again = encoder.rewrite(series)
@@ -401,9 +397,9 @@ def _dtype_of(chosen):
 
 def test_dates_of_digits_are_text_where_their_ends_were_and_truths_are_no_dates():
     words = {"sdtype": "datetime", "range_min": "2020", "range_max": "2024"}
-    encoder = encoder_for(describe("x", {**words, "datetime_format": "%Y"}))
+    encoder = Codec(describe("x", {**words, "datetime_format": "%Y"}))
     assert encoder.rewrite(pd.Series([2021])).tolist() == ["2021"]
-    encoder = encoder_for(describe("x", {"sdtype": "datetime", "datetime_format": "%H%M"}))
+    encoder = Codec(describe("x", {"sdtype": "datetime", "datetime_format": "%H%M"}))
     assert encoder.holds(pd.Series([True, 1, -1, 1.5, 12345], dtype=object)).tolist() == [
         False, True, False, False, False
     ]  # fmt: skip

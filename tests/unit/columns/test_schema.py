@@ -1,4 +1,4 @@
-"""What SDV's words and a public domain say about columns, and what they may not say."""
+"""What words, facts and names say about columns, and what they may not say."""
 
 import datetime
 import pickle
@@ -10,7 +10,11 @@ from columns_of_words import column, dates
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import Categories, Ticks
+from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.encoding import encode_table
+from sdv_privpgd.columns.facts import CategoryFacts, DateFacts, NumberFacts, single
+from sdv_privpgd.columns.naming import WHOSE, on_names
+from sdv_privpgd.columns.parsing import read_facts, read_table
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
 
 COLUMNS = {
@@ -36,20 +40,23 @@ def refusal(public_domain, columns=COLUMNS, keys=(), error=ValueError, **setting
     return str(caught.value)
 
 
-def test_modelled_columns_are_in_the_order_of_the_metadata():
+def test_columns_are_in_order_and_so_are_the_codes_of_numbers_dates_and_ordinals():
     schema = Schema.from_sdv(COLUMNS, keys={"id"}, num_bins=10)
     assert schema.domain() == Domain(
         ("income", "age", "job", "size", "smokes", "born"), (11, 11, 4, 2, 3, 11)
     )
+    ordered = {each.name: each.is_ordered for each in Schema.from_sdv(COLUMNS, keys={"id"}).columns}
+    assert ordered == {
+        "income": True, "age": True, "job": False, "size": True, "smokes": False, "born": True
+    }  # fmt: skip
 
 
-def test_keys_are_not_modelled_whatever_their_sdtype():
+def test_keys_are_not_modelled_and_need_no_domain():
     schema = Schema.from_sdv(COLUMNS, keys={"age"})
     assert "age" not in schema.domain().attributes
-
-
-def test_a_table_may_have_nothing_to_model():
     assert Schema.from_sdv({"id": {"sdtype": "id"}}).domain() == Domain((), ())
+    assert Schema.from_sdv({"x": {"sdtype": "numerical"}}, keys={"x"}).columns == ()
+    assert "key" in refusal({"age": {"range_min": 0}}, keys={"age"})
 
 
 def test_missing_has_the_last_code_unless_nothing_may_be_missing():
@@ -62,14 +69,7 @@ def test_missing_has_the_last_code_unless_nothing_may_be_missing():
     assert (refused.num_values, refused.size) == (2, 2)
 
 
-def test_the_codes_of_numbers_dates_and_ordinals_are_ordered():
-    ordered = {each.name: each.is_ordered for each in Schema.from_sdv(COLUMNS, keys={"id"}).columns}
-    assert ordered == {
-        "income": True, "age": True, "job": False, "size": True, "smokes": False, "born": True
-    }  # fmt: skip
-
-
-def test_a_public_domain_takes_the_place_of_the_metadata():
+def test_a_public_domain_takes_the_place_of_the_metadata_which_stays():
     schema = Schema.from_sdv(
         COLUMNS,
         public_domain={
@@ -81,9 +81,6 @@ def test_a_public_domain_takes_the_place_of_the_metadata():
     assert by_name["age"].cells == Ticks(17, 120, 4)
     assert by_name["job"].cells == Categories(("none",))
     assert by_name["job"].size == 1
-
-
-def test_the_metadata_is_left_as_it_was():
     facts = {"x": {"sdtype": "numerical"}}
     Schema.from_sdv(facts, public_domain={"x": {"range_min": 0, "range_max": 1}})
     assert facts == {"x": {"sdtype": "numerical"}}
@@ -100,7 +97,7 @@ def test_a_schema_survives_a_pickle_and_is_a_value():
 # What is asked for
 
 
-def test_all_columns_without_a_domain_are_named_with_both_remedies():
+def test_all_columns_without_a_domain_and_formats_that_lose_dates_are_refused():
     columns = {
         "a": {"sdtype": "numerical", "range_min": 0},
         "b": {"sdtype": "categorical", "range_values": []},
@@ -114,6 +111,9 @@ def test_all_columns_without_a_domain_are_named_with_both_remedies():
     assert not any(f"'{name}'" in message for name in "cf")
     assert "public_domain={" in message
     assert "public_metadata=True" in message
+    lossy = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %I:%M"}  # noon or midnight?
+    columns = {"x": {**lossy, "range_min": "2020-01-01 01:00", "range_max": "2020-06-01 01:00"}}
+    assert "%Y-%m-%d %I:%M" in refusal(None, columns)
 
 
 def test_cut_points_begin_cells():
@@ -141,7 +141,7 @@ def test_cut_points_begin_cells_of_dates(cuts):
     assert cells.widths.tolist() == [4, 4, 1]
 
 
-def test_cut_points_of_dates_are_in_the_format_and_rounded_up_to_what_it_writes():
+def test_cut_points_and_frequencies_of_dates_are_in_the_format_of_cells():
     cells = dates("01.2020", "12.2020", "%m.%Y", cut_points=["03.2020"]).cells
     assert cells.widths.tolist() == [2, 10]
     cuts = [datetime.date(2020, 3, 2), datetime.date(2020, 4, 1)]  # one after rounding
@@ -150,9 +150,6 @@ def test_cut_points_of_dates_are_in_the_format_and_rounded_up_to_what_it_writes(
     )
     assert column.cells.widths.tolist() == [3, 9]
     assert column.merging is None
-
-
-def test_declared_frequencies_merge_the_cells_of_dates():
     days = pd.date_range("2020-01-01", "2020-04-09")
     often = [1000 if day.day == 13 else 1 for day in days]
     column = dates(days[0], days[-1], cut_points=days[1:], frequencies=often, num_bins=8)
@@ -176,10 +173,6 @@ def test_what_is_not_among_the_values_may_have_a_value_of_its_own():
     column = Schema.from_sdv({"x": facts}).columns[0]
     codes = encode_table({"x": pd.Series(["a", "b", None, "other"])}, Schema((column,)))
     assert codes[:, 0].tolist() == [0, 1, 2, 1]
-
-
-def test_a_key_needs_no_domain():
-    assert Schema.from_sdv({"x": {"sdtype": "numerical"}}, keys={"x"}).columns == ()
 
 
 # What cannot be
@@ -250,10 +243,6 @@ def test_errors_name_the_argument_the_value_and_the_remedy(public_domain, told):
     assert [word for word in told if word not in message] == []
 
 
-def test_a_key_has_no_public_domain():
-    assert "key" in refusal({"age": {"range_min": 0}}, keys={"age"})
-
-
 @pytest.mark.parametrize("num_bins", [0, -1, 2.0, True, "8", None])
 def test_the_number_of_bins_is_a_positive_integer(num_bins):
     assert f"num_bins must be an integer of at least 1, got {num_bins!r}" in refusal(
@@ -261,7 +250,169 @@ def test_the_number_of_bins_is_a_positive_integer(num_bins):
     )
 
 
-def test_a_format_that_loses_dates_is_refused():
-    lossy = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %I:%M"}  # noon or midnight?
-    columns = {"x": {**lossy, "range_min": "2020-01-01 01:00", "range_max": "2020-06-01 01:00"}}
-    assert "%Y-%m-%d %I:%M" in refusal(None, columns)
+DAY = 86_400 * 10**9
+
+
+def test_what_was_found_takes_the_place_of_what_was_not_known():
+    stated = NumberFacts(low=0, num_bins=8, nullable=True)
+    found = NumberFacts(low=0, high=50.0, cuts=(10.0,), decimal_places=1)
+    expected = NumberFacts(
+        low=0, high=50.0, cuts=(10.0,), decimal_places=1, num_bins=8, nullable=True
+    )
+    assert stated.and_found(found) == expected
+    assert stated.and_found(NumberFacts()) == stated
+    many = CategoryFacts(values=("A", "B"), is_ordered=True)
+    assert many.and_found(CategoryFacts(frequencies=(3.0, 1.0), is_ordered=True)) == CategoryFacts(
+        values=("A", "B"), frequencies=(3.0, 1.0), is_ordered=True
+    )
+
+
+def test_formats_that_were_given_up_stay_so_and_zones_are_those_of_format_or_bound():
+    stated = DateFacts(low=0, datetime_format="%H:%M", num_bins=8)
+    found = DateFacts(low=DAY, high=9 * DAY, datetime_format=None, aware=True)
+    known = stated.and_found(found)
+    assert (known.datetime_format, known.unit, known.utc, known.num_bins) == (None, "D", True, 8)
+    assert stated.and_found(DateFacts(high=DAY, datetime_format="%H:%M")).unit == "m"
+    ends = {"range_min": "2020-01-01", "range_max": pd.Timestamp("2020-02-01", tz="Asia/Tokyo")}
+    assert read_facts("x", {"sdtype": "datetime", **ends}).utc
+    written = {"sdtype": "datetime", "datetime_format": "%Y", "range_max": ends["range_max"]}
+    assert not read_facts("x", written).utc
+    assert read_facts("x", {"sdtype": "datetime", "datetime_format": "%Y %z"}).utc
+
+
+@pytest.mark.parametrize(
+    ("places", "end", "bound", "kept"),
+    [
+        (0, "low", 0.5, 1), (0, "high", 0.5, 0), (1, "low", 0.25, 0.3), (1, "high", 0.25, 0.2),
+        (1, "low", 0.3, 0.3), (None, "low", 0.25, 0.25), (0, "high", -7, -7),
+    ],
+)  # fmt: skip
+def test_a_single_value_is_one_that_the_column_can_hold(places, end, bound, kept):
+    facts = single(NumberFacts(**{end: bound}, decimal_places=places), end)
+    assert (facts.low, facts.high) == (kept, kept)
+    assert column_of("x", facts).num_values == 1
+
+
+def test_numbers_are_kept_as_they_are_written():
+    facts = {"sdtype": "numerical", "range_min": np.float32(0.5), "range_max": np.int64(9)}
+    read = read_facts("x", facts)
+    assert (type(read.low), type(read.high)) == (float, int)
+    assert (read.low, read.high) == (0.5, 9)
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"sdtype": "numerical", "decimal_places": "x"}, "decimal_places of 'x'"),
+        ({"sdtype": "numerical", "increment": "x"}, "increment of 'x'"),
+        ({"sdtype": "numerical", "increment": 0.5}, "increment of 'x'"),
+        ({"sdtype": "numerical", "increment": 5, "range_max": 2**53 + 1}, r"within 2\*\*53"),
+        ({"sdtype": "numerical", "decimal_places": 0, "range_min": -(2**62)}, r"within 2\*\*62"),
+        ({"sdtype": "numerical", "num_bins": 0}, "num_bins of 'x'"),
+        ({"sdtype": "numerical", "range_is_nullable": "no"}, "range_is_nullable of 'x'"),
+        ({"sdtype": "datetime", "datetime_format": "mixed"}, "datetime_format of 'x'"),
+        ({"sdtype": "datetime", "num_bins": 1.5}, "num_bins of 'x'"),
+        ({"sdtype": "categorical", "range_is_nullable": 1}, "range_is_nullable of 'x'"),
+        ({"sdtype": "categorical", "other_value": ["x"]}, "other_value of 'x'"),
+    ],
+)
+def test_facts_on_a_column_without_a_domain_are_checked_at_once(facts, told):
+    """Else the fit would fail after it had paid for the domain."""
+    with pytest.raises(ValueError, match=told):
+        read_table({"x": {"sdtype": facts["sdtype"]}}, public_domain={"x": {
+            key: fact for key, fact in facts.items() if key != "sdtype"
+        }})  # fmt: skip
+
+
+def test_a_schema_of_facts_needs_all_domains():
+    known = {"age": NumberFacts(low=0, high=9, decimal_places=0), "ward": CategoryFacts()}
+    with pytest.raises(PublicDomainError, match="'ward'"):
+        Schema.of(known)
+    (column,) = Schema.of({"age": known["age"]}, num_bins=3).columns
+    assert (column.name, column.num_values) == ("age", 3)
+    for wrong in (0, True, None):
+        with pytest.raises(ValueError, match="num_bins must be"):
+            Schema.of({}, num_bins=wrong)
+
+
+IDS = ["id", "ID", "patient_id", "PatientID", "patientId", "Kunden-Nr", "patient_nbr", "row key"]
+IDS += ["Patient", "MRN", "Name", "last_name", "Nachname", "Patientennummer", "SSN", "e_mail"]
+IDS += ["pid", "CustomerID", "customerid", "household", "HHID", "USUBJID", "subject", "kunde"]
+IDS += ["kundennummer", "Versicherte", "matricule", "cliente", "person_nr", "personnummer", "uid"]
+IDS += ["Unnamed: 0"]
+IDS += [
+    "numero_de_cliente",
+    "N° patient",
+    "no_patient",
+    "id_hogar",
+    "Assuré",
+    "Schüler",
+    "Haushalt",
+]
+IDS += [
+    "codice_paziente",
+    "patientno",
+    "patient number",
+    "klantnummer",
+    "пациент",
+    "患者番号",
+    "客户",
+]
+IDS += [
+    "пациент_ид",
+    "номер пациента",
+    "nr_pacjenta",
+    "dossier",
+    "환자번호",
+    "病历号",
+    "NHS number",
+]
+DATES = ["date", "birth_date", "date_of_birth", "DOB", "Geburtsdatum", "visit date", "Datum"]
+ORDINARY = [
+    "paid", "covid", "grid", "android", "key", "valid", "type_id", "status_id", "hausnr", "id_type",
+    "update", "candidate", "mandate", "dated", "date_type", "sex", "age", "workclass", "", "7",
+    "is_customer", "new patient", "hours per person", "household_size", "house number", "room no",
+    "customer type", "kundenart", "postcode", "zip code", "numero_de_pieces", "area code", "nation",
+    "код", "номер дома", "nr_domu", "성별", "年龄", "chart_type",
+    "age_of_patient", "number", "name_of_ward", "ward_name", "person_years", "hausnummer_zusatz",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("sdtype", ["categorical", "numerical", "ordinal"])
+def test_ids_that_would_be_modelled_are_named(name, sdtype):
+    (said,) = on_names({name: read_facts(name, {"sdtype": sdtype})}, says_whose=True)
+    assert repr(name) in said
+    assert "ids" in said
+    (asked,) = on_names({name: read_facts(name, {"sdtype": sdtype})}, says_whose=False)
+    assert asked == f"{said} {WHOSE}"
+    assert "People(column" in WHOSE
+    assert "People(rows_are_people=True)" in WHOSE
+
+
+@pytest.mark.parametrize("name", DATES)
+def test_dates_that_would_be_categories_are_named(name):
+    (said,) = on_names({name: CategoryFacts()}, says_whose=False)
+    assert repr(name) in said
+    assert "datetime_format" in said
+    assert on_names({name: DateFacts()}, says_whose=False) == []
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+@pytest.mark.parametrize("sdtype", ["categorical", "numerical", "boolean", "datetime"])
+def test_ordinary_names_are_not(name, sdtype):
+    assert on_names({name: read_facts(name, {"sdtype": sdtype})}, says_whose=False) == []
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"sdtype": "categorical", "range_values": ["A"]},
+        {"sdtype": "categorical", "other_value": "other"},
+        {"sdtype": "numerical", "range_min": 0},
+        {"sdtype": "boolean"},
+    ],
+)
+def test_what_is_declared_is_meant(facts):
+    read = read_facts("x", facts)
+    assert on_names({"patient_id": read, "birth_date": read}, says_whose=False) == []

@@ -99,19 +99,19 @@ def test_listed_combinations_are_allowed_and_no_others():
     assert cells_of["a", "b"].tolist() == [[True, True], [False, True]]
 
 
-def test_zeros_of_several_rules_are_joined_in_the_domain_s_order():
+def test_possible_cells_join_rules_and_follow_the_domain():
     domain = Domain(("b", "a"), (2, 2))
     rules = [
         Combinations(("a", "b"), (2, 2), np.array([[0, 0], [0, 1], [1, 1]])),
         Combinations(("b", "a"), (2, 2), np.array([[0, 0], [1, 0], [0, 1]])),
     ]
     assert possible_of(rules, domain)["b", "a"].tolist() == [[True, False], [True, False]]
-
-
-def test_rules_that_share_columns_are_one_group():
     rules = [Combinations(names, (2, 2), np.zeros((1, 2), int)) for names in ("ab", "cd", "bc")]
     other = Combinations(("e", "f"), (2, 2), np.zeros((1, 2), int))
     assert [len(group) for group in groups([*rules, other])] == [3, 1]
+    wide = possible_cells(("b", "c", "a"), (6, 3, 6), POSSIBLE)
+    assert (wide == (np.arange(6)[:, None, None] >= np.arange(6))).all()
+    assert possible_cells(("a", "c"), (6, 3), POSSIBLE).all()
 
 
 DOMAIN = Domain(("a", "b", "c"), (6, 6, 3))
@@ -140,29 +140,17 @@ def test_tables_told_of_zeros_keep_their_marginals():
     np.testing.assert_array_equal(after.tables["a", "c"], before.tables["a", "c"])
 
 
-def test_a_code_without_a_possible_cell_has_no_support():
+def test_impossible_cells_are_empty_and_choices_of_two_codes_few():
     dead = POSSIBLE["a", "b"].copy()
     dead[5] = False
     after = emptied(consistent_tables(DOMAIN, answers()), {("a", "b"): dead})
     assert after.one_way["a"][5] == 0
     assert after.one_way["a"].sum() == pytest.approx(2_000)
     assert (after.tables["a", "c"][5] == 0).all()
-
-
-def test_possible_cells_of_wider_and_turned_cliques():
-    wide = possible_cells(("b", "c", "a"), (6, 3, 6), POSSIBLE)
-    assert (wide == (np.arange(6)[:, None, None] >= np.arange(6))).all()
-    assert possible_cells(("a", "c"), (6, 3), POSSIBLE).all()
-
-
-def test_choices_are_few_where_codes_go_with_at_most_two():
     assert few_choices(np.array([[True, True], [True, False]]))
     assert few_choices(np.eye(5, dtype=bool))
     assert not few_choices(POSSIBLE["a", "b"])
     assert not few_choices(np.eye(8, dtype=bool).reshape(2, 4, 8))
-
-
-def test_a_graphical_model_has_nothing_in_impossible_cells():
     pairs = [each for each in answers() if each.query != MarginalQuery(("a", "b"))]
     for measurements in (answers(), pairs):
         model = PrivatePGM(possible=POSSIBLE).fit(DOMAIN, measurements)

@@ -89,22 +89,19 @@ class TestPrecision:
 
 
 class TestEnds:
-    def test_a_tail_is_kept_where_there_are_rows_in_it_and_cut_where_there_are_none(self):
+    def test_a_tail_is_kept_as_far_as_rows_may_be_in_it(self):
         counts = [5_000.0] * 10 + [60.0] * 10 + [0.0] * 40
         assert exactly(counts).end(sum(counts)) == 20
         assert exactly(counts[::-1]).backwards.end(sum(counts)) == 20
-
-    def test_a_range_goes_on_where_noise_may_hide_a_part_of_the_rows(self):
         counts = [1_000.0] * 10 + [0.0] * 20
         assert exactly(counts, 1.0).end(10_000) == 10
         assert exactly(counts, 90.0).end(10_000) > 15
-
-    def test_no_range_goes_on_behind_a_cap(self):
         counts = np.array([1_000.0] * 10 + [2_000, 0, 0])
         edges = np.array([*range(0, 110, 10), 101, 150, 200], dtype=np.float64)
         noisy = NoisyTable(counts, 150.0**2)
         assert Density.of(edges, noisy).end(12_000) == 11
         assert Density.of(np.arange(14.0), noisy).end(12_000) > 11
+        assert density([0.0] * 50).end(100.0) == 50
 
     def test_a_broad_tail_beside_one_heavy_value_is_kept_though_no_cell_of_it_stands_out(self):
         """Ten cells of 30 rows beside noise of 29: together they are clear."""
@@ -115,12 +112,9 @@ class TestEnds:
             ends.append(found.reach)
         assert np.mean(np.array(ends) >= 8) > 0.8
 
-    def test_where_all_is_noise_all_is_kept(self):
-        assert density([0.0] * 50).end(100.0) == 50
-
 
 class TestTwoCounts:
-    def test_blocks_that_were_counted_twice_have_the_noise_of_the_best_estimate(self):
+    def test_what_was_counted_twice_is_combined(self):
         rng = np.random.default_rng(0)
         truth, starts = np.array([5.0, 7, 1, 0, 3, 9]), [0, 3, 5]
         sums = np.add.reduceat(truth, starts)
@@ -137,8 +131,6 @@ class TestTwoCounts:
         np.testing.assert_allclose(totals.var(axis=0), found[0].sums, rtol=0.09)
         cells = np.array([each.counts for each in found])
         np.testing.assert_allclose(cells.var(axis=0), found[0].variances, rtol=0.09)
-
-    def test_cells_that_sum_up_to_the_number_of_rows_have_it_as_their_sum(self):
         found = density([50.0, 7, 1, 0, 3, 9]).summing_up_to(Total(70.0, 0.0))
         assert found.counts.sum() == pytest.approx(70)
 
@@ -163,31 +155,30 @@ class TestRows:
         # In cells of 100; noise spread evenly would give 3 or more.
         assert (beyond * np.arange(1, 81)).sum() / found.sum() < 2.0
 
-    def test_both_ends_are_treated_alike(self):
+    def test_both_ends_are_alike_and_tails_below_the_noise_keep_their_rows(self):
         own = density([0] * 40 + [1_000] * 20 + [0] * 40)
         np.testing.assert_allclose(own.backwards.rows(), own.rows()[::-1])
-
-    def test_a_long_tail_below_the_noise_keeps_its_rows(self):
         tail = 60 * 0.97 ** np.arange(100)  # each cell below the noise, 1,900 rows together
         counts = np.concatenate([np.full(20, 1_000.0), tail])
         kept = [density(counts, seed).rows()[20:].sum() for seed in range(40)]
         assert 0.5 < np.mean(kept) / tail.sum() < 2
-
-    def test_no_cell_is_left_without_any_row_beyond_the_clear_ones(self):
         found = density([5_000] * 3 + [0] * 200).rows()
         assert (found[3:] > 0).all()
         assert (np.diff(found[4:]) <= 0).all()
+        own = density([0] * 30 + [1_000] * 20 + [0] * 50)
+        light, full = own.rows(light=True), own.rows()
+        end = np.flatnonzero(light[50:] < full[50:]) + 50
+        assert light[end].sum() < 1e-5 * light.sum()
+        assert 0 < full[end].sum() <= max(2 * STDDEV, light.sum() / 32)
+        np.testing.assert_allclose(light[end] / light[end].sum(), full[end] / full[end].sum())
+        np.testing.assert_array_equal(light[40 : end[0]], full[40 : end[0]])
 
-    def test_a_far_value_of_many_rows_stays_where_it_is(self):
+    def test_clear_values_single_cells_and_noise_alone_stay_where_they_are(self):
         found = density([1_000] * 20 + [0] * 79 + [900]).rows()
         assert found[-1] == pytest.approx(900, abs=4.5 * STDDEV)
-
-    def test_where_all_is_noise_nothing_is_moved(self):
         found = density([0] * 50).rows()
         assert found.shape == (50,)
         assert (found >= 0).all()
-
-    def test_a_single_cell_has_its_count(self):
         assert exactly([1_000.0]).rows().tolist() == [1_000.0]
 
     def test_a_range_that_is_too_wide_by_far_hardly_moves_a_mean(self):
@@ -209,15 +200,6 @@ class TestRows:
         found = [density(counts, edges=own).rows() for own in (edges, 7 * edges + 1e6)]
         np.testing.assert_allclose(*found)
 
-    def test_a_light_end_keeps_its_proportions(self):
-        own = density([0] * 30 + [1_000] * 20 + [0] * 50)
-        light, full = own.rows(light=True), own.rows()
-        end = np.flatnonzero(light[50:] < full[50:]) + 50
-        assert light[end].sum() < 1e-5 * light.sum()
-        assert 0 < full[end].sum() <= max(2 * STDDEV, light.sum() / 32)
-        np.testing.assert_allclose(light[end] / light[end].sum(), full[end] / full[end].sum())
-        np.testing.assert_array_equal(light[40 : end[0]], full[40 : end[0]])
-
     @pytest.mark.parametrize("size", [20, 200, 2_000])
     def test_noise_seldom_looks_like_rows(self, size):
         assert sum(density(np.zeros(size), seed).is_clear for seed in range(400)) <= 4
@@ -232,11 +214,17 @@ class TestRows:
 
 
 class TestCloser:
-    def test_a_cell_with_many_rows_is_cut_by_its_share(self):
+    def test_cells_are_cut_by_their_share_as_far_as_the_noise_allows(self):
         edges = exactly([0, 6_000, 2_500, 0]).closer(8_500, {}, 10.0)
         assert list(edges[[0, 1, -2, -1]]) == [0, 1, 3, 4]
         assert np.isin(edges, [1, 2, 3]).sum() == 3
         assert 2 < ((edges > 1) & (edges < 2)).sum() / ((edges > 2) & (edges < 3)).sum() < 3
+        assert exactly([8_000, 500, 500]).closer(9_000, {0.0: 8_000}, 10.0) is not None
+        assert exactly([8_000, *[50] * 20]).closer(9_000, {0.5: 8_000}, 10.0) is None
+        own = exactly([500.0] * 8)
+        sizes = [own.fine_edges(512, np.inf, stddev).size - 1 for stddev in (10, 100, 400)]
+        assert sizes == [512, 200, 16]
+        assert own.fine_edges(512, 4.0, 10).size - 1 == 32
 
     @pytest.mark.parametrize(
         ("counts", "stddev"),
@@ -247,16 +235,6 @@ class TestCloser:
     )
     def test_no_further_look_where_it_would_say_nothing(self, counts, stddev):
         assert exactly(counts, stddev).closer(8_000, {}, stddev) is None
-
-    def test_rows_of_one_number_are_not_spread(self):
-        assert exactly([8_000, 500, 500]).closer(9_000, {0.0: 8_000}, 10.0) is not None
-        assert exactly([8_000, *[50] * 20]).closer(9_000, {0.5: 8_000}, 10.0) is None
-
-    def test_the_noise_of_the_next_question_decides_how_many_cells_it_has(self):
-        own = exactly([500.0] * 8)
-        sizes = [own.fine_edges(512, np.inf, stddev).size - 1 for stddev in (10, 100, 400)]
-        assert sizes == [512, 200, 16]
-        assert own.fine_edges(512, 4.0, 10).size - 1 == 32
 
     def test_cells_where_rows_begin_and_end_are_cut_further(self):
         """What a cell of few rows there holds says how far a range reaches."""

@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from encoding import Codec
 
 from sdv_privpgd.columns.cutting import column_of
-from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.discovery.first_look import reserved_delta
@@ -67,14 +67,12 @@ def dates():
     ids=["integers", "floats", "decimals", "dates"],
 )
 class TestCodes:
-    def test_many_below_are_said_with_their_share(self, values, facts, low, high):
+    def test_many_below_and_above_are_said_with_their_share(self, values, facts, low, high):
         said, _ = said_of(with_code(values, low), facts)
         share = float(said.removeprefix("About ").split(" %")[0])
         assert share == pytest.approx(5, abs=0.5)  # a standard deviation is below 0.1
         assert f"below its declared range_min={facts['range_min']!r}" in said
         assert "range_max" not in said
-
-    def test_many_above_are_said(self, values, facts, low, high):
         said, _ = said_of(with_code(values, high), facts)
         assert f"above its declared range_max={facts['range_max']!r}" in said
         assert "range_min" not in said
@@ -85,24 +83,17 @@ class TestCodes:
         ends = with_code(with_code(values, facts["range_max"], 0.6), facts["range_min"], 0.3)
         assert said_of(ends, facts, seed=seed)[0] == ""
 
-    def test_few_are_not_spoken_of(self, values, facts, low, high):
+    def test_few_and_noise_are_not_spoken_of_and_it_costs_nothing(self, values, facts, low, high):
         assert said_of(with_code(values, low, 0.005), facts)[0] == ""
-
-    def test_noise_alone_is_not_spoken_of(self, values, facts, low, high):
         # A count of noise alone is 4 standard deviations once in 30,000.
         assert not any(said_of(values, facts, epsilon=0.01, seed=seed)[0] for seed in range(20))
-
-    def test_it_costs_nothing(self, values, facts, low, high):
         _, ledger = said_of(with_code(values, low), facts)
         assert ledger.mu_squared <= ledger.budget / 5
 
 
-def test_a_declared_end_is_watched_where_the_other_is_found():
+def test_only_a_declared_end_is_watched():
     said, _ = said_of(with_code(ages(), -1), {"sdtype": "numerical", "range_min": 0})
     assert "range_min=0" in said
-
-
-def test_an_end_that_nobody_declared_is_not_watched():
     assert said_of(with_code(ages(), 10_000, 0.001), {"sdtype": "numerical"})[0] == ""
 
 
@@ -140,6 +131,6 @@ def test_the_cells_inside_are_the_same(facts):
     known = read_facts("x", facts)
     each = fenced("x", known, known)
     values = pd.Series(np.concatenate([np.random.default_rng(0).random(2_000) * 150, [0, 150]]))
-    inside, _ = encoder_for(each.inner).encode(values)
-    counted, _ = encoder_for(each.column).encode(values)
+    inside, _ = Codec(each.inner).encode(values)
+    counted, _ = Codec(each.column).encode(values)
     np.testing.assert_array_equal(counted, inside + 1)

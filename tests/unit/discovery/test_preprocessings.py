@@ -7,7 +7,9 @@ import pytest
 from answers import open_curator
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.benchmark.methods import MANY, RARE, cut_by_privtree, merge_rare
+from sdv_privpgd.benchmark import privtree
+from sdv_privpgd.benchmark.methods import MANY, RARE, merge_rare
+from sdv_privpgd.benchmark.privtree import cut_by_privtree
 from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency
@@ -18,8 +20,7 @@ def two_numbers(num_rows=40_000, spread=1.0):
     rng = np.random.default_rng(1)
     low = np.minimum(rng.exponential(20 * spread, num_rows), 256).astype(np.int64)
     return Dataset(
-        Domain(("low", "even"), (257, 65)),
-        np.stack([low, rng.integers(0, 65, num_rows)], axis=1),
+        Domain(("low", "even"), (257, 65)), np.stack([low, rng.integers(0, 65, num_rows)], axis=1)
     )
 
 
@@ -71,7 +72,7 @@ def test_categories_below_either_threshold_share_the_last_code(epsilon):
     assert math.isclose(curator.ledger.spent(), epsilon, rel_tol=1e-6)
 
 
-def test_all_may_be_rare_and_all_may_be_kept(monkeypatch):
+def test_categories_may_all_be_rare_or_kept_and_few_are_not_asked_for(monkeypatch):
     for count, size in ((0, 1), (500, MANY)):
         monkeypatch.setattr(
             curating, "_noisy", lambda answer, *_, count=count: np.full(answer.shape, count)
@@ -79,9 +80,6 @@ def test_all_may_be_rare_and_all_may_be_kept(monkeypatch):
         curator = open_curator(categories())
         merging = merge_rare(curator, {"job": MANY}, curator.ledger.budget)["job"]
         assert len(merging) == size
-
-
-def test_nothing_is_asked_where_no_attribute_has_many():
     curator = open_curator(categories(MANY - 1))
     assert merge_rare(curator, {"job": MANY - 1, "ill": 2}, curator.ledger.budget) == {}
     assert not curator.ledger.charges
@@ -94,7 +92,7 @@ def test_what_is_found_depends_on_the_answers_alone(adjacency, monkeypatch):
         curating, "_noisy", lambda answer, *_: np.arange(answer.size).reshape(answer.shape) * 9
     )
     for choice in (0, 1):
-        monkeypatch.setattr(curating, "exponential_choice", lambda *_, choice=choice: choice)
+        monkeypatch.setattr(privtree, "exponential_choice", lambda *_, choice=choice: choice)
         seen = []
         for table in (two_numbers(500), two_numbers(500, spread=9.0)):
             curator = open_curator(table, adjacency=adjacency)

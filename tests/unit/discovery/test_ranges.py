@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from discovering import described, found
+from encoding import Codec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.dates import precisions
-from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.schema import Schema
 
@@ -38,25 +38,32 @@ class TestNumbers:
             far += facts["range_min"] < 1_800 or facts["range_max"] > 2_100
         assert far <= 5  # 20 with cells of powers of two alone
 
-    def test_decimal_places_are_found_and_real_numbers_have_none(self):
+    def test_decimal_places_and_both_signs_are_found(self):
         rng = np.random.default_rng(0)
         facts, _ = found(np.round(rng.uniform(0.5, 9.5, ROWS), 2), {"sdtype": "numerical"})
         assert facts["decimal_places"] == 2
         facts, _ = found(rng.normal(size=ROWS), {"sdtype": "numerical"})
         assert "decimal_places" not in facts
         assert -4.2 < facts["range_min"] < -1.5 < 1.5 < facts["range_max"] < 4.2
-
-    def test_both_signs_stay_where_noise_makes_one_end_far(self):
         numbers = np.random.default_rng(0).normal(size=ROWS)
         lows = [found(numbers, {"sdtype": "numerical"}, seed=seed)[0] for seed in range(20)]
         assert all(facts["range_min"] < -1.5 for facts in lows)  # 0 where a 256th is near an end
 
-    def test_decimal_places_that_were_declared_stay(self):
+    def test_what_was_declared_stays(self):
         numbers = np.random.default_rng(0).integers(0, 10**10, ROWS) / 4
         facts, _ = found(numbers, {"sdtype": "numerical", "decimal_places": 6})
         assert "decimal_places" not in facts  # 5 are kept up to 2**33, the end of the fine grid
+        numbers = np.random.default_rng(0).integers(20, 60, ROWS)
+        ends = {0: [], 1000: []}
+        for seed in range(10):
+            for low, seen in ends.items():
+                facts, _ = found(numbers, {"sdtype": "numerical", "range_min": low}, seed=seed)
+                assert facts["range_min"] == low
+                seen.append(facts["range_max"])
+        assert sum(55 <= each <= 64 for each in ends[0]) >= 9
+        assert sum(each == 1000 for each in ends[1000]) >= 9
 
-    def test_a_frequent_number_has_a_cell_of_its_own(self):
+    def test_frequent_numbers_have_cells_of_their_own_and_even_ones_equal_cells(self):
         rng = np.random.default_rng(0)
         numbers = np.where(rng.random(ROWS) < 0.4, 40, rng.integers(1, 100, ROWS))
         facts, _ = found(numbers, {"sdtype": "numerical"})
@@ -65,8 +72,6 @@ class TestNumbers:
         codes, _ = column.locate(np.arange(1, 100))
         assert np.count_nonzero(codes == codes[39]) == 1
         assert column.num_values == 32
-
-    def test_even_numbers_have_cells_of_equal_width(self):
         numbers = np.random.default_rng(0).integers(0, 128, ROWS)
         facts, _ = found(numbers, {"sdtype": "numerical"}, epsilon=0.5)
         (column,) = described("numerical", facts)
@@ -81,7 +86,7 @@ class TestNumbers:
         )
         facts, _ = found(numbers, {"sdtype": "numerical"})
         (column,) = described("numerical", facts)
-        transformer = encoder_for(column)
+        transformer = Codec(column)
         codes, _ = transformer.encode(pd.Series(numbers))
         drawn = transformer.decode(codes, rng.random(ROWS))
         tens = (numbers % 10 == 0).mean(), (drawn % 10 == 0).mean()
@@ -113,17 +118,6 @@ class TestNumbers:
         facts, _ = found(numbers, {"sdtype": "numerical"}, epsilon=1.0)
         median = np.median(numbers)
         assert np.count_nonzero(np.array(facts["cut_points"]) < median) > 40
-
-    def test_a_bound_that_was_declared_stays(self):
-        numbers = np.random.default_rng(0).integers(20, 60, ROWS)
-        ends = {0: [], 1000: []}
-        for seed in range(10):
-            for low, seen in ends.items():
-                facts, _ = found(numbers, {"sdtype": "numerical", "range_min": low}, seed=seed)
-                assert facts["range_min"] == low
-                seen.append(facts["range_max"])
-        assert sum(55 <= each <= 64 for each in ends[0]) >= 9
-        assert sum(each == 1000 for each in ends[1000]) >= 9
 
     @pytest.mark.parametrize(
         "column",
@@ -196,7 +190,7 @@ class TestDates:
         (column,) = described("datetime", facts)
         assert len(facts["cut_points"]) + 1 == len(facts["frequencies"]) > 150
         assert column.num_values == 32
-        transformer = encoder_for(column)
+        transformer = Codec(column)
         codes, _ = transformer.encode(pd.Series(drawn_from))
         drawn = transformer.decode(codes, rng.random(ROWS))
         real, made = ((pd.Series(each).dt.day == 1).mean() for each in (drawn_from, drawn))
@@ -241,14 +235,12 @@ class TestDates:
         facts, _ = found(dates.astype(object), {"sdtype": "datetime"})
         assert not described("datetime", facts)[0].utc
 
-    def test_what_was_declared_of_missing_dates_stays(self):
+    def test_what_was_declared_stays_and_writes_the_range(self):
         days = pd.Series(pd.date_range("1950-01-01", periods=ROWS))
         known = {"sdtype": "datetime", "range_is_nullable": True}
         for facts in ({}, {"datetime_format": "%m/%d/%y"}):  # a format that is given up
             facts, _ = found(days, {**known, **facts})
             assert "range_is_nullable" not in facts
-
-    def test_a_format_that_was_declared_writes_the_range(self):
         days = pd.date_range("1999-01-01", periods=400).strftime("%d.%m.%Y")
         facts, _ = found(
             np.random.default_rng(0).choice(days, ROWS),
@@ -286,14 +278,12 @@ class TestDates:
         assert facts["datetime_format"] == written
         assert describe("x", {"sdtype": "datetime", "num_bins": 9, **facts}).utc
 
-    def test_two_digits_of_a_year_are_those_of_1969_to_2068(self):
+    def test_precisions_and_two_digits_of_a_year(self):
         described = {"sdtype": "datetime", "datetime_format": "%m/%d/%y"}
         for cells in (["02/01/99", "03/30/24"], pd.to_datetime(["1999-02-01", "1950-03-30"])):
             facts, _ = found(pd.Series([*cells] * (ROWS // 2)), described)
             assert facts["datetime_format"] == "%m/%d/%y"
             assert (facts["range_min"], facts["range_max"]) == ("01/01/69", "12/31/68")
-
-    def test_precisions_of_cells(self):
         cells = [
             "2020-01-01", datetime.date(2020, 1, 1), "2020-01-01 10:00", None, "no date",
             pd.Timestamp("2020-01-01T00:00:00.5"),

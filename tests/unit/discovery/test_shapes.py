@@ -1,4 +1,4 @@
-"""A declared range says where values may lie; discovery finds where in it they do."""
+"""A declared range says where values may lie; discovery finds where, and looks closer there."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,10 @@ import pytest
 from discovering import drawn, found, found_in
 
 from sdv_privpgd.columns.parsing import read_facts
+from sdv_privpgd.discovery.density import Density
 from sdv_privpgd.discovery.first_look import questions_of
+from sdv_privpgd.discovery.plan import CLOSER, _frequencies
+from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.value_counts import NumberCounts
 
@@ -94,13 +97,11 @@ class TestValues:
         rows = drawn(prices, "numerical", {}, epsilon=2.0)
         assert (rows == 500_001).mean() == pytest.approx(share, abs=0.01)
 
-    def test_whole_numbers_are_found_for_declared_ranges_as_for_others(self):
+    def test_whole_numbers_are_found_for_declared_ranges_and_no_places_without_a_number(self):
         hours = np.random.default_rng(0).integers(1, 99, ROWS)
         for facts in ({}, {"range_min": 0, "range_max": 99}, {"range_min": 0, "range_max": 1e6}):
             found_facts, _ = found(hours, {"sdtype": "numerical", **facts}, epsilon=1.0)
             assert found_facts["decimal_places"] == 0
-
-    def test_decimal_places_that_no_number_of_the_range_has_are_not_taken(self):
         facts = {"range_min": 0.2, "range_max": 0.8}
         found_facts, _ = found(np.ones(ROWS, int), {"sdtype": "numerical", **facts})
         assert "decimal_places" not in found_facts
@@ -153,7 +154,7 @@ class TestLooks:
     def asks(self, **facts):
         return questions_of(read_facts("x", facts))
 
-    def test_what_is_declared_is_not_asked_for(self):
+    def test_only_what_is_not_declared_is_asked_for(self):
         ends = {"range_min": 0, "range_max": 10**6}
         assert self.asks(sdtype="numerical") == {"grid", "numbers", "precision"}
         assert self.asks(sdtype="numerical", **ends) == {"numbers", "precision"}
@@ -161,8 +162,6 @@ class TestLooks:
         narrow = {"range_min": 0, "range_max": 99}
         assert self.asks(sdtype="numerical", **narrow) == {"numbers", "precision"}
         assert self.asks(sdtype="numerical", **narrow, decimal_places=0) == set()
-
-    def test_dates_and_categories(self):
         assert self.asks(sdtype="datetime") == {"grid", "precision"}
         ends = {"range_min": "2020-01-01", "range_max": "2020-12-31"}
         assert self.asks(sdtype="datetime", **ends) == set()
@@ -235,3 +234,115 @@ def test_a_day_that_many_share_stays_a_peak():
     found = [np.bincount(drawn_days(days, range_alone, seed)) for seed in range(10)]
     assert all(each.argmax() == 180 for each in found)
     assert np.median([each[180] for each in found]) == pytest.approx(314, abs=40)
+
+
+def noisy(counts, stddev, seed, starts):
+    noise = np.random.default_rng(seed).normal(0.0, stddev, len(counts))
+    edges = np.append(starts, 2 * starts[-1] - starts[-2])
+    return Density.of(edges, NoisyTable(np.asarray(counts) + noise, stddev**2))
+
+
+def widening(number, factor=1.05):
+    """The starts of cells that widen from zero on, as those of differences do."""
+    starts = [0.0]
+    while len(starts) < number:
+        starts.append(starts[-1] + max(1.0, np.floor(starts[-1] * (factor - 1))))
+    return np.array(starts)
+
+
+STARTS = widening(160)
+
+
+def counts_of(values):
+    return np.histogram(values, [*STARTS, np.inf])[0]
+
+
+def test_noise_alone_has_no_shape():
+    found = [_frequencies(noisy(np.zeros(160), 30.0, seed, STARTS)) for seed in range(20)]
+    assert sum(each is None for each in found) >= 18
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ages_of_children_stay_though_each_of_their_cells_is_lost_in_noise(seed):
+    """Ages in days, alike often up to 100 years: one in ten is below ten years."""
+    ages = np.random.default_rng(seed).integers(0, 36_500, 6_000)
+    starts = widening(160, factor=1.07)
+    counts = np.histogram(ages, [*starts, np.inf])[0]
+    found = _frequencies(noisy(counts, 45.0, seed, starts))
+    assert found is not None
+    assert (found[starts < 36_000] > 0).all()
+    young = found[starts < 3_650].sum() / found.sum()
+    assert 0.01 < young < 0.25
+
+
+def test_stays_of_some_days_do_not_become_years():
+    means = []
+    for seed in range(20):
+        days = np.random.default_rng(seed).lognormal(1.2, 0.9, 6_000).round()
+        days = np.minimum(days, 200)
+        found = _frequencies(noisy(counts_of(days), 30.0, seed, STARTS))
+        assert found is not None
+        held = np.flatnonzero(found)
+        assert held[0] == 0
+        assert STARTS[held[-1]] > np.quantile(days, 0.99) * 0.7
+        middles = STARTS + np.diff(STARTS, append=STARTS[-1] * 1.05) / 2
+        means.append((found * middles).sum() / found.sum() / days.mean())
+    assert np.median(means) == pytest.approx(1, abs=0.5)
+    assert np.mean(np.array(means) > 1.8) <= 0.2
+
+
+RNG = np.random.default_rng(0)
+
+
+COLUMNS = {
+    "a grade": ((100.02 + RNG.normal(size=20_000) * 0.005).round(4), {"decimal_places": 4}, 0, 200),
+    "serial numbers": (RNG.integers(10**9, 10**9 + 500, 20_000), {"decimal_places": 0}, 0, 2**31),
+    "below zero": ((-71.06 + RNG.normal(size=20_000) * 0.04).round(5), {}, -180, 180),
+    "two lumps": (
+        np.where(RNG.random(20_000) < 0.5, RNG.normal(1e3, 1, 20_000), RNG.normal(9e5, 5, 20_000)),
+        {},
+        0,
+        1e6,
+    ),
+}
+
+
+@pytest.mark.parametrize("is_declared", [True, False])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_small_spread_beside_a_large_size_is_kept(name, is_declared):
+    values, facts, low, high = COLUMNS[name]
+    ends = {"range_min": low, "range_max": high} if is_declared else {}
+    rows = drawn(values, "numerical", {**facts, **ends}, epsilon=2.0)
+    for half in (slice(0, 1), slice(1, 2)):
+        level = [0.1 + 0.5 * half.start, 0.4 + 0.5 * half.start]
+        real, made = (np.diff(np.quantile(each, level)) for each in (values, rows))
+        assert 0.5 < made / real < 2
+
+
+def test_seconds_of_one_day_are_found_among_all_years():
+    start = pd.Timestamp("2024-02-01")
+    seconds = pd.Series(start + pd.to_timedelta(RNG.integers(0, 86_400, 20_000), "s"))
+    rows = pd.to_datetime(drawn(seconds, "datetime", {}, epsilon=2.0))
+    inside = (rows >= start) & (rows < start + pd.Timedelta(days=1))
+    assert inside.mean() > 0.95
+    assert 0.4 < (rows[inside].dt.hour >= 12).mean() < 0.6
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_found_range_ends_at_a_cap_and_not_where_rows_follow_one(sign):
+    values = sign * np.where(RNG.random(20_000) < 0.3, 9_999, RNG.integers(0, 500, 20_000))
+    facts, _ = found(values, {"sdtype": "numerical", "decimal_places": 0})
+    assert facts["range_max" if sign > 0 else "range_min"] == 9_999 * sign
+    values[:2_000] = sign * RNG.integers(10_000, 15_000, 2_000)
+    facts, _ = found(values, {"sdtype": "numerical", "decimal_places": 0})
+    assert abs(facts["range_max" if sign > 0 else "range_min"]) >= 14_500
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+def test_closer_looks_are_paid_from_the_same_budget(adjacency):
+    values = RNG.normal(77.6, 0.06, 5_000).round(5)
+    facts = {"sdtype": "numerical", "range_min": -180, "range_max": 180, "decimal_places": 5}
+    _, ledger = found(values, facts, adjacency=adjacency)
+    looks = [charge for charge in ledger.charges if charge.what == CLOSER]
+    assert len(looks) >= 2
+    assert float(ledger.budget) / 20 >= float(ledger.budget - ledger.remaining) * (1 - 1e-12)

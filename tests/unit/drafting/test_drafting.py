@@ -50,12 +50,6 @@ def test_an_sdtype_follows_from_the_dtype(dtype, sdtype):
     assert columns_of(draft_metadata({"x": dtype})) == {"x": {"sdtype": sdtype}}
 
 
-def test_a_draft_of_decimals_of_arrow_is_of_numbers():
-    pa = pytest.importorskip("pyarrow")
-    dtypes = {"x": pd.ArrowDtype(pa.decimal128(9, 2))}
-    assert columns_of(draft_metadata(dtypes)) == {"x": {"sdtype": "numerical"}}
-
-
 class Unreadable(pd.CategoricalDtype):
     """Categories of a table are values: whoever reads them fails."""
 
@@ -64,44 +58,32 @@ class Unreadable(pd.CategoricalDtype):
         raise AssertionError("categories were read")
 
 
-def test_the_categories_of_a_dtype_are_not_read():
+def test_of_dtypes_neither_categories_nor_dictionaries_nor_missing_cells_are_told():
     dtypes = {"ward": Unreadable()}
     assert draft_domain(dtypes)["ward"]["range_values"] is None
     assert columns_of(draft_metadata(dtypes)) == {"ward": {"sdtype": "categorical"}}
-
-
-def test_a_dictionary_of_arrow_is_text_whatever_it_holds():
     pa = pytest.importorskip("pyarrow")
     for values in (["CANARY"], [1]):
         held = pa.array(values).dictionary_encode().type
         assert draft_domain({"x": pd.ArrowDtype(held)}) == draft_domain({"x": "string"})
+    dtypes = {"x": pd.ArrowDtype(pa.decimal128(9, 2))}
+    assert columns_of(draft_metadata(dtypes)) == {"x": {"sdtype": "numerical"}}
+    whole, real = (draft_domain({"x": dtype}) for dtype in ("int64", "float64"))
+    assert whole == real
+    assert draft_domain({"x": "Int64"})["x"]["decimal_places"] == 0
 
 
 @pytest.mark.parametrize("draft", [draft_domain, draft_metadata])
-def test_a_table_is_refused_and_no_value_of_it_told(draft):
+def test_a_table_its_cells_and_what_sdv_has_no_word_for_are_refused(draft):
     table = pd.DataFrame({"name": ["CANARY"], "type": ["CANARY"], "min": ["CANARY"]})
     with pytest.raises(ValueError, match="dtypes") as raised:
         draft(table)
     assert "CANARY" not in str(raised.value)
-
-
-@pytest.mark.parametrize("draft", [draft_domain, draft_metadata])
-def test_cells_instead_of_dtypes_are_refused_and_not_told(draft):
     with pytest.raises(ValueError, match="a str in place of a dtype") as raised:
         draft(pd.Series({"ward": "CANARY"}))
     assert "CANARY" not in str(raised.value)
-
-
-@pytest.mark.parametrize("draft", [draft_domain, draft_metadata])
-def test_what_sdv_has_no_word_for_is_named_with_the_remedy(draft):
     with pytest.raises(ValueError, match=r"'stay'.*total_seconds"):
         draft({"stay": "timedelta64[ns]"})
-
-
-def test_a_draft_does_not_tell_int64_from_float64_which_a_cell_may_have_decided():
-    whole, real = (draft_domain({"x": dtype}) for dtype in ("int64", "float64"))
-    assert whole == real
-    assert draft_domain({"x": "Int64"})["x"]["decimal_places"] == 0
 
 
 def test_a_draft_of_metadata_leaves_out_keys_and_what_detection_may_have_read():
@@ -149,14 +131,9 @@ CODEBOOK = pd.DataFrame(
 )
 
 
-def test_a_codebook_is_read_as_people_write_it():
+def test_a_codebook_is_read_as_people_write_it_in_any_order():
     assert draft_domain(CODEBOOK) == {
-        "age": {
-            "range_min": 0,
-            "range_max": 110,
-            "decimal_places": 0,
-            "range_is_nullable": False,
-        },
+        "age": {"range_min": 0, "range_max": 110, "decimal_places": 0, "range_is_nullable": False},
         "ward": {
             "range_values": ["01", "02", "B,C"],
             "other_value": None,
@@ -172,11 +149,10 @@ def test_a_codebook_is_read_as_people_write_it():
         "smoker": {"range_is_nullable": False},
         "pain": {"range_values": [1, 2, 3], "other_value": None, "range_is_nullable": None},
     }
-
-
-def test_a_codebook_s_order_of_columns_and_lines_does_not_matter():
     turned = CODEBOOK.iloc[::-1, ::-1]
     assert draft_domain(turned) == draft_domain(CODEBOOK)
+    with pytest.raises(ValueError, match="got int"):
+        draft_domain(7)
 
 
 @pytest.mark.parametrize(
@@ -195,11 +171,6 @@ def test_a_codebook_s_order_of_columns_and_lines_does_not_matter():
 def test_a_codebook_that_cannot_be_read_is_refused_by_row(codebook, told):
     with pytest.raises(ValueError, match=told):
         draft_domain(pd.DataFrame(codebook))
-
-
-def test_other_sources_are_refused():
-    with pytest.raises(ValueError, match="got int"):
-        draft_domain(7)
 
 
 class Color(str, enum.Enum):
@@ -276,30 +247,34 @@ def test_a_file_that_holds_no_domain_is_refused(name, text, told, tmp_path):
         read_domain(path)
 
 
-def test_what_no_file_can_hold_is_named(tmp_path):
+def test_files_name_what_they_cannot_hold_and_what_to_install(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="range_values of 'x'"):
         write_domain({"x": {"range_values": [b"\xff"]}}, tmp_path / "d.json")
-
-
-def test_yaml_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "yaml", None)
     with pytest.raises(ImportError, match="pip install pyyaml"):
         write_domain({}, tmp_path / "d.yaml")
 
 
-def test_a_domain_that_fits_has_nothing_to_be_said_of():
+def test_what_does_not_fit_is_told_and_what_fits_is_not():
     assert check_domain(sdv_tables.metadata(), sdv_tables.PUBLIC_DOMAIN) == []
+    sentences = check_domain(sdv_tables.metadata(), WRONG)
+    for told in SAID:
+        assert sum(told in sentence for sentence in sentences) == 1, told
+    assert len(sentences) == len(SAID)
+    columns = {"seen": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}}
+    known = {"range_min": "2020-01-01", "range_max": "2020-12-31", "datetime_format": None}
+    told, of_days = check_domain(sdv_tables.metadata_of(columns), {"seen": known})
+    assert "blank" in told
+    assert "counted in days" in of_days
+    assert "must map columns" in check_domain(sdv_tables.metadata(), (0, 10))[0]
 
 
-def test_ids_that_are_no_keys_are_told_unless_a_person_has_several_rows():
+def test_ids_and_names_are_told_where_nothing_is_declared():
     columns = {"patient": {"sdtype": "id"}, "visit": {"sdtype": "id"}, "ill": {"sdtype": "boolean"}}
     metadata = {"columns": columns, "primary_key": "visit"}
     (told,) = check_domain(metadata, {})
     assert told.startswith("The ids ['patient'] are no keys")
     assert check_domain(metadata, {}, says_whose=True) == []
-
-
-def test_names_of_ids_and_dates_are_told_where_nothing_is_declared():
     columns = {"patient_id": {"sdtype": "categorical"}, "datum": {"sdtype": "categorical"}}
     told = " ".join(check_domain({"columns": columns}, {}))
     assert "names of ['patient_id'] are those of ids" in told
@@ -336,13 +311,6 @@ SAID = [
 ]
 
 
-def test_all_that_does_not_fit_is_told_at_once():
-    sentences = check_domain(sdv_tables.metadata(), WRONG)
-    for told in SAID:
-        assert sum(told in sentence for sentence in sentences) == 1, told
-    assert len(sentences) == len(SAID)
-
-
 def test_facts_are_checked_where_others_are_wrong_or_left_out():
     columns = {"steps": {"sdtype": "numerical"}, "code": {"sdtype": "categorical"}}
     wrong = {
@@ -365,18 +333,6 @@ def test_what_is_left_to_be_found_is_told_for_each_column():
     assert len(found) == len(sentences) == 5
     assert any(sentence.startswith("range_max of 'age' is not") for sentence in found)
     assert any(sentence.startswith("range_min and range_max of 'income'") for sentence in found)
-
-
-def test_a_blank_format_in_the_place_of_the_metadata_s_is_told():
-    columns = {"seen": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}}
-    known = {"range_min": "2020-01-01", "range_max": "2020-12-31", "datetime_format": None}
-    told, of_days = check_domain(sdv_tables.metadata_of(columns), {"seen": known})
-    assert "blank" in told
-    assert "counted in days" in of_days
-
-
-def test_what_is_no_domain_is_told():
-    assert "must map columns" in check_domain(sdv_tables.metadata(), (0, 10))[0]
 
 
 IN_A_SHEET = {
@@ -419,7 +375,7 @@ def test_a_codebook_of_a_spreadsheet_with_decimal_commas_is_read(tmp_path):
     }  # fmt: skip
 
 
-def test_a_draft_in_a_codebook_has_types_and_blanks(tmp_path):
+def test_a_draft_in_a_codebook_has_types_and_blanks_and_says_what_it_cannot_hold(tmp_path):
     dtypes = {"a": "float64", "b": "Int64", "c": "object", "d": "datetime64[ns]", "e": "bool"}
     sheet = codebook_of(draft_domain({**dtypes, "f": None}))
     assert list(sheet)[:8] == [
@@ -429,9 +385,6 @@ def test_a_draft_in_a_codebook_has_types_and_blanks(tmp_path):
     assert set(sheet.drop(columns=["column", "type"]).to_numpy().ravel()) == {""}
     path = write_domain(draft_domain({**dtypes, "f": None}), tmp_path / "draft.csv")
     assert list(read_domain(path)) == list(dtypes)
-
-
-def test_what_a_codebook_cannot_hold_is_said(tmp_path):
     with pytest.raises(ValueError, match=r"no column for \['cut_points'\] of 'age'"):
         write_domain({"age": {"cut_points": [1, 2]}}, tmp_path / "codebook.csv")
     (tmp_path / "data.csv").write_text("age,ward\n1,2\n")

@@ -46,7 +46,7 @@ def mean_lab(table):
     return table[0, :16] @ np.arange(16.0) / table[0, :16].sum()
 
 
-def test_what_one_rare_category_has_with_one_column_is_not_lost():
+def test_what_one_rare_category_has_with_one_column_is_kept_and_asked_for_again():
     codes = rows(0, depends=True)
     known = codes[codes[:, 1] < 16]
     true, usual = (known[known[:, 0] == ward, 1].mean() for ward in (0, 2))
@@ -56,9 +56,6 @@ def test_what_one_rare_category_has_with_one_column_is_not_lost():
     ]
     assert min(kept) > 0.3
     assert np.mean(kept) > 0.6
-
-
-def test_its_signal_is_worth_asking_for_again():
     tables = measured(rows(0, depends=True), seed=1)
     found = signal_variances(tables)
     strengths = {clique: own.sum() for clique, own in found.items()}

@@ -44,18 +44,21 @@ def target(measurements):
     return tables, grouped_targets(tables, pairs)[GROUPING][TRIPLE].values
 
 
-def test_a_target_has_the_marginals_of_the_pairs():
+def test_targets_have_the_marginals_of_pairs_and_interactions_without_noise():
     tables, found = target(measured(joint(), 5.0, coarse=20.0))
     assert found.sum() == pytest.approx(1)
     for place, pair in ((2, ("a", "b")), (1, ("a", "c")), (0, ("b", "c"))):
         expected = GROUPING.sums(tables.tables[pair], pair) / ROWS
         np.testing.assert_allclose(found.sum(axis=place), expected, atol=2e-5)
-
-
-def test_without_noise_the_interaction_is_kept():
     table = joint()
     _, found = target(measured(table, 1.0, coarse=1.0))
     np.testing.assert_allclose(found, GROUPING.sums(table, TRIPLE) / ROWS, atol=2e-4)
+    _, found = target(measured(table, 1.0, coarse=1.0, cliques=DOMAIN.cliques(1)))
+    np.testing.assert_allclose(found, GROUPING.sums(table, TRIPLE) / ROWS, atol=3e-4)
+    for coarse, weight in ((50.0, 0.01), (1.0, 1.0), (0.0, 1.0)):
+        tables = consistent_tables(DOMAIN, measured(joint(), 5.0, coarse=coarse))
+        found = grouped_targets(tables, {})[GROUPING][TRIPLE]
+        assert found.weight == pytest.approx(weight)
 
 
 def test_where_all_is_noise_nothing_of_it_is_kept():
@@ -69,12 +72,6 @@ def test_where_all_is_noise_nothing_of_it_is_kept():
         after += ((found - exact) ** 2).sum()
         before += ((measurements[-1].answer / ROWS - exact) ** 2).sum()
     assert after < 0.2 * before
-
-
-def test_pairs_that_were_not_measured_are_taken_from_the_triple():
-    table = joint()
-    _, found = target(measured(table, 1.0, coarse=1.0, cliques=DOMAIN.cliques(1)))
-    np.testing.assert_allclose(found, GROUPING.sums(table, TRIPLE) / ROWS, atol=3e-4)
 
 
 def test_sums_over_groups_sharpen_one_way_and_pair_tables():
@@ -95,16 +92,13 @@ def test_sums_over_groups_sharpen_one_way_and_pair_tables():
     assert min(errors[None]) > 3 * max(errors[1.0])
 
 
-def test_groups_without_a_supported_code_and_exact_sums_are_no_error():
+def test_groups_tell_of_the_total_and_are_no_error_where_they_tell_nothing():
     table = joint()
     table[:3] = 0
     table *= ROWS / table.sum()
     _, found = target(measured(table, 5.0, coarse=0.0))
     np.testing.assert_allclose(found, GROUPING.sums(table, TRIPLE) / ROWS, atol=1e-3)
     assert np.abs(found[0]).max() < 1e-12
-
-
-def test_attributes_that_only_groups_tell_of_are_even_within_them():
     table = joint()
     only = measured(table, 5.0, coarse=0.0, cliques=())
     tables = consistent_tables(DOMAIN, only)
@@ -112,19 +106,8 @@ def test_attributes_that_only_groups_tell_of_are_even_within_them():
     np.testing.assert_allclose(
         tables.one_way["a"], (exact / np.bincount(GROUPING["a"]))[GROUPING["a"]], atol=2
     )
-
-
-def test_the_total_is_also_estimated_from_groups():
-    """64 cells of noise 1 say more of the total than one count of noise 100."""
     count = Measurement(query=CountQuery(), answer=np.array([ROWS + 900]), stddev=300.0)
     (*_, triple) = measured(joint(), 5.0, coarse=1.0)
     total = estimate_total(DOMAIN, [count, triple])
     assert abs(total.value - ROWS) < 60
     assert total.stddev < 7
-
-
-def test_a_target_weighs_in_inverse_proportion_to_its_noise():
-    for coarse, weight in ((50.0, 0.01), (1.0, 1.0), (0.0, 1.0)):
-        tables = consistent_tables(DOMAIN, measured(joint(), 5.0, coarse=coarse))
-        found = grouped_targets(tables, {})[GROUPING][TRIPLE]
-        assert found.weight == pytest.approx(weight)

@@ -8,14 +8,7 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.interactions import of_largest_entropy
-from sdv_privpgd.estimate.prior import (
-    PublicRows,
-    WeightedRows,
-    _thinned,
-    towards,
-    use_of,
-    weighted,
-)
+from sdv_privpgd.estimate.prior import PublicRows, WeightedRows, _thinned, towards, use_of, weighted
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 
 DOMAIN = Domain(("a", "b", "c"), (4, 5, 3))
@@ -147,14 +140,11 @@ def test_the_two_parts_of_an_answer_have_independent_noise():
     assert abs((one * two).mean()) < 5 / np.sqrt(size)
 
 
-def test_rows_are_drawn_as_often_as_they_weigh():
+def test_rows_are_drawn_as_they_weigh_and_odds_ratios_are_kept():
     weights = np.array([0.5, 0.25, 0.125, 0.125])
     rows = WeightedRows(rows=public(np.arange(4)[:, None] * [1, 1, 0]), weights=weights, trust=1.0)
     drawn = rows.sample(1_000, 0)
     assert np.bincount(drawn[:, 0]) == pytest.approx(1_000 * weights, abs=1)
-
-
-def test_what_is_expected_keeps_odds_ratios_and_has_the_marginals():
     shares = np.array([[0.3, 0.2], [0.1, 0.4]])
     margins = {(0,): np.array([[70.0, 30.0]]), (1,): np.array([[20.0, 80.0]])}
     (found,) = of_largest_entropy(margins, shares[None], 100.0)

@@ -45,7 +45,7 @@ def completed(tables):
     return grouping, found
 
 
-def test_the_sums_of_a_completed_pair_are_what_was_measured():
+def test_a_completed_pair_has_its_sums_and_goes_on_without_the_noise():
     truth = smooth(0.8)
     _, found = completed(tables_of({("a", "b"): truth}, 1.0))
     pair = found["a", "b"]
@@ -54,18 +54,10 @@ def test_the_sums_of_a_completed_pair_are_what_was_measured():
     np.testing.assert_allclose(pair.sum(axis=1), np.full(FINER, ROWS / FINER))
     coarse = pair.reshape(4, FINER // 4, 4, FINER // 4).sum(axis=(1, 3))
     np.testing.assert_allclose(coarse, GROUPING.sums(truth, ("a", "b")), rtol=0.02, atol=20)
-
-
-def test_a_smooth_dependence_goes_on_within_the_groups():
-    """The alternative is to take codes as independent within groups."""
-    truth = smooth(0.8)
     grouping, found = completed(tables_of({("a", "b"): truth}, 30.0))
     exact = grouping.sums(truth, ("a", "b"))
     even = np.kron(GROUPING.sums(truth, ("a", "b")), np.ones((FINER // 4,) * 2)) / (FINER / 4) ** 2
     assert np.abs(found["a", "b"] - exact).sum() < 0.8 * np.abs(even - exact).sum()
-
-
-def test_what_is_only_noise_is_taken_out():
     pairs = dict.fromkeys(Domain(("a", "b", "c"), (32,) * 3).cliques(2), smooth(0.0))
     _, found = completed(tables_of(pairs, 500.0))
     noise = 500.0 * np.sqrt(2 / np.pi) * 16
@@ -73,7 +65,7 @@ def test_what_is_only_noise_is_taken_out():
         assert np.abs(counts - ROWS / FINER**2).sum() < 0.3 * noise
 
 
-def test_a_pair_that_was_measured_over_codes_too_is_not_completed():
+def test_only_groups_are_completed_and_are_aimed_at_as_measured():
     truth = smooth(0.8)
     alone = tables_of({("a", "b"): truth, ("a", "c"): truth}, 30.0)
     both = ConsistentTables(
@@ -87,16 +79,10 @@ def test_a_pair_that_was_measured_over_codes_too_is_not_completed():
     assert list(found.tables) == [("a", "b")]
     ((_, pairs),) = found.completed.items()
     assert list(pairs) == [("a", "c")]
-
-
-def test_tables_over_groups_are_tables_of_groups():
     found = over_groups(tables_of({("a", "b"): smooth(0.8)}, 30.0), GROUPING)
     np.testing.assert_allclose(found.one_way["a"], np.full(4, ROWS / 4))
     assert found.tables["a", "b"].shape == independent(found, ("a", "b")).shape == (4, 4)
     assert found.variances["a", "b"] == 900.0
-
-
-def test_without_denoising_a_pair_is_aimed_at_as_it_was_measured():
     tables = tables_of({("a", "b"): smooth(0.8)}, 1.0)
     target = grouped_targets(tables, {})[GROUPING]["a", "b"].values
     expected = tables.grouped[GROUPING]["a", "b"].counts / ROWS

@@ -69,16 +69,10 @@ def test_a_fit_follows_the_rule(table, adjacency):
     assert all(number <= column.num_values <= 2 * number for column in fitted.schema.columns)
 
 
-def test_what_is_asked_for_is_had(table):
+def test_only_what_nobody_says_follows_the_rule(table):
     for fitted in (fit(table, method=MST(num_bins=5)), fit(table, facts={"num_bins": 5})):
         assert all(column.num_values <= 10 for column in fitted.schema.columns)
-
-
-def test_nothing_is_merged_where_nothing_says_where_rows_lie(table):
     fitted = fit(table, discovery_share=0)
     assert [column.num_values for column in fitted.schema.columns] == [32, 32]
-
-
-def test_columns_of_which_tables_are_known_leave_more_codes_to_others():
     known = PrivPGD().knowing([str(number) for number in range(8)])
     assert codes(columns=12, method=known) > codes(columns=12)

@@ -217,22 +217,19 @@ def test_a_curve_has_questions_of_its_own_only_where_that_is_quick():
     assert "Noisy answers choose the pairs" in told(expected)
 
 
-def test_where_noisy_answers_choose_the_pairs_a_plan_says_so():
+def test_plans_say_that_noisy_answers_choose_and_that_nothing_is_there():
     description = described(categories({"a": 2, "b": 3, "c": 2, "d": 2}))
     expected = foretold(settings_of(method=PrivPGD(most_pairs=2)), description, 500)
     assert expected.over_epsilon is expected.over_rows is None
     assert set(expected.here.columns) == {"a", "b", "c", "d"}
     assert 2 <= len(expected.here.pairs) <= 4
     assert "Noisy answers choose the pairs" in told(expected)
-
-
-def test_a_table_without_rows_or_columns_has_a_plan():
     assert "What to expect" in planned(settings_of(), described(categories(SIZES)), 0).text
     keys = Description.of({"id": {"sdtype": "id"}}, keys=["id"])
     assert planned(settings_of(), keys, 10).to_dict()["expected"] is None
 
 
-def test_triples_are_left_out_and_their_budget_with_them():
+def test_triples_are_left_out_with_their_budget_and_only_where_the_engine_takes_them():
     description = described(categories(SIZES))
     all_asked = foretold(settings_of(), description, 2_000).here
     none = PrivPGD(triples=Fraction(0))
@@ -241,9 +238,6 @@ def test_triples_are_left_out_and_their_budget_with_them():
     fit = Fit(settings_of(), description)
     fit.ask(PrivateTable(dict(table_of(SIZES, 500))))
     assert any(isinstance(answer.query, GroupedMarginalQuery) for answer in fit.tables)
-
-
-def test_no_budget_is_left_out_where_the_engine_takes_no_triples():
     description, engine = described(categories(SIZES)), PrivatePGM()
     default = foretold(settings_of(method=PrivPGD(engine=engine)), description, 2_000).here
     none = PrivPGD(triples=Fraction(0), engine=engine)

@@ -8,11 +8,11 @@ import pytest
 import sdv_tables
 
 from sdv_privpgd import Boolean, Categorical, People, PrivPGDSynthesizer, fit_table
-from sdv_privpgd.audit.subjects import KeptTable, file_checks
+from sdv_privpgd.audit.subjects import file_checks, kept_table
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
 from sdv_privpgd.fitting.mismatch import UNREAD
 from sdv_privpgd.methods import AllKWay, ParticleGradientDescent, PrivPGD, ProtectedThreshold
-from sdv_privpgd.plugin.auditing import KeptFile
+from sdv_privpgd.plugin.auditing import kept_file
 from sdv_privpgd.privacy.ledger import PrivacyLedger, epsilon_in_all, raised
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery
 
@@ -128,16 +128,16 @@ def test_what_cannot_be_refined_is_told_and_costs_nothing(change, told):
     assert first.ledger.spent() == pytest.approx(0.5, rel=1e-6)
 
 
-def test_under_add_remove_a_table_of_another_length_is_no_reason_to_speak():
+def test_a_length_is_private_under_add_remove_and_another_unit_cannot_follow():
     first = fitted(adjacency="add_remove", delta=1e-5)
     assert first.refine(table(800), 0.5).ledger.epsilon == 1.0
-
-
-def test_a_fit_that_kept_no_tables_cannot_go_on():
     penalty = ProtectedThreshold({"ill": 1.0}, b=0.2, weight=0.1)
     engine = ParticleGradientDescent(num_particles=100, epochs=1, penalties=(penalty,))
     with pytest.raises(ValueError, match="were not kept"):
         fitted(method=PrivPGD(engine=engine)).refine(table(), 0.5)
+    first = fitted(1.0)
+    with pytest.raises(ValueError, match="compose only under one adjacency"):
+        fit_table(table(), COLUMNS, 1.0, adjacency="add_remove", delta=1e-5, after=first.ledger)
 
 
 def test_a_second_release_of_a_grown_table_composes_and_says_so():
@@ -156,12 +156,6 @@ def test_a_second_release_of_a_grown_table_composes_and_says_so():
     own = refined.fitted.release.ledger
     assert refined.ledger.mu_squared == first.ledger.mu_squared + own.mu_squared
     assert f"{refined.ledger.spent():.4g}" in refined.warnings[-1]
-
-
-def test_another_unit_cannot_follow():
-    first = fitted(1.0)
-    with pytest.raises(ValueError, match="compose only under one adjacency"):
-        fit_table(table(), COLUMNS, 1.0, adjacency="add_remove", delta=1e-5, after=first.ledger)
 
 
 def test_a_budget_is_raised_to_the_sum_and_no_further():
@@ -265,28 +259,25 @@ def test_an_audit_finds_a_refined_table_in_order(engine):
     if engine == "particles":
         engine = ParticleGradientDescent(num_particles=200, epochs=2)
     refined = fitted(0.5, method=PrivPGD(engine=engine)).refine(table(), 0.25).refine(table(), 0.25)
-    assert [check.passed for check in file_checks(KeptTable(refined))] == [True] * 3
+    assert [check.passed for check in file_checks(kept_table(refined))] == [True] * 3
     grown = fit_table(
         table(1200), COLUMNS, 1.0, method=PrivPGD(engine=engine), after=refined.ledger
     )
-    assert file_checks(KeptTable(grown))[0].passed is True
+    assert file_checks(kept_table(grown))[0].passed is True
 
 
-def test_an_audit_finds_a_refined_synthesizer_in_order():
+def test_an_audit_finds_a_refined_synthesizer_in_order_and_what_it_has_kept():
     private = sdv_tables.table(300)
     own = synthesizer()
     own.fit(private)
     own.refine(private, 0.5)
-    checks = file_checks(KeptFile(own))
+    checks = file_checks(kept_file(own))
     assert [check.passed for check in checks[:2]] == [True, True]
-
-
-def test_an_audit_notices_what_a_refinement_has_kept():
     from dataclasses import replace
 
     refined = fitted().refine(table(), 0.5)
     kept = replace(refined, warnings=(*refined.warnings, "the oldest is 97"))
-    assert file_checks(KeptTable(kept))[0].passed is False
+    assert file_checks(kept_table(kept))[0].passed is False
 
 
 def test_a_second_refinement_of_one_fit_is_warned_of():
@@ -296,7 +287,7 @@ def test_a_second_refinement_of_one_fit_is_warned_of():
         first.refine(table(), 0.5)
 
 
-def test_a_fit_is_shown_in_a_line():
+def test_a_fit_and_its_answers_are_shown_in_a_line():
     shown = repr(fitted())
     assert shown.startswith("FittedTable(3 columns, 900 rows, by ")
     assert "epsilon 0.5 at delta 1e-05 for one row, not one person; " in shown
@@ -310,9 +301,6 @@ def test_a_fit_is_shown_in_a_line():
     )
     synthesizer.fit(table()[["ill"]])
     assert repr(synthesizer).startswith("PrivPGDSynthesizer(FittedTable(1 columns, 900 rows, ")
-
-
-def test_answers_are_shown_in_a_line_without_arrays():
     done = fitted()
     for asked in ("count", "share"):
         shown = repr(done.answer(asked, where={"ward": "A"}))

@@ -122,14 +122,11 @@ def test_rows_that_are_not_like_the_table_do_not_meet_what_others_meet(fitted):
     assert found.to_frame()["verdict"].tolist() == [NOT_MET, UNTOLD, NOT_MET]
 
 
-def test_what_no_table_knows_cannot_be_told(fitted):
+def test_nothing_is_moved_or_spent_and_what_no_table_knows_cannot_be_told(fitted):
     three = {"ward": "B", "age": Between(33, 47), "note": "x"}
     (verdict,) = fitted.accept([Criterion(what="share", where=three, within=0.5)]).verdicts
     assert verdict.verdict == UNTOLD
     assert verdict.notes == ("The tables do not determine the table's value.",)
-
-
-def test_nothing_is_moved_on_and_nothing_is_spent(fitted):
     fitted.reset_sampling()
     before = fitted.ledger
     first = fitted.sample(5)
@@ -137,6 +134,12 @@ def test_nothing_is_moved_on_and_nothing_is_spent(fitted):
     fitted.reset_sampling()
     pd.testing.assert_frame_equal(fitted.sample(5), first)
     assert fitted.ledger == before
+    with pytest.raises(ValueError, match="a list of Criterion"):
+        fitted.accept(Criterion(**SHARE, within=0.1))
+    with pytest.raises(ValueError, match="a list of Criterion"):
+        fitted.accept(["share"])
+    with pytest.raises(ValueError, match="rows have no column 'ill'"):
+        fitted.accept([Criterion(**SHARE, within=0.1)], fitted.sample(9)[["ward"]])
 
 
 @pytest.mark.parametrize(
@@ -170,12 +173,3 @@ def test_what_is_no_criterion_is_refused(told, match):
 def test_what_cannot_be_asked_is_told(fitted, told, match):
     with pytest.raises(ValueError, match=match):
         fitted.accept([Criterion(**told)])
-
-
-def test_a_list_of_criteria_is_asked_for(fitted):
-    with pytest.raises(ValueError, match="a list of Criterion"):
-        fitted.accept(Criterion(**SHARE, within=0.1))
-    with pytest.raises(ValueError, match="a list of Criterion"):
-        fitted.accept(["share"])
-    with pytest.raises(ValueError, match="rows have no column 'ill'"):
-        fitted.accept([Criterion(**SHARE, within=0.1)], fitted.sample(9)[["ward"]])

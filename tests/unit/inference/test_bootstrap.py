@@ -48,15 +48,12 @@ def asked(stddev):
     ]
 
 
-def test_simulated_answers_count_the_rows():
+def test_simulated_answers_count_the_rows_with_the_noise_that_was_known():
     codes = np.array([[0, 0, 3], [0, 1, 3], [1, 2, 0]])
     count, pair, groups = simulated_answers(asked(0.0), DOMAIN, codes, np.random.default_rng(0))
     assert count.answer.tolist() == [3]
     assert pair.answer.tolist() == [[0, 1], [0, 0], [0, 0], [2, 0]]
     assert groups.answer.tolist() == [[0, 2], [1, 0]]
-
-
-def test_simulated_noise_has_the_standard_deviation_that_was_known():
     codes, rng = np.zeros((1, 3), dtype=int), np.random.default_rng(0)
     noise = [
         (each.answer - exact.answer).ravel()
@@ -71,7 +68,7 @@ def test_simulated_noise_has_the_standard_deviation_that_was_known():
     assert np.concatenate(noise).std() == pytest.approx(7.0, rel=0.05)
 
 
-def test_independent_rows_vary_as_a_population_s_do():
+def test_rows_are_their_own_model_and_vary_as_a_population_s_do():
     model = Particles(domain=Domain(("a",), (2,)), codes=np.array([[0], [1]] * 50))
     rng = np.random.default_rng(0)
     means = [independent_rows(model, 100, rng).mean() for _ in range(2_000)]
@@ -81,9 +78,6 @@ def test_independent_rows_vary_as_a_population_s_do():
     assert np.array_equal(population.sample(9, seed=4), population.sample(9, seed=4))
     assert (population.block, population.domain) == (100, model.domain)
     assert population.marginal(("a",)).tolist() == [0.5, 0.5]
-
-
-def test_rows_are_their_own_model():
     rows = Rows(domain=DOMAIN, codes=np.array([[0, 0, 3], [0, 1, 3], [1, 2, 0]]))
     assert rows.marginal(("c", "a"))[3].tolist() == [2 / 3, 0]
     assert rows.sample(4, seed=9)[:, 1].tolist() == [0, 1, 2, 0]
@@ -115,23 +109,20 @@ def test_the_same_seed_gives_the_same_repetitions_and_changes_nothing(refits):
     assert (pickle.dumps(refits.release.measurements), refits.release.ledger) == before
 
 
-def test_processes_find_what_one_process_finds(refits):
+def test_processes_find_what_one_process_finds_and_lambdas_stay_here(refits):
     other = Refits(release=refits.release, engine=PrivatePGM(), sampler_of=sampler_of)
     alone, together = (
         repeated(other, toy_share, range(5), num_processes=processes) for processes in (1, 2)
     )
     assert alone == together
-
-
-def toy_share(refit):
-    return float(refit.model.marginal(("y",))[1])
-
-
-def test_what_cannot_be_sent_to_processes_is_computed_here(refits):
     stuck = (each for each in ())  # a generator cannot be pickled
     found = repeated(refits, lambda refit: (stuck is None, len(refit.codes)), range(4),
                      num_processes=2)  # fmt: skip
     assert found == [(False, toy.NUM_ROWS)] * 4
+
+
+def toy_share(refit):
+    return float(refit.model.marginal(("y",))[1])
 
 
 def test_progress_is_told_each_repetition(refits):
@@ -217,13 +208,10 @@ def test_imputations_are_tables_of_different_models(refits):
     assert all(one.equals(other) for one, other in zip(tables, again, strict=True))
 
 
-def test_rubin_takes_sampling_alone_where_the_tables_agree_by_chance():
+def test_rubin_takes_arrays_and_sampling_alone_where_tables_agree_by_chance():
     found = rubin([1.0, 1.0, 1.0], [0.5, 0.4, 0.6], num_synthetic=100, num_rows=400)
     assert found.stddev**2 == pytest.approx(0.25 * 0.5)
     assert found.df == 2
-
-
-def test_rubin_takes_arrays_of_estimates():
     values, squares = np.array([[1.0, 5.0], [2.0, 5.5], [3.0, 4.5]]), np.full((3, 2), 0.05)
     both = rubin(values, squares, 50, 50)
     for place in range(2):

@@ -78,23 +78,16 @@ def test_what_it_costs_is_told_and_grows_with_what_is_asked(fitted, rows):
     assert f"At least 5 rows have each combination of age. {made.changed}" in repr(made)
 
 
-def test_similar_rows_are_put_together(fitted):
-    """A cell of neighbors takes the one in its middle: all numbers here are rare."""
+def test_few_rare_rows_join_the_nearest_and_nothing_else_is_changed(fitted):
     rows = pd.DataFrame({"age": np.random.default_rng(2).permutation(100).astype(float)})
     made = fitted.crowded(rows, ["age"], min_rows_like=5)
     away = (made.rows["age"] - rows["age"]).abs()
     assert made.changed > 75
     assert away.max() < 10
-
-
-def test_a_few_rare_rows_join_the_nearest_others(fitted):
     rows = pd.DataFrame({"ward": ["A"] * 5 + ["B"] * 6, "age": [20.0] * 5 + [60.0] * 5 + [58.0]})
     made = fitted.crowded(rows, ["ward", "age"], min_rows_like=3)
     assert made.changed == 1
     assert made.rows.iloc[-1].tolist() == ["B", 60.0]
-
-
-def test_nothing_is_changed_where_nobody_stands_alone(fitted):
     rows = pd.DataFrame({"ward": ["A", "B"] * 5})
     made = fitted.crowded(rows, ["ward"])
     assert made.changed == 0

@@ -23,7 +23,19 @@ SINGLE = [(MarginalQuery(("b",)), 3.0)]
 PAIRS = [(MarginalQuery(pair), 2.5) for pair in combinations("abcd", 2)]
 AGAIN = [(MarginalQuery(pair[::-1]), 1.5) for pair in list(combinations("abcd", 2))[::2]]
 IN_GROUPS = [(GroupedMarginalQuery(three, GROUPING), 1.9) for three in combinations("abcd", 3)]
+UNLIKE = {
+    clique: Grouping.of({name: np.array(groups) for name, groups in zip(clique, own, strict=True)})
+    for clique, own in {
+        ("a", "b"): ([0, 1, 0], [0, 0, 1, 2, 0]),
+        ("c",): ([0, 1, 0, 2],),
+        ("b", "c", "d"): ([1, 1, 0, 1, 1], [0, 0, 1, 1], [1, 0]),
+    }.items()
+}  # fmt: skip
+LISTED = [(GroupedMarginalQuery(clique, own), 1.1) for clique, own in UNLIKE.items()]
 DESIGNS = {
+    "listed": [*SINGLE, *PAIRS, *IN_GROUPS, *LISTED],
+    "listed beside a tree": [*SINGLE, *PAIRS[:3], *LISTED],
+    "listed beside groups": [*IN_GROUPS, *LISTED],
     "all pairs": PAIRS,
     "two rounds and single columns": [*SINGLE, *PAIRS, *AGAIN],
     "a tree": [*SINGLE, *PAIRS[:3]],
@@ -87,6 +99,9 @@ def products(rng):
         found.append({name: rng.random(*DOMAIN.shape((name,))) for name in names})
         found.append({name: (own > 0.5).astype(float) for name, own in found[-1].items()})
         found.append({name: rng.random(3)[GROUPING[name]] for name in names})
+        found.append({name: 1.0 * (GROUPING[name] == rng.integers(2)) for name in names})
+    for clique, own in UNLIKE.items():
+        found += [{name: rng.random(3)[own[name]] for name in clique} for _ in range(5)]
     return found
 
 
@@ -163,7 +178,7 @@ def test_a_rectangle_has_the_variance_of_the_formula(count, variance):
     assert found.covariance[0, 0] == pytest.approx(expected, rel=1e-12)
 
 
-def test_the_tables_over_the_most_precise_groups_are_used():
+def test_a_table_over_one_group_changes_nothing_and_what_does_not_fit_is_no_answer():
     rng = np.random.default_rng(3)
     later = [(GroupedMarginalQuery(("a", "b"), OTHER), 50.0)]
     measurements = measured([*COUNTS["public"], *PAIRS, *IN_GROUPS, *later], rng)
@@ -171,16 +186,10 @@ def test_the_tables_over_the_most_precise_groups_are_used():
     with_them = LinearEstimate(DOMAIN, measurements).answers([weights])
     without = LinearEstimate(DOMAIN, measurements[:-1]).answers([weights])
     assert with_them.values == without.values
-
-
-def test_nothing_measured_is_nothing_known():
     assert not LinearEstimate(DOMAIN, []).answers([{}, {"a": np.ones(3)}]).known.any()
     only_rows = measured(COUNTS["public"], np.random.default_rng(0))
     found = LinearEstimate(DOMAIN, only_rows).answers([{}, {"a": np.eye(3)[0]}])
     assert found.known.tolist() == [True, False]
-
-
-def test_a_function_of_another_size_or_attribute_is_refused():
     estimate = LinearEstimate(DOMAIN, measured(PAIRS, np.random.default_rng(0)))
     with pytest.raises(ValueError, match="'b' needs a number for each of its 5 codes"):
         estimate.answers([{"b": np.ones(3)}])

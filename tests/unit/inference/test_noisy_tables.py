@@ -22,7 +22,7 @@ def frame(questions):
     return noisy_tables(questions.release, questions.schema)
 
 
-def test_each_measured_cell_is_a_row(questions, frame):
+def test_each_measured_cell_is_a_row_with_its_columns_labels_and_round(questions, frame):
     measured = frame[frame["kind"] == "measured"]
     answers = [each.answer.ravel() for each in questions.release.measurements]
     np.testing.assert_array_equal(measured["estimate"], np.concatenate(answers))
@@ -34,9 +34,6 @@ def test_each_measured_cell_is_a_row(questions, frame):
     (rows,) = frame[frame["column_1"].isna()].to_dict("records")
     assert (rows["estimate"], rows["stddev"], rows["round"]) == (2_000, 0, 1)
     assert questions.release.measurements[0].query == CountQuery()
-
-
-def test_rows_name_columns_labels_and_rounds(frame):
     pair = frame[(frame["column_1"] == "ward") & (frame["column_2"] == "age")]
     pair = pair[pair["column_3"].isna()]
     first = pair[(pair["kind"] == "measured") & (pair["round"] == 1)]

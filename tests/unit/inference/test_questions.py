@@ -52,7 +52,7 @@ def test_without_noise_an_answer_is_the_truth(exact, name):
     assert answer.notes == ()
 
 
-def test_a_cross_table_is_the_counts(exact):
+def test_a_cross_table_is_the_counts_and_the_answers_to_them(exact):
     questions, counts = exact
     found = questions.answer("table", of=["grade", "ward"])
     expected = counts.sum(axis=(1, 2))
@@ -64,9 +64,6 @@ def test_a_cross_table_is_the_counts(exact):
     assert own.estimate["C"] == pytest.approx(0, abs=0.01)
     assert list(found.to_frame("population", 0.9)) == ["estimate", "stddev", "low", "high"]
     assert "95 % intervals" in str(found)
-
-
-def test_the_cells_of_a_table_are_the_answers_to_counts():
     _, codes = drawn(np.random.default_rng(2))
     questions = asked(codes)
     table = questions.answer("table", of=["smokes", "age"])
@@ -250,7 +247,7 @@ def test_means_hold_where_a_few_rows_far_out_make_them():
     assert mean.interval("table").high < 300
 
 
-def test_quantiles_of_dates_are_dates(coarse):
+def test_dates_are_answers_and_conditions(coarse):
     median = coarse.answer("quantile", of="seen", q=0.5)
     low, high = median.interval("table")
     assert isinstance(median.estimate, pd.Timestamp)
@@ -262,9 +259,6 @@ def test_quantiles_of_dates_are_dates(coarse):
     assert "00:00" not in str(median)
     with pytest.raises(ValueError, match="is datetime, which has no mean"):
         coarse.answer("mean", of="seen")
-
-
-def test_a_date_is_a_condition(coarse):
     first = coarse.answer("count", where={"seen": Between(high="2024-03-31")})
     assert first.question == "Count where seen is at most '2024-03-31'"
     assert first.estimate == pytest.approx(100, abs=2)

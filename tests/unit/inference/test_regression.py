@@ -70,7 +70,7 @@ def design(codes):
     return frame.assign(B=codes[:, 1] == 1, C=codes[:, 1] == 2).astype(float)
 
 
-def test_without_noise_a_linear_regression_is_least_squares_with_robust_errors():
+def test_without_noise_regressions_are_least_squares_and_maximum_likelihood():
     codes = drawn()
     codes[codes[:, 0] > 6, 2] = np.where(np.arange((codes[:, 0] > 6).sum()) % 2, 0, 15)  # spread
     found = regression(questions(codes), "pay", ["age", "ward"])
@@ -81,9 +81,6 @@ def test_without_noise_a_linear_regression_is_least_squares_with_robust_errors()
     assert found.coefficients.index.tolist() == ["intercept", "age", "ward = B", "ward = C"]
     same = sm.OLS(codes[:, 2], design(codes)).fit()  # errors of one size are another thing
     assert abs(found.stddev["age"] / same.bse["age"] - 1) > 0.05
-
-
-def test_without_noise_a_logistic_regression_is_maximum_likelihood():
     codes = drawn()
     found = regression(questions(codes), "ill", ["age", "ward"], "logistic")
     real = sm.Logit(codes[:, 3], design(codes)).fit(disp=False)
@@ -113,7 +110,7 @@ def test_the_noise_adds_what_it_does():
         assert (ratio > 0.4).all(), (kind, ratio)
 
 
-def test_another_reference_gives_the_same_model():
+def test_another_reference_or_event_gives_the_same_model():
     asked = questions(drawn())
     one = regression(asked, "pay", ["age", "ward"])
     other = regression(asked, "pay", ["age", "ward"], reference={"ward": "C"})
@@ -122,9 +119,6 @@ def test_another_reference_gives_the_same_model():
     )
     np.testing.assert_allclose(other.stddev["ward = A"], one.stddev["ward = C"], rtol=1e-6)
     assert "Compared: ward with C." in str(other)
-
-
-def test_an_event_makes_an_outcome_of_any_column():
     codes = drawn()
     found = regression(questions(codes), "pay", ["age"], "logistic", event=Between(low=8))
     x = sm.add_constant(codes[:, 0] + 20.0)
@@ -233,16 +227,13 @@ def test_interactions_and_dates_are_predictors():
     assert "'seen' counts in days since 2024-01-01" in str(found)
 
 
-def test_a_category_that_follows_from_others_is_left_out_by_name():
+def test_categories_that_follow_hide_or_come_first_are_references():
     codes = drawn()
     codes[:, 3] = codes[:, 1] == 1
     for kind in ("linear", "logistic"):
         found = regression(questions(codes), "pay", ["ward", "ill"], kind, event=Between(low=8))
         assert len(found.coefficients) == 3
         assert "With the reference count, as too few rows are known to have them: " in str(found)
-
-
-def test_the_first_value_that_is_known_to_hold_rows_is_the_reference():
     codes = drawn()
     codes[:, 1] = np.maximum(codes[:, 1], 1)  # nobody is in ward A
     asked = questions(codes, stddev=5.0)
@@ -250,6 +241,12 @@ def test_the_first_value_that_is_known_to_hold_rows_is_the_reference():
     found = regression(Questions(replace(asked.release, held=held), SCHEMA), "pay", ["ward"])
     assert found.coefficients.index.tolist() == ["intercept", "ward = C"]
     assert "Compared: ward with B." in str(found)
+    codes = drawn()
+    codes[:, 1] = codes[:, 1] % 2  # nobody is in ward C
+    found = regression(questions(codes, stddev=5.0), "ill", ["ward"])
+    assert found.coefficients.index.tolist() == ["intercept", "ward = B"]
+    said = "With the reference count, as too few rows are known to have them: ward = C."
+    assert said in str(found)
 
 
 @pytest.mark.parametrize(
@@ -282,24 +279,12 @@ def test_a_pair_that_was_not_measured_is_named_and_so_is_a_column_that_noise_hid
         regression(questions(drawn(300), stddev=400.0), "ill", ["ward"])
 
 
-def test_a_value_that_noise_hides_counts_with_the_reference():
-    codes = drawn()
-    codes[:, 1] = codes[:, 1] % 2  # nobody is in ward C
-    found = regression(questions(codes, stddev=5.0), "ill", ["ward"])
-    assert found.coefficients.index.tolist() == ["intercept", "ward = B"]
-    said = "With the reference count, as too few rows are known to have them: ward = C."
-    assert said in str(found)
-
-
-def test_columns_that_say_the_same_are_refused():
+def test_columns_that_say_the_same_and_too_many_features_are_refused(monkeypatch):
     codes = drawn()
     codes[:, 2] = codes[:, 0]
     for kind in ("linear", "logistic"):
         with pytest.raises(ValueError, match=r"told apart|follow from others"):
             regression(questions(codes), "ill", ["age", "pay"], kind)
-
-
-def test_too_many_features_are_refused(monkeypatch):
     monkeypatch.setattr("sdv_privpgd.inference.regression.MOST_FEATURES", 5)
     with pytest.raises(ValueError, match="5 is the limit"):
         regression(questions(drawn()), "ill", ["age", "ward"], "logistic")

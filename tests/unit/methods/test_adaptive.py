@@ -68,7 +68,7 @@ def test_rounds_end_with_the_cliques_and_only_mwem_measures_one_twice(strategy, 
     assert isinstance(strategy, MWEM) or len(set(measured)) == number
 
 
-def test_with_a_huge_budget_it_measures_what_depends_most():
+def test_with_a_huge_budget_rounds_measure_what_depends_most_and_the_model_grows():
     table = chain()
     measured = cliques_of(
         Adaptive(rounds=4, marginals=1).run(open_curator(table, epsilon=HUGE), MaximumEntropy())
@@ -79,21 +79,23 @@ def test_with_a_huge_budget_it_measures_what_depends_most():
     assert measured[0] == strongest[0]
     # a and c depend on each other through b alone, which the model knows by then.
     assert set(measured[1:]) & {("a", "c")} == set()
-
-
-def test_the_model_grows_with_the_rounds():
     strategy = Adaptive(rounds=4, marginals=1, max_megabytes=4.0)
     measured = cliques_of(strategy.run(open_curator(chain(), epsilon=HUGE), Limited()))
     assert len(set(measured)) == 4
 
 
-def test_with_a_huge_budget_mwem_measures_what_is_furthest_from_uniform():
+def test_with_a_huge_budget_mwem_measures_what_is_furthest_from_uniform_and_its_model_grows():
     table = chain()
     curator = open_curator(table, epsilon=HUGE)
     measured = cliques_of(MWEM(rounds=1).run(curator, MaximumEntropy()))
     counts = {pair: table.counts(pair) for pair in table.domain.cliques(2)}
     far = {pair: np.abs(c - c.sum() / 9).sum() for pair, c in counts.items()}
     assert measured == [max(far, key=far.get)]
+    curator = open_curator(chain(), epsilon=HUGE)
+    measured = cliques_of(MWEM(rounds=4, max_megabytes=2.0).run(curator, Limited()))
+    # 0.5, 1, 1.5 and 2 MiB: one pair at first for want of less, and another in the last round.
+    assert len(set(measured[:3])) == 1
+    assert len(set(measured)) == 2
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -104,14 +106,6 @@ def test_mwem_alone_asks_for_the_number_of_rows_first(dataset, adjacency):
     count, *_ = curator.ledger.charges
     assert count.mu_squared == (curator.ledger.budget / 100 if adjacency is ADD else 0)
     assert curator.ledger.remaining == 0
-
-
-def test_mwems_model_grows_with_the_rounds():
-    curator = open_curator(chain(), epsilon=HUGE)
-    measured = cliques_of(MWEM(rounds=4, max_megabytes=2.0).run(curator, Limited()))
-    # 0.5, 1, 1.5 and 2 MiB: one pair at first for want of less, and another in the last round.
-    assert len(set(measured[:3])) == 1
-    assert len(set(measured)) == 2
 
 
 def test_mwem_takes_the_smallest_model_where_none_is_within_the_limit(domain, dataset):
@@ -155,7 +149,7 @@ def test_rounds_that_tell_nothing_anneal_and_rounds_that_do_tell_do_not():
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
-def test_with_a_huge_budget_aim_measures_the_worst_pair_first(adjacency):
+def test_with_a_huge_budget_aim_and_mst_measure_what_is_worst_or_depends_most(adjacency):
     table = chain()
     curator = open_curator(table, epsilon=HUGE, adjacency=adjacency)
     measured = cliques_of(AIM().run(curator, MaximumEntropy()))
@@ -165,24 +159,25 @@ def test_with_a_huge_budget_aim_measures_the_worst_pair_first(adjacency):
         key=lambda pair: dependence(table, pair),
     )
     assert set(maximum_spanning_tree(table)) <= set(measured)
+    tree = maximum_spanning_tree(table)
+    assert tree == {("a", "b"), ("b", "c"), ("c", "d"), ("b", "e")}
+    curator = open_curator(table, epsilon=HUGE, adjacency=adjacency)
+    measured = cliques_of(MST().run(curator, MaximumEntropy()))
+    assert measured[:5] == list(table.domain.cliques(1))
+    assert set(measured[5:]) == tree
+    assert len(measured) == 9
 
 
-def test_a_workload_of_single_attributes_is_the_independent_model():
+def test_workloads_decide_what_is_measured():
     table = chain()
     strategy = AIM(workload=tuple(table.domain.cliques(1)), rounds_per_attribute=2)
     assert {
         len(clique) for clique in cliques_of(strategy.run(open_curator(table), MaximumEntropy()))
     } == {1}
-
-
-def test_a_workload_of_one_attribute_of_many_is_measured_at_once():
     curator = open_curator(chain())
     (measurement,) = AIM(workload=(("c",),)).run(curator, MaximumEntropy())
     assert measurement.query == MarginalQuery(("c",))
     assert curator.ledger.remaining == 0
-
-
-def test_a_workload_of_triples_measures_triples_where_they_matter():
     rng = np.random.default_rng(0)
     two = rng.integers(0, 2, (5_000, 2))
     parity = Dataset(
@@ -217,26 +212,6 @@ def test_independent_measures_each_attribute_in_one_release(dataset, domain):
     assert len(curator.ledger.charges) == 1
 
 
-@pytest.mark.parametrize("adjacency", Adjacency)
-def test_with_a_huge_budget_the_tree_is_the_maximum_spanning_tree(adjacency):
-    table = chain()
-    tree = maximum_spanning_tree(table)
-    assert tree == {("a", "b"), ("b", "c"), ("c", "d"), ("b", "e")}
-    curator = open_curator(table, epsilon=HUGE, adjacency=adjacency)
-    measured = cliques_of(MST().run(curator, MaximumEntropy()))
-    assert measured[:5] == list(table.domain.cliques(1))
-    assert set(measured[5:]) == tree
-    assert len(measured) == 9
-
-
-def test_with_a_tiny_budget_the_tree_is_another_at_times():
-    trees = set()
-    for seed in range(10):
-        curator = open_curator(chain(200), epsilon=0.05, seed=seed)
-        trees.add(tuple(sorted(cliques_of(MST().run(curator, MaximumEntropy()))[5:])))
-    assert len(trees) > 5
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_a_tree_joins_all_attributes_without_a_cycle(seed):
     curator = open_curator(chain(50), epsilon=0.1, seed=seed)
@@ -256,7 +231,7 @@ def test_thirds_of_the_budget_go_to_columns_choices_and_pairs():
     assert pairs.mu_squared == third
 
 
-def test_of_two_attributes_the_only_pair_is_chosen_for_nothing(domain, dataset):
+def test_a_single_pair_costs_nothing_and_noise_makes_other_trees(domain, dataset):
     pair = Dataset(domain.project(("b", "c")), np.zeros((9, 2), dtype=np.int64))
     curator = open_curator(pair)
     measured = MST().run(curator, MaximumEntropy())
@@ -264,6 +239,11 @@ def test_of_two_attributes_the_only_pair_is_chosen_for_nothing(domain, dataset):
     one_way, pairs = curator.ledger.charges
     assert one_way.mu_squared == curator.ledger.budget / 3
     assert pairs.mu_squared == curator.ledger.budget * 2 / 3
+    trees = set()
+    for seed in range(10):
+        curator = open_curator(chain(200), epsilon=0.05, seed=seed)
+        trees.add(tuple(sorted(cliques_of(MST().run(curator, MaximumEntropy()))[5:])))
+    assert len(trees) > 5
 
 
 def test_a_tree_reproduces_its_pairs_when_nothing_is_noisy():

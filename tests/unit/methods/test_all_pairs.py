@@ -67,13 +67,16 @@ class TestAllPairs:
         best = part[np.argmin(of_columns + 1 / np.sqrt(1 - part))]
         assert float(share) == pytest.approx(best, abs=2e-3)
 
-    def test_columns_that_pairs_know_as_well_are_not_asked_alone(self):
-        """A table of two by two cells says as much of both columns as two questions would."""
+    def test_columns_are_asked_alone_or_again_where_that_pays(self):
         domain = Domain(tuple("abcde"), (2,) * 5)
         table = Dataset(domain, np.random.default_rng(0).integers(0, 2, (100, 5)))
         asked, shares = self.shares_of(open_curator(table, epsilon=0.1))
         assert asked == list(domain.cliques(2))
         assert shares == [1]
+        constant = Dataset(Domain(tuple("abc"), (1, 1, 2)), np.zeros((50, 3), np.int64))
+        curator = open_curator(constant, epsilon=1.0)
+        assert len(PAIRS.run(curator, MaximumEntropy())) > 3
+        assert curator.ledger.remaining == 0
 
     @pytest.mark.parametrize(
         "quiet", [{"num_rows": 2_000_000}, {"known": False}], ids=["many rows", "rows unknown"]
@@ -103,13 +106,6 @@ class TestAllPairs:
         assert max(each.stddev for each in measured[10:]) <= measured[0].stddev
         assert curator.ledger.remaining == 0
 
-    def test_attributes_that_promise_nothing_are_asked_again_all_the_same(self):
-        """Without two values nothing can depend, and the budget is there to be spent."""
-        constant = Dataset(Domain(tuple("abc"), (1, 1, 2)), np.zeros((50, 3), np.int64))
-        curator = open_curator(constant, epsilon=1.0)
-        assert len(PAIRS.run(curator, MaximumEntropy())) > 3
-        assert curator.ledger.remaining == 0
-
     @pytest.mark.parametrize("share", [0, -1, 1.5])
     def test_a_share_of_the_first_round_outside_its_range_is_refused(self, share):
         with pytest.raises(ValueError, match="first_share must be above 0 and at most 1, got"):
@@ -136,16 +132,14 @@ class TestAllPairs:
         np.testing.assert_array_equal(query.grouping["a"], np.repeat([0, 1, 2, 3], 3))
         assert not any(len(each.query.clique) > 2 for each in measured[:-1])
 
-    def test_of_many_triples_those_with_the_strongest_pairs_are_measured(self, monkeypatch):
-        monkeypatch.setattr(coarse_pairs, "MOST", 3)
-        curator = open_curator(chain(20_000), epsilon=5.0)
-        measured = PrivPGD().run(curator, MaximumEntropy())
-        asked = [each.query.clique for each in measured if len(each.query.clique) == 3]
-        assert asked == [("a", "b", "c"), ("a", "b", "e"), ("b", "c", "d")]
-
-    def test_two_attributes_have_no_triple(self):
+    def test_the_strongest_triples_are_measured_and_two_attributes_have_none(self, monkeypatch):
         two = Dataset(Domain(("a", "b"), (3, 2)), np.zeros((50, 2), np.int64))
         curator = open_curator(two, epsilon=1.0)
         measured = PrivPGD().run(curator, MaximumEntropy())
         assert {each.query.clique for each in measured} == {("a", "b")}
         assert curator.ledger.remaining == 0
+        monkeypatch.setattr(coarse_pairs, "MOST", 3)
+        curator = open_curator(chain(20_000), epsilon=5.0)
+        measured = PrivPGD().run(curator, MaximumEntropy())
+        asked = [each.query.clique for each in measured if len(each.query.clique) == 3]
+        assert asked == [("a", "b", "c"), ("a", "b", "e"), ("b", "c", "d")]

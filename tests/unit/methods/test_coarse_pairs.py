@@ -1,20 +1,23 @@
-"""Pairs over groups: beside those over codes where these are noisy, and all of too many pairs."""
+"""Pairs over groups: what groups are, and where pairs are asked for over them."""
 
 from collections import Counter
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 from answers import open_curator
+from hypothesis import given
+from hypothesis import strategies as st
 from selecting import ADD, REPLACE, chain, cliques_of
 from small_engine import MaximumEntropy
 
-from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.domain import Domain, Grouping
+from sdv_privpgd.estimate.denoising import equal_groups
 from sdv_privpgd.methods.coarse_pairs import most_helpful
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, answers
 
 PAIRS = Domain(tuple("abcde"), (3,) * 5).cliques(2)
 
@@ -38,7 +41,7 @@ def over_codes(measured):
 
 
 @pytest.mark.parametrize("adjacency", [REPLACE, ADD])
-def test_all_are_asked_for_in_groups_and_those_that_depend_most_over_codes(adjacency):
+def test_all_are_asked_for_in_groups_and_those_that_depend_or_are_noisy_over_codes(adjacency):
     strategy = PrivPGD(most_pairs=2, first_share=Fraction(1))
     measured, ledger = asked(strategy, adjacency=adjacency)
     assert over_groups(measured) == list(PAIRS)
@@ -47,12 +50,15 @@ def test_all_are_asked_for_in_groups_and_those_that_depend_most_over_codes(adjac
     said = [charge.what for charge in ledger.charges]
     assert "2-way marginals in groups" in said
     assert "2-way marginals that depend most: a x b, b x c" in said
+    assert coarse_part(1.0, adjacency=adjacency) == ([], 0)
+    assert coarse_part(0.1, adjacency=adjacency) == ([("a", "b")], Fraction(1, 24))
 
 
-def test_where_they_are_not_too_many_and_have_few_cells_all_are_asked_for_over_codes():
+def test_pairs_of_few_cells_and_hardly_coarser_groups_are_not_grouped():
     enough, default = (asked(each)[0] for each in (PrivPGD(most_pairs=10), PrivPGD()))
     assert [each.query for each in enough] == [each.query for each in default]
     assert not over_groups(default)
+    assert coarse_part(0.2, codes=Domain(tuple("abc"), (7, 7, 7))) == ([], 0)
 
 
 WIDE = Domain(tuple("abc"), (12, 12, 2))
@@ -70,17 +76,6 @@ def coarse_part(epsilon, *, codes=WIDE, adjacency=REPLACE):
     spent = {each.what: each.mu_squared for each in ledger.charges if "marginals" in each.what}
     coarse = sum(part for what, part in spent.items() if "in groups" in what)
     return over_groups(measured), coarse / sum(spent.values())
-
-
-@pytest.mark.parametrize("adjacency", [REPLACE, ADD])
-def test_pairs_of_far_more_noise_than_rows_in_a_cell_are_asked_for_over_groups_as_well(adjacency):
-    """At epsilon 1 the noise is 9 rows or fewer, and a cell has 14; a part is of one of three."""
-    assert coarse_part(1.0, adjacency=adjacency) == ([], 0)
-    assert coarse_part(0.1, adjacency=adjacency) == ([("a", "b")], Fraction(1, 24))
-
-
-def test_a_table_over_groups_that_is_hardly_coarser_is_not_asked_for():
-    assert coarse_part(0.2, codes=Domain(tuple("abc"), (7, 7, 7))) == ([], 0)
 
 
 def test_tables_over_groups_are_answered_with_the_noise_that_their_part_pays():
@@ -107,7 +102,7 @@ def test_no_pair_is_asked_for_twice_in_one_round():
     assert sum(charge.num_queries for charge in rounds) == 6 + len(again)
 
 
-def test_triples_are_of_pairs_that_are_asked_for_over_codes_in_the_same_groups():
+def test_triples_are_of_pairs_over_codes_which_get_the_share_where_there_are_none():
     measured, ledger = asked(PrivPGD(most_pairs=6))
     (triples, pairs) = over_groups(measured, 3), set(over_codes(measured))
     assert triples
@@ -115,19 +110,20 @@ def test_triples_are_of_pairs_that_are_asked_for_over_codes_in_the_same_groups()
     groupings = {m.query.grouping for m in measured if isinstance(m.query, GroupedMarginalQuery)}
     assert len(groupings) == 1
     assert ledger.charges[-1].mu_squared / ledger.budget == Fraction(1, 10)
-
-
-def test_where_there_is_no_triple_of_them_pairs_get_its_share():
     measured, ledger = asked(PrivPGD(most_pairs=2))
     assert not over_groups(measured, 3)
     assert ledger.remaining == 0
 
 
-def test_wanted_pairs_are_asked_for_whatever_the_answers_say():
+def test_wanted_pairs_are_asked_for_and_attributes_of_one_value_are_no_obstacle():
     strategy = PrivPGD(most_pairs=2, pairs=(("e", "d"), ("a", "e")), first_share=Fraction(1))
     assert over_codes(asked(strategy)[0]) == [("a", "e"), ("d", "e")]
     three = PrivPGD(most_pairs=3, pairs=(("e", "d"), ("a", "e")), first_share=Fraction(1))
     assert set(over_codes(asked(three)[0])) == {("a", "b"), ("a", "e"), ("d", "e")}
+    constant = Dataset(Domain(tuple("abc"), (1, 1, 2)), np.zeros((50, 3), np.int64))
+    measured, ledger = asked(PrivPGD(most_pairs=1), table=constant)
+    assert len(over_groups(measured)) == 3
+    assert ledger.remaining == 0
 
 
 def test_pairs_with_an_important_attribute_are_asked_for_more_often_and_more_precisely():
@@ -141,13 +137,6 @@ def test_pairs_with_an_important_attribute_are_asked_for_more_often_and_more_pre
         if isinstance(each.query, GroupedMarginalQuery)
     }
     assert noise["a", "e"] == pytest.approx(noise["a", "b"] / 6**0.5)
-    assert ledger.remaining == 0
-
-
-def test_attributes_of_one_value_are_no_obstacle():
-    constant = Dataset(Domain(tuple("abc"), (1, 1, 2)), np.zeros((50, 3), np.int64))
-    measured, ledger = asked(PrivPGD(most_pairs=1), table=constant)
-    assert len(over_groups(measured)) == 3
     assert ledger.remaining == 0
 
 
@@ -202,18 +191,74 @@ def test_no_other_choice_of_the_same_cost_is_expected_to_be_better(seed, budget,
     assert expected_error(signals, variances, chosen, weights) == pytest.approx(best)
 
 
-def test_what_counts_more_is_measured_again_first():
+def test_weight_and_signal_decide_the_order_of_what_is_measured_again():
     signals = {("a",): np.ones(2), ("b",): np.ones(2)}
     assert most_helpful(signals, EQUAL, LEVELS, 2.0, {("b",): 2.0}) == {("b",): 1.0}
-
-
-def test_what_is_exact_or_hidden_already_gets_nothing():
-    """Square errors of about 1, 1e-9 and, whatever is spent, 1e-9."""
+    signals = {("a",): np.zeros(0), ("b",): np.ones(2)}
+    assert most_helpful(signals, EQUAL, LEVELS, 2.0) == {("b",): 2.0}
+    assert most_helpful(signals, EQUAL, LEVELS, 5.0) == {("a",): 1.0, ("b",): 4.0}
     signals = {("a",): np.ones(9), ("b",): np.array([1e-9]), ("c",): np.full(9, 1e-9)}
     assert most_helpful(signals, EQUAL, LEVELS, 4.0) == {("a",): 4.0}
 
 
-def test_what_has_no_signal_is_chosen_last():
-    signals = {("a",): np.zeros(0), ("b",): np.ones(2)}
-    assert most_helpful(signals, EQUAL, LEVELS, 2.0) == {("b",): 2.0}
-    assert most_helpful(signals, EQUAL, LEVELS, 5.0) == {("a",): 1.0, ("b",): 4.0}
+GROUPING = Grouping(("a", "b", "c"), ((0, 0), (1, 0, 1), (0, 1, 2, 1)))
+
+
+def test_groups_are_a_domain_and_those_of_another_are_refused_uncounted(domain):
+    assert GROUPING.domain == Domain(("a", "b", "c"), (1, 2, 3))
+    assert GROUPING["b"].tolist() == [1, 0, 1]
+    assert Grouping.of({name: GROUPING[name] for name in "abc"}) == GROUPING
+    query = GroupedMarginalQuery(("a", "b"), Grouping(("a", "b"), ((0, 1), (0, 1))))
+    with pytest.raises(ValueError, match="'b' has 3 codes and groups for 2 of them"):
+        query.shape(domain)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "groups", "message"),
+    [
+        (("a", "b"), ((0, 1),), "needs groups for each of its 2 attributes, got 1"),
+        (("a",), ((0, 2),), r"The groups of 'a' must be 0, 1, ..., without a gap, got \(0, 2\)"),
+        (("a",), ((1, 2),), "without a gap"),
+        (("a",), ((),), "without a gap"),
+    ],
+)
+def test_groups_that_are_none_are_refused(attributes, groups, message):
+    with pytest.raises(ValueError, match=message):
+        Grouping(attributes, groups)
+
+
+def test_a_query_over_groups_sums_the_query_over_codes(dataset, domain):
+    for degree in range(4):
+        for clique in domain.cliques(degree):
+            for ordered in (clique, clique[::-1]):
+                found = GroupedMarginalQuery(ordered, GROUPING).answer(dataset)
+                assert found.dtype == np.int64
+                expected = GROUPING.sums(MarginalQuery(ordered).answer(dataset), ordered)
+                np.testing.assert_array_equal(found, expected)
+
+
+def test_queries_of_several_groupings_are_answered_in_their_order(dataset):
+    other = Grouping(("c", "a"), ((0, 0, 1, 1), (0, 1)))
+    queries = [
+        GroupedMarginalQuery(("a", "c"), GROUPING),
+        MarginalQuery(("b",)),
+        GroupedMarginalQuery(("c", "a"), other),
+        GroupedMarginalQuery(("c",), GROUPING),
+    ]
+    for query, answer in zip(queries, answers(queries, dataset), strict=True):
+        np.testing.assert_array_equal(answer, query.answer(dataset))
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=9), st.integers(1, 4))
+def test_equal_groups_have_the_smallest_sum_of_squares(counts, most):
+    groups = equal_groups(np.array(counts, dtype=float), most)
+    number = min(most, len(counts))
+    assert (np.diff(groups) >= 0).all()
+    assert set(groups.tolist()) == set(range(number))
+
+    def squares(edges):
+        parts = np.split(np.array(counts), list(edges))
+        return sum(int(part.sum()) ** 2 for part in parts)
+
+    best = min(squares(edges) for edges in combinations(range(1, len(counts)), number - 1))
+    assert squares(np.flatnonzero(np.diff(groups)) + 1) == best

@@ -12,7 +12,7 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import DPMERF, GeneratorNetwork
 from sdv_privpgd.methods.dp_merf import TABLES
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.embedding import EmbeddingQuery
+from sdv_privpgd.synthesize.features import EmbeddingQuery
 
 DOMAIN = Domain(("age", "job", "ill", "one"), (5, 3, 2, 1))
 
@@ -23,11 +23,14 @@ def asked(strategy, domain=DOMAIN):
     return curator, strategy.run(curator, MaximumEntropy())
 
 
-def test_a_quarter_of_the_budget_is_for_the_tables():
+def test_a_quarter_is_for_the_tables_which_hold_one_attribute_beside_the_label():
     curator, measured = asked(DPMERF(num_features=9))
     shares = [charge.mu_squared / curator.ledger.budget for charge in curator.ledger.charges]
     assert shares == [TABLES, 1 - TABLES] == [Fraction(1, 4), Fraction(3, 4)]
     assert [each.query.clique for each in measured[:-1]] == list(DOMAIN.cliques(1))
+    domain = Domain(("age", "ill"), (5, 2))
+    _, measured = asked(DPMERF(importance={"ill": 6.0}), domain)
+    assert [each.query.clique for each in measured] == [("age", "ill")]
 
 
 def test_codes_lie_in_the_middle_of_their_cells_or_apart():
@@ -53,12 +56,6 @@ def test_a_target_takes_rows_apart():
         "2-way marginals with ill",
         "mean embedding, 9 random features by ill",
     ]
-
-
-def test_one_attribute_beside_the_label_is_in_the_table_already():
-    domain = Domain(("age", "ill"), (5, 2))
-    _, measured = asked(DPMERF(importance={"ill": 6.0}), domain)
-    assert [each.query.clique for each in measured] == [("age", "ill")]
 
 
 def test_a_fit_says_which_codes_have_no_order():

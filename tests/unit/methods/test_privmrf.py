@@ -9,8 +9,7 @@ from selecting import HUGE, chain, cliques_of
 from small_engine import MaximumEntropy
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.methods.dependence import dependence_graph, dependences
-from sdv_privpgd.methods.privmrf import PrivMRF
+from sdv_privpgd.methods.privmrf import PrivMRF, dependence_graph, dependences
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 
@@ -69,14 +68,11 @@ def test_budgets_and_numbers_of_tables_are_the_published_ones():
     assert all(charge.mu_squared / charge.num_queries >= each for charge in later)
 
 
-def test_few_rows_have_no_useful_pair_and_all_goes_to_columns():
+def test_few_rows_have_no_useful_pair_and_two_that_depend_are_one_table():
     curator = open_curator(chain(30), epsilon=0.5)
     measured = PrivMRF().run(curator, engine())
     assert cliques_of(measured) == [(name,) for name in "abcde"]
     assert curator.ledger.remaining == 0
-
-
-def test_two_attributes_that_depend_are_one_table():
     codes = np.repeat(np.arange(3), 400)[:, None] * np.ones(2, dtype=np.int64)
     curator = open_curator(Dataset(Domain(("a", "b"), (3, 3)), codes), epsilon=2.0)
     measured = PrivMRF().run(curator, engine())

@@ -66,8 +66,7 @@ def test_with_much_budget_dependent_pairs_are_measured_and_dependences_are_exact
     assert {("a", "b"), ("b", "c"), ("c", "d"), ("b", "e")} <= pairs
 
 
-def test_independent_attributes_leave_the_budget_to_their_own_marginals():
-    """A table has four times the noise of a dependence: no noise is taken for one."""
+def test_independent_attributes_keep_their_budget_and_small_cliques_are_tables():
     domain = Domain(tuple("abc"), (10, 11, 12))
     table = Dataset(domain, np.indices(domain.sizes).reshape(3, -1).T)
     curator = open_curator(table, epsilon=2.0)
@@ -75,9 +74,6 @@ def test_independent_attributes_leave_the_budget_to_their_own_marginals():
     assert cliques_of(measured) == [("a",), ("b",), ("c",)]
     shares = [charge.mu_squared / curator.ledger.budget for charge in curator.ledger.charges]
     assert shares == [Fraction(1, 10), Fraction(9, 10)]
-
-
-def test_a_clique_of_pairs_is_one_table_if_it_is_small():
     rng = np.random.default_rng(0)
     one = rng.integers(0, 3, 3_000)
     codes = np.stack([np.where(rng.random(3_000) < 0.9, one, 0) for _ in range(3)], axis=1)

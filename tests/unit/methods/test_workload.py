@@ -14,14 +14,14 @@ from sdv_privpgd import Categorical, fit_table
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import AIM, MST, Independent
 from sdv_privpgd.methods.adaptive import MWEM, affordable, expected_noise
-from sdv_privpgd.methods.privpgd import PrivPGD
-from sdv_privpgd.methods.workload import (
+from sdv_privpgd.methods.method import (
     TARGET,
     checked_workload,
     downward_closure,
     importance_of,
     weighed,
 )
+from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
@@ -101,13 +101,22 @@ def run(strategy):
     return curator.measurements
 
 
-def test_a_first_measurement_costs_as_many_times_as_much():
+def test_importances_are_numbers_and_targets_that_cost_as_many_times_as_much():
     measured = run(PrivPGD(importance={"e": 4}, columns=False, triples=0, first_share=1))
     variances = {each.query.clique: each.stddev**2 for each in measured}
     others = {variance for clique, variance in variances.items() if "e" not in clique}
     important = {variance for clique, variance in variances.items() if "e" in clique}
     assert len(others) == len(important) == 1
     assert others.pop() / important.pop() == pytest.approx(4, rel=1e-3)
+    factors = {"a": np.int64(2), "b": np.float32(1.5), "c": Fraction(3)}
+    assert PrivPGD(importance=factors).importance == {"a": 2.0, "b": 1.5, "c": 3.0}
+    assert pickle.loads(pickle.dumps(PrivPGD(importance=factors))).importance["c"] == 3.0
+    assert importance_of(None) == {}
+    assert importance_of("e") == {"e": TARGET}
+    assert importance_of({"a": 2, "e": 6}) == {"a": 2.0, "e": 6.0}
+    assert importance_of(["a", "e"]) == {"a": TARGET, "e": TARGET}
+    with pytest.raises(ValueError, match="name of a column"):
+        importance_of(3)
 
 
 def test_what_matters_is_measured_more_in_both_rounds():
@@ -149,15 +158,12 @@ def test_the_ledger_names_the_pairs_unless_they_are_all(importance):
     assert all(" x " in what for what in told if what != "all 2-way marginals")
 
 
-def test_only_triples_with_what_matters_are_measured():
+def test_triples_are_measured_with_what_matters_or_all():
     measured = run(PrivPGD(importance={"e": 2}))
     triples = [each.query.clique for each in measured if len(each.query.clique) == 3]
     assert len(triples) == 6
     assert all("e" in clique for clique in triples)
     assert isinstance(measured[-1].query, GroupedMarginalQuery)
-
-
-def test_all_triples_are_measured_where_nothing_matters_more():
     for importance in ({}, {"e": 1}):
         measured = run(PrivPGD(importance=importance))
         assert sum(len(each.query.clique) == 3 for each in measured) == 10
@@ -194,33 +200,11 @@ def test_what_is_no_importance_is_refused(strategy, importance, said):
         strategy(importance=importance)
 
 
-def test_numbers_of_all_kinds_are_importances():
-    factors = {"a": np.int64(2), "b": np.float32(1.5), "c": Fraction(3)}
-    assert PrivPGD(importance=factors).importance == {"a": 2.0, "b": 1.5, "c": 3.0}
-    assert pickle.loads(pickle.dumps(PrivPGD(importance=factors))).importance["c"] == 3.0
-
-
-def test_targets_are_important():
-    assert importance_of(None) == {}
-    assert importance_of("e") == {"e": TARGET}
-    assert importance_of({"a": 2, "e": 6}) == {"a": 2.0, "e": 6.0}
-    assert importance_of(["a", "e"]) == {"a": TARGET, "e": TARGET}
-    with pytest.raises(ValueError, match="name of a column"):
-        importance_of(3)
-
-
 VISITS = pd.DataFrame({"ward": ["A", "B"] * 50, "ill": ["yes", "no", "no", "no"] * 25, "id": 1})
 COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Categorical(["yes", "no"])}
 
 
-def test_a_column_that_is_not_there_is_refused_before_a_row_is_read(monkeypatch):
-    monkeypatch.setattr("sdv_privpgd.fitting.door.PrivateTable", None)
-    for settings in ({"target": "id"}, {"target": {"illness": 2}}):
-        with pytest.raises(ValueError, match=r"no modelled columns: choose from \['ward', 'ill'\]"):
-            fit_table(VISITS, COLUMNS, 1.0, **settings)
-
-
-def test_a_wish_that_a_strategy_cannot_meet_is_refused():
+def test_wishes_that_cannot_be_met_are_refused_before_a_row_is_read(monkeypatch):
     with pytest.raises(ValueError, match="Independent asks the same of all columns"):
         fit_table(VISITS, COLUMNS, 1.0, method=Independent(), target="ill")
     with pytest.raises(ValueError, match="and not both"):
@@ -231,6 +215,10 @@ def test_a_wish_that_a_strategy_cannot_meet_is_refused():
             method=AIM(importance={"ill": 2}, engine="particles"),
             target="ill",
         )
+    monkeypatch.setattr("sdv_privpgd.fitting.door.PrivateTable", None)
+    for settings in ({"target": "id"}, {"target": {"illness": 2}}):
+        with pytest.raises(ValueError, match=r"no modelled columns: choose from \['ward', 'ill'\]"):
+            fit_table(VISITS, COLUMNS, 1.0, **settings)
 
 
 def test_rows_come_out_with_a_target():

@@ -62,29 +62,23 @@ def test_test_rows_and_a_label_add_what_needs_them(tables):
     assert found["ml_efficiency"] == average(metrics.f1_by_model(*learned, nominal=NOMINAL, seed=1))
 
 
-def test_regression_has_no_f1_and_features_of_one_kind_no_queries_of_the_other(tables):
+def test_features_of_one_kind_or_value_have_only_the_errors_that_make_sense(tables):
     real, synthetic, test = tables
     found = metrics.scores(DOMAIN, real, synthetic, test=test, label="c", task="regression")
     expected = metrics.downstream_error(DOMAIN, synthetic, test, "c", task="regression")
     assert found["downstream"] == expected
     assert not {"ml_efficiency", "categorical_marginal_mean"} & set(found)
-
-
-def test_an_almost_constant_table_has_no_counting_error(tables):
     real, synthetic, _ = tables
     found = metrics.scores(DOMAIN, np.zeros_like(real), synthetic)
     assert "counting" not in found
     assert found["half_l1"] > 0
 
 
-def test_every_public_name_resolves():
+def test_every_public_name_resolves_and_says_that_it_is_not_private():
     for name in metrics.__all__:
         assert getattr(metrics, name).__name__ == name
     assert dir(metrics) == metrics.__all__
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = metrics.nonsense
-
-
-def test_every_public_name_says_that_it_is_not_private():
     for name in metrics.__all__:
         assert "not private" in getattr(metrics, name).__doc__.lower(), name

@@ -58,7 +58,7 @@ def share(query, table):
 
 
 @pytest.mark.parametrize(("errors", "draw"), RELATIVE)
-def test_relative_errors_are_those_of_rows_one_by_one(errors, draw, tables):
+def test_errors_are_those_of_rows_one_by_one_for_queries_of_a_seed(errors, draw, tables):
     real, synthetic = tables
     queries = draw(DOMAIN, real, num_queries=40, seed=2)
     ours, theirs = (
@@ -68,19 +68,10 @@ def test_relative_errors_are_those_of_rows_one_by_one(errors, draw, tables):
     each = errors(DOMAIN, real, synthetic, num_queries=40, seed=2)
     assert average(each) == pytest.approx(expected, rel=1e-12)
     assert list(each.values()) == pytest.approx(np.abs(theirs - ours) / ours.mean(), rel=1e-12)
-
-
-@pytest.mark.parametrize(("errors", "draw"), RELATIVE)
-def test_the_same_rows_in_another_order_have_no_relative_error(errors, draw, tables):
-    real, synthetic = tables
     shuffled = np.random.default_rng(1).permutation(real)
     assert average(errors(DOMAIN, real, shuffled)) == 0
     permuted = np.random.default_rng(1).permutation(synthetic)
     assert errors(DOMAIN, real, synthetic) == errors(DOMAIN, shuffled, permuted)
-
-
-@pytest.mark.parametrize(("errors", "draw"), RELATIVE)
-def test_the_seed_draws_the_queries(errors, draw, tables):
     again = [average(errors(DOMAIN, *tables, seed=seed)) for seed in (0, 0, 1)]
     assert again[0] == again[1] != again[2]
     assert draw(DOMAIN, tables[0], seed=4) == draw(DOMAIN, tables[0], seed=4)
@@ -126,27 +117,17 @@ def test_thresholds_lie_among_the_places_of_the_real_rows(tables):
         assert min(projected) <= query.threshold <= max(projected)
 
 
-def test_a_table_without_any_counting_query_is_refused():
+def test_queries_of_no_row_are_refused_or_infinite_and_few_attributes_make_short_ones(tables):
     constant = np.zeros((50, 4), dtype=int)
     with pytest.raises(NoQueriesError, match="Not enough counting queries hold 5% to 95%"):
         average(counting_errors(DOMAIN, constant, constant, num_queries=5))
-
-
-def test_an_error_of_queries_that_hold_no_real_row_is_infinite(tables):
-    constant = np.zeros((50, 4), dtype=int)
     assert average(threshold_errors(DOMAIN, constant, constant)) == 0
     assert average(threshold_errors(DOMAIN, constant, tables[1])) == np.inf
-
-
-def test_few_attributes_make_shorter_queries():
     domain = Domain(("a", "b"), (6, 5))
     real = np.random.default_rng(0).integers(0, domain.sizes, (80, 2))
     for draw in (counting_queries, threshold_queries):
         (query,) = draw(domain, real, num_queries=1)
         assert sorted(query.attributes) == ["a", "b"]
-
-
-def test_queries_say_what_they_ask():
     interval = IntervalQuery(attributes=("a", "b"), lows=(1, 0), highs=(3, 0.5))
     assert str(interval) == "a in [1, 3] and b in [0, 0.5]"
     assert str(interval.prefix(1)) == "a in [1, 3]"

@@ -48,7 +48,7 @@ def test_rows_that_know_the_label_teach_it_and_others_do_not():
     assert bad["auroc"] == pytest.approx(0.5, abs=0.05)
 
 
-def test_numbers_are_predicted_too():
+def test_labels_of_any_kind_have_scores():
     real, train = table(3_000, 0), table(3_000, 1)
     for each in (real, train):
         each["age"] = each["age"].fillna(0.5) + (each["ward"] == "A")
@@ -56,18 +56,6 @@ def test_numbers_are_predicted_too():
     assert scores["r2"] > 0.6
     assert scores["linear_r2"] > 0.6
     assert set(scores) == {"r2", "linear_r2"}
-
-
-def test_a_class_that_only_synthetic_rows_have_costs_nothing():
-    """The macro F1 is over the classes of the test rows."""
-    real, train = table(3_000, 0), table(3_000, 1)
-    expected = learning_scores(COLUMNS, train, real, "ward")["f1"]
-    train["ward"] = train["ward"].copy()
-    train["ward"].iloc[:5] = "unused"
-    assert learning_scores(COLUMNS, train, real, "ward")["f1"] == pytest.approx(expected, abs=0.02)
-
-
-def test_more_than_two_classes_have_scores():
     scores = learning_scores(COLUMNS, table(2_000, 1), table(2_000, 0), "grade")
     assert scores["auroc"] == pytest.approx(0.5, abs=0.05)
     one = table(50, 2)
@@ -75,26 +63,28 @@ def test_more_than_two_classes_have_scores():
     only = learning_scores(COLUMNS, one, table(2_000, 0), "grade")
     assert only["auroc"] == 0.5
     assert only["accuracy"] == pytest.approx(1 / 3, abs=0.05)
+    expected = learning_scores(COLUMNS, train, real, "ward")["f1"]
+    train["ward"] = train["ward"].copy()
+    train["ward"].iloc[:5] = "unused"
+    assert learning_scores(COLUMNS, train, real, "ward")["f1"] == pytest.approx(expected, abs=0.02)
+    train, real = table(500, 1), table(500, 0)
+    train["age"] = pd.Series([np.nan] * 500)
+    assert learning_scores(COLUMNS, train, real, "ill")["auroc"] > 0.5
+    real["age"] = pd.Series([np.nan] * 499 + [0.5])
+    assert 0 <= propensity_error(COLUMNS, train, real) < 0.2
 
 
-def test_what_is_the_same_cannot_be_told_apart():
+def test_distances_are_of_both_tables_and_grow_with_difference_and_degree():
     same = propensity_error(COLUMNS, table(3_000, 0), table(3_000, 1))
     other = table(3_000, 2)
     other["age"] = other["age"] + 1
     assert same < 0.1
     assert propensity_error(COLUMNS, table(3_000, 0), other) > 0.8
-
-
-def test_distances_grow_with_the_difference_and_with_the_degree():
     real = table(20_000, 0)
     fresh, other = (distances(COLUMNS, real, table(20_000, 1, s)) for s in (4.0, 0.0))
     assert fresh[2] < fresh[3] < 0.1
     assert other[2] > 2 * fresh[2]
     assert distances(COLUMNS[:2], real, real) == {2: 0.0}
-
-
-def test_a_distance_is_that_of_the_two_tables():
-    """Two binary columns: all mass on the diagonal against an even table is half of all rows."""
     columns = [Described(name=name, sdtype="boolean") for name in "ab"]
     a = pd.Series([False, False, True, True])
     real = {"a": a, "b": pd.Series([False, True, False, True])}
@@ -125,11 +115,3 @@ def test_all_scores_have_names_and_those_of_fresh_rows_are_good():
     assert found["pmse"] < 0.1
     without = usefulness(COLUMNS[1:2], table(3_000, 1), table(3_000, 0))
     assert set(without) == {"pmse"}
-
-
-def test_a_column_of_which_nothing_can_be_read_stops_no_model():
-    train, real = table(500, 1), table(500, 0)
-    train["age"] = pd.Series([np.nan] * 500)
-    assert learning_scores(COLUMNS, train, real, "ill")["auroc"] > 0.5
-    real["age"] = pd.Series([np.nan] * 499 + [0.5])
-    assert 0 <= propensity_error(COLUMNS, train, real) < 0.2

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr
 
+from sdv_privpgd.base.arguments import check_delta, check_epsilon
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy import accounting
 from sdv_privpgd.privacy.accounting import (
-    check_delta,
-    check_epsilon,
     delta_of_one,
     delta_of_rows,
     epsilon_of,
@@ -112,7 +111,7 @@ def test_the_difference_of_normal_logarithms_fails_at_small_mu_and_ours_does_not
         assert log_delta(epsilon, mu) < -1e8  # about -(epsilon / mu)^2 / 2, or no delta at all
 
 
-def test_nothing_is_nan_anywhere_on_a_wide_grid():
+def test_budgets_deltas_and_epsilons_are_monotone_and_never_nan():
     values = [
         log_delta(epsilon, mu)
         for epsilon in (0.0, 1e-12, 1e-3, 1.0, 20.0, 700.0, 1e5)
@@ -120,9 +119,6 @@ def test_nothing_is_nan_anywhere_on_a_wide_grid():
     ]
     assert not np.isnan(values).any()
     assert max(values) <= 0
-
-
-def test_more_budget_means_more_epsilon_and_more_delta_means_less():
     budgets = [Fraction(k * k, 400) for k in range(1, 60)]
     by_budget = [epsilon_of(budget, 1e-5) for budget in budgets]
     assert all(x < y for x, y in itertools.pairwise(by_budget))
@@ -130,9 +126,6 @@ def test_more_budget_means_more_epsilon_and_more_delta_means_less():
     assert all(x > y for x, y in itertools.pairwise(by_delta))
     allowed = [mu_squared_of(epsilon, 1e-5) for epsilon in np.geomspace(1e-3, 100, 50)]
     assert all(x < y for x, y in itertools.pairwise(allowed))
-
-
-def test_no_epsilon_is_spent_where_delta_alone_pays():
     assert epsilon_of(Fraction(0), 1e-5) == 0
     assert epsilon_of(Fraction(1, 10**40), 1e-5) == 0
     # delta(0; mu) = 2 Phi(mu/2) - 1 = 0.0245 for the mu of epsilon 0.2
@@ -187,11 +180,6 @@ def test_sigma_is_rounded_up_exactly_and_no_further(sensitivity_squared, epsilon
     assert Fraction(below) ** 2 * mu_squared < sensitivity_squared
 
 
-def test_sigma_is_exact_where_it_is_representable():
-    assert stddev_for(4, Fraction(1)) == 2.0
-    assert stddev_for(1, Fraction(1, 16)) == 4.0
-
-
 @pytest.mark.parametrize("mu_squared", [Fraction(0), Fraction(-1)])
 def test_no_sigma_pays_for_an_empty_budget(mu_squared):
     with pytest.raises(ValueError, match="mu_squared"):
@@ -222,21 +210,19 @@ def test_a_delta_outside_the_unit_interval_is_refused(delta):
         mu_squared_of(1.0, delta)
 
 
-def test_numpy_floats_and_fractions_are_taken_as_they_are():
+def test_numbers_are_taken_as_they_are_and_advice_ends_what_is_refused():
     assert check_epsilon(np.float64(0.5)) == check_epsilon(Fraction(1, 2)) == 0.5
     assert check_epsilon(2) == 2.0
     assert isinstance(check_epsilon(2), float)
     assert check_delta(np.float64(1e-5)) == 1e-5
-
-
-def test_an_epsilon_too_small_for_double_precision_is_refused_and_not_rounded_up():
     with pytest.raises(ValueError, match="raise epsilon"):
         mu_squared_of(1e-15, 1e-300)
-
-
-def test_advice_on_delta_ends_the_message():
     with pytest.raises(ValueError, match=r"; choose it well below 1 / \(.*\), for example 1e-5\.$"):
         check_delta(0)
+    assert stddev_for(4, Fraction(1)) == 2.0
+    assert stddev_for(1, Fraction(1, 16)) == 4.0
+    found = accounting._root(lambda x: math.copysign(1.0, x - 1e-9), 0.0, 1.0)
+    assert abs(found - 1e-9) < 1e-14
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 8.0])
@@ -247,11 +233,6 @@ def test_a_root_that_overshoots_is_lowered_until_it_fits(epsilon, monkeypatch):
     assert log_delta(epsilon, math.sqrt(mu_squared)) <= math.log(1e-5)
     monkeypatch.undo()
     assert float(mu_squared) == pytest.approx(float(mu_squared_of(epsilon, 1e-5)), rel=1e-10)
-
-
-def test_a_small_root_is_found_to_its_digits_by_halving_alone():
-    found = accounting._root(lambda x: math.copysign(1.0, x - 1e-9), 0.0, 1.0)
-    assert abs(found - 1e-9) < 1e-14
 
 
 class TestRowsOfOnePerson:

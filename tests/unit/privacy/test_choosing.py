@@ -52,7 +52,9 @@ def test_the_charge_is_on_the_books_before_the_table_is_read(spy, domain):
     assert not charge.is_exact
 
 
-def test_nothing_is_chosen_past_the_budget(spy, domain):
+def test_nothing_is_chosen_past_the_budget_and_a_single_score_is_free(spy, domain):
+    assert spy.curator.select(errors_of(domain)[:1], Fraction(1), what="a pair") == 0
+    assert (spy.reads, spy.curator.ledger.charges) == (0, ())
     budget = spy.curator.ledger.budget
     with pytest.raises(PrivacyBudgetError, match="left"):
         spy.curator.select(errors_of(domain), budget + Fraction(1, 10**40), what="a pair")
@@ -61,11 +63,6 @@ def test_nothing_is_chosen_past_the_budget(spy, domain):
     assert (spy.reads, spy.curator.ledger.charges) == (0, ())
     spy.curator.select(errors_of(domain), budget, what="a pair")
     assert spy.curator.ledger.remaining == 0
-
-
-def test_a_single_score_is_chosen_unread_and_free(spy, domain):
-    assert spy.curator.select(errors_of(domain)[:1], Fraction(1), what="a pair") == 0
-    assert (spy.reads, spy.curator.ledger.charges) == (0, ())
 
 
 def test_bad_scores_cost_nothing_and_read_nothing(spy, domain):

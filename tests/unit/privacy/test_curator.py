@@ -21,13 +21,8 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import SAMPLING_DELTA, rounded_gaussian
-from sdv_privpgd.privacy.queries import (
-    Adjacency,
-    CountQuery,
-    GroupedMarginalQuery,
-    MarginalQuery,
-    SigmoidSumQuery,
-)
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.synthesize.features import SigmoidSumQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 
@@ -78,14 +73,11 @@ def test_nothing_is_released_past_the_budget(spied, query):
     assert spy.curator.ledger.remaining == 0
 
 
-def test_an_unknown_attribute_costs_nothing_and_reads_nothing(spied):
+def test_unknown_attributes_and_other_groups_cost_nothing_and_read_nothing(spied):
     spy = spied(REPLACE)
     with pytest.raises(ValueError, match="not in the domain"):
         spy.curator.measure([MarginalQuery(("x",))], spy.curator.ledger.budget, what="x")
     assert (spy.reads, spy.curator.ledger.charges) == (0, ())
-
-
-def test_groups_of_another_domain_cost_nothing_and_read_nothing(spied):
     spy = spied(REPLACE)
     query = GroupedMarginalQuery(("b",), Grouping(("b",), ((0, 1),)))
     with pytest.raises(ValueError, match="'b' has 3 codes and groups for 2 of them"):
@@ -135,7 +127,7 @@ def test_no_caller_can_name_a_scale_or_a_seed(dataset, domain):
     assert answer() != answer()
 
 
-def test_the_number_of_rows_is_exact_and_free_where_it_is_public(dataset, codes):
+def test_the_number_of_rows_is_free_where_it_is_public_and_paid_for_where_not(dataset, codes):
     curator = open_curator(dataset, adjacency=REPLACE)
     (count,) = curator.measure([CountQuery()], curator.ledger.budget / 100, what="number of rows")
     assert count.answer.tolist() == [len(codes)]
@@ -144,9 +136,6 @@ def test_the_number_of_rows_is_exact_and_free_where_it_is_public(dataset, codes)
     (charge,) = curator.ledger.exact_releases
     assert charge.mechanism == "exact (public)"
     assert charge.delta == 0
-
-
-def test_the_number_of_rows_is_noisy_and_paid_for_where_it_is_private(dataset, codes):
     curator = open_curator(dataset, epsilon=2.5, adjacency=ADD, seed=1)
     share = curator.ledger.budget / 100
     (count,) = curator.measure([CountQuery()], share, what="number of rows")
@@ -179,12 +168,23 @@ def test_tables_released_together_share_one_joint_sensitivity(
         assert measurement.answer.shape == domain.shape(clique)
 
 
-def test_queries_of_different_kinds_add_their_squares(dataset):
+def test_kinds_add_their_squares_and_no_query_means_no_charge(dataset):
     curator = open_curator(dataset, adjacency=ADD)
     curator.measure(QUERIES, curator.ledger.budget, what="all")
     (charge,) = curator.ledger.charges
     grid = SigmoidSumQuery.GRID**2
     assert dict(charge.sensitivity_squared) == {REPLACE: 2 + 2 + 0 + grid, ADD: 3 + grid}
+    curator = open_curator(dataset)
+    assert curator.measure([], curator.ledger.budget, what="nothing") == []
+    assert curator.ledger.charges == ()
+    dataset = Dataset(Domain(("a",), (1,)), np.zeros((3, 1), dtype=np.int64))
+    for clique, shape in ((("a",), (1,)), ((), ())):
+        curator = open_curator(dataset)
+        (measurement,) = curator.measure(
+            [MarginalQuery(clique)], curator.ledger.budget, what="one cell"
+        )
+        assert isinstance(measurement.answer, np.ndarray)
+        assert measurement.answer.shape == shape
 
 
 @pytest.mark.parametrize("rows", [2, 5, 37])
@@ -273,23 +273,6 @@ def test_one_pass_answers_at_least_32_queries_and_many_small_ones(sizes):
         assert len(block) == 32 or sum(cells[:-1]) < 1 << 15
 
 
-def test_no_query_means_no_charge(dataset):
-    curator = open_curator(dataset)
-    assert curator.measure([], curator.ledger.budget, what="nothing") == []
-    assert curator.ledger.charges == ()
-
-
-def test_a_table_of_one_cell_is_measured_like_any_other():
-    dataset = Dataset(Domain(("a",), (1,)), np.zeros((3, 1), dtype=np.int64))
-    for clique, shape in ((("a",), (1,)), ((), ())):
-        curator = open_curator(dataset)
-        (measurement,) = curator.measure(
-            [MarginalQuery(clique)], curator.ledger.budget, what="one cell"
-        )
-        assert isinstance(measurement.answer, np.ndarray)
-        assert measurement.answer.shape == shape
-
-
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_an_empty_table_is_measured_like_any_other(domain, adjacency):
     empty = Dataset(domain, np.zeros((0, 3), dtype=np.int64))
@@ -336,13 +319,11 @@ class TestThresholds:
         chance = unit * 3 * rows * norm.sf(beyond)
         assert 0.1e-6 < chance <= float(charge.delta) <= 1e-6 * (1 + 1e-9)
 
-    def test_to_ask_of_no_column_costs_nothing(self):
+    def test_no_column_costs_nothing_and_each_has_noise_of_its_own(self):
         for columns, names in (({}, None), ({"x": [("a", 50)]}, [])):
             curator = self.curator(REPLACE, 1, columns)
             assert curator.discover(Fraction(1, 10), Fraction(1e-6), what="x", names=names) == {}
             assert curator.ledger.charges == ()
-
-    def test_every_column_has_noise_of_its_own(self):
         curator = self.curator(REPLACE, 1, {name: [("a", 10**6)] for name in "wxyz"})
         found = curator.discover(Fraction(1, 10**4), Fraction(1e-6), what="x")
         assert len({tuple(values) for values in found.values()}) == 4

@@ -50,8 +50,16 @@ def test_all_tables_of_one_pass_are_those_of_a_loop_over_the_records(
         np.testing.assert_array_equal(table, expected)
 
 
-def test_no_cliques_have_no_tables(dataset):
+def test_order_does_not_matter_and_nothing_and_single_values_are_counted(dataset, domain, codes):
     assert dataset.counts_of([]) == []
+    shuffled = Dataset(domain, codes[::-1])
+    np.testing.assert_array_equal(shuffled.counts(("c", "a")), dataset.counts(("c", "a")))
+    empty = Dataset(domain, np.zeros((0, 3), dtype=np.int64))
+    np.testing.assert_array_equal(empty.counts(("a", "b")), np.zeros((2, 3)))
+    assert empty.num_records() == 0
+    domain = Domain(("a", "b"), (1, 3))
+    table = Dataset(domain, np.array([[0, 2], [0, 2], [0, 0]]))
+    np.testing.assert_array_equal(table.counts(("b", "a")), [[1], [0], [2]])
 
 
 @pytest.mark.parametrize("size", [1, 2, 256, 257, 65_536, 65_537])
@@ -63,44 +71,39 @@ def test_the_largest_code_of_any_size_is_counted(size):
     np.testing.assert_array_equal(counts, expected)
 
 
-def test_order_of_records_does_not_matter(domain, codes, dataset):
-    shuffled = Dataset(domain, codes[::-1])
-    np.testing.assert_array_equal(shuffled.counts(("c", "a")), dataset.counts(("c", "a")))
-
-
-def test_an_empty_table_has_zero_counts(domain):
-    empty = Dataset(domain, np.zeros((0, 3), dtype=np.int64))
-    np.testing.assert_array_equal(empty.counts(("a", "b")), np.zeros((2, 3)))
-    assert empty.num_records() == 0
-
-
-def test_attributes_of_one_value_are_counted_too():
-    domain = Domain(("a", "b"), (1, 3))
-    table = Dataset(domain, np.array([[0, 2], [0, 2], [0, 0]]))
-    np.testing.assert_array_equal(table.counts(("b", "a")), [[1], [0], [2]])
-
-
 @pytest.mark.filterwarnings("error")
-def test_codes_outside_the_domain_go_to_the_nearest_inside_silently(domain):
+def test_codes_outside_go_to_the_nearest_inside_silently(domain):
     big = np.iinfo(np.int64)
     wild = Dataset(domain, np.array([[-1, 99, 4], [big.min, big.max, 2]]))
     assert wild.counts(("a",)).tolist() == [2, 0]
     assert wild.counts(("b",)).tolist() == [0, 0, 2]
     assert wild.counts(("c",)).tolist() == [0, 0, 1, 1]
-
-
-@pytest.mark.filterwarnings("error")
-def test_no_warning_tells_that_a_code_was_no_number(domain):
     wild = Dataset(domain, np.array([[np.nan, np.inf, -np.inf]]))
     assert wild.counts(("a", "b", "c")).sum() == 1
 
 
-def test_the_callers_array_is_neither_kept_nor_changed(domain, codes):
+def test_only_codes_that_nobody_can_change_are_taken_over(domain, codes, dataset):
     mine = codes.copy()
     table = Dataset(domain, mine)
     before = table.counts(("a", "b"))
     mine[:] = 0
     np.testing.assert_array_equal(table.counts(("a", "b")), before)
+    kept = codes_for_good(domain, codes)
+    table = Dataset(domain, kept)
+    assert np.shares_memory(table._codes, kept)
+    np.testing.assert_array_equal(table.counts(("c", "a")), dataset.counts(("c", "a")))
+    mine = np.ascontiguousarray(codes.T.astype(code_type(domain)))
+    view = mine.T
+    view.setflags(write=False)  # this view alone
+    table = Dataset(domain, view)
+    mine[:] = 0
+    np.testing.assert_array_equal(table.counts(("c", "a")), dataset.counts(("c", "a")))
+    kept = codes_for_good(domain, np.array([[1, 2, 200], [200, 200, 3]]))
+    assert Dataset(domain, kept).counts(("a", "b", "c"))[1, 2, 3] == 2
+    assert kept.max() == 200  # the caller's are as they were
+    for table in (Dataset(domain, codes), Dataset(domain, codes_for_good(domain, codes))):
+        with pytest.raises(ValueError, match="read-only"):
+            table._codes[0, 0] = 1
 
 
 def codes_for_good(domain, codes):
@@ -108,34 +111,6 @@ def codes_for_good(domain, codes):
     mine = np.ascontiguousarray(codes.T.astype(code_type(domain)))
     mine.setflags(write=False)
     return mine.T
-
-
-def test_codes_that_nobody_can_change_are_taken_over_without_a_copy(domain, codes, dataset):
-    kept = codes_for_good(domain, codes)
-    table = Dataset(domain, kept)
-    assert np.shares_memory(table._codes, kept)
-    np.testing.assert_array_equal(table.counts(("c", "a")), dataset.counts(("c", "a")))
-
-
-def test_codes_whose_owner_can_change_them_are_copied(domain, codes, dataset):
-    mine = np.ascontiguousarray(codes.T.astype(code_type(domain)))
-    view = mine.T
-    view.setflags(write=False)  # this view alone
-    table = Dataset(domain, view)
-    mine[:] = 0
-    np.testing.assert_array_equal(table.counts(("c", "a")), dataset.counts(("c", "a")))
-
-
-def test_a_code_outside_is_clipped_in_codes_for_good_too(domain):
-    kept = codes_for_good(domain, np.array([[1, 2, 200], [200, 200, 3]]))
-    assert Dataset(domain, kept).counts(("a", "b", "c"))[1, 2, 3] == 2
-    assert kept.max() == 200  # the caller's are as they were
-
-
-def test_no_codes_can_be_written_through_a_dataset(domain, codes):
-    for table in (Dataset(domain, codes), Dataset(domain, codes_for_good(domain, codes))):
-        with pytest.raises(ValueError, match="read-only"):
-            table._codes[0, 0] = 1
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 2), (3, 4), (3, 3, 1)])

@@ -1,5 +1,6 @@
 """Mean embeddings: the formula, the kernel, and a bound that no cosine can break."""
 
+import itertools
 import pickle
 from dataclasses import replace
 
@@ -8,8 +9,8 @@ import pytest
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.embedding import EmbeddingQuery, bounded, waves
-from sdv_privpgd.privacy.queries import Adjacency, Query
+from sdv_privpgd.privacy.queries import Adjacency, FeatureSumQuery, Lookup, Query, held
+from sdv_privpgd.synthesize.features import EmbeddingQuery, waves
 
 DOMAIN = Domain(("age", "job", "ill"), (5, 3, 2))
 AGES = (-1.0, -0.5, 0.0, 0.7, None)
@@ -35,10 +36,15 @@ def features(query, codes):
     return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
-def test_it_is_a_query():
+def test_an_embedding_is_a_query_with_its_sensitivities_and_a_domain():
     assert isinstance(QUERY, Query)
     assert QUERY.describe() == "mean embedding, 400 random features"
     assert replace(QUERY, label="ill").describe().endswith("features by ill")
+    whole = 400 * EmbeddingQuery.GRID**2
+    assert QUERY.l2_sensitivity_squared(Adjacency.ADD_REMOVE) == whole
+    assert QUERY.l2_sensitivity_squared(Adjacency.REPLACE_ONE) == 4 * whole
+    with pytest.raises(ValueError, match="'age' has 4 codes, not 5"):
+        QUERY.shape(Domain(("age", "job", "ill"), (4, 3, 2)))
 
 
 @pytest.mark.parametrize("label", [None, "ill"])
@@ -65,7 +71,7 @@ def test_labels_add_up_and_parts_of_the_records_do():
 
 def test_workers_of_a_cluster_sum_parts():
     """The tally travels to them, and their totals are merged."""
-    tally = pickle.loads(pickle.dumps(QUERY._tally(DOMAIN)))
+    tally = pickle.loads(pickle.dumps(QUERY.tally(DOMAIN)))
     whole, part = tally.zero(), tally.zero()
     tally.add(whole, CODES[:900].T)
     tally.add(part, CODES[900:].T)
@@ -86,11 +92,15 @@ def test_products_of_features_are_the_gaussian_kernel():
     assert np.ptp(kernel) > 0.5
 
 
-def test_no_wave_is_longer_than_the_grid():
-    cosine, sine = waves().astype(np.int64)
+def test_waves_stay_on_the_grid_and_pairs_within_the_bound():
+    cosine, sine = held(waves(), EmbeddingQuery.GRID).astype(np.int64)
     norms = cosine**2 + sine**2
     assert norms.max() == EmbeddingQuery.GRID**2
     assert norms.min() > (EmbeddingQuery.GRID - 2) ** 2
+    pairs = np.array([[40, 40, -30, 23], [0, 40, 27, -32]])
+    assert held(pairs, 40).T.tolist() == [[40, 0], [0, 0], [-29, 26], [23, -32]]
+    numbers = np.array([[-1, 0, 39, 40, 41]], dtype=np.int16)
+    assert held(numbers, 40).tolist() == [[0, 0, 39, 40, 40]]
 
 
 @pytest.mark.parametrize(
@@ -109,12 +119,54 @@ def test_the_bound_holds_whatever_the_machine_s_cosines_are(monkeypatch, libm):
         patch.setattr(np, "sin", libm)
         found = waves.__wrapped__()
     assert (found.dtype, found.flags.writeable) == (np.int16, False)
+    found = held(found, EmbeddingQuery.GRID)
+    assert found.dtype == np.int16
     assert (found.astype(np.int64) ** 2).sum(axis=0).max() <= EmbeddingQuery.GRID**2
 
 
-def test_pairs_within_the_bound_stay_as_they_are():
-    pairs = np.array([[40, 40, -30, 23, np.nan], [0, 40, 27, -32, 3]])
-    assert bounded(pairs, 40).T.tolist() == [[40, 0], [0, 0], [-29, 26], [23, -32], [0, 0]]
+class Own(FeatureSumQuery):
+    """Tables that somebody else gives."""
+
+    size, GRID = None, 40
+
+    def __init__(self, size, tables):
+        self.size, self.tables = size, tables
+
+    def describe(self):
+        return "own"
+
+    def shape(self, domain):
+        return (domain.size([self.tables.label]) if self.tables.label else 1, *self.size)
+
+    def lookup(self, domain):
+        return self.tables
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize(("waves", "label"), [(1, None), (2, None), (2, "ill")])
+def test_no_tables_make_a_record_change_more_than_the_bound(waves, label, adjacency):
+    """Numbers are held to 0 to GRID and pairs to its norm, and no sum leaves a table."""
+    values = np.array([[-900, 40, 90, -40], [900, 0, 3, 0]])[:waves]
+    parts = [np.array([[99, 1], [1, 3], [1, 1], [2, -99], [0, 0]])]
+    query = Own((waves, 2), Lookup(["age"], parts, values, label))
+    limit, most = query.l2_sensitivity_squared(adjacency), 0
+    for one, other in itertools.product(itertools.product(range(5), (0,), (0, 1)), repeat=2):
+        tables = [Dataset(DOMAIN, np.array(rows)) for rows in ([one], [other])]
+        here, there = (query.answer(table) for table in tables)
+        change = here - there if adjacency is Adjacency.REPLACE_ONE else here
+        most = max(most, int((change**2).sum()))
+    assert most == limit
+
+
+@pytest.mark.parametrize(
+    ("size", "parts", "label"),
+    [((2, 2), [np.zeros((3, 2), int)], None), ((1, 1), [np.zeros((3, 2), int)], None),
+     ((1, 2), [np.zeros((3, 2), int)], "ill")],
+)  # fmt: skip
+def test_tables_of_another_size_than_was_charged_for_are_refused(size, parts, label):
+    query = Own(size, Lookup(["job"], parts, np.zeros((1, 4), int), label))
+    with pytest.raises(ValueError, match="not of its size"):
+        query.answer(Dataset(DOMAIN, CODES))
 
 
 def test_frequencies_are_those_of_the_seed_alone():
@@ -124,12 +176,6 @@ def test_frequencies_are_those_of_the_seed_alone():
     assert first[0][:, 0].tolist() == [13155, 6578, 0, 56327, 24670]
     other = replace(QUERY, seed=8).phases()
     assert (first[0][0] != other[0][0]).mean() > 0.99
-
-
-def test_sensitivities():
-    whole = 400 * EmbeddingQuery.GRID**2
-    assert QUERY.l2_sensitivity_squared(Adjacency.ADD_REMOVE) == whole
-    assert QUERY.l2_sensitivity_squared(Adjacency.REPLACE_ONE) == 4 * whole
 
 
 @pytest.mark.parametrize(
@@ -148,8 +194,3 @@ def test_sensitivities():
 def test_what_cannot_be_meant_is_refused(wrong, says):
     with pytest.raises(ValueError, match=says):
         replace(QUERY, **wrong)
-
-
-def test_coordinates_of_another_domain_are_refused():
-    with pytest.raises(ValueError, match="'age' has 4 codes, not 5"):
-        QUERY.shape(Domain(("age", "job", "ill"), (4, 3, 2)))

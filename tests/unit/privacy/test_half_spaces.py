@@ -36,27 +36,30 @@ def counted_one_by_one(query, codes):
     return found
 
 
-def test_a_record_is_where_the_definition_says():
+def test_a_record_is_where_the_definition_says_and_what_is_missing_apart():
     assert QUERY.shape(DOMAIN) == (2, 5, 2)
     expected = counted_one_by_one(QUERY, CODES)
     assert (QUERY.answer(Dataset(DOMAIN, CODES)) == expected).all()
     stored = StoredRecords(DOMAIN, np.array_split(CODES.T.astype(np.uint8), 3, axis=1))
     assert (QUERY.answer(stored) == expected).all()
     assert stored._file._max_size == 2**25  # bytes that stay in memory
-
-
-def test_a_sum_at_a_threshold_is_not_above_it():
     three = Dataset(Domain(("pay",), (6,)), np.array([[1], [2], [3]]))  # 1, 2 and 5
     assert CutMarginalQuery((), (Cut((PAY,), (1,), (2,)),)).answer(three).tolist() == [2, 1]
     assert CutMarginalQuery((), (Cut((PAY,), (-1,), (-2,)),)).answer(three).tolist() == [2, 1]
-
-
-def test_what_is_missing_is_apart_whatever_else_is_added():
     wide = Line("pay", (0, 0, 0, 0, 0, 2**20))
     cut = Cut((AGE, wide), (2**10, -(2**10)), (-(2**31), 2**31))
     found = CutMarginalQuery((), (cut,)).answer(Dataset(DOMAIN, CODES))
     assert found[-1] == (CODES[:, 0] == 3).sum()
     assert found[0] == found[2] == 0
+    nowhere, low = Line("age", (0, 0, 0), nullable=True), Line("pay", (-100, 0, 0, 0, 0, 0))
+    for thresholds in ((-200,), (5,), (1_000,)):
+        cut = Cut((nowhere, low), (1, 1), thresholds)
+        found = CutMarginalQuery((), (cut,)).answer(Dataset(DOMAIN, CODES))
+        assert found[-1] == (CODES[:, 0] == 3).sum()
+    for threshold in (2**40, 2**40 - 1):
+        cut = Cut((Line("ill", (0, 2**40)),), (1,), (threshold,))
+        found = CutMarginalQuery((), (cut,)).answer(Dataset(DOMAIN, CODES))
+        assert found[1] == (0 if threshold == 2**40 else CODES[:, 2].sum())
 
 
 def test_several_kinds_of_tables_are_answered_in_order():
@@ -80,19 +83,16 @@ def test_a_choice_weighs_half_spaces_beside_tables():
     assert len(curator._tables) == 2  # of two scores it is the same
 
 
-def test_a_score_of_other_codes_is_refused_before_it_is_paid_for(monkeypatch):
+def test_lines_and_scores_of_other_codes_are_refused_before_they_are_paid_for(monkeypatch):
+    query = CutMarginalQuery((), (Cut((Line("ill", (0, 1, 2)),), (1,), (1,)),))
+    with pytest.raises(ValueError, match="'ill' has 2 codes, and a line for 3"):
+        query.shape(DOMAIN)
     monkeypatch.setattr(curating, "answers", None)
     curator = open_curator(Dataset(DOMAIN.project(("ill",)), CODES[:, 2:]))
     score = ModelErrorQuery(clique=(), cuts=QUERY.cuts[1:], expected=np.array([1, 1]))
     with pytest.raises(ValueError, match="not in the domain"):
         curator.select([score, score], curator.ledger.remaining, what="worst")
     assert not curator.ledger.charges
-
-
-def test_a_line_of_other_codes_is_refused():
-    query = CutMarginalQuery((), (Cut((Line("ill", (0, 1, 2)),), (1,), (1,)),))
-    with pytest.raises(ValueError, match="'ill' has 2 codes, and a line for 3"):
-        query.shape(DOMAIN)
 
 
 @pytest.mark.parametrize(
@@ -113,19 +113,3 @@ def test_a_line_of_other_codes_is_refused():
 def test_what_could_wrap_around_or_means_nothing_is_refused(made, says):
     with pytest.raises(ValueError, match=says):
         made()
-
-
-def test_sums_up_to_2_to_the_40_are_counted():
-    for threshold in (2**40, 2**40 - 1):
-        cut = Cut((Line("ill", (0, 2**40)),), (1,), (threshold,))
-        found = CutMarginalQuery((), (cut,)).answer(Dataset(DOMAIN, CODES))
-        assert found[1] == (0 if threshold == 2**40 else CODES[:, 2].sum())
-
-
-def test_what_is_missing_is_apart_where_all_other_places_are_as_low_as_can_be():
-    """And the line itself adds nothing: no place is left between it and the others."""
-    nowhere, low = Line("age", (0, 0, 0), nullable=True), Line("pay", (-100, 0, 0, 0, 0, 0))
-    for thresholds in ((-200,), (5,), (1_000,)):
-        cut = Cut((nowhere, low), (1, 1), thresholds)
-        found = CutMarginalQuery((), (cut,)).answer(Dataset(DOMAIN, CODES))
-        assert found[-1] == (CODES[:, 0] == 3).sum()

@@ -41,35 +41,26 @@ def ledger():
     return PrivacyLedger.open(1.0, 1e-5, REPLACE)
 
 
-def test_an_empty_ledger_has_spent_nothing(ledger):
+def test_budgets_add_up_exactly_and_not_beyond(ledger):
     assert ledger.mu_squared == 0
     assert ledger.remaining == ledger.budget == mu_squared_of(1.0, 1e-5)
     assert ledger.spent() == 0.0
     assert ledger.exact_releases == ()
-
-
-def test_thirds_of_a_budget_add_up_to_it_exactly(ledger):
-    third = ledger.budget / 3
+    whole = ledger
     for _ in range(3):
-        ledger = ledger.record(charge(third))
-    assert ledger.mu_squared == ledger.budget
-    assert ledger.remaining == 0
-    assert isinstance(ledger.remaining, Fraction)
-    assert ledger.spent() == pytest.approx(1.0, rel=1e-9)
-    assert ledger.spent() <= 1.0
-
-
-def test_a_charge_over_budget_raises_and_changes_nothing(ledger):
-    ledger = ledger.record(charge(ledger.budget / 2))
-    before = ledger.to_dict()
+        whole = whole.record(charge(ledger.budget / 3))
+    assert whole.mu_squared == whole.budget
+    assert whole.remaining == 0
+    assert isinstance(whole.remaining, Fraction)
+    assert whole.spent() == pytest.approx(1.0, rel=1e-9)
+    assert whole.spent() <= 1.0
+    half = ledger.record(charge(ledger.budget / 2))
+    before = half.to_dict()
     with pytest.raises(PrivacyBudgetError, match=r"needs mu² *=.*left"):
         # Over by one part in 10^60: floats would not see it.
-        ledger.record(charge(ledger.budget / 2 + Fraction(1, 10**60)))
-    assert ledger.to_dict() == before
-    ledger.record(charge(ledger.budget / 2))
-
-
-def test_recording_leaves_the_earlier_ledger_as_it_was(ledger):
+        half.record(charge(ledger.budget / 2 + Fraction(1, 10**60)))
+    assert half.to_dict() == before
+    half.record(charge(ledger.budget / 2))
     later = ledger.record(charge(ledger.budget))
     assert ledger.charges == ()
     assert len(later.charges) == 1
@@ -132,22 +123,19 @@ def test_epsilon_is_infinite_where_the_events_use_up_delta(ledger, factor):
     assert broken.spent(delta=3e-5) < math.inf
 
 
-def test_a_delta_that_the_events_would_use_up_is_refused_before_anything_is_released():
-    ledger = PrivacyLedger.open(1.0, 1e-300, REPLACE)
+def test_delta_that_events_would_use_up_is_refused(ledger):
+    small = PrivacyLedger.open(1.0, 1e-300, REPLACE)
     with pytest.raises(PrivacyBudgetError, match="larger delta"):
-        ledger.record(charge(ledger.budget))
+        small.record(charge(small.budget))
     allowed = PrivacyLedger.open(1.0, 1e-20, REPLACE)
     assert allowed.record(charge(allowed.budget)).spent() <= 1.0
-
-
-def test_many_events_together_cannot_use_up_delta_either(ledger):
     most = Fraction(1e-5) / 2**60
     ledger = ledger.record(charge(0, delta=most))
     with pytest.raises(PrivacyBudgetError, match="larger delta"):
         ledger.record(charge(0, delta=SAMPLING_DELTA))
 
 
-def test_two_fits_compose_by_adding_budgets_and_keeping_all_charges(ledger):
+def test_fits_compose_by_adding_budgets_and_keeping_all_charges(ledger):
     first = ledger.record(charge(ledger.budget, what="first"))
     second = PrivacyLedger.open(1.0, 1e-6, REPLACE)
     second = second.record(charge(second.budget, what="second"))
@@ -159,9 +147,6 @@ def test_two_fits_compose_by_adding_budgets_and_keeping_all_charges(ledger):
     assert both.epsilon == pytest.approx(epsilon_of(both.budget, 1e-5), rel=1e-12)
     assert both.spent() == pytest.approx(both.epsilon, rel=1e-9)
     assert 1.0 < both.epsilon < 2.0  # better than adding epsilons
-
-
-def test_ten_fits_at_two_and_a_half_spend_what_the_notes_say():
     # privacy.md section 5: ten refits at (2.5, 1e-5) compose to epsilon 9.60.
     one = PrivacyLedger.open(2.5, 1e-5, REPLACE)
     total = one

@@ -129,15 +129,13 @@ class TestPlainValues:
 class TestRefusals:
     """Each message ends with what to do."""
 
-    def test_of_a_charge_that_is_too_large(self):
+    def test_of_a_charge_or_a_delta_that_is_too_large(self):
         with pytest.raises(PrivacyBudgetError) as refused:
             ledger_of(NOISE, budget=TENTH).record(CHOICE)
         assert str(refused.value) == (
             "exponential on a pair needs mu²=0.1, but 0.0375 of 0.1 is left. "
             "Ask for less or allow a larger epsilon."
         )
-
-    def test_of_a_delta_that_is_too_large(self):
         with pytest.raises(PrivacyBudgetError) as refused:
             ledger_of().record(VALUES)
         assert str(refused.value) == (
@@ -163,7 +161,7 @@ class TestRefusals:
 class TestReserves:
     """What is kept of delta for the events' own."""
 
-    def test_an_empty_ledger_has_the_rest_of_delta(self):
+    def test_reserves_have_the_rest_of_delta_and_of_two_fits_add_up(self):
         reserved = Fraction(1, 10**6)
         ledger = PrivacyLedger.open(1, Fraction(1, 10**5), ADD, 2, reserved=reserved)
         assert ledger == PrivacyLedger(
@@ -176,16 +174,12 @@ class TestReserves:
         )
         assert isinstance(ledger.epsilon, float)
         assert isinstance(ledger.delta, float)
-
-    def test_events_may_take_all_of_it_and_what_changes_no_digit_besides(self):
         ledger = ledger_of(reserved=Fraction(4, 10**9))
         little = Fraction(1e-5) / 2**60
         both = ledger.record(NOISE).record(replace(VALUES, delta=VALUES.delta + little))
         assert len(both.charges) == 2
         with pytest.raises(PrivacyBudgetError, match="larger delta"):
             ledger.record(NOISE).record(replace(VALUES, delta=VALUES.delta + little * 2))
-
-    def test_reserves_of_two_fits_add_up(self):
         first = ledger_of(NOISE, reserved=Fraction(1, 10**6))
         second = ledger_of(VALUES, reserved=Fraction(2, 10**6), delta=2e-5, budget=Fraction(1, 4))
         both = first.followed_by(second)
@@ -207,19 +201,15 @@ class TestReserves:
 class TestCosts:
     """Of one event, under each adjacency."""
 
-    def test_of_noise(self):
+    def test_of_noise_choices_and_what_is_public(self):
         assert NOISE.mu_squared_under(REPLACE) == Fraction(1, 16)
         assert NOISE.mu_squared_under(ADD) == Fraction(1, 32)
         assert NOISE.range_epsilon_under(REPLACE) == 0
         assert not NOISE.is_exact
-
-    def test_of_a_choice(self):
         assert CHOICE.range_epsilon_under(REPLACE) == Fraction(12, 25)
         assert CHOICE.range_epsilon_under(ADD) == Fraction(8, 25)
         assert CHOICE.mu_squared_under(ADD) == mu_squared_of_range(Fraction(8, 25))
         assert not CHOICE.is_exact
-
-    def test_of_what_is_public(self):
         exact = replace(NOISE, stddev=0.0)
         assert exact.is_exact
         assert exact.mu_squared_under(REPLACE) == exact.mu_squared_under(ADD) == 0

@@ -10,12 +10,13 @@ from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
+    CutMarginalQuery,
     GroupedMarginalQuery,
     MarginalQuery,
     Query,
-    SigmoidSumQuery,
     answers,
 )
+from sdv_privpgd.synthesize.features import SigmoidSumQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 GRID = SigmoidSumQuery.GRID
@@ -44,8 +45,15 @@ def test_answers_are_int64_of_the_stated_shape(query, dataset, domain):
     assert query.describe()
 
 
-def test_the_count_is_the_number_of_records(dataset, codes):
+def test_counts_descriptions_and_refusals_name_attributes_alone(dataset, codes, domain):
     assert CountQuery().answer(dataset).tolist() == [len(codes)]
+    assert MarginalQuery(("a", "b")).describe() == "marginal of a x b"
+    assert CountQuery().describe() == "number of rows"
+    described = SigmoidSumQuery.of({"a": 0.123, "b": 4.5}, 6.7, 8.9).describe()
+    assert described == "smoothed threshold over a, b"
+    for query in (MarginalQuery(("x",)), SigmoidSumQuery.of({"x": 1.0}, 0.0, 1.0)):
+        with pytest.raises(ValueError, match="not in the domain"):
+            query.answer(dataset)
 
 
 def test_sensitivities_are_those_of_the_notes():
@@ -160,19 +168,6 @@ def test_coefficients_that_would_leave_the_grid_are_refused(bad):
             SigmoidSumQuery.of(*arguments)
 
 
-def test_descriptions_name_attributes_and_no_numbers():
-    assert MarginalQuery(("a", "b")).describe() == "marginal of a x b"
-    assert CountQuery().describe() == "number of rows"
-    described = SigmoidSumQuery.of({"a": 0.123, "b": 4.5}, 6.7, 8.9).describe()
-    assert described == "smoothed threshold over a, b"
-
-
-def test_an_unknown_attribute_is_refused(dataset, domain):
-    for query in (MarginalQuery(("x",)), SigmoidSumQuery.of({"x": 1.0}, 0.0, 1.0)):
-        with pytest.raises(ValueError, match="not in the domain"):
-            query.answer(dataset)
-
-
 def test_queries_answered_together_are_answered_as_one_by_one(dataset, domain):
     queries = [
         MarginalQuery(("b", "a")),
@@ -189,3 +184,9 @@ def test_queries_answered_together_are_answered_as_one_by_one(dataset, domain):
         assert answer.dtype == np.int64
         np.testing.assert_array_equal(answer, query.answer(dataset))
     assert answers([], dataset) == []
+
+
+@pytest.mark.parametrize("kind", [GroupedMarginalQuery, CutMarginalQuery])
+def test_groups_and_cuts_are_said(kind):
+    with pytest.raises(TypeError, match=r"grouping|cuts"):
+        kind(("a",))

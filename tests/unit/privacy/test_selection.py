@@ -31,14 +31,10 @@ def range_epsilon_exactly(mu):
 
 
 @pytest.mark.parametrize("mu", MUS)
-def test_the_range_epsilon_is_rounded_down_and_hardly_so(mu):
+def test_range_epsilons_are_rounded_down_and_their_costs_up_and_hardly_so(mu):
     found, exact = range_epsilon_of(Fraction(mu) ** 2), range_epsilon_exactly(mu)
     assert found < exact
     assert found == pytest.approx(float(exact), rel=3e-13, abs=1e-14)
-
-
-@pytest.mark.parametrize("mu", MUS)
-def test_what_a_range_epsilon_costs_is_rounded_up_and_hardly_so(mu):
     epsilon = range_epsilon_exactly(mu)
     cost = mu_squared_of_range(Fraction(float(epsilon)))
     assert float(cost) == pytest.approx(mu**2, rel=1e-12 + 1e-14 / mu)

@@ -11,11 +11,7 @@ from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.columns.bins import Interval, SignedPowers, Ticks
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.privacy.counting import (
-    LookupSums,
-    TableCounts,
-    units_of,
-)
+from sdv_privpgd.privacy.counting import LookupSums, TableCounts, units_of
 from sdv_privpgd.privacy.streams import (
     ByDigit,
     Encoding,
@@ -149,11 +145,7 @@ def test_the_rows_with_each_digit_are_apart(name):
 GRID = SignedPowers()
 READINGS = [
     Reading(name="word", asks=frozenset(["categories"]), cells=GRID),
-    Reading(
-        name="size",
-        asks=frozenset(["numbers", "grid", "precision"]),
-        cells=GRID,
-    ),
+    Reading(name="size", asks=frozenset(["numbers", "grid", "precision"]), cells=GRID),
 ]
 COLUMNS = {
     "word": pd.Series(["A", "B", None, "A", 1, True], dtype=object),
@@ -191,18 +183,12 @@ def test_first_looks_are_merged_to_the_whole(cut, weighing):
         np.testing.assert_equal(seen(added), seen(whole))
 
 
-def test_of_no_column_no_row_is_seen():
+def test_what_is_seen_is_by_column_and_weight_and_the_numbers_of_rows_have_their_own_name():
     assert of_all(Looking([]), [{}, {}]).num_rows == 0
-
-
-def test_what_is_seen_counts_as_much_as_it_weighs():
     number, _, values = seen(of_all(Looking(READINGS, Weighing("number", PEOPLE)), [COLUMNS]))
     assert number == 6 + 3 + 3 + 2 + 2 + 2
     assert values["word"] == [(True, 2), (1, 2), ("A", 6 + 2), ("B", 3), (None, 3)]
     assert values["size"] == [(-2.0, 2), (1.5, 6 + 2), (7.0, 3), (None, 3 + 2)]
-
-
-def test_the_numbers_of_rows_have_a_name_that_no_column_has():
     assert Numbered.among(["a"], 3) == ("number", 3)
     assert Numbered.among(["number_", "number", "Number"], 2) == ("number__", 2)
 

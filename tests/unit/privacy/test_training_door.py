@@ -84,7 +84,7 @@ def test_the_charge_is_one_release_that_is_no_more_private(adjacency, rows):
     assert held.measurements == (trained,)
 
 
-def test_it_composes_with_counts():
+def test_it_composes_with_counts_and_files_of_one_delta():
     held = curator()
     held.measure([MarginalQuery(("a",))], held.ledger.budget / 4, what="a table")
     train(held, Toy())
@@ -92,9 +92,6 @@ def test_it_composes_with_counts():
     assert held.ledger.spent() <= 1.0
     with pytest.raises(PrivacyBudgetError):
         held.measure([MarginalQuery(("a",))], Fraction(1, 10**6), what="one more")
-
-
-def test_a_file_with_another_delta_for_the_same_adjacency_is_refused():
     held = curator()
     train(held, Toy())
     facts = json.loads(held.ledger.to_json())
@@ -125,7 +122,7 @@ def test_more_than_is_left_is_refused_before_a_record_is_read(monkeypatch):
     assert held.ledger.charges  # charged before the first record
 
 
-def test_what_a_trainer_cannot_keep_is_refused_before_it_is_charged():
+def test_what_cannot_be_kept_and_weighed_people_are_refused_before_the_charge():
     class Unable(Toy):
         def prepare(self, mu, delta):
             raise PrivacyBudgetError("no noise is enough")
@@ -134,9 +131,6 @@ def test_what_a_trainer_cannot_keep_is_refused_before_it_is_charged():
     with pytest.raises(PrivacyBudgetError, match="no noise"):
         train(held, Unable())
     assert not held.ledger.charges
-
-
-def test_weighed_people_are_refused():
     ledger = PrivacyLedger.open(
         1.0, 1e-5, ADD, 2, reserved=Fraction(1, 10**6), weighed=True, people="who"
     )

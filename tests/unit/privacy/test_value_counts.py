@@ -35,30 +35,24 @@ def one_by_one(column):
 
 
 class TestThresholds:
-    def test_twice_the_columns_under_replace_one(self):
+    def test_they_are_those_of_columns_adjacency_reserve_and_rows_of_a_person(self):
         one = thresholded_delta(10.0, 60, 4, 1, ADD)
         assert float(thresholded_delta(10.0, 60, 4, 1, REPLACE)) == pytest.approx(
             float(2 * one), rel=1e-6
         )
         assert thresholded_delta(10.0, 60, 8, 1, ADD) == 2 * one
-
-    def test_a_value_of_one_row_is_released_as_rarely_as_reserved(self):
-        """At an inflated level: 2 million draws, the count within 5 standard errors from above."""
         delta, stddev, draws = Fraction(1, 1000), 9.0, 2_000_000
         threshold = threshold_for(stddev, delta, 1, 1, ADD)
         released = int((1 + rounded_gaussian(stddev, draws) >= threshold).sum())
         assert released <= 1000 * draws / 1e6 + 5 * (1000 * draws / 1e6) ** 0.5
         lower = int((1 + rounded_gaussian(0.9 * stddev, draws) >= threshold).sum())
         assert lower < 0.6 * released, "the test would not notice a smaller scale"
-
-    def test_one_person_s_rows_may_all_have_one_value(self):
-        """P(5 + N >= T) five times covers 5 rows of one value, and 5 values of a row each."""
         threshold = threshold_for(10.0, Fraction(1e-6), 1, 5, ADD)
         assert threshold > threshold_for(10.0, Fraction(1e-6), 1, 1, ADD) + 4
 
 
 class TestKeys:
-    def test_values_are_counted_in_one_spelling_and_sorted(self):
+    def test_they_are_in_one_spelling_sorted_and_show_nothing(self):
         cells = ["b", 2, "a", True, 2.0, None, Decimal(2), float("nan"), 2.5, b"b", "a", 1,
                  np.int8(2)]  # fmt: skip
         keys = one_by_one(cells)
@@ -66,6 +60,12 @@ class TestKeys:
             (True, 1), (1, 1), (2, 3), (2.5, 1), (Decimal(2), 1), ("a", 2), ("b", 1), (b"b", 1),
             (None, 2)
         ]  # fmt: skip
+        import pickle
+
+        keys = one_by_one(["secret"])
+        assert "secret" not in repr(keys)
+        with pytest.raises(TypeError, match="private"):
+            pickle.dumps(keys)
 
     @given(st.lists(st.sampled_from(CELLS), max_size=30))
     def test_counting_by_distinct_cells_changes_nothing(self, cells):
@@ -86,14 +86,6 @@ class TestKeys:
     )
     def test_no_number_is_too_large(self, cell):
         assert isinstance(canonical(cell), int | float)
-
-    def test_they_show_nothing_and_stay_where_they_are(self):
-        import pickle
-
-        keys = one_by_one(["secret"])
-        assert "secret" not in repr(keys)
-        with pytest.raises(TypeError, match="private"):
-            pickle.dumps(keys)
 
 
 class TestNeighbors:
@@ -151,13 +143,6 @@ class TestTheCurator:
         other.discover(Fraction(1, 100), Fraction(1e-6), what="x")
         assert curator.ledger == other.ledger
 
-    def test_delta_that_was_not_reserved_is_refused_before_the_values_are_read(self, monkeypatch):
-        curator = self.curator(["a"] * 500, reserved=Fraction(0))
-        monkeypatch.setattr(ValueCounts, "counts", None)
-        with pytest.raises(PrivacyBudgetError, match="delta"):
-            curator.discover(Fraction(1, 100), Fraction(1e-6), what="x")
-        assert curator.ledger.charges == ()
-
     def test_noise_that_nobody_could_use_is_refused_before_the_values_are_read(self, monkeypatch):
         curator = self.curator(["a"] * 500)
         monkeypatch.setattr(ValueCounts, "counts", None)
@@ -165,8 +150,13 @@ class TestTheCurator:
             curator.discover(Fraction(1, 10**30), Fraction(1e-6), what="x")
         assert curator.ledger.charges == ()
 
-    def test_the_reserve_comes_out_of_delta(self):
+    def test_useless_noise_and_delta_not_reserved_are_refused_unread(self, monkeypatch):
         curator = self.curator(["a"] * 500)
         curator.discover(curator.ledger.remaining, Fraction(1e-6), what="x")
         assert 0.98 < curator.ledger.spent() <= 1.0
         assert curator.ledger.budget < PrivacyLedger.open(1.0, 1e-5, REPLACE).budget
+        curator = self.curator(["a"] * 500, reserved=Fraction(0))
+        monkeypatch.setattr(ValueCounts, "counts", None)
+        with pytest.raises(PrivacyBudgetError, match="delta"):
+            curator.discover(Fraction(1, 100), Fraction(1e-6), what="x")
+        assert curator.ledger.charges == ()

@@ -156,12 +156,15 @@ def test_other_things_than_releases_are_refused(releases):
         combine(releases)
 
 
-def test_the_engine_may_not_ask_for_more():
+def test_dtypes_have_no_say_and_the_engine_may_not_ask_for_more():
     from sdv_privpgd.methods import ParticleGradientDescent, ProtectedThreshold
 
     penalty = ProtectedThreshold({"age": 1.0}, b=0.2, weight=0.1)
     with pytest.raises(ValueError, match="protects a statistic"):
         combine([NORTH], engine=ParticleGradientDescent(penalties=(penalty,)))
+    plain, typed = table(), table().astype({"ward": "category", "age": "Int16"})
+    releases = [measure(plain, COLUMNS, 1.0, holder="a"), measure(typed, COLUMNS, 1.0, holder="b")]
+    assert combine(releases, engine="pgm").num_rows == 1800
 
 
 @pytest.mark.parametrize(
@@ -183,12 +186,6 @@ def test_what_cannot_be_measured_is_told_before_a_row_is_read(change, error, tol
         measure(**asked)
 
 
-def test_dtypes_have_no_say_in_the_codes():
-    plain, typed = table(), table().astype({"ward": "category", "age": "Int16"})
-    releases = [measure(plain, COLUMNS, 1.0, holder="a"), measure(typed, COLUMNS, 1.0, holder="b")]
-    assert combine(releases, engine="pgm").num_rows == 1800
-
-
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
 
 
@@ -198,15 +195,12 @@ def answer(clique, stddev, seed=0):
     return Measurement(query=MarginalQuery(clique), answer=counts, stddev=stddev)
 
 
-def test_repeated_answers_of_a_holder_are_averaged_before_they_are_added():
+def test_repeated_or_turned_tables_count_once():
     first, second = answer(("a",), 2.0, seed=1), answer(("a",), 2.0, seed=2)
     other = answer(("a",), 3.0, seed=3)
     (found,) = pooled(DOMAIN, [[first, second], [other]]).measurements
     np.testing.assert_allclose(found.answer, (first.answer + second.answer) / 2 + other.answer)
     assert found.stddev == pytest.approx(np.sqrt(2.0 + 9.0))
-
-
-def test_tables_in_another_order_of_columns_are_the_same_table():
     straight, turned = answer(("a", "b"), 1.0), answer(("b", "a"), 1.0, seed=4)
     (found,) = pooled(DOMAIN, [[straight], [turned]]).measurements
     assert found.query == MarginalQuery(("a", "b"))
@@ -237,10 +231,15 @@ def test_the_said_noise_is_never_too_small_where_a_holder_s_tables_help_each_oth
         assert (variances <= stddev**2 + 1 / 12).all()  # rounding included
 
 
-def test_what_only_some_have_measured_is_left_out_and_said():
+def test_only_what_all_have_measured_adds_up():
     found = pooled(DOMAIN, [[answer(("a",), 1.0), answer(("b", "c"), 1.0)], [answer(("a",), 1.0)]])
     assert found.left_out == (("b", "c"),)
     assert [each.query for each in found.measurements] == [MarginalQuery(("a",))]
+    count = Measurement(query=CountQuery(), answer=np.array([100]), stddev=3.0)
+    one = answer(("a",), 1.0)
+    both = pooled(DOMAIN, [[count, one], [count, one]]).measurements[0]
+    assert (both.answer.tolist(), both.stddev) == ([200], pytest.approx(np.sqrt(18)))
+    assert len(pooled(DOMAIN, [[count, one], [one]]).measurements) == 1
 
 
 def test_groups_add_up_only_if_they_are_the_same():
@@ -255,14 +254,6 @@ def test_groups_add_up_only_if_they_are_the_same():
     found = pooled(DOMAIN, [over(grouping), over(grouping)])
     assert found.measurements[-1].answer.tolist() == [20, 40]
     assert pooled(DOMAIN, [over(grouping), over(other)]).left_out == (("c",), ("c",))
-
-
-def test_the_numbers_of_rows_add_up_where_all_are_known():
-    count = Measurement(query=CountQuery(), answer=np.array([100]), stddev=3.0)
-    one = answer(("a",), 1.0)
-    both = pooled(DOMAIN, [[count, one], [count, one]]).measurements[0]
-    assert (both.answer.tolist(), both.stddev) == ([200], pytest.approx(np.sqrt(18)))
-    assert len(pooled(DOMAIN, [[count, one], [one]]).measurements) == 1
 
 
 def cuts(num_bins=None, **words):

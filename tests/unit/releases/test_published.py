@@ -71,15 +71,12 @@ def test_answers_rest_on_the_published_noise(noise):
     assert answer.stddev == pytest.approx(np.sqrt(2 * (25 + 1 / 12)), rel=1e-6)
 
 
-def test_unequal_noise_gives_wide_intervals_and_is_said():
+def test_unequal_noise_and_tables_of_other_people_are_noticed():
     found = made(tables(stddev=[1.0, 9.0, 1, 1, 1, 1]))
     assert "The noise differs between the cells of age x sex" in found.warnings[0]
     measured = found.fitted.release.measurements[-1]
     assert measured.stddev == 9.0
     assert "1 to 9" in found.privacy_report()
-
-
-def test_tables_of_other_people_are_noticed():
     other = pd.DataFrame(
         {"column_1": "sex", "label_1": ["F", "M"], "estimate": [900, 800], "stddev": 5.0}
     )
@@ -88,9 +85,18 @@ def test_tables_of_other_people_are_noticed():
     assert made([tables(), other.assign(estimate=[530, 470])]).warnings == ()
 
 
-def test_the_number_of_rows_may_be_published_alone():
+def test_what_is_published_alone_twice_or_not_at_all_is_taken_so():
     count = pd.DataFrame({"estimate": [1003.0], "stddev": [0.0]})
     assert made([count, tables()]).num_rows == 1003
+    with pytest.raises(ValueError, match=r"No table has the columns \['ill'\]"):
+        made(tables(), COLUMNS | {"ill": Boolean()})
+    with pytest.raises(PublicDomainError):
+        made(tables(), COLUMNS | {"sex": Categorical()})
+    with pytest.raises(ValueError, match="publisher must name"):
+        from_tables(tables(), COLUMNS, publisher="")
+    twice = pd.concat([tables().assign(round=1), tables().assign(round=2)])
+    answer = made(twice).answer("count", where={"sex": "F"})
+    assert answer.stddev == pytest.approx(np.sqrt(3 * (25 + 1 / 12) / 2), rel=1e-6)
 
 
 def test_the_guarantee_is_the_publisher_s():
@@ -291,21 +297,6 @@ def test_per_cents_are_recognized_and_their_number_of_rows_is_asked_for(people, 
 def test_what_is_no_table_and_what_publishers_cannot_have_done_is_told(source, how, told):
     with pytest.raises(ValueError, match=told):
         made(source, **how)
-
-
-def test_columns_that_no_table_has_are_told():
-    with pytest.raises(ValueError, match=r"No table has the columns \['ill'\]"):
-        made(tables(), COLUMNS | {"ill": Boolean()})
-    with pytest.raises(PublicDomainError):
-        made(tables(), COLUMNS | {"sex": Categorical()})
-    with pytest.raises(ValueError, match="publisher must name"):
-        from_tables(tables(), COLUMNS, publisher="")
-
-
-def test_a_table_that_was_measured_twice_is_two_tables():
-    twice = pd.concat([tables().assign(round=1), tables().assign(round=2)])
-    answer = made(twice).answer("count", where={"sex": "F"})
-    assert answer.stddev == pytest.approx(np.sqrt(3 * (25 + 1 / 12) / 2), rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from sdv_privpgd import Boolean, Categorical, Measured, Numerical, combine, meas
 from sdv_privpgd.base.files import digest_of, sealed
 from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.privacy.queries import DependenceQuery
-from sdv_privpgd.releases.release_file import require_agreement
+from sdv_privpgd.releases.measured import require_agreement
 
 COLUMNS = {
     "ward": Categorical(["A", "B", "C"]),

@@ -1,6 +1,9 @@
-"""The page for the officer: who is protected in its first line, bounds that hold, and blanks."""
+"""Pages for those who decide: the officer's for one release, and the ledger's across years."""
 
+import json
 import math
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -8,8 +11,12 @@ import pytest
 from scipy.stats import norm
 
 from sdv_privpgd import Boolean, Categorical, People, fit_table
+from sdv_privpgd.base.files import digest_of
+from sdv_privpgd.privacy.accounting import mu_squared_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger_file import planned, read_ledger
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.report.ledger import History, ledger_report, read_history, release_entry
 from sdv_privpgd.report.officer import YOURS, attackers_gains
 
 TABLE = pd.DataFrame({"ward": ["A", "B"] * 600, "ill": [True, False] * 600, "p": range(1_200)})
@@ -66,9 +73,18 @@ def test_what_a_threshold_may_give_away_is_in_the_bounds():
     assert infer[2] == pytest.approx(norm.cdf(norm.ppf(0.1) + mu) + own)
 
 
-def test_nothing_spent_gains_nothing():
+def test_nothing_spent_gains_nothing_and_earlier_releases_are_told():
     ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
     assert all(without == pytest.approx(with_it) for _, without, with_it in attackers_gains(ledger))
+    earlier, _ = page(People(rows_are_people=True))
+    fitted, report = page(People(rows_are_people=True), after=earlier.ledger)
+    assert report.to_dict()["epsilon_spent"] == pytest.approx(fitted.ledger.spent())
+    assert "are of earlier releases; this one alone has epsilon 1 " in " ".join(str(report).split())
+    notice = page(People("p", 3), "add_remove")[1].to_dict()["privacy_notice"]
+    assert "all your records (at most 3 of them were used) been others or none" in notice
+    assert "by a factor of at most 2.72" in notice
+    assert "had a record of yours been others:" in page()[1].to_dict()["privacy_notice"]
+    assert max(map(len, str(page()[1]).splitlines())) <= 100
 
 
 def test_what_a_fit_cannot_know_is_yours_and_hazards_are_named():
@@ -89,19 +105,84 @@ def test_what_a_fit_cannot_know_is_yours_and_hazards_are_named():
         fitted.report(audience="board")
 
 
-def test_earlier_releases_are_counted_and_told():
-    earlier, _ = page(People(rows_are_people=True))
-    fitted, report = page(People(rows_are_people=True), after=earlier.ledger)
-    assert report.to_dict()["epsilon_spent"] == pytest.approx(fitted.ledger.spent())
-    assert "are of earlier releases; this one alone has epsilon 1 " in " ".join(str(report).split())
+def spent(epsilon, what="all pairs"):
+    """A ledger with one charge of all that it allows."""
+    return planned(PrivacyLedger.open(epsilon, 1e-6, Adjacency.REPLACE_ONE), what)
 
 
-def test_a_notice_says_whose_and_by_how_much():
-    notice = page(People("p", 3), "add_remove")[1].to_dict()["privacy_notice"]
-    assert "all your records (at most 3 of them were used) been others or none" in notice
-    assert "by a factor of at most 2.72" in notice
-    assert "had a record of yours been others:" in page()[1].to_dict()["privacy_notice"]
+def history(*epsilons, limit=None, listed=None):
+    ledgers = [spent(each) for each in epsilons]
+    together = ledgers[0]
+    for each in ledgers[1:]:
+        together = together.followed_by(each)
+    releases = [
+        release_entry(each, name=f"{n}.csv", release="ab" * 16, method="MST")
+        for n, each in enumerate(ledgers[:listed])
+    ]
+    return History(ledger=together, releases=releases, limit=limit)
 
 
-def test_lines_are_short_enough_for_paper():
-    assert max(map(len, str(page()[1]).splitlines())) <= 100
+def test_it_is_read_as_it_was_written_with_what_a_release_may_still_spend_exactly():
+    own = history(1.0, 0.5, limit=3.0)
+    assert read_history(own.to_json()) == own
+    assert read_ledger(own.to_json()) == own.ledger
+    alone = History(ledger=own.ledger, releases=[])
+    assert alone.to_json() == own.ledger.to_json()
+    assert read_history(own.ledger.to_json()) == alone
+    own = history(1.0, limit=2.0)
+    assert 1 < own.left < 2  # squares of mu add up, not epsilons
+    both = own.ledger.mu_squared + mu_squared_of(own.left, 1e-6)
+    assert float(both) == pytest.approx(float(mu_squared_of(2.0, 1e-6)), rel=1e-6)
+    assert history(1.0, 1.0, limit=1.2).left == 0
+    assert history(1.0).left is None
+    entry = release_entry(spent(1.0), name="a", release=None, method="")
+    assert Fraction(entry["mu_squared"]) == spent(1.0).mu_squared
+    assert entry["release"] == "none was made"
+
+
+def test_the_page_has_each_release_with_its_cost_and_the_sum_so_far():
+    report = ledger_report(history(1.0, 0.5, limit=3.0), "northland")
+    text, facts = str(report), report.to_dict()
+    assert text.startswith("What was spent on the people of northland\n")
+    assert "- 0.csv (" in text
+    assert "epsilon 0.5 at delta 1e-06" in text
+    assert f"epsilon {facts['epsilon_spent']:.4g} so far" in " ".join(text.split())
+    assert facts["epsilon_spent"] < 1.5
+    assert [each["name"] for each in facts["releases"]] == ["0.csv", "1.csv"]
+    assert all(len(line) <= 100 for line in text.splitlines())
+    for shown in ("ab" * 16, "left for another release", "MST"):
+        assert shown in report.html()
+
+
+def test_what_no_release_has_cost_is_said():
+    own = history(1.0, 0.5, listed=1)
+    assert "has not ended: all of that counts as spent." in str(ledger_report(own, "l"))
+    ended = [replace(charge, mechanism="Gaussian") for charge in own.ledger.charges]
+    own = replace(own, ledger=replace(own.ledger, charges=tuple(ended)))
+    assert "was spent by what is no release of this list" in str(ledger_report(own, "l"))
+    several = [*own.releases, {**own.releases[0], "unit": "another", "mu_squared": "0"}]
+    told = str(ledger_report(replace(own, releases=several), "l"))
+    assert "do not protect the same" in told
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"mu_squared": "x"},
+        {"mu_squared": "-1"},
+        {"mu_squared": "9"},
+        {"own_delta": None},
+        {"name": 3},
+        {"epsilon": "1"},
+        {"method": None},
+    ],
+)
+def test_releases_that_were_edited_are_refused(change):
+    facts = json.loads(history(1.0).to_json())
+    facts["releases"][0] |= change
+    for text in (json.dumps(facts), json.dumps(facts | {"digest": digest_of(facts)})):
+        with pytest.raises(ValueError, match="not as"):
+            read_history(text)
+    del facts["releases"][0]["mu"]
+    with pytest.raises(ValueError, match="not as they were written"):
+        read_history(json.dumps(facts | {"digest": digest_of(facts)}))

@@ -204,18 +204,22 @@ def test_columns_with_many_rare_values_are_named_with_their_shares(part):
     assert ["'x' ('other' in " in each for each in said] == [True] * (part > 0.1)
 
 
-def test_a_column_that_is_other_throughout_may_be_an_id_or_name_people():
+def test_no_reason_means_no_words():
     (said,) = lines(fitted(WARD, [0, 0, 0, 1]))
     assert "give it the sdtype id" in said
     assert "name it: people=People(column" in said
     assert "Dates and times need the sdtype datetime" in said
-
-
-def test_no_pile_is_told_at_an_end_that_was_found_or_beyond_which_rows_were_counted():
     facts = fitted(AGE, [*bell(11), 2])
     assert lines(facts) != ()
     assert lines(replace(facts, declared={"x": NumberFacts()})) == ()
     assert lines(replace(facts, counted={"x"})) == ()
+    for facts, dtype in ((TRUTH, pd.BooleanDtype()), (AGE, pd.Int64Dtype())):
+        size = 2 if facts["sdtype"] == "boolean" else 12
+        plain = fitted(facts, [*[1] * size, 3 * size])
+        typed = replace(plain.schema.columns[0], dtype=dtype)
+        assert any("Or they are" in each for each in lines(plain))
+        (said,) = lines(replace(plain, schema=replace(plain.schema, columns=(typed,))))
+        assert said == "Most values are missing: 'x' (75 %)."
 
 
 def test_rows_that_are_too_few_are_told_with_the_number_that_would_do():
@@ -347,16 +351,6 @@ def test_a_cell_of_many_rows_in_which_zeros_are_lost_is_told(facts, told):
     size = describe("x", paid).num_values
     said = lines(fitted(paid, [60, *[40 / (size - 1)] * (size - 1)], num_rows=50_000))
     assert any(each.startswith(SPREAD) for each in said) == told
-
-
-def test_a_column_whose_type_has_no_words_cannot_be_misread():
-    for facts, dtype in ((TRUTH, pd.BooleanDtype()), (AGE, pd.Int64Dtype())):
-        size = 2 if facts["sdtype"] == "boolean" else 12
-        plain = fitted(facts, [*[1] * size, 3 * size])
-        typed = replace(plain.schema.columns[0], dtype=dtype)
-        assert any("Or they are" in each for each in lines(plain))
-        (said,) = lines(replace(plain, schema=replace(plain.schema, columns=(typed,))))
-        assert said == "Most values are missing: 'x' (75 %)."
 
 
 @pytest.mark.parametrize(("stddev", "told"), [(1_000.0, True), (100.0, False)])
@@ -496,14 +490,12 @@ def later(days):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 class TestOrder:
-    def test_a_discharge_after_admission_is_told(self):
+    def test_a_discharge_after_admission_is_told_where_cells_tell_it(self):
         columns = {"left": later(RNG.gamma(2.0, 15.0, ROWS).astype(int))}
         (sentence,) = told(columns)
         assert sentence.startswith("Dates seem to be in order")
         assert "the constraint Inequality('came', 'left')." in sentence
         assert told(columns, [Inequality("came", "left")]) == []
-
-    def test_where_cells_do_not_tell_which_is_first_nothing_is_claimed(self):
         (sentence,) = told({"left": later(RNG.integers(0, 2, ROWS))})
         assert "Inequality(earlier, later) of 'came' and 'left'." in sentence
 

@@ -77,7 +77,7 @@ def wards(counts, codes, stddev=10.0):
     )
 
 
-def test_values_that_noise_hides_are_named_with_how_many_rows_may_have_them():
+def test_values_that_noise_hides_are_named_and_no_others():
     release = wards([880, 15, 110, -5], [0] * 99 + [1])
     values = hidden_values(release, WARDS, column_estimates(release, WARDS))
     assert [value.label for value in values] == ["lost", "few", "none"]
@@ -90,9 +90,6 @@ def test_values_that_noise_hides_are_named_with_how_many_rows_may_have_them():
     text = page_of(release, WARDS).text
     assert "3 values of 1 column cannot be told" in text
     assert "1 value, listed first, surely has rows" in text
-
-
-def test_where_all_values_stand_out_nothing_is_listed():
     release = wards([400, 300, 200, 100], [0, 0, 0, 0, 1, 1, 1, 2, 2, 3])
     assert hidden_values(release, WARDS, column_estimates(release, WARDS)) == []
     assert "There are none" in page_of(release, WARDS).text

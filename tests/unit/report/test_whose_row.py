@@ -39,7 +39,7 @@ def charge(ledger, **told):
     return Charge(**{**facts, "sensitivity_squared": squares, **usual, **told})
 
 
-def test_several_rows_have_so_many_times_mu():
+def test_several_rows_have_so_many_times_mu_and_all_deltas():
     ledger = books()
     ledger = ledger.record(charge(ledger))
     mu = float(ledger.budget) ** 0.5
@@ -53,9 +53,6 @@ def test_several_rows_have_so_many_times_mu():
     assert "epsilon is 1 for a row" in said
     assert "with 2, 4 and 12 rows it is 2.15, 4.75 and 18.3" in said
     assert said == whose_row(books())  # before anything is spent, of all that may be
-
-
-def test_the_deltas_of_thresholds_and_trainings_are_of_all_rows():
     ledger = books(reserved=Fraction(1, 10**6))
     own = thresholded_delta(9.0, 60, 3, 1, ledger.adjacency)
     asked = charge(ledger, threshold=60, delta=own, mu_squared=ledger.budget / 2)

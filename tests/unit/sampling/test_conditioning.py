@@ -130,13 +130,10 @@ def test_nearer_rows_weigh_more_and_missing_is_near_to_nothing():
         assert weight / by_code[10] == pytest.approx(expected[code] / expected[10], rel=1e-5)
 
 
-def test_wishes_on_all_attributes_come_back():
+def test_whole_wishes_come_back_and_the_same_generator_gives_the_same_rows():
     wish = {name: one(size, size - 1) for name, size in zip("abc", SIZES, strict=True)}
     drawn = rows_of([(0, 0, 0)]).draw(wish, 3, np.random.default_rng(0))
     assert drawn.tolist() == [[1, 2, 299]] * 3
-
-
-def test_the_same_generator_gives_the_same_rows():
     rows = rows_of(many(500, 0.1))
     first, second, other = (
         rows.draw({"a": one(2, 1)}, 50, np.random.default_rng(seed)) for seed in (0, 0, 1)
@@ -185,12 +182,24 @@ def test_whole_numbers_inside_a_range_are_in_their_cells_and_in_the_range(cells,
         assert (cells.locate(numbers)[0] == code).all()
 
 
-def test_each_whole_number_of_the_part_is_as_likely():
+def test_values_of_a_part_are_as_likely_as_long_and_none_is_missing_or_other():
     cells = Ticks(0, 19, 2)  # 0 to 9, 10 to 19
     places = (np.arange(60) + 0.5) / 60
     zeros = np.zeros(60, dtype=np.int64)
     numbers = cells.at(zeros, cells.inside(zeros, places, zeros + 7, zeros + 30))
     assert np.bincount(numbers).tolist() == [0] * 7 + [20] * 3
+    cells = Interval(0.0, 4.0, 4)
+    assert cells.shares(0.5, 2.25).tolist() == [0.5, 1, 0.25, 0]
+    assert cells.shares(2.0, 2.0).tolist() == [0, 0, 1, 0]
+    assert cells.shares(-9.0, np.inf).tolist() == [1, 1, 1, 1]
+    assert not cells.shares(5.0, 7.0).any()
+    assert not cells.shares(3.0, 1.0).any()
+    assert Interval(2.0, 2.0, 4).shares(1.0, 3.0).tolist() == [1]
+    cells = Categories(("low", "high", "other"), has_other=True)
+    assert cells.shares(*cells.ends).tolist() == [1, 1, 0]
+    assert shares(AGE, span(AGE, Between(0, 200))).tolist() == [1, 1, 1, 1, 0]
+    not_nullable = column(range_min=0, range_max=3, decimal_places=0, range_is_nullable=False)
+    assert shares(not_nullable, (1, 2)).tolist() == [0, 1, 1, 0]
 
 
 @given(intervals, st.floats(0, 1), st.floats(0, 1), st.lists(positions, min_size=1, max_size=20))
@@ -207,21 +216,6 @@ def test_real_numbers_inside_a_range_are_in_it_up_to_rounding(cells, a, b, drawn
         reals = cells.at(codes, moved)
         slack = 1e-12 * max(abs(cells.low), abs(cells.high), 1)
         assert ((reals >= low - slack) & (reals <= high + slack)).all()
-
-
-def test_real_numbers_share_by_length():
-    cells = Interval(0.0, 4.0, 4)
-    assert cells.shares(0.5, 2.25).tolist() == [0.5, 1, 0.25, 0]
-    assert cells.shares(2.0, 2.0).tolist() == [0, 0, 1, 0]
-    assert cells.shares(-9.0, np.inf).tolist() == [1, 1, 1, 1]
-    assert not cells.shares(5.0, 7.0).any()
-    assert not cells.shares(3.0, 1.0).any()
-    assert Interval(2.0, 2.0, 4).shares(1.0, 3.0).tolist() == [1]
-
-
-def test_the_other_category_is_in_no_open_range():
-    cells = Categories(("low", "high", "other"), has_other=True)
-    assert cells.shares(*cells.ends).tolist() == [1, 1, 0]
 
 
 def column(**facts):
@@ -261,9 +255,3 @@ GRADE = column(sdtype="ordinal", range_values=["poor", "fair", "good"])
 )
 def test_ends_are_read_exactly_and_rounded_into_the_range(of, between, expected):
     assert span(of, between) == expected
-
-
-def test_missing_is_in_no_range():
-    assert shares(AGE, span(AGE, Between(0, 200))).tolist() == [1, 1, 1, 1, 0]
-    not_nullable = column(range_min=0, range_max=3, decimal_places=0, range_is_nullable=False)
-    assert shares(not_nullable, (1, 2)).tolist() == [0, 1, 1, 0]

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sdv_privpgd import Numerical, fit_table
 from sdv_privpgd.cli.reading import read_table
 from sdv_privpgd.cli.saying import CommandError
+from sdv_privpgd.columns.dialect import Reading
 from sdv_privpgd.sources import csv
 from sdv_privpgd.sources.csv import CsvFiles, CsvSource
-from sdv_privpgd.sources.dialect import Reading
 from sdv_privpgd.sources.opening import open_source
 from sdv_privpgd.sources.source import SourceError
 
@@ -82,12 +82,18 @@ def test_a_cell_is_what_it_is_alone(tmp_path_factory, records):
     assert together == {name: [each[name][0] for each in alone] for name in FACTS}
 
 
-def test_whole_numbers_keep_their_digits_beside_missing_ones_and_words(tmp_path):
+def test_whole_numbers_stay_beside_missing_ones_and_files_say_what_means_missing(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("n\n1152921504606846977\nNA\n?\n0.5\n")
     assert cells(path, {"n": {"sdtype": "numerical"}})["n"] == [
         ("number", 1152921504606846977), "missing", "missing", ("number", 0.5),
     ]  # fmt: skip
+    (tmp_path / "table.csv").write_text("age\n34\n-99\nn/a\n-\n")
+    facts = {"age": {"sdtype": "numerical"}}
+    for words, missing in ((["-99", -1, "-"], [1, 2, 3]), ("-99", [1, 2, 3]), ([], [2, 3])):
+        source = open_source(CsvFiles(f"{tmp_path}/*.csv", na=words), facts)
+        (batch,) = source.batches(["age"])
+        assert np.flatnonzero(batch.columns["age"].isna()).tolist() == missing
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz"])
@@ -128,7 +134,7 @@ def test_no_cell_decides_a_dtype(tmp_path):
     assert source.dtypes["came"] == source.dtypes["code"] == np.dtype(object)
 
 
-def test_files_say_how_they_are_written(tmp_path):
+def test_files_say_how_they_are_written_and_what_stands_before_decimals(tmp_path):
     (tmp_path / "table.csv").write_text("age;cost\n34;1,5\n", encoding="utf-16")
     files = CsvFiles(f"{tmp_path}/*.csv", sep=";", decimal=",", dtypes={"age": "Int8"})
     facts = {"age": {"sdtype": "numerical"}, "cost": {"sdtype": "numerical"}}
@@ -136,18 +142,6 @@ def test_files_say_how_they_are_written(tmp_path):
     (batch,) = source.batches(["age", "cost"])
     assert [cell.tolist() for cell in batch.columns.values()] == [[34], [1.5]]
     assert str(source.dtypes["age"]) == str(batch.columns["age"].dtype) == "Int8"
-
-
-def test_words_that_mean_missing_are_said_with_the_files(tmp_path):
-    (tmp_path / "table.csv").write_text("age\n34\n-99\nn/a\n-\n")
-    facts = {"age": {"sdtype": "numerical"}}
-    for words, missing in ((["-99", -1, "-"], [1, 2, 3]), ("-99", [1, 2, 3]), ([], [2, 3])):
-        source = open_source(CsvFiles(f"{tmp_path}/*.csv", na=words), facts)
-        (batch,) = source.batches(["age"])
-        assert np.flatnonzero(batch.columns["age"].isna()).tolist() == missing
-
-
-def test_files_of_semicolons_say_what_stands_before_decimals(tmp_path):
     (tmp_path / "table.csv").write_text("age;cost\n34;1,5\n")
     facts = {"cost": {"sdtype": "numerical"}}
     with pytest.raises(SourceError, match=r"of 'cost': CsvFiles\(decimal=','\)"):
@@ -192,7 +186,7 @@ def test_a_separator_at_the_end_of_each_record_is_no_field(tmp_path, in_parts_of
     assert cells(path, {}, NAMES)["free"] == ["'x'"] * 5
 
 
-def test_files_have_one_header_and_it_is_not_quoted(tmp_path):
+def test_headers_and_first_records_are_not_quoted(tmp_path):
     (tmp_path / "a.csv").write_text("age,ward\n1,x\n")
     for header in (f"age,{TEXT}", f"{TEXT},1,2", "ward,name", "age,age"):
         (tmp_path / "b.csv").write_text(f"{header}\n1,x\n")
@@ -201,19 +195,28 @@ def test_files_have_one_header_and_it_is_not_quoted(tmp_path):
     (tmp_path / "b.csv").write_text(f"1,{TEXT},2\n")
     how = Reading(header=False)
     assert "number of fields" in refused(f"{tmp_path}/*.csv", {}, how)
-
-
-def test_a_first_record_that_is_a_row_is_not_quoted(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text(f"{TEXT},x,y,z,w\n1,2,3,4,5\n")
     assert "lacks the columns ['number', 'kind', 'free', 'ill', 'day']" in refused(path)
     path.write_text(f"M,{TEXT}\n1,2\n")
     assert "Nobody says whether the first record holds names" in refused(path, {})
     path.write_text(f",{TEXT}\n1,2\n")
-    assert "empty or repeated fields" in refused(path, {}, NAMES)
+    assert "its fields 1 are empty" in refused(path, {}, NAMES)
 
 
-def test_other_columns_than_those_that_are_known_may_be_there(tmp_path):
+def test_names_that_are_empty_or_repeated_are_asked_for(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b,a,\n1,2,3,4\n")
+    said = refused(path, {}, NAMES)
+    assert "its fields 3, 4 are empty or repeated" in said
+    assert "Give the table a name for each column with CsvFiles(names=...)" in said
+    assert "CsvFiles(skip_rows=1)" in said
+    assert CsvSource(path, {}, Reading(header=True, names=tuple("abcd"))).names == [*"abcd"]
+
+
+def test_other_kinds_of_files_may_not_be_there_and_other_columns_may(tmp_path):
+    (tmp_path / "table.sav").touch()
+    assert "tables end in .csv" in refused(tmp_path)
     path = tmp_path / "table.csv"
     path.write_text("other,number\nx,1\n")
     assert CsvSource(path, {"number": FACTS["number"]}).names == ["other", "number"]
@@ -233,7 +236,7 @@ def test_what_cannot_be_read_is_told_without_a_cell(tmp_path, text, told):
     assert told in refused(tmp_path / "table.csv", {}, NAMES)
 
 
-def test_a_dtype_that_does_not_fit_is_told_without_a_cell(tmp_path):
+def test_dtypes_that_do_not_fit_and_files_that_change_are_told_without_a_cell(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text(f"number\n1\n{TEXT}\n")
     how = Reading(dtypes={"number": np.dtype("int8")})
@@ -241,20 +244,12 @@ def test_a_dtype_that_does_not_fit_is_told_without_a_cell(tmp_path):
     assert "does not have" in refused(
         path, {}, Reading(header=True, dtypes={"age": np.dtype("int8")})
     )
-
-
-def test_a_file_that_changes_between_two_readings_is_noticed(tmp_path):
     path = file_of(tmp_path / "table.csv", [["1"] * 5] * 3)
     source = CsvSource(path, FACTS)
     assert source.num_rows() == 3
     file_of(path, [["1"] * 5] * 4)
     with pytest.raises(SourceError, match="changed while it was read"):
         list(source.batches(["number"]))
-
-
-def test_files_of_other_kinds_are_refused(tmp_path):
-    (tmp_path / "table.sav").touch()
-    assert "tables end in .csv" in refused(tmp_path)
 
 
 TWO_COLUMNS = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}

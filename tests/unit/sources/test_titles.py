@@ -1,22 +1,30 @@
-"""Lines above the names of columns, such as the title of an export."""
+"""Lines above the names of columns, and what is withheld of rows that cannot be read."""
 
+import ast
 import bz2
 import gzip
 import io
+import traceback
 import zipfile
+from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
+from canaries import TEXT, traces
 from commands import run
 
+import sdv_privpgd
 from sdv_privpgd import FittedTable
 from sdv_privpgd.cli.reading import open_table, read_table
 from sdv_privpgd.cli.saying import CommandError
-from sdv_privpgd.sources import csv
-from sdv_privpgd.sources.csv import CsvFiles, CsvSource
-from sdv_privpgd.sources.dialect import Reading
+from sdv_privpgd.columns.dialect import Reading
+from sdv_privpgd.sources import arrow, csv, spark, texts
+from sdv_privpgd.sources.arrow import ArrowSource
+from sdv_privpgd.sources.csv import CsvFiles, CsvSource, parsing
 from sdv_privpgd.sources.opening import open_source
 from sdv_privpgd.sources.source import SourceError
+from sdv_privpgd.sources.withheld import withheld
 
 FACTS = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
 TITLE, HEADER, ROWS = "Report of March\n", "age,ward\n", [f"{n},w{n % 3}\n" for n in range(25)]
@@ -66,15 +74,12 @@ def test_compressed_text_has_its_title_inside(tmp_path, ending, facts):
     assert read_table(path, Reading(skip_rows=1, header=True), facts)["age"].tolist() == AGES
 
 
-def test_each_part_has_as_many_lines_above(tmp_path):
+def test_parts_and_rows_without_a_header_have_lines_above(tmp_path):
     for name, rows in (("a.csv", ROWS[:9]), ("b.csv", ROWS[9:])):
         written(tmp_path, f"Part {name}\n{HEADER}{''.join(rows)}", name)
     source = open_source(CsvFiles(tmp_path, skip_rows=1), FACTS)
     assert source.num_rows() == 25
     assert ages(source) == AGES
-
-
-def test_lines_above_rows_without_a_header(tmp_path):
     path = written(tmp_path, TITLE + "".join(ROWS))
     how = Reading(skip_rows=1, names=("age", "ward"))
     assert ages(CsvSource(path, FACTS, how)) == AGES
@@ -112,7 +117,7 @@ def test_a_title_is_refused_with_the_way_out(tmp_path, title, sep, facts):
         assert "March" not in str(caught.value)
 
 
-def test_a_padded_title_is_told_by_its_record_alone(tmp_path):
+def test_a_padded_title_is_told_by_its_record_and_parquet_has_none(tmp_path):
     messages = set()
     for rows in (ROWS, ROWS[:1], []):
         path = written(tmp_path, f"Report of March,\n{HEADER}{''.join(rows)}")
@@ -120,19 +125,16 @@ def test_a_padded_title_is_told_by_its_record_alone(tmp_path):
             CsvSource(path, FACTS)
         messages.add(str(caught.value))
     assert len(messages) == 1
+    path = tmp_path / "table.parquet"
+    pd.DataFrame({"age": AGES}).to_parquet(path)
+    with pytest.raises(CommandError, match="leave out --skip-rows"):
+        read_table(path, Reading(skip_rows=1), None)
 
 
 @pytest.mark.parametrize("lines", [-1, 1.5, "1", True, None])
 def test_lines_are_a_number(lines):
     with pytest.raises(SourceError, match="must be a number of lines"):
         Reading(skip_rows=lines)
-
-
-def test_a_parquet_file_has_no_lines(tmp_path):
-    path = tmp_path / "table.parquet"
-    pd.DataFrame({"age": AGES}).to_parquet(path)
-    with pytest.raises(CommandError, match="leave out --skip-rows"):
-        read_table(path, Reading(skip_rows=1), None)
 
 
 def test_the_model_keeps_the_lines_for_its_table(tmp_path, monkeypatch, capsys):
@@ -206,3 +208,131 @@ def test_the_command_leaves_lines_out_below_rows_of_text_and_of_sheets(tmp_path,
     frame.astype(str).to_parquet(tmp_path / "table.parquet")
     assert run("plan", tmp_path / "table.parquet", *asked[1:]) == 1
     assert "leave out --skip-rows and --skip-footer" in capsys.readouterr().err
+
+
+PACKAGE = Path(sdv_privpgd.__file__).parent
+FILES = [*(PACKAGE / "sources").glob("*.py"), *(PACKAGE / "privacy").glob("*.py")]
+PUBLIC = {"type", "isinstance", "ended_with"}
+"""What may be called on an error that was caught. The last one looks for a kind, a single word."""
+GUARDS = [lambda: withheld("x"), lambda: parsing(Path("x")), spark._silenced]
+ERRORS = [
+    ValueError(TEXT),
+    KeyError(TEXT),
+    OSError(f"cannot read {TEXT}"),
+    OSError(5, "Input/output error", TEXT),
+    UnicodeDecodeError("utf-8", TEXT.encode(), 0, 1, TEXT),
+    pd.errors.ParserError(TEXT),
+    pd.errors.ParserWarning(TEXT),
+    pd.errors.EmptyDataError(TEXT),
+    pa.ArrowInvalid(TEXT),
+    type("OfALibrary", (Exception,), {})(TEXT),
+]
+
+
+def raising(error):
+    def raises(*_, **__):
+        raise error
+
+    return raises
+
+
+def told_of(read):
+    """What is shown of the error that a reading ends with, where the library's own is hidden."""
+    with pytest.raises(SourceError) as caught:
+        read()
+    assert caught.value.__suppress_context__
+    assert caught.value.__cause__ is None
+    return "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("guard", GUARDS)
+def test_no_guard_lets_a_message_pass(guard, error):
+    def read():
+        with guard():
+            raise error
+
+    assert traces(told_of(read)) == []
+
+
+@pytest.mark.parametrize("error", [ERRORS[0], ERRORS[2]], ids=["ValueError", "OSError"])
+class TestReaders:
+    """Each of a reader's steps is behind a guard."""
+
+    @pytest.mark.parametrize("step", ["scan", "batch", "cells", "number", "order"])
+    def test_of_arrow_s_batches(self, step, error, monkeypatch):
+        table = pa.table({"age": [34, 71]})
+        fails = raising(error)
+
+        def scanned(names):
+            yield table.select(names).to_batches()[0]
+            fails()
+
+        source = ArrowSource(
+            table.schema,
+            {"scan": fails, "batch": scanned}.get(step, lambda names: table.to_batches()),
+            fails if step == "number" else lambda: 2,
+            "The table",
+            in_order=fails,
+        )
+        if step == "cells":
+            monkeypatch.setattr(arrow, "series_of", fails)
+        if step == "order":
+            told = told_of(lambda: source.ordered(["age"]))
+        else:
+            told = told_of(lambda: list(source.batches(["age"])))
+        assert traces(told) == []
+
+    def test_of_text(self, error, tmp_path, monkeypatch):
+        (tmp_path / "table.csv").write_text("age\n34\n")
+        source = CsvSource(tmp_path / "table.csv", {"age": {"sdtype": "numerical"}})
+        _ = source.num_rows()
+        monkeypatch.setattr(pd, "read_csv", raising(error))
+        assert traces(told_of(lambda: list(source.batches(["age"])))) == []
+
+
+@pytest.mark.parametrize("error", [ValueError(TEXT), TypeError(TEXT)])
+def test_a_dtype_that_does_not_fit_is_told_without_a_cell(error, monkeypatch):
+    monkeypatch.setattr(pd.Series, "astype", raising(error))
+    column, dtype = pd.Series([TEXT], dtype=object), pd.api.types.pandas_dtype("int8")
+    assert traces(told_of(lambda: texts.convert(column, dtype))) == []
+
+
+def handlers():
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ExceptHandler):
+                yield path, node
+
+
+def quotes(handler):
+    """The lines in which more is made of a caught error than its kind and its system's reason."""
+    allowed = set()
+    for node in ast.walk(handler):
+        if isinstance(node, ast.Attribute) and node.attr == "strerror":
+            allowed.add(node.value)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in PUBLIC:
+            allowed.update(node.args)
+        elif isinstance(node, ast.Raise) and node.cause is not None:
+            allowed.add(node.cause)
+    names = [n for n in ast.walk(handler) if isinstance(n, ast.Name) and n.id == handler.name]
+    return [each.lineno for each in names if each not in allowed]
+
+
+def test_of_errors_their_kind_alone_is_used_and_one_that_follows_hides_it():
+    found = {
+        path.name
+        for path, each in handlers()
+        for line in quotes(each)
+        if "_clear(error, before)" not in path.read_text().splitlines()[line - 1]
+    }
+    assert found == set()
+    shown = [
+        path.name
+        for path, handler in handlers()
+        for node in ast.walk(handler)
+        if isinstance(node, ast.Raise)
+        and node.exc is not None
+        and not (isinstance(node.cause, ast.Constant) and node.cause.value is None)
+    ]
+    assert shown == ["spark.py"]

@@ -14,8 +14,7 @@ from sdv_privpgd.privacy.queries import (
     Measurement,
     answers_of_codes,
 )
-from sdv_privpgd.synthesize.annealed import AnnealedProjection
-from sdv_privpgd.synthesize.half_spaces import HalfSpaceLoss, Ranks, Wanted
+from sdv_privpgd.synthesize.annealed import AnnealedProjection, HalfSpaceLoss, Ranks, Wanted
 
 GAIN = Line("gain", tuple(np.rint(np.geomspace(10, 65_536, 60) - 10).astype(int).tolist()))
 HOURS = Line("hours", tuple(range(0, 65_000, 650)))
@@ -70,15 +69,11 @@ def _off(model, measured):
     )
 
 
-def test_answers_about_skewed_numbers_come_out(measured):
-    """Moved along values from flat slopes on, rows are 55 off here, and 100 at worst."""
+def test_answers_about_skewed_numbers_come_out_and_warm_starts_go_on(measured):
     engine = AnnealedProjection(num_components=500, first_slope=4.0, slopes=8)
     off = _off(engine.fit(DOMAIN, measured), measured)
     assert off.mean() < 10
     assert off.max() < 25
-
-
-def test_a_warm_start_is_where_the_other_fit_ended(measured):
     first = AnnealedProjection(num_components=500, steps=20, slopes=2).fit(DOMAIN, measured)
     again = AnnealedProjection(num_components=500, steps=1, slopes=1, learning_rate=1e-9)
     assert (
@@ -92,15 +87,12 @@ def _table(line, counts, thresholds=None, weight=1):
     return Wanted(clique=(), cuts=(cut,), counts=np.array(counts, dtype=float), variance=1.0)
 
 
-def test_a_code_is_as_wide_as_its_share():
+def test_a_code_is_as_wide_as_its_share_and_alike_in_one_interval():
     line = Line("gain", (0, 1, 100), nullable=True)
     ranks = Ranks.of(line, [_table(line, [90, 0, 10, 25])])
     widths = np.diff(ranks.edges)
     assert widths == pytest.approx([0.9 * 0.9 + 0.1 / 3, 0.1 / 3, 0.9 * 0.1 + 0.1 / 3])
     assert ranks.missing == pytest.approx(0.2)
-
-
-def test_codes_of_one_interval_are_alike_and_scaled_cuts_are_read():
     line = Line("age", (0, 10, 20, 30))
     widths = np.diff(Ranks.of(line, [_table(line, [60, 40], [30], weight=3)]).edges)
     assert widths[:2].tolist() == pytest.approx([0.9 * 0.3 + 0.025] * 2)

@@ -44,33 +44,14 @@ def twice(x):
     return x + x
 """
 
-KEPT = """
+AT_ONCE = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from doubled import twice
 from sdv_privpgd.synthesize.particles.compiler import is_compiled, njit
 
-kept = njit()(twice)
-print(is_compiled(kept), end=" ")
-kept(1)
-print(is_compiled(kept))
-"""
-
-
-def test_what_an_earlier_process_has_compiled_is_known(tmp_path):
-    (tmp_path / "doubled.py").write_text(TWICE)
-    environment = {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
-    said = [python_says("-c", KEPT, tmp_path, **environment).split() for _ in range(2)]
-    assert said == [["False", "True"], ["True", "True"]]
-
-
-AT_ONCE = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from doubled import twice
-from sdv_privpgd.synthesize.particles.compiler import njit
-
 first, second = njit()(twice), njit()(twice)  # as two processes have them
+assert not is_compiled(first)
 ours, theirs = (each._cache._cache_file for each in (first, second))
 save = {each: (each._save_index, each._save_data) for each in (ours, theirs)}
 
@@ -90,17 +71,18 @@ AFTERWARDS = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from doubled import twice
-from sdv_privpgd.synthesize.particles.compiler import njit
+from sdv_privpgd.synthesize.particles.compiler import is_compiled, njit
 
-print(njit()(twice)(0.75), njit()(twice)(3))
+kept = njit()(twice)
+print(is_compiled(kept), kept(0.75), njit()(twice)(3))
 """
 
 
-def test_two_processes_that_compile_at_once_keep_their_code_apart(tmp_path):
+def test_two_processes_that_compile_at_once_keep_their_code_apart_for_a_third(tmp_path):
     (tmp_path / "doubled.py").write_text(TWICE)
     environment = {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
     python_says("-c", AT_ONCE, tmp_path, **environment)
-    assert python_says("-c", AFTERWARDS, tmp_path, **environment).split() == ["1.5", "6"]
+    assert python_says("-c", AFTERWARDS, tmp_path, **environment).split() == ["True", "1.5", "6"]
 
 
 FITS = """
@@ -178,7 +160,7 @@ def runs(folder):
     return found
 
 
-def test_no_shape_of_table_compiles_anything_again(runs):
+def test_what_is_kept_is_compiled_once_for_all_shapes_and_holds_no_data(runs, folder):
     (few, many), _ = runs
     assert {"projection.improve", "finish.propose", "published._descend"} < set(many)
     assert many == few
@@ -186,9 +168,6 @@ def test_no_shape_of_table_compiles_anything_again(runs):
     for name, (num_signatures, _, _) in many.items():
         # None is compiled by itself where it is inlined.
         assert num_signatures <= 1 or not name.startswith(modules), name
-
-
-def test_a_second_process_compiles_nothing(runs):
     (first, _), (second, _) = runs
     assert first["projection.improve"] == [1, 0, 1]
     assert sum(misses for _, _, misses in second.values()) == 0
@@ -202,9 +181,6 @@ def test_a_second_process_compiles_nothing(runs):
         "binned.set_goals",
     ):
         assert second[name] == [1, 1, 0], name
-
-
-def test_what_is_kept_holds_no_data(runs, folder):
     sentinel = 0.123456789
     secrets = [np.array(sentinel, dtype=kind).tobytes() for kind in (np.float32, np.float64)]
     files = [path for path in folder.rglob("*") if path.is_file()]

@@ -1,19 +1,41 @@
+"""Particles descend: visits, targets on the line, displacements, and where they end."""
+
+import math
 from itertools import combinations
 
 import numpy as np
 import pytest
+import torch
 from answers import margin, noisy_answers, number_of_rows
+from generators import seeded
 from hypothesis import given
 from hypothesis import strategies as st
+from references.wasserstein import (
+    cell_centers,
+    displacement_to_targets,
+    quantile_targets,
+    sliced_w1,
+    sliced_w2_displacement,
+    sliced_w2_squared,
+)
+from scipy.stats import wasserstein_distance
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.particles import descent
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
+from sdv_privpgd.synthesize.particles.draws import (
+    draw_steps,
+    independent_directions,
+    memberships,
+    stratified_directions,
+)
+from sdv_privpgd.synthesize.particles.kernels import PackedTargets
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 from sdv_privpgd.synthesize.particles.penalties import DifferentiablePenalty, ProtectedThreshold
 from sdv_privpgd.synthesize.particles.published import AdamStep
 from sdv_privpgd.synthesize.particles.steps import TransportStep
+from sdv_privpgd.synthesize.particles.targets import draw_codes, embed, nearest_codes
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
 QUICK = {"num_particles": 600, "epochs": 20, "finish": None, "enable_gpu": False}
@@ -114,18 +136,19 @@ def test_a_table_measured_twice_uses_both_answers():
     assert errors(both, truth).max() > 0.2
 
 
-def test_a_value_without_support_gets_no_particles():
+def test_values_without_support_stay_empty_and_raw_targets_are_the_tables():
     table = joint()
     table[:, :, 3] = 0
     table /= table.sum()
     model = ParticleGradientDescent(**QUICK).fit(DOMAIN, measured(table, stddev=20.0))
     assert model.marginal(("c",))[3] == 0
-
-
-def test_raw_targets_take_the_tables_as_they_are():
     table = joint()
     engine = ParticleGradientDescent(**{**QUICK, "epochs": 100, "targets": "raw"})
     assert errors(engine.fit(DOMAIN, measured(table)), table).max() < 0.1
+    domain = Domain(("a", "b", "x"), (2, 3, 4))
+    measurements = measured(joint(sizes=(2, 3)), domain=Domain(("a", "b"), (2, 3)))
+    model = ParticleGradientDescent(**QUICK).fit(domain, measurements)
+    assert model.marginal(("x",)) == pytest.approx(np.full(4, 0.25))
 
 
 def test_a_warm_start_continues_from_an_earlier_model():
@@ -137,13 +160,6 @@ def test_a_warm_start_continues_from_an_earlier_model():
     assert rows(again.codes) == rows(earlier.codes)
     larger = ParticleGradientDescent(**{**QUICK, "num_particles": 900, "epochs": 0})
     assert larger.fit(DOMAIN, measurements, warm_start=earlier).codes.shape == (900, 3)
-
-
-def test_an_attribute_in_no_table_stays_as_it_started():
-    domain = Domain(("a", "b", "x"), (2, 3, 4))
-    measurements = measured(joint(sizes=(2, 3)), domain=Domain(("a", "b"), (2, 3)))
-    model = ParticleGradientDescent(**QUICK).fit(domain, measurements)
-    assert model.marginal(("x",)) == pytest.approx(np.full(4, 0.25))
 
 
 def test_progress_counts_what_the_domain_and_the_settings_fix():
@@ -239,7 +255,7 @@ def test_a_protected_statistic_is_driven_away_and_the_rest_is_kept():
     assert errors(protected, table)[0] < 0.1  # the pair (a, b), which theta does not name
 
 
-def test_any_number_of_rows_is_sampled_and_each_particle_used_once_before_any_twice():
+def test_rows_use_each_particle_once_and_marginals_follow_the_clique():
     codes = np.array([[i % 2, i % 3, i % 4] for i in range(12)])
     model = Particles(domain=DOMAIN, codes=codes)
     for num_rows in (0, 1, 12, 30):
@@ -250,9 +266,6 @@ def test_any_number_of_rows_is_sampled_and_each_particle_used_once_before_any_tw
         assert max(uses) - min(uses) <= 1
         assert np.array_equal(rows, model.sample(num_rows, seed=5))
     assert not np.array_equal(model.sample(12, seed=5), model.sample(12, seed=6))
-
-
-def test_marginals_follow_the_order_of_the_clique():
     model = Particles(domain=DOMAIN, codes=np.array([[1, 2, 3], [0, 2, 3], [0, 2, 1], [0, 0, 1]]))
     assert model.marginal(("c", "a")).tolist() == [[0, 0], [0.5, 0], [0, 0], [0.25, 0.25]]
     assert model.codes.dtype == np.uint8
@@ -294,13 +307,10 @@ def test_by_default_as_many_rows_use_each_particle_equally_often(total, num_tabl
     assert number * num_tables <= max(11_000_000, 20_000 * num_tables)
 
 
-def test_an_engine_without_a_number_takes_the_default():
+def test_without_a_number_the_default_is_taken_also_for_single_attributes(monkeypatch):
     measurements = measured(joint(), num_records=250_001)
     model = ParticleGradientDescent(epochs=1, enable_gpu=False).fit(DOMAIN, measurements)
     assert model.block == default_number(250_001.0, 3) == 83_334
-
-
-def test_tables_of_single_attributes_leave_as_many_particles(monkeypatch):
     domain, told = Domain(("a", "b", "c", "d"), (2, 3, 4, 2)), []
     monkeypatch.setattr(descent, "default_number", lambda _, number: told.append(number) or 100)
     table = joint(sizes=domain.sizes)
@@ -309,3 +319,199 @@ def test_tables_of_single_attributes_leave_as_many_particles(monkeypatch):
     for measurements in (pairs, [*pairs, *singles[1:]], singles):
         engine.fit(domain, measurements)
     assert told == [6, 6, 4]
+
+
+AXES = [[0], [3, 1], [2, 0, 1], [1, 2], [0, 3]]
+
+
+def targets():
+    return PackedTargets.of(
+        AXES, [torch.full((1, len(those)), 0.5) for those in AXES], [torch.ones(1)] * len(AXES)
+    )
+
+
+def draws(num_epochs=3, **changes):
+    settings = {"batch_size": 2, "num_slices": 4, "stratified": True, **changes}
+    generator = torch.Generator().manual_seed(0)
+    return list(draw_steps(targets(), 5, range(num_epochs), num_epochs, generator, **settings))
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 5, 9])
+def test_each_epoch_visits_every_table_once_in_steps_of_one_shape(batch_size):
+    steps = draws(batch_size=batch_size)
+    per_epoch = -(-5 // min(batch_size, 5))
+    assert len(steps) == 3 * per_epoch
+    assert len({tuple(step.directions.shape) for step in steps}) == 1
+    for epoch in range(3):
+        own = steps[epoch * per_epoch : (epoch + 1) * per_epoch]
+        tables = torch.cat([step.tables for step in own])
+        assert sorted(tables[tables >= 0].tolist()) == [0, 1, 2, 3, 4]
+    assert [step.elapsed for step in steps] == pytest.approx(
+        [index / len(steps) for index in range(len(steps))]
+    )
+
+
+@pytest.mark.parametrize("stratified", [True, False])
+def test_directions_are_unit_vectors_in_the_dimensions_of_the_table(stratified):
+    for step in draws(stratified=stratified):
+        for table, directions in zip(step.tables.tolist(), step.directions, strict=True):
+            dim = len(AXES[table]) if table >= 0 else 0
+            assert not directions[:, dim:].any()
+            if dim:
+                assert directions.norm(dim=1) == pytest.approx(torch.ones(4))
+
+
+def test_counts_say_how_many_tables_hold_an_attribute():
+    for step in draws():
+        held = [axis for table in step.tables.tolist() if table >= 0 for axis in AXES[table]]
+        assert step.counts.tolist() == [held.count(axis) for axis in range(5)]
+    assert memberships(targets(), 5).sum(dim=0).tolist() == [3, 3, 2, 2, 0]
+
+
+F64 = torch.float64
+
+
+def random_problem(num_particles=17, shape=(3, 4), num_slices=3):
+    generator = seeded()
+    particles = torch.rand(num_particles, len(shape), generator=generator, dtype=F64)
+    centers = cell_centers(shape)
+    weights = torch.rand(len(centers), generator=generator, dtype=F64)
+    weights[1] = 0.0
+    directions = stratified_directions(num_slices, len(shape), generator, dtype=F64)
+    return particles, centers, weights / weights.sum(), directions
+
+
+def test_codes_survive_embedding_and_finalization_takes_the_nearest_center():
+    sizes = (1, 2, 7, 32)
+    codes = torch.stack([torch.arange(64) % size for size in sizes], dim=1)
+    assert torch.equal(nearest_codes(embed(codes, sizes), sizes), codes)
+    z = torch.rand(1000, 1, generator=seeded(), dtype=F64)
+    nearest = (z - cell_centers((5,)).T).abs().argmin(dim=1, keepdim=True)
+    assert torch.equal(nearest_codes(z, (5,)), nearest)
+    assert nearest_codes(torch.tensor([[0.0], [0.2], [1.0]], dtype=F64), (5,)).tolist() == [
+        [0],
+        [1],
+        [4],
+    ]
+    table = np.arange(6).reshape(2, 3)
+    for (i, j), value in np.ndenumerate(table):
+        expected = [(2 * i + 1) / 4, (2 * j + 1) / 6]
+        assert cell_centers((2, 3))[value].tolist() == pytest.approx(expected, rel=1e-15)
+
+
+def test_drawn_codes_are_within_one_particle_of_their_weights():
+    weights = torch.tensor([0.1, 0.0, 0.55, 0.35])
+    counts = torch.bincount(draw_codes(weights, 33, seeded()), minlength=4)
+    assert int(counts.sum()) == 33
+    assert ((counts - 33 * weights).abs() < 1).all()
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 4])
+@pytest.mark.parametrize("draw", [stratified_directions, independent_directions])
+def test_directions_are_unit_vectors(draw, dim):
+    lengths = draw(5, dim, seeded(), dtype=F64).norm(dim=1)
+    torch.testing.assert_close(lengths, torch.ones(5, dtype=F64), rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 4])
+def test_a_full_set_of_stratified_directions_weighs_all_axes_alike(dim):
+    directions = stratified_directions(2 * dim, dim, seeded(), dtype=F64)
+    moment = directions.T @ directions / len(directions)
+    torch.testing.assert_close(moment, torch.eye(dim, dtype=F64) / dim, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_each_stratified_direction_is_uniform(dim):
+    generator, repeats = seeded(), 300
+    drawn = [stratified_directions(1, dim, generator, dtype=F64) for _ in range(repeats)]
+    first = torch.cat(drawn)
+    # Signs do not matter, so second moments decide; each entry has a sd below 0.5.
+    moment = first.T @ first / repeats
+    assert ((moment - torch.eye(dim) / dim).abs() < 4 * 0.5 / math.sqrt(repeats)).all()
+
+
+def test_w1_on_the_line_is_scipys():
+    generator = np.random.default_rng(0)
+    centers, first, second = generator.random(9), generator.random(9), generator.random(9)
+    first, second = first / first.sum(), second / second.sum()
+    found = sliced_w1(
+        torch.tensor(centers)[:, None],
+        torch.tensor(first),
+        torch.tensor(second),
+        torch.ones(1, 1, dtype=F64),
+    )
+    assert float(found) == pytest.approx(wasserstein_distance(centers, centers, first, second))
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_sw2_squared_of_a_translation_is_its_squared_length_over_the_dimension(dim):
+    shape = (2, 3, 4)[:dim]
+    centers = cell_centers(shape)
+    weights = torch.full((len(centers),), 1 / len(centers), dtype=F64)
+    directions = stratified_directions(2 * dim, dim, seeded(), dtype=F64)
+    shift = torch.linspace(0.1, 0.3, dim, dtype=F64)
+    found = sliced_w2_squared(centers + shift, centers, weights, directions)
+    # Whole sets of stratified directions have mean(theta theta^T) = I / dim exactly.
+    torch.testing.assert_close(found, shift.square().sum() / dim, rtol=1e-12, atol=0)
+
+
+def test_targets_are_means_of_the_quantile_function_on_any_scale():
+    _, centers, weights, directions = random_problem()
+    projected = directions @ centers.T
+    found = quantile_targets(projected, weights, 7)
+    fine = 200_000
+    for row, positions in enumerate(projected):
+        order = positions.argsort()
+        levels = weights[order].cumsum(0)
+        midpoints = (torch.arange(7 * fine, dtype=F64) + 0.5) / (7 * fine)
+        index = torch.searchsorted(levels, midpoints).clamp(max=len(levels) - 1)
+        means = positions[order][index].reshape(7, fine).mean(dim=1)
+        # Each of the 12 steps is misplaced by at most one of the fine midpoints.
+        torch.testing.assert_close(found[row], means, rtol=0, atol=12 * 2 / fine)
+    projected = torch.tensor([[0.3, 0.1, 0.2]], dtype=F64)
+    weights = torch.full((3,), 1 / 3, dtype=F64)
+    expected = torch.tensor([[0.1, 0.1, 0.2, 0.2, 0.3, 0.3]], dtype=F64)
+    torch.testing.assert_close(quantile_targets(projected, weights, 6), expected)
+    _, centers, weights, directions = random_problem()
+    projected = directions @ centers.T
+    torch.testing.assert_close(
+        quantile_targets(projected, weights, 9), quantile_targets(projected, 5 * weights, 9)
+    )
+
+
+def test_sw2_squared_counts_variance_and_passes_autograds_check():
+    # One particle at the mean of two equal cells at distance 1: all of W2^2 is variance.
+    particle = torch.tensor([[0.5]], dtype=F64)
+    centers = torch.tensor([[0.0], [1.0]], dtype=F64)
+    weights = torch.tensor([0.5, 0.5], dtype=F64)
+    found = sliced_w2_squared(particle, centers, weights, torch.ones(1, 1, dtype=F64))
+    assert float(found) == pytest.approx(0.25)
+    particles, centers, weights, directions = random_problem()
+    particles.requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda x: sliced_w2_squared(x, centers, weights, directions), particles
+    )
+
+
+def test_displacements_are_gradients_and_follow_permutations():
+    particles, centers, weights, directions = random_problem()
+    particles.requires_grad_()
+    sliced_w2_squared(particles, centers, weights, directions).backward()
+    expected = -len(particles) / 2 * particles.grad
+    found = sliced_w2_displacement(particles.detach(), centers, weights, directions)
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-14)
+    particles, centers, weights, directions = random_problem()
+    order = torch.randperm(len(particles), generator=seeded())
+    moved = sliced_w2_displacement(particles, centers, weights, directions)
+    torch.testing.assert_close(
+        sliced_w2_displacement(particles[order], centers, weights, directions), moved[order]
+    )
+    particles, centers, weights, _ = random_problem()
+    directions = stratified_directions(4, 2, seeded(), dtype=F64)
+    moved = sliced_w2_displacement(particles, centers, weights, directions)
+    expected = (weights @ centers - particles.mean(dim=0)) / 2
+    torch.testing.assert_close(moved.mean(dim=0), expected, rtol=1e-12, atol=1e-14)
+    projected = torch.zeros(1, 4, dtype=F64)
+    targets = torch.arange(4, dtype=F64)[None]
+    moved = displacement_to_targets(projected, targets)
+    assert sorted(moved[0].tolist()) == [0.0, 1.0, 2.0, 3.0]

@@ -45,7 +45,7 @@ def random_cells(rng):
     return held, number * rng.dirichlet(np.full(size, 0.3))
 
 
-def test_gains_and_losses_are_those_of_the_cell_by_cell_rule():
+def test_gains_and_losses_are_those_of_the_rule_and_of_a_hand_computed_step():
     rng = np.random.default_rng(0)
     for _ in range(300):
         held, target = random_cells(rng)
@@ -55,10 +55,6 @@ def test_gains_and_losses_are_those_of_the_cell_by_cell_rule():
         np.testing.assert_allclose(gains, expected[0], atol=1e-9)
         np.testing.assert_allclose(losses, expected[1], atol=1e-7)
         assert losses.sum() == pytest.approx(gains.sum(), abs=1e-7)
-
-
-def test_a_hand_computed_step():
-    """30 rows are missing in the first cell, of which it may gain 10; the second lacks 10."""
     gains, losses = changes(np.array([20, 0, 60, 20]), np.array([50.0, 10.0, 40.0, 0.0]), 0.5)
     assert gains.tolist() == [10.0, 5.0, 0.0, 0.0]
     # 15 rows leave at rate beta: min(20, 60 beta) + min(20, 20 beta) = 15 at beta = 3/16.
@@ -109,12 +105,26 @@ def test_an_update_brings_its_table_nearer_and_touches_lost_rows_alone(copied):
         np.testing.assert_array_equal(codes[2], before[2])
 
 
-def test_one_table_is_reached_within_twenty_sweeps():
+def test_tables_are_reached_and_cells_that_no_row_can_be_in_stay_almost_empty():
     target = np.array([[300, 5, 350], [0, 400, 45]])
     engine = GUM(num_rows=1_100, sweeps=20)
     model = engine.fit(DOMAIN, [number_of_rows(1_100), *noisy_answers({("a", "b"): target}, 0.1)])
     # To within a row a cell: what is left to do is rounded at random.
     np.testing.assert_allclose(1_100 * model.marginal(("a", "b")), target, atol=1.5)
+    cliques = [("a", "b", "c"), ("b", "c"), ("a",)]
+    counts, answers = answers_of(dependent_rows(), cliques)
+    model = GUM(num_rows=6_000).fit(DOMAIN, answers)
+    for clique in cliques:
+        truth = margin(counts, DOMAIN, clique) / counts.sum()
+        # The noise of 24 cells is 5 * 24 * 0.8 / 6000 = 0.016 in L1 norm; half of it is averaged.
+        assert np.abs(model.marginal(clique) - truth).sum() < 0.02
+    possible = {("a", "b"): np.array([[True, True, False], [True, True, True]])}
+    _, answers = answers_of(dependent_rows(), DOMAIN.cliques(2), stddev=40.0)
+    free = GUM(num_rows=3_000).fit(DOMAIN, answers).marginal(("a", "b"))[0, 2]
+    bound = GUM(num_rows=3_000, possible=possible).fit(DOMAIN, answers).marginal(("a", "b"))[0, 2]
+    assert bound < 0.002 < free
+    model = GUM(num_rows=120).fit(DOMAIN, [number_of_rows(100)])
+    np.testing.assert_allclose(model.marginal(("c",)), 0.25)
 
 
 def answers_of(rows, cliques, stddev=5.0, seed=0):
@@ -129,26 +139,3 @@ def dependent_rows(number=6_000):
     a = rng.integers(0, 2, number)
     b = np.where(rng.random(number) < 0.7, a, rng.integers(0, 3, number))
     return np.stack([a, b, np.where(rng.random(number) < 0.6, b, rng.integers(0, 4, number))], 1)
-
-
-def test_overlapping_tables_of_any_degree_are_reached_together():
-    cliques = [("a", "b", "c"), ("b", "c"), ("a",)]
-    counts, answers = answers_of(dependent_rows(), cliques)
-    model = GUM(num_rows=6_000).fit(DOMAIN, answers)
-    for clique in cliques:
-        truth = margin(counts, DOMAIN, clique) / counts.sum()
-        # The noise of 24 cells is 5 * 24 * 0.8 / 6000 = 0.016 in L1 norm; half of it is averaged.
-        assert np.abs(model.marginal(clique) - truth).sum() < 0.02
-
-
-def test_cells_that_no_row_can_be_in_stay_almost_empty():
-    possible = {("a", "b"): np.array([[True, True, False], [True, True, True]])}
-    _, answers = answers_of(dependent_rows(), DOMAIN.cliques(2), stddev=40.0)
-    free = GUM(num_rows=3_000).fit(DOMAIN, answers).marginal(("a", "b"))[0, 2]
-    bound = GUM(num_rows=3_000, possible=possible).fit(DOMAIN, answers).marginal(("a", "b"))[0, 2]
-    assert bound < 0.002 < free
-
-
-def test_without_a_table_rows_are_independent():
-    model = GUM(num_rows=120).fit(DOMAIN, [number_of_rows(100)])
-    np.testing.assert_allclose(model.marginal(("c",)), 0.25)

@@ -93,15 +93,12 @@ class TestClosedForms:
         model = engine.fit(DOMAIN, answers)
         np.testing.assert_allclose(model.marginal(tuple(clique)), expected, rtol=0, atol=1e-6)
 
-    def test_a_cycle_agrees_with_its_three_tables(self, engine):
-        """Pairs of one joint table are consistent: the likeliest model has them all exactly."""
+    def test_cycles_agree_with_their_tables_and_negative_counts_are_small(self, engine):
         tables = [answered(pair, margin(joint(), pair)) for pair in ("ab", "bc", "ac")]
         model = engine.fit(DOMAIN, tables)
         for pair in ("ab", "bc", "ac"):
             expected = margin(joint(), pair) / joint().sum()
             np.testing.assert_allclose(model.marginal(tuple(pair)), expected, rtol=0, atol=1e-5)
-
-    def test_negative_counts_become_small_probabilities(self, engine):
         model = engine.fit(DOMAIN, [answered("b", [-200, 500, 700], 10.0)])
         marginal = model.marginal(("b",))
         assert (marginal > 0).all()
@@ -126,13 +123,19 @@ class TestTheFit:
                 model.marginal(tuple(pair)), other.marginal(tuple(pair)), rtol=0, atol=1e-6
             )
 
-    def test_a_warm_start_leads_to_the_same_model(self, engine):
+    def test_warm_starts_of_any_engine_lead_to_the_same_model(self, engine):
         first = [answered("ab", margin(joint(), "ab") + 3)]
         more = [*first, answered("bc", margin(joint(), "bc") - 2)]
         warm = engine.fit(DOMAIN, more, warm_start=engine.fit(DOMAIN, first))
         cold = engine.fit(DOMAIN, more)
         np.testing.assert_allclose(
             warm.marginal(("a", "b", "c")), cold.marginal(("a", "b", "c")), rtol=0, atol=1e-5
+        )
+        other = Particles(domain=DOMAIN, codes=np.zeros((3, 4), dtype=np.int64))
+        counts = margin(joint(), "ab")
+        model = engine.fit(DOMAIN, [answered("ab", counts)], warm_start=other)
+        np.testing.assert_allclose(
+            model.marginal(("a", "b")), counts / counts.sum(), rtol=0, atol=1e-6
         )
 
     def test_a_warm_start_is_where_the_descent_starts(self, engine):
@@ -150,14 +153,6 @@ class TestTheFit:
 
         warm = short.fit(DOMAIN, tables, warm_start=engine.fit(DOMAIN, tables))
         assert 100 * error(warm) < error(short.fit(DOMAIN, tables))
-
-    def test_models_of_other_engines_are_taken_as_warm_starts(self, engine):
-        other = Particles(domain=DOMAIN, codes=np.zeros((3, 4), dtype=np.int64))
-        counts = margin(joint(), "ab")
-        model = engine.fit(DOMAIN, [answered("ab", counts)], warm_start=other)
-        np.testing.assert_allclose(
-            model.marginal(("a", "b")), counts / counts.sum(), rtol=0, atol=1e-6
-        )
 
     def test_the_same_answers_give_the_same_bytes_in_another_process(self, engine):
         """Sets of text are walked in another order in each process: nothing may hang on it."""
@@ -188,13 +183,11 @@ print(hashlib.sha256(pickle.dumps(model)).hexdigest())
         }
         assert len(found) == 1
 
-    def test_a_model_that_would_be_too_large_is_refused_with_the_remedy(self, engine):
+    def test_sizes_are_those_of_trees_and_too_large_ones_are_refused(self, engine):
         wide = Domain(tuple("abcdefgh"), (32,) * 8)
         pairs = [answered(pair, np.zeros((32, 32))) for pair in wide.cliques(2)]
         with pytest.raises(ValueError, match=r"MiB.*'mst' and 'aim'.*'particles'"):
             engine.fit(wide, pairs)
-
-    def test_the_size_of_a_tree_is_that_of_its_pairs_and_a_cycle_is_filled_in(self, engine):
         assert engine.megabytes(DOMAIN, [("a", "b"), ("c", "b")]) == pytest.approx(
             (6 + 12 + 5) * 8 / 2**20, rel=1e-12
         )
@@ -235,10 +228,6 @@ class TestTheModel:
         expected = np.einsum(table, range(7), ["abcdefg".index(name) for name in clique])
         np.testing.assert_allclose(model.marginal(tuple(clique)), expected, rtol=1e-9, atol=1e-15)
 
-    def test_an_unknown_attribute_is_named(self):
-        with pytest.raises(ValueError, match="height"):
-            random_model(0)[0].marginal(("a", "height"))
-
     @pytest.mark.parametrize("seed", range(5))
     def test_tables_of_rows_are_those_of_the_model_within_sampling_error(self, seed):
         """Every cell of the joint table within 5 standard errors of independent draws."""
@@ -249,21 +238,20 @@ class TestTheModel:
         error = np.abs(counts / 40_000 - table)
         assert (error <= 5 * np.sqrt(table * (1 - table) / 40_000) + 1 / 40_000).all()
 
-    def test_the_first_clique_is_met_to_a_row(self):
+    def test_first_cliques_and_rows_follow_the_model(self):
         model, table = random_model(1)
         rows = model.sample(10_000, 0)
         counts = np.zeros(model.domain.sizes[:2])
         np.add.at(counts, tuple(rows[:, :2].T), 1)
         assert np.abs(counts - 10_000 * table.sum(axis=(2, 3, 4, 5, 6))).max() < 1
-
-    def test_the_start_of_a_sample_follows_the_model_like_the_whole(self):
-        """Rows come in random order: the mean code of the first tenth, within 5 errors."""
         model, table = random_model(2)
         rows = model.sample(50_000, 0)[:5_000, 0]
         shares = table.sum(axis=(1, 2, 3, 4, 5, 6))
         mean = shares @ np.arange(len(shares))
         error = np.sqrt(shares @ (np.arange(len(shares)) - mean) ** 2 / 5_000)
         assert abs(rows.mean() - mean) < 5 * error
+        with pytest.raises(ValueError, match="height"):
+            random_model(0)[0].marginal(("a", "height"))
 
     def test_vanishing_probabilities_are_no_trouble(self):
         domain = Domain(("a", "b"), (2, 2))
@@ -345,14 +333,11 @@ def test_a_tree_of_pairs_is_its_own_tree_whatever_the_sizes(seed):
     assert set(JunctionTree.of(domain, pairs).cliques) == pairs
 
 
-def test_a_cycle_is_cut_by_its_cheapest_chord():
+def test_cycles_are_cut_by_the_cheapest_chord_and_all_pairs_are_one_clique():
     domain = Domain(("a", "b", "c", "d"), (2, 50, 3, 60))
     cycle = [("a", "b"), ("b", "c"), ("c", "d"), ("a", "d")]
     tree = JunctionTree.of(domain, cycle)
     assert set(tree.cliques) == {("a", "b", "c"), ("a", "c", "d")}
     assert tree.num_cells == 2 * 50 * 3 + 2 * 3 * 60
-
-
-def test_all_pairs_are_one_clique():
     domain = Domain(NAMES, (2,) * len(NAMES))
     assert JunctionTree.of(domain, combinations(NAMES, 2)).cliques == (NAMES,)

@@ -5,19 +5,15 @@ import pytest
 from answers import margin, noisy_answers, number_of_rows
 
 from sdv_privpgd.base.domain import Domain, Grouping
-from sdv_privpgd.base.progress import Shares, silent
-from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement, SigmoidSumQuery
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
+from sdv_privpgd.synthesize.engine import Goals
 from sdv_privpgd.synthesize.genetic import (
-    Asked,
     PackedGoals,
     PrivateGSD,
     change,
     evolve,
-    evolve_by_recounts,
     replace,
 )
-from sdv_privpgd.synthesize.goals import Goals
 
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
 SIZES = np.array(DOMAIN.sizes)
@@ -99,38 +95,3 @@ def test_tables_that_one_code_after_another_can_reach_are_reached():
     model = engine.fit(DOMAIN, [number_of_rows(60), *noisy_answers(tables)])
     for clique, table in tables.items():
         np.testing.assert_allclose(model.marginal(clique), table / 60)
-
-
-def test_a_query_that_is_no_table_is_matched_beside_the_tables():
-    """Half of the rows score high, where independent columns would have a quarter."""
-    query = SigmoidSumQuery.of({"a": 1.0, "b": 1.0}, b=1.1, slope=50.0)
-    half = Measurement(query=query, answer=np.array([150 * query.GRID]), stddev=3.0 * query.GRID)
-    tables = {("a",): np.array([150, 150]), ("b",): np.array([100, 50, 150])}
-    answers = [number_of_rows(300), *noisy_answers(tables, stddev=3.0)]
-
-    def share(measured):
-        engine = PrivateGSD(num_rows=60, generations=2_000, recounts=150)
-        model = engine.fit(DOMAIN, [*answers, *measured])
-        return query.answer(Dataset(DOMAIN, model.codes))[0] / (60 * query.GRID), model
-
-    without, _ = share([])
-    found, model = share([half])
-    assert abs(found - 0.5) < 0.03 < abs(without - 0.5)
-    for clique, counts in tables.items():
-        np.testing.assert_allclose(model.marginal(clique), counts / 300, rtol=0, atol=0.03)
-
-
-def test_the_loss_of_recounted_generations_never_rises_and_is_that_of_the_rows():
-    query = SigmoidSumQuery.of({"c": 1.0, "d": -1.0}, b=0.1, slope=5.0)
-    count = number_of_rows(300)
-    measured = Measurement(query=query, answer=np.array([250 * query.GRID]), stddev=1.0)
-    asked, rng = goals(), np.random.default_rng(5)
-    packed, queried = PackedGoals.of(asked, ROWS), Asked.of(DOMAIN, [count, measured])
-    codes = rng.integers(0, SIZES, (ROWS, 4))
-    first = recounted(asked, codes) + queried.loss(codes)
-    losses = evolve_by_recounts(
-        codes, packed, queried, rng, generations=40, children=6, shares=Shares(silent, "fit")
-    )
-    assert (np.diff([first, *losses]) <= 0).all()
-    assert losses[-1] < first
-    assert losses[-1] == pytest.approx(recounted(asked, codes) + queried.loss(codes), rel=1e-9)

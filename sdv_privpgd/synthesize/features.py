@@ -1,4 +1,4 @@
-"""The mean embedding of a table: sums of random Fourier features over its records, as integers.
+"""Questions for sums of features: the mean embedding of a table, and smoothed thresholds.
 
 Rahimi & Recht 2007 write a Gaussian kernel as the mean of cos(phase - phase') over random
 frequencies, a record's phase being its scalar product with a frequency. Harder, Adamczewski & Park
@@ -7,6 +7,7 @@ frequencies, a record's phase being its scalar product with a frequency. Harder,
 
 import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -15,16 +16,14 @@ from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.privacy.counting import LookupSums
-from sdv_privpgd.privacy.dataset import Records
-from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.queries import FeatureSumQuery, Lookup
 
 Coordinates = tuple[float | None, ...]
 """Where each code of an attribute lies on a line. ``None`` is apart from all other codes."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbeddingQuery:
+class EmbeddingQuery(FeatureSumQuery):
     """The sums over records of cosines and sines of their random phases, in units of 1 / ``GRID``.
 
     A code adds its part, a whole number of 2^-16 turns, to each phase of its record, modulo a turn.
@@ -67,14 +66,9 @@ class EmbeddingQuery:
         by = "" if self.label is None else f" by {self.label}"
         return f"mean embedding, {self.num_features:,} random features{by}"
 
-    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
-        """F GRID^2 for F features when a record is added or removed; 4 F GRID^2 when it changes.
-
-        A record adds to the sums of its own label alone, and there a pair (c, s) of ``waves`` to
-        each feature, of which c^2 + s^2 <= GRID^2 in integers. So its vector has a squared norm of
-        at most F GRID^2. The difference of two such vectors has at most twice the norm.
-        """
-        return (4 if adjacency is Adjacency.REPLACE_ONE else 1) * self.num_features * self.GRID**2
+    @property
+    def size(self) -> tuple[int, int]:
+        return 2, self.num_features
 
     def shape(self, domain: Domain) -> tuple[int, ...]:
         """(code of the label, cosine or sine, feature); one code where there is no label.
@@ -106,48 +100,86 @@ class EmbeddingQuery:
         uniform = ((np.frombuffer(words, dtype="<u8") >> np.uint64(11)) + 0.5) * 2.0**-53
         return ndtri(uniform).reshape(number, self.num_features)
 
-    def answer(self, dataset: Records) -> np.ndarray:
-        (found,) = dataset.total(self._tally(dataset.domain))
-        return found
-
     def of_codes(self, domain: Domain, codes: np.ndarray) -> np.ndarray:
         """The sums over rows of codes, shape (row, attribute). As private as these."""
-        tally = self._tally(domain)
+        tally = self.tally(domain)
         found = tally.zero()
         tally.add(found, codes.T)
         return found[0]
 
-    def _tally(self, domain: Domain) -> LookupSums:
-        labels, _, _ = self.shape(domain)
-        axes = domain.axes(name for name, _ in self.coordinates)
-        label = None if self.label is None else domain.axes((self.label,))[0]
-        return LookupSums(axes, self.phases(), waves(), label, labels)
+    def lookup(self, domain: Domain) -> Lookup:
+        self.shape(domain)  # refuses coordinates of other codes
+        names = [name for name, _ in self.coordinates]
+        return Lookup(names, self.phases(), waves(), self.label)
 
 
 @cache
 def waves() -> np.ndarray:
-    """The cosine and sine of each phase, int16 (2, phase), of norm at most ``GRID``. Public.
-
-    The norm is that of whole numbers, and bounded whatever the machine's cosines were before.
-    """
-    grid, turn = EmbeddingQuery.GRID, EmbeddingQuery.TURN
-    angles = 2 * np.pi * np.arange(turn) / turn
-    exact = np.rint(grid * np.stack([np.cos(angles), np.sin(angles)]))
-    found = bounded(exact, grid).astype(np.int16)
+    """The cosine and sine of each phase, int16 (2, phase). Public."""
+    angles = 2 * np.pi * np.arange(EmbeddingQuery.TURN) / EmbeddingQuery.TURN
+    both = np.stack([np.cos(angles), np.sin(angles)])
+    found = np.rint(EmbeddingQuery.GRID * both).astype(np.int16)
     found.setflags(write=False)
     return found
 
 
-def bounded(pairs: np.ndarray, most: int) -> np.ndarray:
-    """Pairs of whole numbers, shape (2, pair), none longer than ``most``.
+@dataclass(frozen=True)
+class SigmoidSumQuery(FeatureSumQuery):
+    """The sum over records of sigmoid(slope * (<theta, Emb(x)> - b)), in units of 1 / ``GRID``.
 
-    A pair that is longer is shortened by a unit, and is 0 where that is not enough.
+    Emb(x) are the cell centers (2 x + 1) / (2 k) of codes x = 0, ..., k - 1 (Donhauser et al.
+    2024, Eq. 4 and appendix B). A record's value depends on that record alone, to the last bit:
+    the scores are sums of integers, and the sigmoid is read from a public table over a grid of
+    scores. Each value is an integer from 0 to ``GRID``, which bounds the sensitivity.
     """
-    found = pairs.copy()
-    found[:, _are_long(found, most)] -= np.sign(found[:, _are_long(found, most)])
-    found[:, _are_long(found, most)] = 0
-    return found
 
+    theta: tuple[tuple[str, float], ...]
+    b: float
+    slope: float
 
-def _are_long(pairs: np.ndarray, most: int) -> np.ndarray:
-    return ~((pairs**2).sum(axis=0) <= most**2)  # also where a number is NaN
+    GRID = 1 << 20
+    """Units of a record's value; a sum of 2^40 records still fits int64."""
+    _SCORES = 1 << 16
+    """Points of the table of the sigmoid over the range of the scores."""
+
+    def __post_init__(self) -> None:
+        # An infinity or NaN here would become a value outside [0, GRID].
+        numbers = (*(weight for _, weight in self.theta), self.b, self.slope)
+        if not all(math.isfinite(number) and abs(number) <= 1e100 for number in numbers):
+            raise ValueError(
+                f"theta, b and slope must be finite and at most 1e100, got {numbers!r}."
+            )
+
+    @classmethod
+    def of(cls, theta: Mapping[str, float], b: float, slope: float) -> "SigmoidSumQuery":
+        """The query of a mapping from attribute to coefficient."""
+        return cls(tuple((name, float(value)) for name, value in theta.items()), b, slope)
+
+    def describe(self) -> str:
+        return "smoothed threshold over " + ", ".join(name for name, _ in self.theta)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return 1, 1
+
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        del domain
+        return (1,)
+
+    def lookup(self, domain: Domain) -> Lookup:
+        """Integer contributions of each attribute's codes, and the sigmoid at each score."""
+        names = [name for name, _ in self.theta]
+        sizes = domain.shape(names)
+        exact = [
+            weight * (2 * np.arange(size) + 1) / (2 * size)
+            for (_, weight), size in zip(self.theta, sizes, strict=True)
+        ]
+        low = math.fsum(float(part.min()) for part in exact)
+        # The parts' own ranges: high - low could cancel, and an index then leave the table.
+        span = math.fsum(float(part.max() - part.min()) for part in exact)
+        unit = max(span, 1e-12) / self._SCORES
+        steps = [np.rint((part - part.min()) / unit).astype(np.int64)[:, None] for part in exact]
+        # Rounding moves a score by at most half a unit an attribute.
+        scores = low + unit * np.arange(self._SCORES + len(exact) + 1)
+        values = 0.5 * (1 + np.tanh(0.5 * self.slope * (scores - self.b)))
+        return Lookup(names, steps, np.rint(self.GRID * values).astype(np.int64)[None])

@@ -8,18 +8,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.arguments import SourceError
 from sdv_privpgd.base.words import listed
-from sdv_privpgd.sources.source import SourceError
-from sdv_privpgd.sources.texts import Signs, declared_values, is_number
 
 Facts = Mapping[str, Mapping]
 """The public facts on each column, in SDV's words, from the metadata and the domain."""
 
-_SAY = (
+MISSING = (
+    "", " ", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
+)  # fmt: skip
+"""Texts that stand for a missing cell."""
+
+SAY = (
     "If it holds the names of the columns, which become public, say CsvFiles(header=True), with "
     "CsvFiles(names=...) as well for better ones; if it is a row, give the names with "
     "CsvFiles(names=...), or say CsvFiles(header=False)."
 )
+
+RENAME = "Give the table a name for each column with CsvFiles(names=...), beside header=True."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,16 +70,11 @@ class Reading:
                     f"CsvFiles({name}=...) must be a number of lines, 0 or more, such as 1 for "
                     f"{what}: got {lines!r}."
                 )
-        if self.thousands is not None and self.thousands == self.signs.decimal:
+        if self.thousands is not None and self.thousands == (self.decimal or "."):
             raise SourceError(
                 f"Thousands and decimals are both marked by {self.thousands!r}. Name the sign with "
                 "CsvFiles(decimal=...), such as a comma."
             )
-
-    @property
-    def signs(self) -> Signs:
-        """The signs in numbers of text."""
-        return Signs(self.decimal or ".", self.thousands)
 
     @property
     def has_header(self) -> bool:
@@ -85,56 +87,14 @@ class Reading:
         Nothing about a record itself can tell: a row of words looks like names, and they would be
         published.
         """
-        if self.header is None and self.names is None and not (facts or self._declared):
+        if self.header is None and self.names is None and not (facts or self.all_declared):
             raise SourceError(
-                f"Nobody says whether the first record holds names. {_SAY} Nothing was spent."
+                f"Nobody says whether the first record holds names. {SAY} Nothing was spent."
             )
-
-    def named(self, record: Sequence[Any], facts: Facts | None) -> list[str]:
-        """The names of the columns, from the user or from the first record.
-
-        Raises ``SourceError``, which quotes no field, if they are not those that are declared.
-        """
-        self.check_header(facts)
-        if self.names is None and self.has_header:
-            return self._compared(record, facts)
-        if self.names is None and not facts:
-            return [f"column {number}" for number in range(1, len(record) + 1)]
-        source = "CsvFiles(names=...)" if self.names else "The metadata"
-        names = list(self.names or facts or ())
-        if len(names) != len(record):
-            raise SourceError(
-                f"{source} has {len(names)} names, and the first record has {len(record)} fields. "
-                "If the number of fields surprises you, say what separates them with "
-                "CsvFiles(sep=...)."
-            )
-        if not self.has_header and [str(each).strip() for each in record] == names:
-            raise SourceError(
-                "The first record is these names: say CsvFiles(header=True), for it is no row."
-            )
-        return names
-
-    def _compared(self, record: Sequence[Any], facts: Facts | None) -> list[str]:
-        """The first record as names. Where no facts and no user say so, all must be declared."""
-        names = ["" if field is None else str(field).strip() for field in record]
-        declared = list(facts or ([] if self.header else self._declared))
-        missing = [name for name in declared if name not in names]
-        others = 0 if facts or self.header else len(set(names) - set(declared))
-        if missing:
-            problem = f"lacks the columns {missing!r}, which are declared"
-        elif others:
-            problem = f"has {others} fields besides the columns that are declared"
-        elif not all(names) or len(set(names)) < len(names):
-            problem = "has empty or repeated fields, so it cannot name the columns"
-        else:
-            return names
-        raise SourceError(
-            f"The first record {problem}. {_SAY} If lines such as a title are above the names, "
-            "leave them out with CsvFiles(skip_rows=1), or with as many as there are."
-        )
 
     @property
-    def _declared(self) -> list[str]:
+    def all_declared(self) -> list[str]:
+        """The names of columns of which something is declared."""
         return list(dict.fromkeys([*self.declared, *self.dtypes]))
 
     def is_number(self, name: str, facts: Facts) -> bool:
@@ -198,3 +158,30 @@ class Reading:
         if is_number(known):
             return known.get("decimal_places") != 0
         return any(isinstance(each, float) and each % 1 for each in declared_values(known))
+
+
+def is_number(facts: Mapping) -> bool:
+    """Whether a column holds numbers, so that a parser may read it at once."""
+    return facts.get("sdtype") == "numerical" and facts.get("number_format") is None
+
+
+def missing_words(facts: Mapping, more: Sequence[str] = ()) -> list[str]:
+    """The texts that stand for a missing cell of a column, without its declared categories.
+
+    ``more`` are those that the user names, besides the usual ones.
+    """
+    declared = [*declared_values(facts), *(facts.get("groups") or ())]
+    return [text for text in (*MISSING, *more) if text not in declared]
+
+
+def has_codes(facts: Mapping) -> bool:
+    """Whether cells are codes, whose digits and zeros matter."""
+    return facts.get("groups") is not None or facts.get("prefix") is not None
+
+
+def declared_values(facts: Mapping) -> list:
+    """The declared categories of a column: with the one for all others, or of true and false."""
+    values = facts.get("range_values")
+    listed = list(values) if isinstance(values, list | tuple | range) else []
+    named = map(facts.get, ("other_value", "true_value", "false_value"))
+    return listed + [value for value in named if value is not None]

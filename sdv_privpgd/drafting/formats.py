@@ -1,0 +1,83 @@
+"""Finds how the cells of a column of text are written: as dates, times or numbers.
+
+Privacy: it reads cells. It is for the detection of types alone, which says that these are public.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import pandas as pd
+
+from sdv_privpgd.columns.number_formats import NumberFormat
+
+_DAYS = (
+    "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d",
+    "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%d %B %Y", "%d %b %Y", "%d-%b-%Y", "%d.%m.",
+)  # fmt: skip
+_TIMES = "%H:%M", "%H:%M:%S"
+_MOMENTS = tuple(" ".join(each) for each in product(_DAYS, _TIMES))
+
+_NUMBER = re.compile("([^0-9]*)([0-9](?:[0-9.,'\u2019 \u00a0\u2009\u202f]*[0-9])?)([^0-9]*)")
+_DIGITS = re.compile("(19|20)[0-9]{6}")
+_SIGN = re.compile("[-+()\u2212]")
+
+
+def type_of(cells: Sequence[str]) -> str | None:
+    """Returns the type of a column with these different cells, as ``COLUMN=TYPE`` says it.
+
+    All cells can be read in it. There is none of cells that can be read in two ways, such as
+    05/01/2024, and none of codes.
+    """
+    if all(map(_DIGITS.fullmatch, cells)):
+        return "date:%Y%m%d" if _are_dates(cells, "%Y%m%d") else None
+    for word, formats in (("time", _TIMES), ("date", (*_DAYS, *_MOMENTS))):
+        if found := [each for each in formats if _are_dates(cells, each)]:
+            return f"{word}:{found[0]}" if len(found) == 1 else None
+    read: dict[tuple[str, ...], str] = {}
+    for example in _examples(cells):
+        numbers = tuple(map(NumberFormat(example).plain, cells))
+        if all(map(_is_number, numbers)):
+            read.setdefault(numbers, example)
+    return f"number:{next(iter(read.values()))}" if len(read) == 1 else None
+
+
+def _are_dates(cells: Sequence[str], written: str) -> bool:
+    """Whether all cells are. Most formats fail on the first one."""
+    return all(
+        pd.to_datetime(list(some), format=written, errors="coerce").notna().all()
+        for some in (cells[:1], cells)
+    )
+
+
+def _examples(cells: Sequence[str]) -> Iterator[str]:
+    """The formats in which the numbers may be written, if the same stands around all of them."""
+    around, numbers, signs = set(), [], ("", "")
+    for cell in cells:
+        if (found := _NUMBER.fullmatch(cell)) is None:
+            return
+        around.add((_SIGN.sub("", found[1]), _SIGN.sub("", found[3])))
+        numbers.append(found[2])
+        signs = ("(", ")") if "(" in found[1] else signs
+    if len(around) > 1:
+        return
+    before, after = around.pop()
+    # A letter beside the digits makes a code of them, and so does a zero before others.
+    is_code = before[-1:].isalpha() or (len(after) == 1 and after.isalpha())
+    if is_code or any(re.match("0[0-9]", each) for each in numbers):
+        return
+    if not (before or after) and "".join(numbers).isdigit():
+        return
+    for group, point in product(("", ",", ".", " ", "'"), ".,"):
+        if group != point:
+            places = max(len(each.partition(point)[2]) for each in numbers)
+            ends = point + "5".ljust(places, "0") if places else ""
+            yield f"{signs[0]}{before}1{group}234{ends}{after}{signs[1]}"
+
+
+def _is_number(plain: str) -> bool:
+    try:
+        return math.isfinite(float(plain))
+    except ValueError:
+        return False

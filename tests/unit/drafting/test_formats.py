@@ -1,0 +1,57 @@
+"""How text is written is told by all of its cells, and only where there is one way to read them."""
+
+import numpy as np
+import pytest
+
+from sdv_privpgd.columns.number_formats import NumberFormat
+from sdv_privpgd.drafting.formats import type_of
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (["31.01.2024", "1.2.2024"], "date:%d.%m.%Y"),
+        (["01/31/2024", "02/01/2024"], "date:%m/%d/%Y"),
+        (["31.01.24 10:05", "01.02.24 23:59"], "date:%d.%m.%y %H:%M"),
+        (["10:30", "9:15"], "time:%H:%M"),
+        (["20240131", "19991231"], "date:%Y%m%d"),
+        (["$3,012.20", "$9.00"], "number:$1,234.50"),
+        (["12,5", "3,75"], "number:1234,50"),
+        (["CHF 3'012", "CHF 12"], "number:CHF 1'234"),
+        (["12%", "3.5%"], "number:1234.5%"),
+        (["-$5", "$1,200"], None),  # 1.2 or 1200
+        (["(1,234.50)", "12.00"], "number:(1,234.50)"),
+        (["5 mg", "10 mg"], "number:1234 mg"),
+    ],
+)
+def test_cells_that_are_all_written_alike_say_how(cells, said):
+    assert type_of(cells) == said
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["05/01/2024", "06/02/2024"],  # of two ways to read them
+        ["1,234", "2,500"],
+        ["C17", "C18"],
+        ["007", "012"],
+        ["3B", "4B"],
+        ["20240131", "20240230"],  # numbers, and no dates
+        ["123", "456"],  # whoever has them as text means it
+        ["20-30", "30-40"],
+        ["10.0.0.1", "10.0.0.2"],
+        ["31.01.2024", "never"],
+        ["12 %", "few"],
+        ["m", "f"],
+    ],
+)
+def test_codes_and_what_can_be_read_in_two_ways_say_nothing(cells):
+    assert type_of(cells) is None
+
+
+@pytest.mark.parametrize("example", ["$1,234.50", "1.234,50 EUR", "1'234", "1 234,5", "1234,5 kg"])
+def test_a_format_is_found_again_by_what_it_writes(example):
+    own = NumberFormat(example)
+    written = [own.write(each) for each in np.random.default_rng(0).integers(0, 10**7, 99) / 100]
+    found = NumberFormat(type_of(written).removeprefix("number:"))
+    assert [found.plain(each) for each in written] == [own.plain(each) for each in written]
