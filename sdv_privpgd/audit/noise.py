@@ -52,7 +52,10 @@ def law_checks(attack: Attack, false_alarms: float) -> list[Check]:
     # From this standard deviation on rounding does not show in the shape of noise.
     wide_enough = 3.0
     number = attack.noise.size
-    looked_at = f"{number:,} draws"
+
+    def check(name: str, passed: bool, found: str, **facts: float) -> Check:
+        return Check(LAYER, name, f"{number:,} draws", passed, found, false_alarms, facts)
+
     spread = centre = 0.0
     scales = np.unique(attack.errors)
     for stddev in scales:
@@ -62,31 +65,33 @@ def law_checks(attack: Attack, false_alarms: float) -> list[Check]:
         spread = max(spread, abs(float((np.mean(draws**2) - second) / error)))
         centre = max(centre, abs(float(draws.mean() / math.sqrt(second / draws.size))))
     limit = float(norm.isf(false_alarms / (2 * max(len(scales), 1))))
-    variance = float(np.mean((attack.noise / attack.errors) ** 2)) if number else math.nan
+    sd = math.sqrt(np.mean((attack.noise / attack.errors) ** 2)) if number else math.nan
     wide = attack.errors >= wide_enough
     own = attack.noise[:, wide]
+    even = float(np.mean(own % 2 == 0)) if own.size else 0.5
+    odd = abs(even - 0.5) * 2 * math.sqrt(own.size)
     return [
-        Check(
-            LAYER,
+        check(
             "noise sd",
-            looked_at,
             spread <= limit,
-            f"Its standard deviation is {math.sqrt(variance):.4f} of what the ledger says "
-            "(rounding adds a little).",
-            false_alarms,
-            {"sd_of_promised": math.sqrt(variance), "z": spread},
+            f"Its standard deviation is {sd:.4f} of what the ledger says (rounding adds a little).",
+            sd_of_promised=sd,
+            z=spread,
         ),
-        Check(
-            LAYER,
+        check(
             "noise mean",
-            looked_at,
             centre <= limit,
             f"Its mean is {centre:.2f} standard errors from 0.",
-            false_alarms,
-            {"z": centre},
+            z=centre,
         ),
         _shape(own / attack.errors[wide], false_alarms),
-        _lattice(own, attack.whole, looked_at, false_alarms),
+        check(
+            "noise lattice",
+            attack.whole and odd <= float(norm.isf(false_alarms / 2)),
+            f"All answers are {'' if attack.whole else 'NOT '}whole numbers, and "
+            f"{100 * even:.2f} % of the draws are even.",
+            even=even,
+        ),
     ]
 
 
@@ -108,22 +113,6 @@ def _shape(draws: np.ndarray, false_alarms: float) -> Check:
         f"Its kurtosis is {kurtosis:.4f}; a Gaussian's is 3.",
         false_alarms,
         {"kurtosis": kurtosis, "p_value": chance},
-    )
-
-
-def _lattice(wide: np.ndarray, whole: bool, looked_at: str, false_alarms: float) -> Check:
-    """Whether all answers are whole numbers, and as many draws even as odd."""
-    even = float(np.mean(wide % 2 == 0)) if wide.size else 0.5
-    z = (even - 0.5) * 2 * math.sqrt(wide.size)
-    return Check(
-        LAYER,
-        "noise lattice",
-        looked_at,
-        whole and abs(z) <= float(norm.isf(false_alarms / 2)),
-        f"All answers are {'' if whole else 'NOT '}whole numbers, and {100 * even:.2f} % of the "
-        "draws are even.",
-        false_alarms,
-        {"even": even},
     )
 
 

@@ -77,12 +77,14 @@ def others(usual: MadeUp, columns: Mapping[str, Mapping], rows: Sequence[int]):
         return rows[place % len(rows)]
 
     first = frame.iloc[0].tolist() if len(frame) else [None] * frame.shape[1]
+    # In the dtypes that pandas would have read them in, in reverse order.
+    read = made_up(columns, number(4), seed=7, missing=0).frame.infer_objects()
     return [
         MadeUp("other values", made_up(columns, number(0), seed=99).frame),
         MadeUp("nothing but missing cells", sized(lambda *_: None, number(1))),
         MadeUp("cells of every kind", sized(lambda row, at: ODD[(row + at) % len(ODD)], number(2))),
         MadeUp("one row again and again", sized(lambda _, place: first[place], number(3))),
-        MadeUp("other dtypes", _inferred(made_up(columns, number(4), seed=7, missing=0).frame)),
+        MadeUp("other dtypes", read.iloc[::-1, ::-1].copy()),
         MadeUp("values that only one row has", sized(_single(columns), number(5))),
     ]
 
@@ -133,12 +135,6 @@ def _framed(cells: Mapping[str, Sequence[Any]], num_rows: int) -> pd.DataFrame:
 
 def _objects(frame: pd.DataFrame) -> pd.DataFrame:
     return _framed({name: frame[name].tolist() for name in frame}, len(frame))
-
-
-def _inferred(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same cells in the dtypes that pandas would have read them in, in reverse order."""
-    own = frame.infer_objects().iloc[::-1]
-    return own[own.columns[::-1]].copy()
 
 
 def _usual(facts: Mapping, rng: np.random.Generator, num_rows: int, missing: float) -> list[Any]:

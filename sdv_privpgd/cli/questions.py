@@ -304,16 +304,23 @@ def detected(
     written: dict[str, dict] = {}
     for name, kind in [(name, own["sdtype"]) for name, own in columns.items()]:
         column = table[name].dropna()
+        is_open, cells = name not in (*keys, *how.dtypes) and len(column) > 0, []
         if kind in ("ordinal", "numerical") and is_numeric_dtype(column.dtype):
-            is_open = name not in how.dtypes and len(column) > 0
             is_whole = not (column % 1).any() if is_open else column.dtype.kind in "iu"
-            written[name] = {"sdtype": "numerical", **({"decimal_places": 0} if is_whole else {})}
-        is_text = kind == "categorical" and name not in (*keys, *how.dtypes)
-        cells = column.unique() if is_text else ()
-        if len(cells) and all(isinstance(cell, str) for cell in cells):
-            if said := type_of(list(cells)):
-                written[name] = Typed.of(f"{name}={said}").facts(arguments.decimal or ".")
-            elif 2 * len(cells) > len(column):
+            written[name] = {
+                "sdtype": "numerical",
+                "range_is_nullable": True,  # all others are numbers
+                **({"decimal_places": 0} if is_whole else {}),
+            }
+            if is_open and is_whole and column.between(1900_01_01, 2099_12_31).all():
+                cells = [str(int(number)) for number in column.unique()]
+        elif is_open and kind == "categorical":
+            cells = [*column.unique()]
+        if cells and all(isinstance(cell, str) for cell in cells):
+            if said := type_of(cells):
+                facts = Typed.of(f"{name}={said}").facts(arguments.decimal or ".")
+                written[name] = {**facts, "range_is_nullable": True}
+            elif kind == "categorical" and 2 * len(cells) > len(column):
                 columns[name] = {"sdtype": "unknown"}
     return {**columns, **{name: {"sdtype": "unknown"} for name in dropped}}, keys, written
 

@@ -20,6 +20,7 @@ _TIMES = "%H:%M", "%H:%M:%S"
 _MOMENTS = tuple(" ".join(each) for each in product(_DAYS, _TIMES))
 
 _NUMBER = re.compile("([^0-9]*)([0-9](?:[0-9.,'\u2019 \u00a0\u2009\u202f]*[0-9])?)([^0-9]*)")
+_DIGITS = re.compile("(19|20)[0-9]{6}")
 _SIGN = re.compile("[-+()\u2212]")
 
 
@@ -28,12 +29,9 @@ def type_of(cells: Sequence[str]) -> str | None:
 
     All cells can be read in it. There is none of cells that can be read in two ways, such as
     05/01/2024, and none of codes.
-
-    >>> type_of(["31.01.2024", "01.02.2024"]), type_of(["1.234,50 EUR", "12,00 EUR"])
-    ('date:%d.%m.%Y', 'number:1.234,50 EUR')
-    >>> type_of(["05/01/2024"]), type_of(["A12", "A13"])
-    (None, None)
     """
+    if all(map(_DIGITS.fullmatch, cells)):
+        return "date:%Y%m%d" if _are_dates(cells, "%Y%m%d") else None
     for word, formats in (("time", _TIMES), ("date", (*_DAYS, *_MOMENTS))):
         if found := [each for each in formats if _are_dates(cells, each)]:
             return f"{word}:{found[0]}" if len(found) == 1 else None

@@ -146,7 +146,6 @@ def distances(
     columns: "Sequence[Described]",
     real: "Columns",
     synthetic: "Columns",
-    degrees: Sequence[int] = (2, 3),
     *,
     seed: int = 0,
 ) -> dict[int, float]:
@@ -158,7 +157,7 @@ def distances(
     tables = [codes_by_name(domain, each) for each in codes]
     generator = np.random.default_rng(seed)
     found = {}
-    for degree in degrees:
+    for degree in (2, 3):
         cliques = np.array(list(combinations(range(len(domain)), degree)))
         if len(cliques) > 200:
             cliques = generator.choice(cliques, size=200, replace=False)

@@ -171,7 +171,11 @@ def pooled(domain: Domain, of_holders: Sequence[Sequence[Measurement]]) -> Poole
             "measure with the same method, such as 'privpgd'."
         )
     others = dict.fromkeys(key for own in tables for key in own if key not in common)
-    within = [key for key in others if _is_within(key, common)]
+    # A table over codes follows from a larger one that all have.
+    larger = [set(clique) for clique, grouping in common if grouping is None]
+    within = [
+        key for key in others if key[1] is None and any(set(key[0]) < each for each in larger)
+    ]
     best = [
         _estimates(domain, answers, own, common, within)
         for answers, own in zip(of_holders, tables, strict=True)
@@ -200,14 +204,6 @@ def _tables(domain: Domain, answers: Sequence[Measurement]) -> dict[Key, NoisyTa
     for grouping, tables in grouped_tables(domain, answers).items():
         found |= {(clique, grouping): table for clique, table in tables.items()}
     return found
-
-
-def _is_within(key: Key, common: Sequence[Key]) -> bool:
-    """Whether a table over codes follows from a larger one that all have."""
-    clique, grouping = key
-    return grouping is None and any(
-        other is None and set(clique) < set(larger) for larger, other in common
-    )
 
 
 def _estimates(

@@ -184,17 +184,7 @@ class Measured(FieldsAlone):
         """Writes the release to a ``.zip`` file, and returns where it lies.
 
         The file has JSON, which people can read, and arrays of whole numbers. Nothing in it is
-        run when it is read. ``releases/measured.py`` says what is in it.
-
-        >>> import pandas as pd
-        >>> from tempfile import TemporaryDirectory
-        >>> from sdv_privpgd import Boolean, measure
-        >>> table = pd.DataFrame({"ill": [True, False] * 500})
-        >>> measured = measure(table, {"ill": Boolean()}, epsilon=1.0, holder="North")
-        >>> with TemporaryDirectory() as folder:
-        ...     path = measured.save(f"{folder}/north.zip")
-        ...     Measured.load(path).digest == measured.digest
-        True
+        run when it is read. ``releases/measured.py`` says what is in it, and ``load`` reads it.
         """
         facts = {name: getattr(self, name) for name in ("holder", "num_bins", "date", "program")}
         facts |= {"columns": dict(self.columns), "strategy": self.strategy}

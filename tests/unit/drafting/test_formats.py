@@ -14,6 +14,7 @@ from sdv_privpgd.drafting.formats import type_of
         (["01/31/2024", "02/01/2024"], "date:%m/%d/%Y"),
         (["31.01.24 10:05", "01.02.24 23:59"], "date:%d.%m.%y %H:%M"),
         (["10:30", "9:15"], "time:%H:%M"),
+        (["20240131", "19991231"], "date:%Y%m%d"),
         (["$3,012.20", "$9.00"], "number:$1,234.50"),
         (["12,5", "3,75"], "number:1234,50"),
         (["CHF 3'012", "CHF 12"], "number:CHF 1'234"),
@@ -35,6 +36,7 @@ def test_cells_that_are_all_written_alike_say_how(cells, said):
         ["C17", "C18"],
         ["007", "012"],
         ["3B", "4B"],
+        ["20240131", "20240230"],  # numbers, and no dates
         ["123", "456"],  # whoever has them as text means it
         ["20-30", "30-40"],
         ["10.0.0.1", "10.0.0.2"],
