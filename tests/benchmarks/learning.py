@@ -8,11 +8,11 @@ would reach; and ``DP-EBM``, InterpretML's private boosting (Nori et al. 2021), 
 fitted to the real rows without any synthetic ones. It answers one question, where synthetic rows
 answer many. Its epsilon is that of its authors' accounting, under add/remove.
 
-``auroc``, ``f1`` (macro) and ``accuracy``, or ``r2``, are those of gradient boosting, ``linear_``
-of a linear model; ``pmse`` says how well boosting tells synthetic from real rows; ``tv2`` and
-``tv3`` are mean distances of 2-way and 3-way tables in cells made of both tables' values; ``tail``
-says how far the ends of columns of numbers lie off (``metrics.usefulness``). ``--times`` samples so
-many times the fitted rows. Not private.
+``auroc`` (``auroc_sd`` is its standard deviation over fits), ``f1`` (macro) and ``accuracy``, or
+``r2``, are those of gradient boosting, ``linear_`` of a linear model; ``pmse`` says how well
+boosting tells synthetic from real rows; ``tv2`` and ``tv3`` are mean distances of 2-way and 3-way
+tables in cells made of both tables' values; ``tail`` says how far the ends of columns of numbers
+lie off (``metrics.usefulness``). ``--times`` samples so many times the fitted rows. Not private.
 """
 
 from collections.abc import Mapping
@@ -71,7 +71,10 @@ def of_arms(given, run):
         runs += product([arm for arm in given.arms if arm != "Real"], given.epsilons)
         for arm, epsilon in runs:
             seeds = range(1 if arm == "Real" else given.seeds)
-            found = means(run(task, arm, epsilon, seed) for seed in seeds)
+            every = [run(task, arm, epsilon, seed) for seed in seeds]
+            found = means(every)
+            if len(every) > 1 and "auroc" in found:
+                found["auroc_sd"] = float(np.std([each["auroc"] for each in every], ddof=1))
             yield {"table": name[:13], "arm": arm, "epsilon": epsilon, **found}
 
 
