@@ -100,21 +100,31 @@ def reserved_delta(known: Mapping[str, ColumnFacts], delta: float) -> Fraction:
     return Fraction(delta) * _DELTA_SHARE * thresholds_of(known)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class FirstLook:
     """What a first look asks of all columns, and what it pays for that. Public.
 
     Attributes:
         known: What is known of each column.
         ledger: The books before it.
-        budget: Of all of discovery.
-        spare: What is beside that for columns whose categories are not declared.
+        share: Of the budget, for all of discovery.
+        for_categories: Beside that, for columns whose categories are not declared.
     """
 
     known: Mapping[str, ColumnFacts]
     ledger: PrivacyLedger
-    budget: Fraction
-    spare: Fraction
+    share: Fraction
+    for_categories: Fraction
+
+    @property
+    def budget(self) -> Fraction:
+        """What all of discovery has, but for what is spare."""
+        return self.ledger.budget * self.share
+
+    @property
+    def spare(self) -> Fraction:
+        """What is beside that for categories."""
+        return self.ledger.budget * self.for_categories
 
     @cached_property
     def asks(self) -> dict[str, list[str]]:
@@ -207,8 +217,8 @@ class FirstLook:
     def rows_needed(self) -> dict[str, int]:
         """Returns how many rows must share a category, or lie in a range, for it to be found.
 
-        It follows from noise and threshold. Of columns of which a range or categories are declared
-        nothing is said.
+        It follows from noise and threshold of a first look. Nothing is said of columns of which a
+        range or categories are declared.
         """
         ledger, found = self.ledger, {}
         counted = ledger.rows_counted

@@ -16,11 +16,11 @@ import numpy as np
 
 from sdv_privpgd.columns.bins import Interval, Ticks
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.cutting import column_of
+from sdv_privpgd.columns.cutting import can_write, column_of
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.discovery.density import CLEAR, HINT
-from sdv_privpgd.discovery.ranges import edges_of
+from sdv_privpgd.discovery.ranges import SINGLE, edges_of
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 from sdv_privpgd.privacy.queries import Measurement
 
@@ -161,16 +161,23 @@ def part_for_short(number: int) -> Fraction:
 def fenced_whole(name: str, known: ColumnFacts) -> Fenced:
     """A column in three groups: what lies below its declared range, inside, and above."""
     assert isinstance(known, NumberFacts | DateFacts)
-    whole = replace(known, cuts=None, frequencies=None, num_bins=1, nullable=True)
-    return fenced(column_of(name, whole), known, known)
+    return fenced(name, replace(known, cuts=None, frequencies=None), known, 1)
 
 
-def fenced(inner: Column, known: ColumnFacts, found: ColumnFacts) -> Fenced:
-    """A column that was cut finely, with the ends that were declared and that it still has."""
+def fenced(name: str, found: ColumnFacts, known: ColumnFacts, num_bins: int = SINGLE) -> Fenced:
+    """A column in the cells that were found, with the ends that were declared and it still has.
+
+    It is without a format that cannot write all of its dates.
+    """
     if not (
         isinstance(known, NumberFacts | DateFacts) and isinstance(found, NumberFacts | DateFacts)
     ):
-        return Fenced(inner=inner)
+        inner = column_of(name, replace(found, nullable=True))
+        return Fenced(inner=replace(inner, merging=None))
+    found = replace(found, num_bins=num_bins, nullable=True)
+    inner = replace(column_of(name, found), merging=None)
+    if isinstance(found, DateFacts) and not can_write(inner):
+        return fenced(name, replace(found, datetime_format=None, aware=found.utc), known, num_bins)
     if isinstance(inner.cells, Interval) and len(inner.cells.edges) == 1:
         return Fenced(inner=inner)
     words, is_had = words_of(known), {"range_min": known.low == found.low}

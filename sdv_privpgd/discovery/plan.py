@@ -24,8 +24,7 @@ import numpy as np
 
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.bins import Interval, Ticks
-from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.cutting import MOST_CATEGORIES, USUAL_BINS, can_write, column_of
+from sdv_privpgd.columns.cutting import MOST_CATEGORIES, USUAL_BINS, column_of
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
@@ -134,7 +133,7 @@ def discover(
     if not undeclared and not short:
         return Discovery({}, {})
     known, budget = Transcript() if transcript is None else transcript, books.ledger.budget
-    first = _first_look(undeclared, books.ledger, share, for_categories)
+    first = FirstLook(undeclared, books.ledger, share, for_categories)
     seen = first.ask(table, books, known, require, progress)
     # The tables have what is left of the spare part.
     left = first.budget - seen.cost - max(seen.for_categories - first.spare, 0)
@@ -151,10 +150,7 @@ def discover(
         name: _doubt(name, each.known) for name, each in seen.rough.items() if not each.is_clear
     }
     stddev = _noise(left / max(len(rough), 1), books)
-    fine = {
-        name: fenced(_fine(name, each.cut(stddev)), undeclared[name], each.known)
-        for name, each in rough.items()
-    }
+    fine = {name: fenced(name, each.cut(stddev), undeclared[name]) for name, each in rough.items()}
     whole = {name: fenced_whole(name, each) for name, each in short.items()}
     # One number without a precision has no room beyond it.
     apart = {name: each for name, each in whole.items() if each.declared}
@@ -186,28 +182,6 @@ def discover(
     return Discovery(
         facts, doubts, estimate_total(domain, [*counted.values()]).value if counted else None
     )
-
-
-def rows_needed(
-    undeclared: Mapping[str, ColumnFacts],
-    ledger: PrivacyLedger,
-    share: Fraction,
-    for_categories: Fraction,
-) -> dict[str, int]:
-    """Returns how many rows must share a category, or lie in a range, for it to be found. Public.
-
-    It follows from noise and threshold of a first look. Of columns of which a range or categories
-    are declared nothing is said.
-
-    Args:
-        undeclared: As ``discover`` takes it.
-        ledger: The empty books of the fit.
-        share: As ``discover`` takes it.
-        for_categories: As ``discover`` takes it.
-    """
-    if not any(facts.lacks_domain for facts in undeclared.values()):
-        return {}
-    return _first_look(undeclared, ledger, share, for_categories).rows_needed()
 
 
 def rows_unseen(ledger: PrivacyLedger) -> float:
@@ -277,16 +251,6 @@ def _frequencies(density: Density) -> np.ndarray | None:
     return np.where(beyond > 0.5, np.maximum(frequent, frequent.max() * LIGHT), 0.0)
 
 
-def _first_look(
-    undeclared: Mapping[str, ColumnFacts],
-    ledger: PrivacyLedger,
-    share: Fraction,
-    for_categories: Fraction,
-) -> FirstLook:
-    budget, spare = ledger.budget * share, ledger.budget * for_categories
-    return FirstLook(known=undeclared, ledger=ledger, budget=budget, spare=spare)
-
-
 def _is_shapeless(name: str, facts: ColumnFacts, num_bins: int) -> bool:
     """Whether a domain has more values than cells, and nothing says where in it rows lie."""
     if isinstance(facts, CategoryFacts):
@@ -334,7 +298,8 @@ def _closer(
         part = min(part, Fraction(_squared(books.ledger), enough**2)) * len(asked)
         budget -= part
         for name, answer in _counted(asker, asked, part, CLOSER, progress).items():
-            rough[name] = rough[name].seen(*asked[name].seen(answer))
+            density = Density.of(*asked[name].seen(answer), rough[name].density)
+            rough[name] = rough[name]._replace(density=density)
     return rough, budget
 
 
@@ -355,7 +320,7 @@ def _next_look(
     facts = rough.closer(rows, stddev)
     if facts is None or not getattr(facts, "cuts", None):
         return None
-    found = fenced(_fine(name, facts), known, facts)
+    found = fenced(name, facts, known)
     before = 1 if rough.density is None else len(rough.density.counts)
     return found if before < found.inner.num_values <= SINGLE else None
 
@@ -377,14 +342,3 @@ def _doubt(name: str, known: ColumnFacts) -> str:
         f"No range of {name!r} stood out from the noise: it was taken to be at most "
         f"{words['range_min']} to {words['range_max']}. Declare it, or allow a larger epsilon."
     )
-
-
-def _fine(name: str, known: ColumnFacts) -> Column:
-    """A column on the fine grid; without a format that cannot write all of its dates."""
-    if isinstance(known, NumberFacts | DateFacts):
-        known = replace(known, num_bins=SINGLE)
-    known = replace(known, nullable=True)
-    column = column_of(name, known)
-    if isinstance(known, DateFacts) and not can_write(column):
-        column = column_of(name, replace(known, datetime_format=None, aware=known.utc))
-    return replace(column, merging=None)

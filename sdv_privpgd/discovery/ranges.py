@@ -97,10 +97,6 @@ class Rough(NamedTuple):
         numbers = cuts.tolist()
         return _cut_at(facts, [*map(round, numbers)] if isinstance(facts, DateFacts) else numbers)
 
-    def seen(self, edges: np.ndarray, noisy: NoisyTable) -> "Rough":
-        """The same after another look."""
-        return self._replace(density=Density.of(edges, noisy, self.density))
-
 
 def grid_of(known: ColumnFacts) -> Grid:
     """The first grid of a column."""

@@ -35,37 +35,19 @@ class Answered:
     has_threshold: bool
 
 
+@dataclass(eq=False)
 class Transcript:
-    """All that was answered so far, of which the first ones may be known from before."""
+    """All that was ``answered`` so far, in order; the first ones may be known from before.
 
-    def __init__(self, answered: Sequence[Answered] = ()) -> None:
-        self._answered, self._next = list(answered), 0
+    The ``next`` one is the answer to what is asked now.
+    """
 
-    @property
-    def answered(self) -> tuple[Answered, ...]:
-        """In the order in which it was asked."""
-        return tuple(self._answered)
+    answered: Sequence[Answered] = ()
+    next: int = 0
 
     def asking(self, opened: Callable[[], Curator], books: Books) -> "Asker":
         """Who asks the curator that is opened, once something is not known."""
         return Asker(self, opened, books)
-
-    def answer(self, what: str, asked: tuple[str, ...], ask: Callable[[], Answered]) -> Answered:
-        """What was answered to that before, or what is answered now.
-
-        Raises ``ValueError`` if something else was asked at this place before.
-        """
-        if self._next == len(self._answered):
-            self._answered.append(ask())
-        found = self._answered[self._next]
-        if (found.what, found.asked) != (what, asked):
-            raise ValueError(
-                "The settings that decide what is looked for have changed since the fit that is "
-                "to be finished: public_domain, the metadata or constraints. Set them back, or "
-                "fit anew."
-            )
-        self._next += 1
-        return found
 
 
 @dataclass(eq=False)
@@ -109,12 +91,22 @@ class Asker:
         return self._answer(what, names, ask, has_threshold=True)
 
     def _answer(self, what: str, asked: Iterable[str], ask: Callable[[], Any], **kind: bool) -> Any:
-        def now() -> Answered:
-            found = ask()
-            stddev = self.books.ledger.charges[-1].stddev
-            return Answered(what=what, asked=tuple(asked), found=found, stddev=stddev, **kind)
+        """What was answered to that before, or what is answered now.
 
-        asked = tuple(asked)
-        answered = self.known.answer(what, asked, now)
+        Raises ``ValueError`` if something else was asked at this place before.
+        """
+        known, asked = self.known, tuple(asked)
+        if known.next == len(known.answered):
+            found, charges = ask(), self.books.ledger.charges
+            now = Answered(what=what, asked=asked, found=found, stddev=charges[-1].stddev, **kind)
+            known.answered = *known.answered, now
+        answered = known.answered[known.next]
+        if (answered.what, answered.asked) != (what, asked):
+            raise ValueError(
+                "The settings that decide what is looked for have changed since the fit that is "
+                "to be finished: public_domain, the metadata or constraints. Set them back, or "
+                "fit anew."
+            )
+        known.next += 1
         self.stddev = answered.stddev
         return answered.found

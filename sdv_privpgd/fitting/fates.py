@@ -11,7 +11,7 @@ from typing import Any
 
 from sdv_privpgd.base.words import in_rows, listed
 from sdv_privpgd.columns.schema import PublicDomainError
-from sdv_privpgd.discovery.plan import rows_needed
+from sdv_privpgd.discovery.first_look import FirstLook
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.options import Asked, notes_on
@@ -122,7 +122,7 @@ def least_rows(settings: Settings, description: Description) -> dict[str, int]:
     if not description.discovers:
         return {}
     fit = Fit(settings, description)
-    return rows_needed(description.undeclared, fit.books.ledger, *fit.shares)
+    return FirstLook(description.undeclared, fit.books.ledger, *fit.shares).rows_needed()
 
 
 def _on_hidden(settings: Settings, description: Description, names: Collection[str]) -> list[str]:

@@ -129,7 +129,7 @@ def test_what_all_groups_miss_of_the_number_of_rows_is_shared_out():
 @pytest.mark.parametrize("facts", [AGE, WEIGHT, MONEY])
 def test_the_cells_inside_are_the_same(facts):
     known = read_facts("x", facts)
-    each = fenced(column_of("x", known, 513), known, known)
+    each = fenced("x", known, known)
     values = pd.Series(np.concatenate([np.random.default_rng(0).random(2_000) * 150, [0, 150]]))
     inside, _ = Codec(each.inner).encode(values)
     counted, _ = Codec(each.column).encode(values)
