@@ -24,7 +24,7 @@ from sdv_privpgd.audit.noise import answer_checks, mechanism_checks
 from sdv_privpgd.audit.recording import AuditedTable, Event, Tape, in_units
 from sdv_privpgd.audit.replay import Recording, fitted_again, replay_checks
 from sdv_privpgd.audit.subjects import ROWS, Outcome, Through, finished, listening, of_answers
-from sdv_privpgd.audit.tables import ODD, MadeUp, made_up
+from sdv_privpgd.audit.tables import BEYOND, ODD, MadeUp, made_up
 from sdv_privpgd.audit.training import accountant_check
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.columns.links import Link, Tree
@@ -36,9 +36,6 @@ from sdv_privpgd.methods.method import method_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.report.page import Report
-
-_BEYOND = 2
-"""Rows of a parent beyond those that may be used."""
 
 
 def audit_tables(
@@ -269,7 +266,7 @@ def _families(told: Asked, number: int, seed: int, named: str = "row") -> MadeUp
             firsts[table] = whose == 0
         else:
             times = rng.integers(0, link.max_children + 1, len(firsts[link.parent]))
-            times[firsts[link.parent]] = link.max_children + _BEYOND
+            times[firsts[link.parent]] = link.max_children + BEYOND
             whose = np.repeat(np.arange(len(times)), times)
             firsts[table] = firsts[link.parent][whose]
         words = told.alone(table).words
