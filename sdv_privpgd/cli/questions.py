@@ -291,8 +291,8 @@ def detected(
     dropped = left_out(arguments, list(map(str, table.columns)))
     table = table.drop(columns=dropped)
     say(
-        "The types of the columns were detected from the table and are taken as public; "
-        "--metadata says them without looking, and so does --types dtypes."
+        "The types and formats of the columns were detected from the table and are taken as "
+        "public; --metadata says them without looking, and so does --types dtypes."
     )
     try:
         columns, keys = table_of(Metadata.detect_from_dataframes({"table": table}))

@@ -36,7 +36,7 @@ from sdv_privpgd.plugin.arguments import public_copy, python_s, refuse_several_t
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.sampling.families import RowMaker
 
-_STATE_VERSION = 12
+_STATE_VERSION = 13
 
 
 class FittedState(BaseSingleTableSynthesizer):

@@ -35,7 +35,7 @@ def write(path, **cells):
     """A part of a table with canaries."""
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
-        {"age": rng.integers(0, 9, 300), "cost": 1.5, "ward": rng.choice(["A", "B"], 300)}
+        {"age": rng.integers(0, 9, 400), "cost": 1.5, "ward": rng.choice(["A", "B"], 400)}
     )
     table.loc[7, ["cost", "ward"]] = NUMBER, TEXT
     table = table.assign(**cells)

@@ -89,7 +89,7 @@ KEPT = {
     "_account", "_dtypes", "_gives_frames", "_fitted_table", "_state_version",
     "adjacency", "delta", "discovery_share", "epsilon", "method",
     "people", "public_domain",
-    "public_metadata", "seed", "target", "verbose",
+    "public_metadata", "questions", "seed", "target", "verbose",
 }  # fmt: skip
 
 
@@ -98,4 +98,4 @@ def test_what_a_file_holds_has_a_version(fitted):
     state = fitted.__getstate__()
     theirs = vars(BaseSingleTableSynthesizer(METADATA))
     assert {name for name in state if name not in theirs} - {"_model"} == KEPT
-    assert state["_state_version"] == 12
+    assert state["_state_version"] == 13

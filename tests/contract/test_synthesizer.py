@@ -11,6 +11,7 @@ from sdv.multi_table import HMASynthesizer
 from small_synthesizers import boolean, new
 
 from sdv_privpgd import People, PrivPGDSynthesizer, PublicDomainError
+from sdv_privpgd.inference import Question
 from sdv_privpgd.methods import MST, ParticleGradientDescent
 
 
@@ -23,6 +24,7 @@ class TestArguments:
             "discovery_share": 0.1,
             "method": MST(engine=ParticleGradientDescent(num_particles=44)),
             "target": {"ward": 6, "age": 2},
+            "questions": [Question(what="mean", of="age")],
             "seed": 3, "verbose": True,
             "enforce_min_max_values": True, "enforce_rounding": False, "locales": ["de_DE"],
         }  # fmt: skip
