@@ -7,7 +7,7 @@ layers: ``replay`` (neighbors under the same noisy answers), ``noise``, ``attack
 gains who knows everything but one person), ``thresholds`` (what nobody declared, and cells and rows
 without the others), ``training`` (with a second accountant). Each gives ``Check``s of ``checks``,
 which shows them on a page. ``door`` has the doors for users, which ``__init__.pyi`` lists:
-``audit_fit``, ``audit_fitted``, ``audit_measure``.
+``audit_fit``, ``audit_fitted``, ``audit_measure``; ``families`` has ``audit_tables``.
 
 Frozen answers cannot reach a real fit. They are given by ``recording.AuditedTable`` alone, which
 holds a table that ``tables`` made up and takes no other; a fit opens its table as a

@@ -63,6 +63,7 @@ class Event:
     noise: float = 0.0  # of each of these steps, as the trainer says, in clips
     # What was given out: of a measurement and a training each answer and its noise.
     result: Any = None
+    dataset: Any = None  # the made-up rows that it was asked of, as codes
 
     def residuals(self) -> list[np.ndarray]:
         """The noise of each answer that was measured, by cell."""
@@ -97,12 +98,16 @@ class AuditedTable(PrivateTable):
 
     __slots__ = ("_tape",)
 
-    def __init__(self, opened: PrivateTable, made: MadeUp, tape: Tape) -> None:
-        """Takes an opened table and the made-up one that it was opened from.
+    def __init__(self, opened: PrivateTable, made: Any, tape: Tape) -> None:
+        """Takes an opened table and the made-up one, or ones, that it was opened from.
 
         Raises ``TypeError`` unless the columns are those of the made-up table themselves.
         """
-        whole = getattr(opened._source, "inner", opened._source)  # without a bound on people
+        source, families = opened._source, getattr(opened._source, "_families", None)
+        if families is not None:
+            families.key, table = _KEY, source._table  # pyright: ignore[reportAttributeAccessIssue]
+            source, made = families.sources[table], made.of(table)
+        whole = getattr(source, "inner", source)  # without a bound on people
         if hasattr(opened._source, "_key"):
             vars(opened._source)["_key"] = _KEY  # of all tables that are compared
         columns = getattr(whole, "columns", None)
@@ -155,6 +160,7 @@ class _Recorded(Curator):
         whole = (self.ledger.rows_counted * self.ledger.units) ** 2
         event = Event((kind, *question), kind, queries, whole * sum(squares), Fraction(mu))
         charges, event.units = len(self.ledger.charges), self.ledger.units
+        event.dataset = self._dataset
         self._tape.events.append(event)
         yield event
         event.charges = self.ledger.charges[charges:]

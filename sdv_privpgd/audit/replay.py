@@ -109,20 +109,19 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
     else:
         close = neighbors_of_people(base, columns, settings)
         far = others_of_people(base, columns, numbers, settings)
-    again = _fitted_again(subject, base, tape)
+    again = fitted_again(subject, base, tape)
     again.is_same = True
     found.replays = [
         again,
-        *(_fitted_again(subject, each, tape) for each in far),
-        *(_fitted_again(subject, each, tape, is_neighbor=True) for each in close[:whole_fits]),
+        *(fitted_again(subject, each, tape) for each in far),
+        *(fitted_again(subject, each, tape, is_neighbor=True) for each in close[:whole_fits]),
         *(_asked_again(subject, each, tape) for each in close[whole_fits:]),
     ]
     return found
 
 
-def _fitted_again(
-    subject: Subject, made: MadeUp, answers: Tape, *, is_neighbor: bool = False
-) -> Replay:
+def fitted_again(subject: Any, made: Any, answers: Tape, *, is_neighbor: bool = False) -> Replay:
+    """A fit of another made-up table, or of several, with the answers of a recorded one."""
     tape = Tape(answers=answers)
     outcome = subject.fit(made, lambda opened: AuditedTable(opened, made, tape))
     return Replay(made, tape, outcome, is_neighbor, outcome.error)
@@ -169,7 +168,11 @@ def replay_checks(recording: Recording) -> list[Check]:
         _questions(recording),
         _changes(recording),
         _people(
-            [(each.table, each.tape.events) for each in [again, *rest] if each.has_known_people],
+            [
+                (each.table, each.tape.events)
+                for each in [again, *rest]
+                if each.has_known_people and isinstance(each.table, MadeUp)
+            ],
             recording.subject.settings,
         ),
         _books(recording.tape.events, recording.adjacency),
@@ -251,6 +254,8 @@ def _changes(recording: Recording) -> Check:
 def _people(recorded: Sequence[tuple[MadeUp, Sequence[Event]]], settings: Settings) -> Check:
     """Whether of each person as many rows were counted as may be, or all of them as one."""
     whose, name = settings.people, "people"
+    if not recorded:
+        return unseen(LAYER, name, "The changes between neighbors say it of families.")
     if whose.column is None and whose.weights is None:
         return unseen(LAYER, name, "No column says whose a row is.")
     faults, looked = [], 0

@@ -217,7 +217,7 @@ def _single(columns: Mapping[str, Mapping]) -> Callable[[int, int], Any]:
     return cell
 
 
-_BEYOND = 2
+BEYOND = 2
 """Rows of a person beyond those that may be used."""
 
 _ADDED = "another", 8, None, True, "Person 1"
@@ -229,7 +229,7 @@ _FIRST = "7", 7, 7.0, " 07", b"7", "7e0"
 
 def rows_of_one(settings: Settings) -> int:
     """How many rows the person has who makes a neighbor: more than are used, if that is bounded."""
-    return settings.people.max_rows + (_BEYOND if settings.people.column else 0)
+    return settings.people.max_rows + (BEYOND if settings.people.column else 0)
 
 
 def of_people(made: MadeUp, settings: Settings) -> MadeUp:

@@ -10,12 +10,13 @@ from sdv_privpgd.cli.cells import meanings, numbers
 from sdv_privpgd.cli.saying import CommandError
 from sdv_privpgd.columns.dialect import is_number
 from sdv_privpgd.inference.listed import Question
-from sdv_privpgd.sampling.conditions import Between
 from sdv_privpgd.sources.texts import Signs
 
 
 def wanted(option: str, name: str, text: str, facts: Mapping, signs: Signs) -> Any:
     """The condition on a column: a value, ``None`` for missing, or a range."""
+    from sdv_privpgd import Between
+
     if not text:
         return None
     if ".." in text and facts["sdtype"] in ("numerical", "datetime", "ordinal"):

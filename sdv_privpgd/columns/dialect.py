@@ -26,7 +26,7 @@ SAY = (
     "CsvFiles(names=...), or say CsvFiles(header=False)."
 )
 
-RENAME = "Give the table a name for each column with CsvFiles(names=...), beside header=True."
+RENAME = "Give a name for each column with CsvFiles(names=...), beside CsvFiles(header=True)."
 
 
 @dataclass(frozen=True, kw_only=True)

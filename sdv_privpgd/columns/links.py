@@ -9,6 +9,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from sdv_privpgd.base.arguments import check_flag, check_integer
@@ -37,6 +38,8 @@ class Link:
             It is asked how long after the row before each one is.
         start: A column of the parent, of dates or numbers as ``order`` has them, at which the order
             begins. It is asked how long after it the first row is, and none comes before it.
+        count: A column of the parent, of whole numbers of a declared range, that says how many
+            rows of the child there are: synthetic rows have as many, or more than ``max_children``.
 
     Raises:
         ValueError: For what names no table or column, and for a number that is none.
@@ -53,6 +56,7 @@ class Link:
     siblings: bool = True
     order: str | None = None
     start: str | None = None
+    count: str | None = None
 
     def __post_init__(self) -> None:
         if self.parent_key is None:
@@ -267,6 +271,7 @@ def read_tables(
     max_children: int | Mapping[str, int],
     starts: Mapping[str, str],
     *,
+    counts: Mapping[str, str] = MappingProxyType({}),
     keep: bool,
 ) -> tuple[dict[str, dict[str, Mapping]], list[Link]]:
     """Returns what SDV's metadata of several tables says of columns that are modelled, and links.
@@ -275,8 +280,8 @@ def read_tables(
     columns before them. A ``sequence_index`` is the order of its table's rows.
 
     Raises:
-        ValueError: If nobody says how many rows of a table may lead to one, and for ``starts`` of
-            tables that lead to none.
+        ValueError: If nobody says how many rows of a table may lead to one, and for ``starts`` and
+            ``counts`` of tables that lead to none.
     """
     columns: dict[str, dict[str, Mapping]] = {}
     for table, own in metadata["tables"].items():
@@ -300,11 +305,17 @@ def read_tables(
         raise ValueError(
             f"max_children says nothing of {missing!r}: how many of its rows may lead to one row?"
         )
-    if unknown := [name for name in starts if name not in children]:
-        raise ValueError(f"starts names {unknown!r}, which lead to no table.")
+    for named, own in (("starts", starts), ("counts", counts)):
+        if unknown := [name for name in own if name not in children]:
+            raise ValueError(f"{named} names {unknown!r}, which lead to no table.")
     orders = {name: metadata["tables"].get(name, {}).get("sequence_index") for name in children}
     return columns, [
-        Link(parent, child, key, most[child], own, order=orders[child], start=starts.get(child))
+        Link(
+            *(parent, child, key, most[child], own),
+            order=orders[child],
+            start=starts.get(child),
+            count=counts.get(child),
+        )
         for parent, child, key, own in links
     ]
 

@@ -233,6 +233,11 @@ def check(
     if relationships is not None:
         delta = usual_delta("add_remove") if delta is None else delta
         return tables_report(Asked.of(columns, relationships, epsilon, delta, **told), table)
+    if isinstance(table, Mapping):
+        raise ValueError(
+            "Several tables are checked with their links: relationships=Link(parent, child, key, "
+            "max_children=...)."
+        )
     settings, description = asked(columns, epsilon, delta, **told)
     check_match(settings, description)
     return check_report(*checked(settings, description, table, prior))

@@ -67,7 +67,7 @@ class Fate:
 
 def fates(settings: Settings, description: Description, num_rows: int | None) -> dict[str, Fate]:
     """Returns what becomes of each column in a fit to so many rows, if their number is public."""
-    least = {} if num_rows is None else _least(settings, description)
+    least = {} if num_rows is None else least_rows(settings, description)
     found, sources = {}, description.value_sources
     for name, facts in description.columns.items():
         sdtype, lost, becomes = str(facts.get("sdtype")), "", "modelled"
@@ -117,7 +117,7 @@ def tables_report(told: Asked, tables: Mapping[str, Any]) -> Report:
     return together(found, "check of tables", title, "\n".join(lines), lead, stops=stops)
 
 
-def _least(settings: Settings, description: Description) -> dict[str, int]:
+def least_rows(settings: Settings, description: Description) -> dict[str, int]:
     """How many rows must share a category, or lie in a range that is not declared, to be found."""
     if not description.discovers:
         return {}
@@ -127,7 +127,7 @@ def _least(settings: Settings, description: Description) -> dict[str, int]:
 
 def _on_hidden(settings: Settings, description: Description, names: Collection[str]) -> list[str]:
     """A sentence on what noise would hide of a table whose number of rows is private."""
-    least = _least(settings, description)
+    least = least_rows(settings, description)
     most = [f"{number:,} rows of {name!r}" for name, number in least.items() if name in names]
     said = (
         f"At this epsilon noise hides what fewer than {listed(most)} share. Declare more, choose "

@@ -268,11 +268,17 @@ class FittedTables(SavedModel):
                     {**fitted.keys.take(num_rows), **fitted.sampler.take(num_rows)}
                 )
                 family[name] = np.arange(num_rows)
-                continue
-            seed = hash((self.seed, place, number)) & 0xFFFFFFFF
-            made[name], family[name] = self._children(
-                link, made[link.parent], family[link.parent], seed
-            )
+            else:
+                seed = hash((self.seed, place, number)) & 0xFFFFFFFF
+                made[name], family[name] = self._children(
+                    link, made[link.parent], family[link.parent], seed
+                )
+            sampler: Any = fitted.sampler
+            for each in self.tree.below(name):
+                if each.count is not None:
+                    made[name][each.count] = sampler.counting(
+                        made[name][each.count], made[name][each.number], each.max_children
+                    )
         return made, family
 
     def above(
@@ -309,8 +315,16 @@ class FittedTables(SavedModel):
             self.tree.in_family(link.child),
             seed,
         )
+        theirs = {n: own.take(whose).reset_index(drop=True) for n, own in above.items()}
+        generator = np.random.default_rng((seed, 1))
+        codes, positions, obeys = sampler.with_known(codes, positions, theirs, generator)
+        kept = np.flatnonzero(obeys)
+        if link.order is not None:
+            at = [each.name for each in sampler.attributes].index(link.order)
+            kept = kept[np.lexsort((positions[kept, at], codes[kept, at], whose[kept]))]
+        codes, positions, whose = codes[kept], positions[kept], whose[kept]
         columns = {**fitted.keys.take(len(whose)), **sampler.decoded(codes, positions)}
-        columns |= {n: own.take(whose).reset_index(drop=True) for n, own in above.items()}
+        columns |= {n: own.take(kept).reset_index(drop=True) for n, own in theirs.items()}
         columns[link.key] = parents[str(link.parent_key)].take(whose).reset_index(drop=True)
         return pd.DataFrame(columns), family[whose]
 

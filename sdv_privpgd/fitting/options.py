@@ -317,6 +317,7 @@ class Asked:
             if link is not None:
                 declared.pop(link.key, None)
                 _require_order(link, declared, columns[link.parent])
+                _require_count(link, columns[link.parent], constraints.get(link.parent, ()))
             own[table] = declared if key is None else {key: Key(), **declared}
         return cls(
             columns=own, tree=tree, epsilon=epsilon, delta=delta, told=told, constraints=constraints
@@ -379,12 +380,12 @@ class Asked:
         link = self.tree.above(table)
         if link is None or link.order is None:
             return ()
-        clock = column_of(link.order, self._alone(table).stated[link.order])
+        clock = column_of(link.order, self.alone(table).stated[link.order])
         if link.start is None:
             return (clock,)
-        return clock, read_by(clock, link.start, self._alone(link.parent).facts[link.start])
+        return clock, read_by(clock, link.start, self.alone(link.parent).facts[link.start])
 
-    def _alone(self, table: str) -> Description:
+    def alone(self, table: str) -> Description:
         """The description of a table's own columns."""
         link, key = self.tree.above(table), self.tree.key_of(table)
         kinds, others = require_sdtypes(self.columns[table], (*MODELLED, "id"))
@@ -485,7 +486,7 @@ class Asked:
                 f"{sorted(map(str, tables))!r}."
             )
         names = self.tree.tables
-        private = {name: opened(tables[name], self._alone(name), None) for name in names}
+        private = {name: opened(tables[name], self.alone(name), None) for name in names}
         read = {name: list(self.modelled(name)) for name in names}
         clocks = {name: self.clocks(name) for name in names}
         return PrivateTable.together(private, self.tree, read, self.siblings, self.most, clocks)
@@ -525,6 +526,27 @@ def _require_order(
         raise ValueError(
             f"Link.order names {link.order!r}, which must be a column of numbers or dates of "
             f"{link.child!r} with a declared range."
+        )
+
+
+def _require_count(
+    link: Link, parents: Mapping[str, Mapping], constraints: Sequence[Constraint]
+) -> None:
+    """Raises ``ValueError`` unless a column can be made of the number of children."""
+    if link.count is None:
+        return
+    facts = parents.get(link.count, {})
+    if (_sdtype(facts), facts.get("decimal_places")) != ("numerical", 0) or None in map(
+        facts.get, ("range_min", "range_max")
+    ):
+        raise ValueError(
+            f"Link.count names {link.count!r}, which must be a column of whole numbers of "
+            f"{link.parent!r} with a declared range, such as Numerical(0, 20, decimal_places=0)."
+        )
+    if any(not each.columns or link.count in each.columns for each in constraints):
+        raise ValueError(
+            f"Link.count names {link.count!r}, which follows from the number of rows: a "
+            f"constraint of {link.parent!r} cannot be about it."
         )
 
 

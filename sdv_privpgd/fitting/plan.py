@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
+from itertools import combinations
 from statistics import fmean
 from typing import Any
 
@@ -36,7 +37,7 @@ from sdv_privpgd.columns.facts import (
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.denoising import equal_groups
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fates import fates, on_lost
+from sdv_privpgd.fitting.fates import fates, least_rows, on_lost
 from sdv_privpgd.fitting.fit import Fit, codes_paid_for
 from sdv_privpgd.fitting.options import notes_on
 from sdv_privpgd.fitting.prior import foretold
@@ -199,12 +200,18 @@ def expected_errors(
     are_chosen = settings.method.chooses or are_many
     # Pairs that answers will choose are not listed: their mean alone is told.
     here = assumed.errors(left.remaining, num_rows, _FEW_PAIRS if are_chosen else None)
+    here = replace(here, lost=assumed.lost(num_rows))
     if settings.method.is_quick and not are_many:
         kept, delta = left.remaining / left.budget, float(Fraction(left.delta) - left.reserved)
         epsilons = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
         budgets = {each: mu_squared_of(each, delta) * kept for each in epsilons}
         over_epsilon = Curve.of(
-            {each: assumed.errors(budget, num_rows, _FEW_PAIRS) for each, budget in budgets.items()}
+            {
+                each: replace(
+                    assumed.errors(budget, num_rows, _FEW_PAIRS), lost=assumed.lost(num_rows, each)
+                )
+                for each, budget in budgets.items()
+            }
         )
         # As many rows more are worth what a budget of as much more mu is.
         mu = [math.sqrt(budget / left.remaining) for budget in budgets.values()]
@@ -212,6 +219,7 @@ def expected_errors(
         others = [max(int(float(f"{num_rows * part:.2g}")), 1) for part in times]  # two digits
         numbers = [num_rows if part == 1 else n for part, n in zip(times, others, strict=True)]
         over_rows = over_epsilon.moved(mu, {each: each / num_rows for each in numbers})
+        over_rows = replace(over_rows, lost=tuple(map(assumed.lost, numbers)))
     return ExpectedErrors(
         num_rows=num_rows,
         epsilon=settings.epsilon,
@@ -258,6 +266,19 @@ class _Assumed:
             mean = each_cell * fmean(map(domain.size, pairs))
         sizes = dict(zip(domain.attributes, domain.sizes, strict=True))
         return Errors(sizes=sizes, columns=columns, pairs=of_pairs, pair=mean)
+
+    def lost(self, num_rows: int, epsilon: float | None = None) -> float:
+        """The part of the rows of a pair that discovery may lose, on average.
+
+        A category is found if enough rows share it, and so is a range. Where each category has half
+        as many rows as the one before, those that are not found have about as many as it takes.
+        """
+        settings = self.settings
+        settings = settings if epsilon is None else replace(settings, epsilon=epsilon)
+        least = least_rows(settings, self._declared)
+        kept = [1 - min(least.get(name, 0) / num_rows, 1.0) for name in self._declared.modelled]
+        pairs = [one * other for one, other in combinations(kept, 2)] or kept
+        return 1 - fmean(pairs)
 
     @cached_property
     def unknown(self) -> list[str]:

@@ -20,9 +20,9 @@ SMALL_SHARE = Fraction(1, 100)
 and for each statistic that the engine asks for."""
 
 QUESTIONS = 8
-"""Each table of a listed question has as much of mu^2 as one of so many parts of the rest. Counts
-that are listed are then 3.5 to 4.5 times as wide as asked alone with all, of four together, and the
-pairs of rows 6 % further from the table's (``tests/benchmarks listing``)."""
+"""Each table of a listed question has as much of mu^2 as one of so many parts of the rest. Of
+four that are listed, intervals of counts are then 3.6 to 4.4 times as wide as asked alone with all,
+and the pairs of rows 7 % further from the table's (``tests/benchmarks listing``)."""
 
 LISTED = "tables of listed questions"
 """What the ledger says of them."""

@@ -12,12 +12,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
 import pandas as pd
+from sdv.cag import ProgrammableConstraint
 from sdv.cag._utils import _validate_constraints
 from sdv.errors import InvalidDataError, NotFittedError, RefitWarning, SynthesizerInputError
 from sdv.metadata import Metadata
 from sdv.multi_table.base import SYNTHESIZER_LOGGER, BaseMultiTableSynthesizer
 
+from sdv_privpgd.audit.families import audited_tables
 from sdv_privpgd.base.progress import shown
 from sdv_privpgd.columns.links import read_tables
 from sdv_privpgd.columns.vocabulary import MODELLED, named_by_text
@@ -59,6 +62,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
             or one for each such table. It is public. A ``sequence_index`` of its metadata, of a
             declared range, puts those in order.
         starts: By table in order, the column of its parent at which that order begins.
+        counts: By table, the column of its parent that says how many of its rows there are.
         public_domain: By table what is public of columns, as ``PrivPGDSynthesizer`` takes it.
         public_metadata: Whether the ranges in the metadata are public knowledge.
         public_tables: Tables that are public, such as one of districts: they come back as they are,
@@ -98,6 +102,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         *,
         max_children: int | Mapping[str, int],
         starts: Mapping[str, str] | None = None,
+        counts: Mapping[str, str] | None = None,
         public_domain: Mapping[str, Mapping[str, Mapping]] | None = None,
         public_metadata: bool = False,
         public_tables: Mapping[str, pd.DataFrame] | None = None,
@@ -108,7 +113,8 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         locales: Sequence[str] | str | None = None,
     ) -> None:
         self.epsilon, self.delta, self.max_children = epsilon, delta, deepcopy(max_children)
-        self.starts, self.public_domain = deepcopy(starts), deepcopy(public_domain)
+        self.starts, self.counts = deepcopy(starts), deepcopy(counts)
+        self.public_domain = deepcopy(public_domain)
         self.public_metadata = public_metadata
         self.public_tables = deepcopy(public_tables)
         self.discovery_share, self.method, self.seed = discovery_share, method, seed
@@ -191,6 +197,10 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         """What a fit to so many rows of the root would ask, and how large its errors would be."""
         return planned_tables(self._asked(), num_rows)
 
+    def audit(self, path: str | Path | None = None, *, runs: int = 1_000) -> Report:
+        """Audits the settings on families that it makes up, as ``audit_tables`` does."""
+        return audited_tables(self._asked(), runs=runs, path=path)
+
     def report(self, path: str | Path | None = None) -> Report:
         """What was spent and how well the rows of each table fit, as ``FittedTables`` says it."""
         return self.fitted_tables.report(path)
@@ -219,17 +229,23 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
             self._fitted_tables.reset_sampling()
 
     def add_constraints(self, constraints) -> None:
-        """Adds constraints of ``sdv.cag`` on columns of one table, which rows will meet.
+        """Adds constraints of ``sdv.cag``, which rows will meet.
 
-        Raises ``SynthesizerInputError`` for those on several tables, and for those that would be
-        learned from rows.
+        They are about columns of a table (``table_name``) and of those that it leads to, such as
+        ``Inequality("patients.born", "admitted", table_name="visits")``; or about all tables, as a
+        ``ProgrammableConstraint``, whose ``is_valid`` is asked of synthetic tables: families with a
+        row that is not are made anew.
+
+        Raises ``SynthesizerInputError`` for those that would be learned from rows.
         """
         added = _validate_constraints(constraints, False)
         for each in added:
+            if _is_of_all(each):
+                continue
             if getattr(each, "table_name", None) not in self._asked().tree.tables:
                 raise SynthesizerInputError(
-                    f"{type(each).__name__} needs the table_name of one modelled table: "
-                    "constraints on columns of several tables are not taken."
+                    f"{type(each).__name__} needs the table_name of one modelled table, or be a "
+                    "ProgrammableConstraint of all tables."
                 )
             try:
                 translated(each).columns  # noqa: B018 - others have none
@@ -257,36 +273,81 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
     def validate_constraints(self, synthetic_data) -> None:
         """Checks synthetic rows. Raises ``ValueError`` with the number of rows that break one."""
         for each in self._own_constraints:
-            metadata = Metadata.load_from_dict(
-                {"tables": {each.table_name: self.metadata.tables[each.table_name].to_dict()}}
-            )
-            wrong = ~valid_rows(each, synthetic_data[each.table_name], metadata)
+            if _is_of_all(each):
+                valid = each.is_valid(synthetic_data)
+                wrong = ~np.concatenate([np.asarray(own, dtype=bool) for own in valid.values()])
+            else:
+                table, columns = self._with_parents(each.table_name, synthetic_data)
+                metadata = Metadata.load_from_dict(
+                    {"tables": {each.table_name: {"columns": columns}}}
+                )
+                wrong = ~valid_rows(each, table, metadata)
             if wrong.any():
                 raise ValueError(f"{each!r} is not met by {wrong.sum()} rows.")
+
+    def _with_parents(self, name: str, tables: Mapping[str, pd.DataFrame]) -> tuple[Any, dict]:
+        """A table with the columns of those that it leads to, and what its metadata is then."""
+        link, own = self._asked().tree.above(name), tables[name]
+        columns = dict(self.metadata.tables[name].columns)
+        if link is None or link.parent not in tables:
+            return own, columns
+        above, described = self._with_parents(link.parent, tables)
+        above = above.drop_duplicates(link.parent_key).set_index(link.parent_key)
+        theirs = above.reindex(own[link.key]).add_prefix(link.above("")).set_axis(own.index)
+        handed = {link.above(n): e for n, e in described.items() if link.above(n) in theirs}
+        return pd.concat([own, theirs], axis=1), {**columns, **handed}
 
     def auto_assign_transformers(self, data) -> None:
         """Does nothing: columns are encoded by what is public of them."""
         del data
 
     def _sample(self, scale, batch_size=None, max_tries_per_batch=100):
-        del batch_size, max_tries_per_batch  # each row is valid at once
-        root = self._asked().tree.root
-        number = round(self._table_sizes[root] * scale)
+        del batch_size
+        tree, tries = self._asked().tree, max_tries_per_batch
+        number = round(self._table_sizes[tree.root] * scale)
+        made, parts = self._made(0), []
+        while number:
+            made = self._made(number)
+            whose: dict[str, pd.Series] = {}
+            for name in tree.tables:
+                link, own = tree.above(name), made[name]
+                whose[name] = pd.Series(range(len(own)))
+                if link is not None:
+                    above = whose[link.parent].set_axis(made[link.parent][link.parent_key])
+                    whose[name] = above.reindex(own[link.key]).reset_index(drop=True)
+            wrong: set[int] = set()
+            for each in filter(_is_of_all, self._own_constraints):
+                for name, valid in each.is_valid(made).items():
+                    if name in whose:
+                        wrong |= set(whose[name][~np.asarray(valid, dtype=bool)])
+            kept = {n: made[n][~own.isin(wrong).to_numpy()] for n, own in whose.items()}
+            parts.append(kept)
+            number -= len(kept[tree.root])
+            tries -= 1
+            if number and not tries:
+                raise SynthesizerInputError(
+                    f"Of {number:,} families too few meet the constraints on all tables, in "
+                    f"max_tries_per_batch={max_tries_per_batch} tries."
+                )
+        parts = parts or [made]
+        found = {n: pd.concat([e[n] for e in parts], ignore_index=True) for n in tree.tables}
+        return {name: found.get(name, made[name]) for name in self.metadata.tables}
+
+    def _made(self, number: int) -> dict[str, pd.DataFrame]:
+        """So many families of all tables, with what is not modelled, and public tables."""
         found: dict[str, pd.DataFrame] = self.fitted_tables.sample(number)
         for name, own in found.items():
             processor, names, dtypes = self._generated[name]
             made = generators.generate(processor, len(own), names, dtypes)
             found[name] = own.assign(**made)
-        public = self.public_tables or {}
-        return {
-            name: deepcopy(public[name]) if name in public else found[name]
-            for name in self.metadata.tables
-        }
+        return found | deepcopy(dict(self.public_tables or {}))
 
     def _asked(self) -> Asked:
         """What the settings and the metadata say, checked."""
         constraints: dict[str, list[Any]] = {}
         for each in self._own_constraints:
+            if _is_of_all(each):
+                continue
             constraints.setdefault(each.table_name, []).append(translated(each))
         public, domain = self.public_tables or {}, self.public_domain or {}
         unknown = [name for name in (*domain, *public) if name not in self.metadata.tables]
@@ -312,6 +373,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
                 declared,
                 self.max_children,
                 self.starts or {},
+                counts=self.counts or {},
                 keep=True,
             )
         except ValueError as error:
@@ -365,6 +427,11 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
             generators.fit(processor, described, known, dtypes)
             self._generated[name] = processor, rest, dtypes
         stamp_fitted(self)
+
+
+def _is_of_all(constraint: Any) -> bool:
+    """Whether a constraint is about all tables."""
+    return isinstance(constraint, ProgrammableConstraint) and not constraint._is_single_table
 
 
 def _refused(name: str) -> Callable[..., NoReturn]:

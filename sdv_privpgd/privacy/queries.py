@@ -340,7 +340,8 @@ def held(values: np.ndarray, most: int) -> np.ndarray:
     """
     if len(values) == 1:
         return np.clip(values, 0, most)
-    found = values.astype(np.int64)
+    # Squares of larger numbers would wrap around, and look short.
+    found = np.clip(values.astype(np.int64), -most - 1, most + 1)
     for shorter in (found - np.sign(found), np.zeros_like(found)):
         are_long = (found**2).sum(axis=0) > most**2
         found[:, are_long] = shorter[:, are_long]

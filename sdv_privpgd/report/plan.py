@@ -48,12 +48,14 @@ class Errors:
         pairs: For each pair the part of the rows that noise puts into another cell of its table, on
             average. It may exceed 1. On a curve they are some of all pairs.
         pair: The mean over all pairs; ``None`` where none is asked for.
+        lost: The part of the rows of a pair that discovery may lose, on average.
     """
 
     sizes: Mapping[str, int]
     columns: Mapping[str, float]
     pairs: Mapping[Clique, float]
     pair: float | None
+    lost: float = 0.0
 
     @property
     def column(self) -> float | None:
@@ -75,10 +77,14 @@ class Errors:
         return math.floor(math.sqrt(_FEWER_THAN_NOISE / each_cell)) if each_cell else None
 
 
-def of_rows(noise: float) -> tuple[float, float]:
-    """Returns the least and the most by which rows differ from the table in a pair, by noise."""
+def of_rows(noise: float, lost: float = 0.0) -> tuple[float, float]:
+    """Returns the least and the most by which rows differ from the table in a pair.
+
+    That is by noise, and by what discovery may lose: half of it at least.
+    """
     power = noise**_ROWS_POWER
-    return min(_ROWS_LEAST * power, noise), min(_ROWS_MOST * power, noise, 1.0)
+    most = min(_ROWS_MOST * power, noise) + lost
+    return min(min(_ROWS_LEAST * power, noise) + lost / 2, 1.0), min(most, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +97,7 @@ class Curve:
     at: Sequence[float]
     columns: Mapping[str, Sequence[float]]
     pair: Sequence[float]
+    lost: Sequence[float] = ()
 
     @classmethod
     def of(cls, points: Mapping[float, Errors]) -> "Curve":
@@ -102,6 +109,7 @@ class Curve:
             at=tuple(points),
             columns={name: tuple(each.columns[name] for each in found) for name in names},
             pair=tuple(mean for mean in means if mean is not None) if None not in means else (),
+            lost=tuple(each.lost for each in found),
         )
 
     @property
@@ -155,7 +163,7 @@ class ExpectedErrors:
     def to_dict(self) -> dict[str, Any]:
         """All numbers, by name. Parts of the rows, not percent."""
         here, noise = self.here, self.here.pair
-        within = list(of_rows(noise)) if noise and not self.are_chosen else None
+        within = list(of_rows(noise, here.lost)) if noise and not self.are_chosen else None
         return {
             "columns": {
                 name: {"values": here.sizes[name], "share_within": error}
@@ -167,6 +175,7 @@ class ExpectedErrors:
             ],
             "questions": dict(self.questions),
             "pairs_mean": {"displaced_by_noise": noise, "rows_usually_within": within},
+            "lost_by_discovery": here.lost,
             "over_epsilon": _curve(self.over_epsilon, "epsilon"),
             "over_rows": _curve(self.over_rows, "num_rows"),
             "too_fine": {"columns": self.too_fine, "most_values": here.most_values},
@@ -265,11 +274,22 @@ def _of_pairs(expected: ExpectedErrors, noise: float) -> str:
     if len(ranked) > 2:
         (loudest, _, most_noise), (quietest, _, least_noise) = ranked[0], ranked[-1]
         what += f", from {least_noise} % ({quietest}) to {most_noise} % ({loudest})"
-    least, most = map(_of_100, of_rows(noise))
+    least, most = map(_of_100, of_rows(noise, expected.here.lost))
     return (
         f"Pairs: {what}. The synthetic rows of the default method are closer, because what is only "
         f"noise is taken out: in fits with as much noise {least} to {most} % of them were in "
         "another cell than in the table; the less columns depend on each other, the fewer."
+        f"{_on_lost(expected.here.lost)}"
+    )
+
+
+def _on_lost(lost: float) -> str:
+    """What discovery has to do with that, if it is worth a word."""
+    if lost < 0.005:
+        return ""
+    return (
+        f" That counts what nobody declared: noise may hide {_of_100(lost)} % of the rows of a "
+        "pair from the search for categories and ranges. Declare them to keep these rows."
     )
 
 
@@ -292,7 +312,7 @@ def _figures(name: str, curve: Curve, expected: ExpectedErrors) -> list[Figure]:
     if curve.pair:
         lines = {"noise": curve.pair}
         if not expected.are_chosen:
-            least, most = zip(*map(of_rows, curve.pair), strict=True)
+            least, most = zip(*map(of_rows, curve.pair, curve.lost), strict=True)
             lines |= {"rows, at most": most, "rows, at least": least}
         found.append(
             Figure(

@@ -218,6 +218,33 @@ class Sampler:
             return codes, positions, np.ones(len(codes), dtype=bool)
         return self._repair(codes, positions, generator, held=held, donors=self._donating())
 
+    def with_known(
+        self,
+        codes: np.ndarray,
+        positions: np.ndarray,
+        known: Mapping[str, pd.Series],
+        generator: np.random.Generator,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows that have these columns, repaired in others, and which obey the constraints.
+
+        Rows stay as they are where nothing has to be obeyed.
+        """
+        if self._repair is not None:
+            for axis, each in enumerate(self.attributes):
+                if each.name in known:
+                    codes[:, axis], positions[:, axis] = encode(each, known[each.name])
+        return self.repaired(codes, positions, generator, held=list(known))
+
+    def counting(self, column: pd.Series, number: pd.Series, most: int) -> pd.Series:
+        """A column that says a number, as far as its range goes; what it says if both are more."""
+        name = str(column.name)
+        decoder, numbers = self.decoded.decoders[name], number.to_numpy(dtype=np.int64)
+        own, missing = read(decoder.column, column)
+        more = np.where(missing, most, np.maximum(own, most))
+        values = np.where(numbers < most, numbers, more).astype(own.dtype)
+        codes, positions = decoder.column.locate(np.clip(values, *decoder.column.cells.ends))
+        return decoder.decode(codes, positions, holds_missing=name in self.decoded.with_missing)
+
     def meeting(self, conditions: pd.DataFrame) -> tuple[dict[str, pd.Series], np.ndarray]:
         """A row for each condition that lies in the public domain, and which conditions do; bool.
 

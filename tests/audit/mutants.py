@@ -70,7 +70,15 @@ def units(*names: str, folder: str = "privacy") -> tuple[str, ...]:
 TALLIES = "tests/unit/privacy/test_tallies.py"
 CELLS = (
     TALLIES,
-    *units("scalars", "encoders", "encoded_dates", "labels", "dtypes", folder="columns"),
+    *units(
+        "scalars",
+        "encoders",
+        "encoded_dates",
+        "labels",
+        "dtypes",
+        "number_formats",
+        folder="columns",
+    ),
     *units("value_counts"),
     "tests/property/test_transformer_laws.py",
 )

@@ -105,7 +105,7 @@ def _fitted(real, questions, epsilon, given):
             unit = DECLARED[asked.of]["range_max"] / len(real)
             true = real[asked.of].mean()
         found[name] = ((high - low) / unit / alone, low <= true <= high)
-    return {**found, "pairs": _distance(real, made)}
+    return {**found, "pairs": distance(real, made)}
 
 
 def _meeting(column, wish):
@@ -116,19 +116,26 @@ def _meeting(column, wish):
     return column.between(low, high).to_numpy()
 
 
-def _distance(real, made):
+def distance(real, made):
+    """The mean L1 distance of pairs of columns, numbers in ten cells of equally many real rows."""
     cells = {}
     for name in real:
         both = real[name], made[name]
-        if real[name].dtype == float:
-            edges = np.unique(np.quantile(real[name], np.arange(1, 10) / 10))
-            cells[name] = [np.searchsorted(edges, each.astype(float)) for each in both]
+        if pd.api.types.is_numeric_dtype(real[name]) and real[name].dtype != bool:
+            edges = np.unique(np.quantile(real[name].dropna(), np.arange(1, 10) / 10))
+            cells[name] = [
+                np.where(each.isna(), len(edges) + 1, np.searchsorted(edges, each.astype(float)))
+                for each in both
+            ]
         else:
-            known = {value: place for place, value in enumerate(real[name].unique())}
-            cells[name] = [each.map(known).to_numpy(int) for each in both]
+            known = {value: place for place, value in enumerate(real[name].astype(str).unique())}
+            codes = (each.astype(str).map(known).fillna(len(known)) for each in both)
+            cells[name] = [each.to_numpy(int) for each in codes]
     apart = []
     for one, other in combinations(cells, 2):
-        places = (10 * a + b for a, b in zip(cells[one], cells[other], strict=True))
-        real_shares, shares = (np.bincount(each, minlength=100) / len(each) for each in places)
+        size = 1 + max(each.max() for each in cells[other])
+        places = [size * a + b for a, b in zip(cells[one], cells[other], strict=True)]
+        most = 1 + max(each.max() for each in places)
+        real_shares, shares = (np.bincount(each, minlength=most) / len(each) for each in places)
         apart.append(np.abs(real_shares - shares).sum())
     return float(np.mean(apart))

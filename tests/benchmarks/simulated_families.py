@@ -86,7 +86,7 @@ def shop(number, seed=0):
         },
     }
     links = [
-        Link("customers", "orders", "customer", 12, order="date", start="joined"),
+        Link("customers", "orders", "customer", 12, order="date", start="joined", count="orders"),
         Link("orders", "lines", "order", 5),
     ]
     return declared, links, {"customers": customers, "orders": orders, "lines": lines}

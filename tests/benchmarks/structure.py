@@ -9,7 +9,7 @@ independent ones (half the L1 distance, weighed by the tenth's shares): less is 
 
 The arm ``target`` says which column is the outcome, ``Real`` are the simulated rows themselves.
 ``low`` and ``high`` are the third smallest and the third largest score of all fits. Each fit is of
-other rows. Adjacency is add/remove, delta 1e-5. Not private.
+other rows, at delta 1e-5. Not private.
 """
 
 from functools import partial
@@ -30,12 +30,22 @@ _OUTCOME = "j"
 _KINDS = ["subgroup", "interval", "parity", "xor", "tenth"]
 
 
-@options(kinds=_KINDS, arms=["PrivPGD", "target"], epsilons=[0.2, 1.0], fits=10, rows=20_000)
+@options(
+    kinds=_KINDS,
+    arms=["PrivPGD", "target"],
+    epsilons=[0.2, 1.0],
+    fits=10,
+    rows=20_000,
+    adjacency="add_remove",
+)
 def rows(given):
     for kind in given.kinds:
         arms = [arm for arm in given.arms if kind != "tenth" or arm != "target"]
         for arm, epsilon in [("Real", np.inf), *product(arms, given.epsilons)]:
-            made = simulated if arm == "Real" else partial(_synthetic, arm=arm, epsilon=epsilon)
+            made = simulated
+            if arm != "Real":
+                adjacency = Adjacency.parse(given.adjacency)
+                made = partial(_synthetic, arm=arm, epsilon=epsilon, adjacency=adjacency)
             scores = [
                 _score(kind, *made(kind, given.rows, seed=seed)) for seed in range(given.fits)
             ]
@@ -45,10 +55,10 @@ def rows(given):
             yield {**line, "low": ends[0], "high": ends[-1]}
 
 
-def _synthetic(kind, number, *, seed, arm, epsilon):
+def _synthetic(kind, number, *, seed, arm, epsilon, adjacency):
     """A domain, and as many rows of a model of simulated ones."""
     domain, codes = simulated(kind, number, seed=seed)
-    ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.ADD_REMOVE)
+    ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency)
     target = _OUTCOME if arm == "target" else None
     method = PrivPGD(importance=importance_of(target)).seeded(seed)
     release = pipeline.run(Curator(Dataset(domain, codes), Books(ledger)), method)

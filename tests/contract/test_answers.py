@@ -13,7 +13,7 @@ from sdv.errors import NotFittedError
 from small_synthesizers import new
 
 from sdv_privpgd import Between, Boolean, Categorical, MSTSynthesizer, Numerical, fit_table
-from sdv_privpgd.inference import Answer, TableAnswer
+from sdv_privpgd.inference import Answer, Question, TableAnswer
 from sdv_privpgd.methods import AIM, ParticleGradientDescent, PrivPGD, ProtectedThreshold
 
 TABLE = sdv_tables.table(1_500)
@@ -52,6 +52,17 @@ def cliques(tables):
     names = [name for name in tables if name.startswith("column")]
     own = tables.loc[tables["kind"] == "measured", names].drop_duplicates()
     return [row.dropna() for _, row in own.iterrows()]
+
+
+def test_sdv_s_classes_are_told_of_questions():
+    asked = {"what": "count", "where": {"age": Between(33, 47), "smoker": True, "ward": "B"}}
+    synthesizer = new(epsilon=5.0, questions=[Question(**asked)])
+    synthesizer.fit(TABLE)
+    assert "tables of listed questions" in {each.what for each in synthesizer.ledger.charges}
+    assert synthesizer.answer(**asked).basis == "tables"
+    assert synthesizer.get_parameters()["questions"] == [Question(**asked)]
+    with pytest.raises(ValueError, match="questions names"):
+        new(epsilon=5.0, questions=[Question(what="mean", of="wages")]).fit(TABLE)
 
 
 def test_sdv_s_classes_have_the_same_two_methods(tmp_path):

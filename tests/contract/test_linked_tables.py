@@ -325,5 +325,7 @@ def test_a_check_says_what_becomes_of_each_column_and_reads_no_cell():
     assert str(checked(people=other)) == str(found)
     stopped = checked(people=people.drop(columns="job"))
     assert "['job'] are missing" in stopped.to_dict()["stops"][0]
+    with pytest.raises(ValueError, match="relationships=Link"):
+        check({"homes": homes, "people": people}, told, 1.0, 1e-6)
     with pytest.raises(ValueError, match="delta must be given"):
         check({"homes": homes, "people": people}, told, 1.0, relationships=link)

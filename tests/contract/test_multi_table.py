@@ -193,6 +193,63 @@ def test_rows_meet_constraints_of_one_table():
         bound.add_constraints([cag.Inequality("age", "born")])
 
 
+class FieldsAreForTheYoung(cag.ProgrammableConstraint):
+    def is_valid(self, synthetic_data):
+        jobs, people = synthetic_data["jobs"], synthetic_data["people"]
+        age = jobs["person"].map(people.set_index("person")["age"])
+        return {"jobs": (jobs["kind"] != "field") | (age <= 70)}
+
+
+def test_rows_meet_constraints_of_several_tables_and_parents_count_their_rows():
+    described = {
+        **TABLES,
+        "homes": {
+            **TABLES["homes"],
+            "columns": {
+                **TABLES["homes"]["columns"],
+                "size": {"sdtype": "numerical"},
+                "built": {"sdtype": "numerical"},
+            },
+        },
+    }
+    domain = {**DOMAIN, "homes": {
+        "size": {"range_min": 0, "range_max": 9, "decimal_places": 0},
+        "built": {"range_min": 1900, "range_max": 2000, "decimal_places": 0}}}  # fmt: skip
+    own = tables()
+    size = own["homes"]["home"].map(own["people"]["lives"].value_counts()).fillna(0).astype(int)
+    own["homes"] = own["homes"].assign(size=size, built=1930)
+    bound = PrivPGDMultiTableSynthesizer(
+        metadata(tables=described), 5.0, 1e-6, max_children={"people": 2, "jobs": 1},
+        public_domain=domain, public_tables={"towns": TOWNS}, counts={"people": "size"},
+        method="independent",
+    )  # fmt: skip
+    above = cag.Inequality("homes.built", "born", table_name="people")
+    bound.add_constraints([above, FieldsAreForTheYoung()])
+    bound.fit(own, allow_lost={"homes": ["built", "size"], "people": ["age", "born"]})
+    rows = bound.sample(150)
+    assert len(rows["homes"]) == 150
+    bound.validate_constraints(rows)
+    assert bound.get_constraints()[1].is_valid(rows)["jobs"].all()
+    people = rows["people"].merge(rows["homes"], left_on="lives", right_on="home")
+    assert (
+        people["born"].isna() | people["built"].isna() | (people["built"] <= people["born"])
+    ).all()
+    assert rows["people"]["lives"].isin(rows["homes"]["home"]).all()
+    assert rows["jobs"]["person"].isin(rows["people"]["person"]).all()
+    held = rows["homes"]["home"].map(rows["people"]["lives"].value_counts()).fillna(0)
+    assert (held.clip(upper=2) == rows["homes"]["size"].clip(upper=2)).mean() > 0.97
+    for name, wrong in (
+        ("people", rows["people"].assign(born=1850)),
+        ("people", rows["people"].assign(age=90)),
+    ):
+        with pytest.raises(ValueError, match="not met by"):
+            bound.validate_constraints({**rows, name: wrong})
+    with pytest.raises(SynthesizerInputError, match="counts names"):
+        synthesizer(counts={"towns": "size"}).validate(tables())
+    with pytest.raises(ValueError, match="a column of whole numbers"):
+        synthesizer(counts={"people": "rents"})
+
+
 @pytest.mark.parametrize(
     ("call", "given"),
     [

@@ -107,6 +107,10 @@ def test_a_plan_is_written_as_a_page_and_needs_something_to_plan_for(capsys, csv
     assert "What to expect at epsilon 1 and 500 rows" in capsys.readouterr().out
     assert "What to expect at epsilon 1 and 500 rows" in page.read_text(encoding="utf-8")
     assert "--force" in refused(run("plan", *asked, "--report", page), capsys)
+    assert run("plan", *asked, "--question", "share where age=30..45") == 0
+    assert "Share where age is from 30" in capsys.readouterr().out
+    wrong = refused(run("plan", *asked, "--question", "share where wards=B"), capsys)
+    assert "--question 'share where wards=B': 'wards' is no column" in wrong
     dry = (csv, *asked[:-2], "--out", tmp_path / "out.csv", "--dry-run")
     assert run("synthesize", *dry, "--report", page, "--force") == 0
     assert not (tmp_path / "out.csv").exists()

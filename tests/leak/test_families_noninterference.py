@@ -23,19 +23,26 @@ from sdv_privpgd import (
     PrivPGDMultiTableSynthesizer,
     fit_tables,
 )
+from sdv_privpgd.constraints import Inequality
 
 LINKS = [
     Link("patients", "visits", "patient", 3, "id"),
     Link("visits", "drugs", "visit", 2),
-    Link("patients", "bills", "id", 4, order="due", start="age"),
+    Link("patients", "bills", "id", 4, order="due", start="age", count="owes"),
 ]
 COLUMNS = {
-    "patients": {"id": Key("P[0-9]{4}"), "sex": Categorical(["f", "m"]), "age": Numerical(0, 99)},
+    "patients": {
+        "id": Key("P[0-9]{4}"),
+        "sex": Categorical(["f", "m"]),
+        "age": Numerical(0, 99),
+        "owes": Numerical(0, 9, decimal_places=0),
+    },
     "visits": {"visit": Key(), "ward": Categorical(["A", "B"]), "days": Numerical()},
     "drugs": {"drug": Categorical(), "works": Boolean()},
     "bills": {"bill": Key(), "paid": Boolean(), "due": Numerical(0, 120)},
 }
-LOST = {"visits": ["days", "ward"], "drugs": ["drug"], "patients": ["age", "sex"]}
+LOST = {"visits": ["days", "ward"], "drugs": ["drug"], "patients": ["age", "sex", "owes"]}
+UNPAID = {"bills": [Inequality("patients.age", "due")]}
 
 
 def tables(patients=120, seed=0):
@@ -51,6 +58,7 @@ def tables(patients=120, seed=0):
                 "id": ids,
                 "sex": rng.choice(["f", "m"], patients).astype(object),
                 "age": rng.normal(50, 20, patients),
+                "owes": rng.integers(0, 5, patients),
             }
         ),
         "visits": pd.DataFrame(
@@ -149,7 +157,15 @@ def observed(private, caplog):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         fitted = fit_tables(
-            private, COLUMNS, LINKS, 1.0, 1e-5, allow_lost=LOST, progress=bar, method="independent"
+            private,
+            COLUMNS,
+            LINKS,
+            1.0,
+            1e-5,
+            allow_lost=LOST,
+            progress=bar,
+            method="independent",
+            constraints=UNPAID,
         )
     report = fitted.report()
     return {
@@ -182,7 +198,8 @@ def test_nothing_depends_on_the_families(change, fixed_answers, caplog):
 
 
 def test_nothing_depends_on_the_families_through_sdv(fixed_answers, caplog, tmp_path):
-    kinds = {"sex": "categorical", "age": "numerical", "ward": "categorical", "days": "numerical",
+    kinds = {"sex": "categorical", "age": "numerical", "owes": "numerical",
+             "ward": "categorical", "days": "numerical",
              "drug": "categorical", "works": "boolean", "paid": "boolean"}  # fmt: skip
     keys = {"patients": "id", "visits": "visit", "bills": "bill"}
     own = tables()
@@ -206,7 +223,7 @@ def test_nothing_depends_on_the_families_through_sdv(fixed_answers, caplog, tmp_
         fitted = copy.deepcopy(synthesizer)
         with caplog.at_level(logging.DEBUG), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fitted.fit(change(own), allow_lost={**LOST, "patients": ["age", "sex"]})
+            fitted.fit(change(own), allow_lost={**LOST, "patients": ["age", "sex", "owes"]})
         logged = [re.sub(r"datetime\([^)]*\)", "now", each.getMessage()) for each in caplog.records]
         seen = [cloudpickle.dumps(fitted), logged, fitted.sample(30)["drugs"].to_csv()]
         found.append([*seen, fitted._table_sizes, str(fitted.report())])

@@ -167,7 +167,7 @@ def test_a_column_may_be_unread_if_that_is_said_or_the_fit_is_finished():
     table, columns = TABLE.assign(odd="oui"), {**OPEN, "odd": Boolean()}
     with pytest.warns(UserWarning, match="'odd'"):
         allowed = fit(table, columns, allow_lost=["odd"])
-    assert allowed.sample(9)["odd"].isna().all()
+    assert allowed.sample(1_000)["odd"].isna().mean() > 0.95  # noise leaves 0.7 % on average
     with pytest.raises(DomainMismatchError) as error:
         fit(table, columns)
     paid = error.value.ledger.charges

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.fates import least_rows
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.plan import expected_errors, planned
 from sdv_privpgd.fitting.settings import Settings
@@ -27,7 +28,7 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery
 from sdv_privpgd.report.about import CONFIDENT
 from sdv_privpgd.report.page import as_text
-from sdv_privpgd.report.plan import expected_section
+from sdv_privpgd.report.plan import expected_section, of_rows
 
 TABLES = Path(__file__).parents[4] / "shared" / "data"
 
@@ -189,6 +190,31 @@ def test_what_is_not_declared_is_assumed_and_said():
     assert "age ~17" in text
     rich = foretold(settings_of(10.0), description, 100_000)
     assert rich.here.sizes["age"] == 33
+
+
+def test_what_discovery_may_lose_is_in_the_range_of_rows():
+    columns = {**categories({"ill": 2, "job": 5}), "age": {"sdtype": "numerical", "range_min": 0,
+               "range_max": 99}}  # fmt: skip
+    undeclared = {name: {"sdtype": own["sdtype"]} for name, own in columns.items()}
+    known, unknown = (
+        foretold(settings_of(0.5), described(e), 2_000) for e in (columns, undeclared)
+    )
+    assert known.here.lost == 0
+    needed = least_rows(settings_of(0.5), described(undeclared))
+    assert needed.keys() == columns.keys()
+    kept = [1 - rows / 2_000 for rows in needed.values()]
+    pairs = [kept[0] * kept[1], kept[0] * kept[2], kept[1] * kept[2]]
+    assert unknown.here.lost == pytest.approx(1 - np.mean(pairs))
+    noise = unknown.here.pair
+    (least, most), (without, _) = of_rows(noise, unknown.here.lost), of_rows(noise)
+    assert unknown.to_dict()["pairs_mean"]["rows_usually_within"] == [least, most]
+    assert least == pytest.approx(without + unknown.here.lost / 2)
+    assert least < most <= 1
+    for curve in (unknown.over_epsilon, unknown.over_rows):
+        assert list(curve.lost) == sorted(curve.lost, reverse=True)
+        assert curve.lost[0] > curve.lost[-1] > 0
+    assert f"noise may hide {100 * unknown.here.lost:.0f} % of the rows" in told(unknown)
+    assert "noise may hide" not in told(known)
 
 
 def test_no_pair_that_noise_alone_has_chosen_is_named():

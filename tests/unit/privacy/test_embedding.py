@@ -99,6 +99,7 @@ def test_waves_stay_on_the_grid_and_pairs_within_the_bound():
     assert norms.min() > (EmbeddingQuery.GRID - 2) ** 2
     pairs = np.array([[40, 40, -30, 23], [0, 40, 27, -32]])
     assert held(pairs, 40).T.tolist() == [[40, 0], [0, 0], [-29, 26], [23, -32]]
+    assert held(np.array([[2**32, -(2**33)], [0, 2**32]]), 40).T.tolist() == [[40, 0], [0, 0]]
     numbers = np.array([[-1, 0, 39, 40, 41]], dtype=np.int16)
     assert held(numbers, 40).tolist() == [[0, 0, 39, 40, 40]]
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.base.domain import Domain, Grouping
+from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import (
     Adjacency,
@@ -13,6 +14,8 @@ from sdv_privpgd.privacy.queries import (
     CutMarginalQuery,
     GroupedMarginalQuery,
     MarginalQuery,
+    Measurement,
+    ModelErrorQuery,
     Query,
     answers,
 )
@@ -190,3 +193,22 @@ def test_queries_answered_together_are_answered_as_one_by_one(dataset, domain):
 def test_groups_and_cuts_are_said(kind):
     with pytest.raises(TypeError, match=r"grouping|cuts"):
         kind(("a",))
+
+
+def test_questions_of_cuts_and_adjacencies_are_named():
+    cut = Cut((Line("b", (0, 1, 2)), Line("c", (0, 1, 2, 3))), (1, 1), (3,))
+    described = CutMarginalQuery(("a",), (cut,)).describe()
+    assert described == "marginal of a x a threshold over b, c"
+    assert [Adjacency.parse(each) for each in ("add_remove", "replace_one", ADD)] == [
+        ADD, REPLACE, ADD,
+    ]  # fmt: skip
+    count = Measurement(query=CountQuery(), answer=np.array([3]), stddev=1.0)
+    assert count.units == 1
+
+
+@pytest.mark.parametrize("units", [1, 2, 60])
+def test_a_score_in_units_is_that_many_times_itself(units):
+    score = ModelErrorQuery(clique=("a",), expected=np.array([3, 1]), bias=2)
+    found = score.in_units(units)
+    counts = np.array([7, 4])
+    assert found.of_counts(counts * units) == units * score.of_counts(counts)

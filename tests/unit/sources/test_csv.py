@@ -209,7 +209,7 @@ def test_names_that_are_empty_or_repeated_are_asked_for(tmp_path):
     path.write_text("a,b,a,\n1,2,3,4\n")
     said = refused(path, {}, NAMES)
     assert "its fields 3, 4 are empty or repeated" in said
-    assert "Give the table a name for each column with CsvFiles(names=...)" in said
+    assert "Give a name for each column with CsvFiles(names=...)" in said
     assert "CsvFiles(skip_rows=1)" in said
     assert CsvSource(path, {}, Reading(header=True, names=tuple("abcd"))).names == [*"abcd"]
 

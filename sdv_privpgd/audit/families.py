@@ -1,0 +1,303 @@
+"""The audit of tables that belong together: a root is attacked with everything below it.
+
+A fit to made-up families is recorded, and repeated on others with the same noisy answers: on
+tables of other rows and keys, and on neighbors, which have one family more or less. That family has
+more rows of each table than are used, so that a bound that is not kept shows.
+
+The attacker knows all other families, and weighs the answers about all tables and all pairs of
+siblings by what the family adds to them. The fit that is attacked has few columns.
+"""
+
+import math
+import pickle
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.audit.attack import Attack, attack_checks
+from sdv_privpgd.audit.checks import audit_report
+from sdv_privpgd.audit.noise import answer_checks, mechanism_checks
+from sdv_privpgd.audit.recording import AuditedTable, Event, Tape, in_units
+from sdv_privpgd.audit.replay import Recording, fitted_again, replay_checks
+from sdv_privpgd.audit.subjects import ROWS, Outcome, Through, finished, listening, of_answers
+from sdv_privpgd.audit.tables import BEYOND, ODD, MadeUp, made_up
+from sdv_privpgd.audit.training import accountant_check
+from sdv_privpgd.base.arguments import check_integer
+from sdv_privpgd.columns.links import Link, Tree
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.linked import FittedTables, RunningTables
+from sdv_privpgd.fitting.options import Asked
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.methods.method import method_of
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.report.page import Report
+
+
+def audit_tables(
+    columns: Mapping[str, Mapping[str, Mapping]],
+    relationships: Link | Iterable[Link],
+    epsilon: float,
+    delta: float,
+    *,
+    runs: int = 1_000,
+    path: str | Path | None = None,
+    false_alarms: float = 1e-4,
+    **settings: Any,
+) -> Report:
+    """Audits what ``fit_tables`` does with these arguments, on families that it makes up itself.
+
+    No row is read and nothing is spent.
+
+    Args:
+        columns: As ``fit_tables`` takes them.
+        relationships: As ``fit_tables`` takes them.
+        epsilon: What all tables together may spend.
+        delta: At this delta.
+        runs: How often a family is attacked in each of two worlds.
+        path: Where to save the report as well, if anywhere.
+        false_alarms: How likely all statistical checks together are to fail although all is right.
+        settings: Other arguments of ``fit_tables``, such as ``method``.
+
+    Returns:
+        The report: ``to_dict()["passed"]`` says whether all is well.
+
+    >>> from sdv_privpgd import Boolean, Link
+    >>> from sdv_privpgd.audit import audit_tables
+    >>> declared = {"homes": {"rents": Boolean()}, "people": {"ill": Boolean()}}
+    >>> link = Link("homes", "people", "home", max_children=2)
+    >>> audit_tables(declared, link, 1.0, 1e-6, method="independent", runs=50).to_dict()["passed"]
+    True
+    """
+    told = Asked.of(columns, relationships, epsilon, delta, **{"method": "privpgd", **settings})
+    return audited_tables(told, runs=runs, path=path, false_alarms=false_alarms)
+
+
+def audited_tables(
+    told: Asked, *, runs: int, path: str | Path | None = None, false_alarms: float = 1e-4
+) -> Report:
+    """The audit of what a fit of tables is told."""
+    chances = 15  # checks that can fail by chance, at most, as of one table
+    runs = check_integer("runs", runs, least=10)
+    told.require()
+    recording, attack = _recorded(TablesFit(told)), _attacked(_of_few(told), runs)
+    events, settings = recording.tape.events, recording.subject.settings
+    checks = [
+        *replay_checks(recording),
+        *answer_checks(events, false_alarms / chances),
+        *mechanism_checks(events),
+        *attack_checks(attack, told.ledger, false_alarms / chances),
+        accountant_check(events, recording.outcome.seen.get("books"), settings),
+    ]
+    named = {f"{t}.{n}": own for t in told.tree.tables for n, own in told.alone(t).words.items()}
+    report = audit_report("fit_tables", told.ledger, settings, named, checks, runs)
+    if path is not None:
+        report.save(path)
+    return report
+
+
+@dataclass(frozen=True, eq=False)
+class MadeUpTables:
+    """Tables of nobody's families."""
+
+    name: str  # what is special about them
+    frames: Mapping[str, pd.DataFrame]
+
+    def of(self, table: str) -> MadeUp:
+        """One of the tables."""
+        return MadeUp(self.name, self.frames[table])
+
+
+@dataclass(frozen=True)
+class TablesFit:
+    """What ``fit_tables`` does with these arguments, as ``audit.subjects.Subject`` says."""
+
+    told: Asked
+
+    @property
+    def settings(self) -> Settings:
+        """Of all tables together."""
+        own, _ = self.told.asked(self.told.tree.root)
+        return replace(own, epsilon=self.told.epsilon)
+
+    @property
+    def description(self) -> Description:
+        """That of the root."""
+        return self.told.asked(self.told.tree.root)[1]
+
+    def fit(self, table: Any, through: Through) -> Outcome:
+        """Fits made-up tables and collects all that the fit lets out."""
+        more = self.told.told
+        small = method_of(more["method"], seed=more.get("seed", 0)).small()
+        told = replace(self.told, told={**more, "method": small})
+        lost = {name: list(told.modelled(name)) for name in told.tree.tables}
+        seen: dict[str, Any] = {}
+        with listening() as said:
+            running = RunningTables.of(told, table.frames, lost)
+            running.private = {name: through(own) for name, own in running.private.items()}
+            running.pairs = {name: through(own) for name, own in running.pairs.items()}
+            fitted: FittedTables = replace(running.run(said.steps), date="")
+            seen["file"] = pickle.dumps(fitted)
+            rows = fitted.sample(ROWS)
+            seen["samples"] = [own.to_csv() for own in rows.values()]
+            seen["dtypes"] = [own.dtypes.astype(str).to_dict() for own in rows.values()]
+            kept = [*fitted.answers.values(), *(e.fitted.release for e in fitted.tables.values())]
+            seen["answers"] = [each for own in kept for each in of_answers(own)]
+            seen["books"] = fitted.ledger.to_json()
+            seen["pages"] = repr(fitted.report().to_dict())
+        return finished(seen, said)
+
+
+def _recorded(subject: TablesFit) -> Recording:
+    """Records a fit to made-up families and repeats it on others.
+
+    Raises ``ValueError`` where these tables cannot be fitted at all.
+    """
+    told, tape = subject.told, Tape()
+    number = 800 if any(told.alone(t).undeclared for t in told.tree.tables) else 200
+    base = _families(told, number, seed=0)
+    outcome = subject.fit(base, lambda opened: AuditedTable(opened, base, tape))
+    if outcome.error is not None:
+        kind, text, _ = outcome.error
+        raise ValueError(f"The tables cannot be fitted to made-up ones: {kind}: {text}")
+    again = fitted_again(subject, base, tape)
+    again.is_same = True
+    keys = {str(name) for e in told.tree.links for name in (e.key, e.parent_key)}
+    odd = lambda own, at: [ODD[(row + at) % len(ODD)] for row in range(len(own))]
+    changed = {
+        "other families": _families(told, 90, seed=5).frames,
+        "no families": {name: own.iloc[:0] for name, own in base.frames.items()},
+        "keys of every kind": {
+            name: _with(own, {str(key): odd(own, at) for at, key in enumerate(own) if key in keys})
+            for name, own in base.frames.items()
+        },
+        "one key again and again": {
+            name: _with(own, {str(key): ["one"] * len(own) for key in own if key in keys})
+            for name, own in base.frames.items()
+        },
+    }
+    one = base.frames[told.tree.root][told.tree.root_key].iloc[0]
+    cells = {
+        name: _with(
+            own, {str(each): odd(own, at) for at, each in enumerate(own) if each not in keys}
+        )
+        for name, own in _families(told, 1, seed=9, named="odd").frames.items()
+    }
+    close = {
+        "a family gone": _without(told.tree, base.frames, one),
+        "a family more, with odd cells": {n: _joined([base.frames[n], cells[n]]) for n in cells},
+    }
+    replays = [
+        fitted_again(subject, MadeUpTables(name, own), tape, is_neighbor=tables is close)
+        for tables in (changed, close)
+        for name, own in tables.items()
+    ]
+    return Recording(subject, tape, outcome, [again, *replays])
+
+
+def _attacked(told: Asked, runs: int) -> Attack:
+    """Attacks a family whose rows are as many of each table as may be, and more."""
+    base = _families(told, 40, seed=0)
+    one = base.frames[told.tree.root][told.tree.root_key].iloc[0]
+    there, tape = base, Tape()
+    TablesFit(told).fit(there, lambda opened: AuditedTable(opened, there, tape))
+    without, other = MadeUpTables("", _without(told.tree, base.frames, one)), Tape(answers=tape)
+    TablesFit(told).fit(without, lambda opened: AuditedTable(opened, without, other))
+    events = [[e for e in t.events if e.kind == "measure" and e.queries] for t in (other, tape)]
+    truths = [_exact(own) for own in events]
+    sigmas = np.concatenate(
+        [
+            np.full(len(exact), stddev * event.units)
+            for event in events[0]
+            for exact, stddev in zip(event.exact, event.stddevs, strict=True)
+        ]
+    )
+    weights = np.divide(truths[1] - truths[0], sigmas, out=0 * sigmas, where=sigmas > 0)
+    filtered = weights / max(float(np.linalg.norm(weights)), 1e-12)
+    scores, claim = np.zeros((2, runs)), 0.0
+    for run in range(runs):
+        for world, asked in enumerate(events):
+            books = Books(told.ledger)
+            answers = [_answered(event, books) for event in asked]
+            noisy = np.concatenate(answers) - truths[0]
+            scores[world, run] = filtered @ np.divide(
+                noisy, sigmas, out=np.zeros(len(sigmas)), where=sigmas > 0
+            )
+            claim = math.sqrt(books.ledger.mu_squared)
+    names = tuple(f"{t}.{n}" for t in told.tree.tables for n in told.modelled(t))
+    return Attack(claim=claim, without=scores[0], within=scores[1], names=names)
+
+
+def _answered(event: Event, books: Books) -> np.ndarray:
+    """The noisy numbers of a question, asked of a real curator once more."""
+    curator = Curator(event.dataset, books)
+    measured = curator.measure(event.queries, event.mu_squared, what="the same once more")
+    return np.concatenate([in_units(each.answer.ravel(), event.units) for each in measured])
+
+
+def _exact(events: Iterable[Event]) -> np.ndarray:
+    """The true numbers, in units as all others."""
+    return np.array([n for e in events for own in e.exact for n in own.values()], dtype=float)
+
+
+def _of_few(told: Asked) -> Asked:
+    """What is told of two columns of each table at most, without their order."""
+    tree = Tree(tuple(replace(e, order=None, start=None, count=None) for e in told.tree.links))
+    columns = {
+        table: dict([*told.columns[table].items()][: 2 + (tree.key_of(table) is not None)])
+        for table in tree.tables
+    }
+    return replace(told, tree=tree, columns=columns, constraints={})
+
+
+def _families(told: Asked, number: int, seed: int, named: str = "row") -> MadeUpTables:
+    """So many families; of the first one each row has more children than are used."""
+    frames: dict[str, pd.DataFrame] = {}
+    rng = np.random.default_rng((seed, 3))
+    firsts: dict[str, np.ndarray] = {}
+    for table in told.tree.tables:
+        link, key = told.tree.above(table), told.tree.key_of(table)
+        if link is None:
+            whose = np.arange(number)
+            firsts[table] = whose == 0
+        else:
+            times = rng.integers(0, link.max_children + 1, len(firsts[link.parent]))
+            times[firsts[link.parent]] = link.max_children + BEYOND
+            whose = np.repeat(np.arange(len(times)), times)
+            firsts[table] = firsts[link.parent][whose]
+        words = told.alone(table).words
+        own = made_up({n: e for n, e in words.items() if e["sdtype"] != "id"}, len(whose), seed)
+        cells: dict[str, Any] = {name: own.frame[name] for name in own.frame}
+        if link is not None:
+            above = frames[link.parent][link.parent_key].to_numpy()
+            cells[link.key] = pd.Series(above[whose], dtype=object)
+        if key is not None:
+            cells[key] = pd.Series([f"{named} {at}" for at in range(len(whose))], dtype=object)
+        cells |= {n: pd.Series(range(len(whose)), dtype=object) for n in words if n not in cells}
+        frames[table] = pd.DataFrame(cells, index=range(len(whose)))
+    return MadeUpTables("usual families", frames)
+
+
+def _without(tree: Tree, frames: Mapping[str, pd.DataFrame], key: Any) -> dict[str, pd.DataFrame]:
+    """The tables without a row of the root, and all that leads to it."""
+    root: Any = frames[tree.root]
+    found = {tree.root: _joined([root[root[tree.root_key] != key]])}
+    for link in map(tree.above, tree.tables[1:]):
+        assert link is not None
+        own: Any = frames[link.child]
+        found[link.child] = _joined([own[own[link.key].isin(found[link.parent][link.parent_key])]])
+    return found
+
+
+def _joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
+    return pd.concat(parts, ignore_index=True).astype(object)
+
+
+def _with(own: pd.DataFrame, cells: Mapping[str, list[Any]]) -> pd.DataFrame:
+    """A table with other cells in some columns."""
+    changed = {n: pd.Series(each, dtype=object, index=own.index) for n, each in cells.items()}
+    return own.assign(**changed)
