@@ -241,14 +241,14 @@ class Interval(_Reals, FieldsAlone):
 class SignedPowers(_Reals, FieldsAlone):
     """A grid for numbers about which nothing is known: powers of two of both signs, and zero.
 
-    Everything smaller than 2**-20 shares one cell with zero. A cell is of years: most columns
+    Everything smaller than 2**-62 shares one cell with zero. A cell is of years: most columns
     between 1024 and 4096 are.
     """
 
     @cached_property
     def edges(self) -> np.ndarray:
         """The strictly increasing edges, float64."""
-        powers = 2.0 ** np.array([-20, 0, 3, 7, 10, 14, 20, 31, 62])
+        powers = 2.0 ** np.array([-62, -20, 0, 3, 7, 10, 14, 20, 31, 62])
         return np.sort(np.concatenate((-powers, powers, (1800.0, 2100.0))))
 
 

@@ -313,13 +313,6 @@ class Density:
         return _cut(replace(self, edges=edges), parts)
 
     @property
-    def is_tiny(self) -> bool:
-        """Whether most rows lie about zero, as amounts of substance in moles do."""
-        held = np.where(self.counts > HINT * np.sqrt(self.variances), self.counts, 0.0)
-        about = (self.edges[:-1] >= -_ABOUT_ZERO) & (self.edges[1:] <= _ABOUT_ZERO)
-        return bool(2 * held[about].sum() > held.sum())
-
-    @property
     def _block_sums(self) -> np.ndarray:
         return np.bincount(self.of_cell, weights=self.counts)
 
@@ -377,8 +370,8 @@ class Grid:
     def held(self, noisy: NoisyTable) -> tuple[Density, float, float]:
         """Where rows lie, and the ends of the run of cells with most evidence beyond its price.
 
-        Evidence is the square of the standard deviations that a count is. Where nothing is clear it
-        is the run of all usual cells.
+        It goes on to all that clearly hold rows, over what is empty. Evidence is the square of the
+        standard deviations that a count is. Where nothing is clear it is all usual cells.
         """
         density = Density.of(self.edges, noisy)
         if not density.is_clear:
@@ -388,11 +381,15 @@ class Grid:
             (self.edges[:-1] >= low) & (self.edges[1:] <= high)
             for low, high in (self.usual, self.rare)
         )
-        price = np.where(is_usual, HINT**2 / 2, np.where(is_rare, HINT * CLEAR, CLEAR**2))
+        price = np.where(is_usual, 0.75 * HINT**2, np.where(is_rare, HINT * CLEAR, CLEAR**2))
         before = np.append(0.0, np.cumsum(evidence - price))
         gains = np.triu(before - before[:, None], 1)
-        first, end = np.unravel_index(gains.argmax(), gains.shape)
-        return density, float(self.edges[first]), float(self.edges[end])
+        ends = np.unravel_index(gains.argmax(), gains.shape)
+        begin, last = (
+            last_clear(each.counts, each.variances)[1] for each in (density.backwards, density)
+        )
+        low = min(self.edges[ends[0]], self.edges[::-1][begin])
+        return density, float(low), float(max(self.edges[ends[1]], self.edges[last]))
 
 
 def _years() -> Grid:

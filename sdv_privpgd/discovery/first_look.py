@@ -40,7 +40,7 @@ _DELTA_SHARE = Fraction(1, 30)
 """Part of delta that is kept for each question with a threshold; three cost less than 1 % of
 noise."""
 
-_PARTS = {"categories": 4, "grid": 4, "numbers": 2, "precision": 1}
+_PARTS = {"categories": 4, "grid": 4, "numbers": 4, "precision": 1}
 """The questions, and how a column's budget is divided; the number of rows has one part of all
 columns. A precision and that number are hard to miss."""
 

@@ -32,9 +32,6 @@ from sdv_privpgd.privacy.queries import Measurement
 SINGLE = 513
 """About so many cells the fine grid has, and so many whole numbers are not looked at before."""
 
-_TINY = 2.0 ** -np.arange(21, 65)
-"""Numbers that cut the cell about zero, with both signs, where most rows lie in it."""
-
 
 class Rough(NamedTuple):
     """The findings of the looks so far on a column. Public.
@@ -70,9 +67,8 @@ class Rough(NamedTuple):
         scale = math.inf if facts.decimal_places is None else 10**facts.decimal_places
         usual = [] if math.isinf(scale) else sorted(USUAL_NUMBERS)
         apart = _around([*list(self.alone)[: SINGLE // 8], *usual], scale)
-        tiny = [*_TINY, *-_TINY] if math.isinf(scale) and density.is_tiny else []
         fine = density.fine_edges(SINGLE, scale, stddev)[1:-1]
-        return _cut_at(facts, sorted({*fine.tolist(), *apart, *map(float, tiny)}))
+        return _cut_at(facts, sorted({*fine.tolist(), *apart}))
 
     def closer(self, rows: float | None, stddev: float) -> ColumnFacts | None:
         """What is known of it in the cells of the next look; ``None`` if it needs none.
@@ -300,19 +296,17 @@ def _finest(precision: NoisyTable) -> tuple[int, bool]:
 def _widened(low: float, high: float, seen: Density, places: int | None) -> tuple[Number, Number]:
     """Returns a range that is twice as wide for what noise hides, but among years.
 
-    It is without the negative part of the cell about zero, unless most rows lie in this cell.
+    An end that is near zero beside the other one is zero, if that loses no clear rows.
     """
     if (low, high) != (1800.0, 2100.0):
         low, high = (2 * low if low < 0 else low / 2), (2 * high if high > 0 else high / 2)
-    # An end near zero, beside the other end, becomes zero, if that loses no clear rows.
-    tiny = 2 * _TINY[0] if seen.is_tiny else 0.0
-    near = max(4 * _TINY[0], abs(low) / 16, abs(high) / 16)
+    near = max(abs(low), abs(high)) / 16
     below, above = (
         last_clear(seen.counts[side], seen.variances[side])[1] > 0
         for side in (seen.edges[1:] <= 0, seen.edges[:-1] >= 0)
     )
-    low = -tiny if abs(low) <= near and not (low < 0 and below) else low
-    high = tiny if abs(high) <= near and not (high > 0 and above) else high
+    low = 0.0 if abs(low) <= near and not (low < 0 and below) else low
+    high = 0.0 if abs(high) <= near and not (high > 0 and above) else high
     if places is not None:  # rounded outwards: a range between two ticks has no number
         low, high = (
             math.floor(low * 10**places) / 10**places,

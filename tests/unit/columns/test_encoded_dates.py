@@ -165,3 +165,10 @@ def test_dates_without_a_format_are_timestamps():
     assert decoded(dates(), 0, 32).isna().tolist() == [False, True]
     aware = dates("2000-01-01T00:00Z", "2000-01-20T00:00Z")
     assert decoded(aware, 0).tolist() == [pd.Timestamp("2000-01-01", tz="UTC")]
+
+
+def test_dates_beyond_the_calendar_are_read_as_the_days_that_stand_for_them():
+    days = dates("0001-01-01", "9999-12-31")
+    found, missing = days.read(pd.Series(["0001-01-01", "9999-12-31"]))
+    assert found.tolist() == dates_.to_ticks(np.array(dates_.BEYOND), "D").tolist()
+    assert not missing.any()

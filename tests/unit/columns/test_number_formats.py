@@ -1,5 +1,7 @@
 """Numbers and truths in text, read and written as a declaration says."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 from encoding import codes, decoded, numerical, transformer
@@ -7,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd import Boolean, Numerical, fit_table, read_domain, write_domain
+from sdv_privpgd.columns.encoders import read
 from sdv_privpgd.columns.mismatch import mismatches
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.parsing import read_facts
@@ -146,3 +149,9 @@ def test_a_declaration_is_read_by_files_conditions_and_quality(tmp_path):
         found = fitted.discovered_domain()["x"]
         assert 0 < found["range_min"] <= 1100  # a cell of few rows may be beside the others
         assert 1800 <= found["range_max"] <= 2600
+
+
+def test_numbers_of_no_declared_precision_are_read_in_their_format():
+    real = replace(numerical(0, 2000).column, number_format=NumberFormat("1.234,5"))
+    values, missing = read(real, pd.Series(["1.234,5", "1.5"]))
+    assert (values[0], missing.tolist()) == (1234.5, [False, True])
