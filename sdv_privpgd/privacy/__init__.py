@@ -49,6 +49,6 @@ of the rule that the core is free of pandas: they call the encoders, who read pa
 columns that they do not look into. ``ledger_file`` reads ledgers, which are public. The command
 line reads workbooks into a frame itself (``cli/reading.py``, ``cli/cells.py``). ``Curator.train``
 hands codes to DP-SGD in ``methods/``, outside the core: its promise rests on opacus and torch, and
-is weaker than that of counts. The comparison of methods, which holds real tables, looks into a curator to cut
-ranges by PrivTree (``benchmark/privtree.py``).
+is weaker than that of counts. The comparison of methods, which holds real tables, looks into a
+curator to cut ranges by PrivTree (``benchmark/privtree.py``).
 """

@@ -6,14 +6,14 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 62_782,
-    "package lines of code": 42_091,
+    "package lines": 63_931,
+    "package lines of code": 43_050,
     "package files": 251,
-    "test lines": 54_961,
+    "test lines": 54_527,
     "constants": 250,
     "floors": 14,
     "circles": 0,
-    "arrows": 108,
+    "arrows": 110,
     "README lines": 200,
 }
 """A number here only falls, or rises in a commit that says what for."""
