@@ -7,7 +7,8 @@ were drawn from, one by one and independently: it knows sampling as well.
 All invert a test: they hold the values m at which the estimate lies within z standard deviations,
 and the standard deviation is that at m. For shares without noise this is Wilson's (1927) interval,
 for ratios with noise alone Fieller's (1954). They need no large numbers of rows beyond those that
-make a sum of noise and rows Gaussian.
+make a sum of noise and rows Gaussian. An estimate that noise has moved out of what is possible is
+first moved to its end. So an interval is never empty, nor short because the noise was large.
 """
 
 import math
@@ -72,13 +73,13 @@ class Total:
 
     def interval(self, kind: str, level: float) -> Interval:
         """The interval of one of ``KINDS``."""
-        z = deviations(kind, level)
+        z, value = deviations(kind, level), min(max(self.value, self.low), self.high)
         if kind == "population" and self.squares is None:
             # (value - m)^2 <= z^2 (variance + m (1 - m / n)); m is at most n.
             ends = _between_roots(
                 1 + z**2 / max(self.num_rows, 1.0),
-                -2 * self.value - z**2,
-                self.value**2 - z**2 * self.variance,
+                -2 * value - z**2,
+                value**2 - z**2 * self.variance,
             )
         else:
             variance = self.variance
@@ -86,7 +87,7 @@ class Total:
                 mean_square = self.value**2 / max(self.num_rows, 1.0)
                 variance += max(self.squares - mean_square, 0.0)
             half = z * math.sqrt(variance)
-            ends = self.value - half, self.value + half
+            ends = value - half, value + half
         return _cut(ends, self.low, self.high)
 
 
@@ -120,19 +121,22 @@ class Ratio:
         """The interval of one of ``KINDS``; all that is possible where the noise hides all rows."""
         # (above - m below)^2 <= z^2 (variance of the left + sum of (value - m)^2 over the rows).
         square, (one, two) = deviations(kind, level) ** 2, self.covariance
+        if self.below <= 0:
+            return Interval(self.low, self.high)
+        above = min(max(self.above, self.low * self.below), self.high * self.below)
         first = self.below**2 - square * two[1]
-        second = -2 * self.above * self.below + 2 * square * one[1]
-        third = self.above**2 - square * one[0]
+        second = -2 * above * self.below + 2 * square * one[1]
+        third = above**2 - square * one[0]
         if kind == "population":
             if self.squares is None:  # m (1 - m) of each row: no estimate of it is negative
                 first += square * self.below
                 second -= square * self.below
-            elif self.below > 0:
-                squares = max(self.squares, self.above**2 / self.below)
+            else:
+                squares = max(self.squares, above**2 / self.below)
                 first -= square * self.below
-                second += 2 * square * self.above
+                second += 2 * square * above
                 third -= square * squares
-        if first <= 0 or self.below <= 0:
+        if first <= 0:
             return Interval(self.low, self.high)
         return _cut(_between_roots(first, second, third), self.low, self.high)
 
