@@ -1,26 +1,37 @@
 """How often acceptance criteria are falsely said to be met, or not met, by noisy answers alone.
 
-Each fit is of rows drawn from a population that is simulated once. The truth is looked up: the
-value of the synthetic rows and that of the table that was fitted. Criteria have several sizes, so
-that some lie where rows are hardly near enough, which is where verdicts are wrong most easily.
+Each fit is of rows drawn with replacement from a population: one that is ``simulated`` once, or a
+real table. The truth is looked up: the value of the synthetic rows and that of the table that was
+fitted. Criteria have several sizes, so that some lie where rows are hardly near enough, which is
+where verdicts are wrong most easily. Those of real tables are made by one rule: of the last value
+of a first column, among a second one, and of two numbers. The small group is the rarest value that
+has 2 % of the rows. The difference is that of the two groups with a tenth of them that lie furthest
+apart, and must be above a half of it, or all of it. Two columns of few values are fitted as well.
 
 ``met`` and ``not_met`` are the parts of fits with that verdict; in the others it cannot be told.
 ``falsely_met`` is the part of all fits in which "met" was said and is not so, ``+-`` its standard
 error, ``falsely_not`` the same of "not met"; the promise is 0.05 at most. ``naive_met`` is what a
 shortcut that must fail has for ``falsely_met``: it takes the noisy estimate for the table's value.
-Not private.
+The last lines of a table are the means of its criteria. Not private.
 """
 
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.answering import simulated
 from benchmarks.experiment import options, quiet
 from sdv_privpgd import Boolean, Categorical, Numerical, fit_table
+from sdv_privpgd.benchmark.tables import rows_and_facts
 from sdv_privpgd.inference import Criterion
 from sdv_privpgd.inference.acceptance import MET, NOT_MET
 
+_KNOWN = {
+    "ward": Categorical(["A", "B", "C"], nullable=False),
+    "smokes": Boolean(nullable=False),
+    "age": Numerical(0, 99, decimal_places=0, num_bins=100, nullable=False),
+}
 _SMOKES = {"smokes": True}
 _ASKED = {
     "share": (Criterion(what="share", where=_SMOKES, within=1), [0.002, 0.005, 0.01, 0.02]),
@@ -53,62 +64,104 @@ _ASKED = {
         [0.05, 0.2],
     ),
 }  # fmt: skip
+_REAL = {
+    "adult": ("income", "education", "hours-per-week", "age"),
+    "bank": ("housing", "job", "balance", "age"),
+    "acs_income_ne_2018": ("PINCP", "MAR", "WKHP", "AGEP"),
+    "diabetes": ("diabetesMed", "age", "num_medications", "time_in_hospital"),
+    "nist": ("OWN_RENT", "MSP", "POVPIP", "AGEP"),
+    "diamonds": ("cut", "clarity", "price", "carat"),
+}
+"""The columns of each table that criteria are about: two of values, two of numbers."""
 
 
-@options(epsilons=[0.2, 1.0], rows=[1_000, 5_000, 20_000], fits=40, population=100_000)
+@options(
+    tables=["simulated", *_REAL], epsilons=[0.2, 1.0], rows=[1_000, 5_000, 20_000], fits=40,
+    population=100_000,
+)  # fmt: skip
 def rows(given):
-    people = simulated(given.population)
-    for number in given.rows:
-        for epsilon in given.epsilons:
-            found = {}
-            for fit in range(given.fits):
-                table = people.sample(number, replace=True, random_state=fit, ignore_index=True)
-                for name, line in _judged(table, epsilon).items():
-                    found.setdefault(name, []).append(line)
-            for name, lines in found.items():
-                part = np.mean(lines, axis=0)
-                error = np.sqrt(part[2:4] * (1 - part[2:4]) / len(lines)).max()
-                names = ("met", "not_met", "falsely_met", "falsely_not", "naive_met")
-                yield {
-                    "criterion": name,
-                    "rows": number,
-                    "epsilon": epsilon,
-                    **dict(zip(names, part.tolist(), strict=True)),
-                    "+-": float(error),
-                }
+    for name in given.tables:
+        people, known, asked = _task(name, given)
+        for number in given.rows:
+            for epsilon in given.epsilons:
+                about = {"table": name, "rows": number, "epsilon": epsilon}
+                found = []
+                for fit in range(given.fits):
+                    table = people.sample(number, replace=True, random_state=fit, ignore_index=True)
+                    found.append(_judged(table, known, asked, epsilon))
+                part = np.mean(found, axis=0)
+                errors = np.sqrt(part * (1 - part) / len(found))
+                for key, own, error in zip(_sized(asked), part, errors, strict=True):
+                    yield _line(about, key, own, error)
+                # Criteria of one fit share its noise, so the errors are those of means of fits.
+                error = np.std(np.mean(found, axis=1), axis=0) / np.sqrt(len(found))
+                yield _line(about, "all", part.mean(axis=0), error)
 
 
-def _judged(table, epsilon):
-    """For each criterion and size: met, not met, falsely met, falsely not met, falsely naive."""
-    known = {
-        "ward": Categorical(["A", "B", "C"], nullable=False),
-        "smokes": Boolean(nullable=False),
-        "age": Numerical(0, 99, decimal_places=0, num_bins=100, nullable=False),
+def _line(about, key, part, error):
+    names = ("met", "not_met", "falsely_met", "falsely_not", "naive_met")
+    found = dict(zip(names, part.tolist(), strict=True))
+    return {**about, "criterion": key, **found, "+-": float(error[2:4].max())}
+
+
+def _task(name, given):
+    """The population, what is declared of it, and what is asked, in several sizes."""
+    if name == "simulated":
+        return simulated(given.population), _KNOWN, _ASKED
+    people, facts = rows_and_facts(name, given.data)
+    flag, group, number, other = _REAL[name]
+    value = facts[flag].get("range_values", [True])[-1]
+    more = [each for each in facts if each not in _REAL[name]]
+    more = sorted(more, key=lambda each: people[each].nunique())[:2]
+    is_one, share = people[flag] == value, people[group].value_counts(normalize=True)
+    apart = is_one.groupby(people[group]).mean()[share >= 0.1]
+    high, low = apart.idxmax(), apart.idxmin()
+    size = float(apart[high] - apart[low])
+    small = {group: share[share >= 0.02].idxmin()}
+    asks = {"what": "share", "where": {flag: value}}
+    slope = {"what": "coefficient", "of": number, "on": [other, flag], "term": other}
+    asked = {
+        "share": (Criterion(**asks, within=1), [0.01, 0.03]),
+        "share in a small group": (Criterion(**asks, among=small, within=1), [0.03, 0.1]),
+        "mean": (Criterion(what="mean", of=number, relative=0.5), [0.02, 0.05]),
+        "dependence": (
+            Criterion(**asks, among={group: high}, minus={group: low}, above=0),
+            [size / 2, size],
+        ),
+        "coefficient": (Criterion(**slope, relative=0.5), [0.2, 0.5]),
     }
-    criteria = {
-        f"{name}, {size:g}": (name, replace(asked, **{_bound(asked): size}))
-        for name, (asked, sizes) in _ASKED.items()
+    return people, {each: facts[each] for each in (*_REAL[name], *more)}, asked
+
+
+def _sized(asked):
+    """The criteria by name and size."""
+    return {
+        f"{name}, {size:.3g}": replace(one, **{bound: size})
+        for name, (one, sizes) in asked.items()
+        for bound in ("within", "relative", "above")
+        if getattr(one, bound) is not None
         for size in sizes
     }
+
+
+def _judged(table, known, asked, epsilon):
+    """For each criterion: met, not met, falsely met, falsely not met, falsely naive."""
+    criteria, how = list(_sized(asked).values()), {"method": "privpgd+pgm", "allow_lost": [*known]}
     with quiet():
-        fitted = fit_table(table[list(known)], known, epsilon, 1e-5, method="privpgd+pgm")
+        fitted = fit_table(table[[*known]], known, epsilon, 1e-5, **how)
         made = fitted.sample(len(table))
-        verdicts = fitted.accept([each for _, each in criteria.values()], made).verdicts
-    found = {}
-    for (key, (name, asked)), verdict in zip(criteria.items(), verdicts, strict=True):
-        value, truth = (_value(name, each) for each in (made, table))
-        is_met = _is_met(asked, value, truth)
+        verdicts = fitted.accept(criteria, made).verdicts
+    found = []
+    for criterion, verdict in zip(criteria, verdicts, strict=True):
+        value, truth = (_value(criterion, each) for each in (made, table))
+        is_met = _is_met(criterion, value, truth)
         estimate = sum(verdict.table) / 2
-        is_naive = np.isfinite(estimate) and _is_met(asked, value, estimate)
+        is_naive = np.isfinite(estimate) and _is_met(criterion, value, estimate)
         said, denied = verdict.verdict == MET, verdict.verdict == NOT_MET
-        found[key] = [said, denied, said and not is_met, denied and is_met, is_naive and not is_met]
+        found.append(
+            [said, denied, said and not is_met, denied and is_met, is_naive and not is_met]
+        )
     return found
-
-
-def _bound(asked):
-    return next(
-        name for name in ("within", "relative", "above") if getattr(asked, name) is not None
-    )
 
 
 def _is_met(asked, value, truth):
@@ -116,29 +169,33 @@ def _is_met(asked, value, truth):
     return allowed is not None and allowed.low <= truth <= allowed.high
 
 
-def _value(name, rows):
-    smokes, ward, age = rows["smokes"].astype(float), rows["ward"], rows["age"].astype(float)
-    if "coefficient" in name:
-        return _coefficient(name, smokes, ward, age)
-    return {
-        "share": lambda: smokes.mean(),
-        "share in a small group": lambda: smokes[ward == "C"].mean(),
-        "mean": lambda: age.mean(),
-        "mean in a group": lambda: age[ward == "B"].mean(),
-        "dependence": lambda: smokes[ward == "B"].mean() - smokes[ward == "A"].mean(),
-    }[name]()
+def _value(asked, rows):
+    if asked.what == "coefficient":
+        return _coefficient(asked, rows)
+    values = []
+    for group in asked.groups:
+        base = rows[_are(rows, group["among"])]
+        met = _are(base, group["where"])
+        values.append(met.mean() if asked.what == "share" else base.loc[met, asked.of].mean())
+    return float(values[0] - sum(values[1:]))
 
 
-def _coefficient(name, smokes, ward, age):
-    """The coefficient of ward B beside A, by least squares or by Newton's steps."""
-    groups = [(ward == each).to_numpy(float) for each in "BC"]
-    y, other = (smokes, age) if "logistic" in name else (age, smokes)
-    x = np.column_stack([*groups, np.ones(len(y)), other])
-    if "logistic" not in name:
-        return float(np.linalg.lstsq(x, y, rcond=None)[0][0])
+def _are(rows, conditions):
+    each = [rows[name] == value for name, value in (conditions or {}).items()]
+    return np.logical_and.reduce([np.ones(len(rows), dtype=bool), *each])
+
+
+def _coefficient(asked, rows):
+    """That of the term, by least squares or by Newton's steps, among rows that have all values."""
+    whole = rows[[asked.of, *asked.on]].dropna()
+    terms = pd.get_dummies(whole[list(asked.on)], prefix_sep=" = ", drop_first=True)
+    y, place = whole[asked.of].to_numpy(float), terms.columns.get_loc(asked.term)
+    x = np.column_stack([terms.to_numpy(float), np.ones(len(terms))])
+    if asked.kind == "linear":
+        return float(np.linalg.lstsq(x, y, rcond=None)[0][place])
     beta = np.zeros(x.shape[1])
     for _ in range(30):
         chance = 1 / (1 + np.exp(-x @ beta))
         square = (x * (chance * (1 - chance))[:, None]).T @ x
         beta = beta + np.linalg.lstsq(square, x.T @ (y - chance), rcond=None)[0]
-    return float(beta[0])
+    return float(beta[place])

@@ -13,7 +13,8 @@ from benchmarks.simulated import simulated_table
 
 FEW = ["--num-particles", "100", "--seeds", "1"]
 RUNS = {  # options that make it small, and how many lines it has at least
-    "accepting": (["--fits", "2", "--epsilons", "9", "--rows", "400", "--population", "2000"], 19),
+    "accepting": (["--fits", "2", "--epsilons", "9", "--rows", "400", "--population", "2000",
+                   "--tables", "simulated", "adult"], 31),
     "acs": (["--num-particles", "100"], 1),
     "answering": (["--fits", "2", "--epsilons", "9", "--rows", "400", "--population", "2000"], 14),
     "budget": (["--tables", "diabetes", "--epsilons", "1", "--fits", "2"], 1),
