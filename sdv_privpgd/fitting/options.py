@@ -431,8 +431,7 @@ class Asked:
     @property
     def siblings(self) -> dict[str, int]:
         """The tables of which pairs of siblings are asked for, and of how many of each parent."""
-        pairs = MOST // 10  # of a family: a table of them is counted in seconds
-        found = {name: self.tree.most_siblings(name, pairs) for name in self.tree.tables}
+        found = {name: self.tree.most_siblings(name, MOST) for name in self.tree.tables}
         return {name: most for name, most in found.items() if most and self.modelled(name)}
 
     @property

@@ -12,8 +12,8 @@ import numpy as np
 from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.base.half_spaces import Cut
 
-MOST = 1_000
-"""Rows of a person that are weighed, at most. A row has less than 2^22 units then: counts of 2^40
+MOST = 100
+"""Rows of a person that are weighed, at most. A row has less than 2^18 units then: counts of 2^44
 rows, more than any table has, fit 64 bits with their noise."""
 
 _EXACT = 10

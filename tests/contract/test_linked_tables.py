@@ -261,11 +261,7 @@ def test_links_that_make_no_tree_are_refused(links, said):
         ({**COLUMNS, "stays": {"person": Boolean()}}, LINKS, "is a key by the links"),
         ({**COLUMNS, "stays": {"place in people": Boolean()}}, LINKS, "rename them"),
         ({**COLUMNS, "people": {"number of stays": Boolean()}}, LINKS, "rename them"),
-        (
-            COLUMNS,
-            [LINKS[0], Link("people", "stays", "person", 400, "id"), LINKS[2]],
-            "1000 at most",
-        ),
+        (COLUMNS, [LINKS[0], Link("people", "stays", "person", 40, "id"), LINKS[2]], "100 at most"),
     ],
 )
 def test_what_cannot_be_is_said_before_a_table_is_opened(columns, links, said):

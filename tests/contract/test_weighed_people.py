@@ -132,8 +132,8 @@ class TestRefusals:
         settings = {**WEIGHED, "adjacency": "replace_one"}
         with pytest.raises(ValueError, match="needs adjacency='add_remove'"):
             fit_table(table(), COLUMNS, 1.0, **settings)
-        with pytest.raises(ValueError, match="weighed=True takes max_rows of at most 1000"):
-            People("who", max_rows=1_001, weighed=True)
+        with pytest.raises(ValueError, match="weighed=True takes max_rows of at most 100"):
+            People("who", max_rows=101, weighed=True)
         with pytest.raises(ValueError, match="weighed must be True or False, got 'yes'"):
             People("who", weighed="yes")
         facts = {"who": {"sdtype": "id"}, "ill": {"sdtype": "boolean"}}
