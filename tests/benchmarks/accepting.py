@@ -117,7 +117,7 @@ def _task(name, given):
     apart = is_one.groupby(people[group]).mean()[share >= 0.1]
     high, low = apart.idxmax(), apart.idxmin()
     size = float(apart[high] - apart[low])
-    small = {group: share[share >= 0.02].idxmin()}
+    small = {group: share.where(share >= 0.02).idxmin()}
     asks = {"what": "share", "where": {flag: value}}
     slope = {"what": "coefficient", "of": number, "on": [other, flag], "term": other}
     asked = {
