@@ -82,7 +82,7 @@ KEPT = {
     "sampling.families": "Siblings VisitSampler _Place",
     "sampling.sampler": "Decoder Filled KeyStream RowStream Sampler",
     "synthesize.annealed": "AnnealedProjection",
-    "synthesize.features": "EmbeddingQuery SigmoidSumQuery",
+    "estimate.features": "EmbeddingQuery SigmoidSumQuery",
     "synthesize.generator": "GeneratorNetwork",
     "synthesize.genetic": "PrivateGSD",
     "synthesize.graphical": "GraphicalModel JunctionTree",

@@ -28,6 +28,7 @@ from joblib import Parallel, delayed
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.domain import Clique, Domain, Grouping, code_type
 from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.estimate.features import EmbeddingQuery
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.dp_sgd import TrainingQuery
 from sdv_privpgd.methods.pipeline import Release
@@ -41,7 +42,6 @@ from sdv_privpgd.privacy.queries import (
 )
 from sdv_privpgd.sampling.families import RowMaker
 from sdv_privpgd.synthesize.engine import Engine, Model
-from sdv_privpgd.synthesize.features import EmbeddingQuery
 
 
 def simulated_answers(

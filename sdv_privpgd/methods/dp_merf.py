@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import Possible
+from sdv_privpgd.estimate.features import Coordinates, EmbeddingQuery
 from sdv_privpgd.methods.method import EngineMethod, Importance
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
-from sdv_privpgd.synthesize.features import Coordinates, EmbeddingQuery
 
 if TYPE_CHECKING:
     from sdv_privpgd.columns.column import Column

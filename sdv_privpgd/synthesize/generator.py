@@ -17,10 +17,10 @@ from torch import Tensor
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.estimate.features import EmbeddingQuery
 from sdv_privpgd.estimate.noisy_tables import EXACT, estimate_total
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Engine, Goals, Model, first_shares
-from sdv_privpgd.synthesize.features import EmbeddingQuery
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 from sdv_privpgd.synthesize.relaxed import Adam, RelaxedLoss, device_of
 

@@ -15,6 +15,7 @@ import pytest
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.half_spaces import Cut, Line
+from sdv_privpgd.estimate.features import EmbeddingQuery, SigmoidSumQuery, waves
 from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy import queries as queries_module
 from sdv_privpgd.privacy.accounting import epsilon_of, stddev_for
@@ -23,7 +24,6 @@ from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency, CutMarginalQuery, MarginalQuery
-from sdv_privpgd.synthesize.features import EmbeddingQuery, SigmoidSumQuery, waves
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 RUNS = 2000

@@ -21,6 +21,7 @@ from sdv_privpgd import (
 )
 from sdv_privpgd.audit import audit_fit
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.estimate.features import EmbeddingQuery
 from sdv_privpgd.fitting.mismatch import UNREAD
 from sdv_privpgd.methods import (
     DPCTGAN,
@@ -38,7 +39,6 @@ from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, raised
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.privacy.queries import Adjacency, CutMarginalQuery
-from sdv_privpgd.synthesize.features import EmbeddingQuery
 
 COLUMNS = {
     "age": Numerical(0, 110, decimal_places=0),

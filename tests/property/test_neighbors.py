@@ -15,6 +15,7 @@ from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.parsing import describe, read_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.outside import fenced_whole
+from sdv_privpgd.estimate.features import EmbeddingQuery, SigmoidSumQuery
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import (
     Adjacency,
@@ -26,7 +27,6 @@ from sdv_privpgd.privacy.queries import (
     ModelErrorQuery,
     ValueCountsQuery,
 )
-from sdv_privpgd.synthesize.features import EmbeddingQuery, SigmoidSumQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 

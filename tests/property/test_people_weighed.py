@@ -14,6 +14,7 @@ from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.estimate.features import EmbeddingQuery, SigmoidSumQuery
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.counting import MOST, units_of, weights_of
 from sdv_privpgd.privacy.curator import Curator
@@ -31,7 +32,6 @@ from sdv_privpgd.privacy.queries import (
 from sdv_privpgd.privacy.streams import WeighedRecords
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import PeopleSource
-from sdv_privpgd.synthesize.features import EmbeddingQuery, SigmoidSumQuery
 
 FACTS = {
     "x": {"sdtype": "categorical", "range_values": [0, 1, 2]},

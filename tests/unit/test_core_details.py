@@ -9,6 +9,7 @@ from answers import values_of
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.benchmark import privtree
+from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.privacy import accounting, counting, ledger, selection, thresholding
 from sdv_privpgd.privacy.curator import Curator, _usable_stddev
 from sdv_privpgd.privacy.dataset import Dataset
@@ -23,7 +24,6 @@ from sdv_privpgd.privacy.queries import (
 from sdv_privpgd.privacy.streams import ClusterRecords
 from sdv_privpgd.privacy.thresholding import thresholded_delta
 from sdv_privpgd.privacy.value_counts import NumberCounts, ValueCounts
-from sdv_privpgd.synthesize.features import SigmoidSumQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 PART = Fraction(1, 100)

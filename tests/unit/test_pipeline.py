@@ -11,6 +11,7 @@ import pytest
 from answers import open_curator
 
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.methods.method import Method
@@ -19,7 +20,6 @@ from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.synthesize.engine import Engine, Model
-from sdv_privpgd.synthesize.features import SigmoidSumQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 

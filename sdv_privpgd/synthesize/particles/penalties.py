@@ -10,9 +10,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.queries import Measurement, Query
-from sdv_privpgd.synthesize.features import SigmoidSumQuery
 
 Loss = Callable[[Tensor], Tensor]
 """Takes positions of shape (particle, attribute) in [0, 1] and returns a scalar. It should be a

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
+from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged, estimate_total, noisy_tables
 from sdv_privpgd.estimate.support import simplex_projection, supported_one_way
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
-from sdv_privpgd.synthesize.features import SigmoidSumQuery
 
 
 def table(clique, counts, stddev=1.0):

@@ -9,10 +9,10 @@ from small_engine import MaximumEntropy
 
 from sdv_privpgd import Categorical, Numerical, fit_table
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.estimate.features import EmbeddingQuery
 from sdv_privpgd.methods import DPMERF, GeneratorNetwork
 from sdv_privpgd.methods.dp_merf import TABLES
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.synthesize.features import EmbeddingQuery
 
 DOMAIN = Domain(("age", "job", "ill", "one"), (5, 3, 2, 1))
 

@@ -16,13 +16,13 @@ from answers import SpyDataset, open_curator, values_of
 from scipy.stats import norm
 
 from sdv_privpgd.base.domain import Domain, Grouping
+from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import SAMPLING_DELTA, rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
-from sdv_privpgd.synthesize.features import SigmoidSumQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 

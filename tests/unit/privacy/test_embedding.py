@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.estimate.features import EmbeddingQuery, waves
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency, FeatureSumQuery, Lookup, Query, held
-from sdv_privpgd.synthesize.features import EmbeddingQuery, waves
 
 DOMAIN = Domain(("age", "job", "ill"), (5, 3, 2))
 AGES = (-1.0, -0.5, 0.0, 0.7, None)

@@ -7,6 +7,7 @@ import pytest
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.base.half_spaces import Cut, Line
+from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import (
     Adjacency,
@@ -19,7 +20,6 @@ from sdv_privpgd.privacy.queries import (
     Query,
     answers,
 )
-from sdv_privpgd.synthesize.features import SigmoidSumQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 GRID = SigmoidSumQuery.GRID

@@ -12,8 +12,8 @@ from answers import margin, noisy_answers, number_of_rows
 from jaxtyping import TypeCheckError
 
 from sdv_privpgd.base.domain import Domain, Grouping
+from sdv_privpgd.estimate.features import EmbeddingQuery, SigmoidSumQuery
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
-from sdv_privpgd.synthesize.features import EmbeddingQuery, SigmoidSumQuery
 from sdv_privpgd.synthesize.generator import EmbeddingLoss, GeneratorNetwork
 from sdv_privpgd.synthesize.particles.penalties import (
     DifferentiablePenalty,
