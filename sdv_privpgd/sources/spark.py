@@ -12,9 +12,9 @@ first.
 What tells rows of other rows (families, visits) has to see them in one order, each time. For it
 alone they come here, those of a range of hashes at a time, and none is kept.
 
-A worker hands on rows of ``ROW`` alone: the number of a part, and a total or rows. It writes to nothing
-else, so that a task that Spark runs again, or twice at once, counts once: of all that it tried
-Spark keeps the rows of one. Rows and totals come as Arrow's batches, as ``mapInArrow`` has
+A worker hands on rows of ``ROW`` alone: the number of a part, and a total, or rows. It writes to
+nothing else, so that a task that Spark runs again, or twice at once, counts once: of all that it
+tried Spark keeps the rows of one. Rows and totals come as Arrow's batches, as ``mapInArrow`` has
 them. An exception names its kind alone, as it is: a worker's traceback goes to logs, and may quote
 cells.
 """

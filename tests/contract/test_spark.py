@@ -472,7 +472,8 @@ LINKS = [
 LINKED = {
     "homes": {"town": Categorical()},
     "people": {
-        "age": Numerical(0, 200, decimal_places=1, missing_codes=[999]), "job": Categorical(["old", "young"]),
+        "age": Numerical(0, 200, decimal_places=1, missing_codes=[999]),
+        "job": Categorical(["old", "young"]),
     },
     "asked": {"answer": Boolean()},
 }  # fmt: skip
