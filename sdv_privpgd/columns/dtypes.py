@@ -208,11 +208,14 @@ def cast(series: pd.Series, dtype: Any, places: int | None = None) -> pd.Series:
 
 def _categorized(series: pd.Series, dtype: pd.CategoricalDtype) -> pd.Series:
     """The values as categories. Raises ``ValueError`` for one that is none of them."""
-    inner = dtype.categories.dtype
-    known = series if inner.kind == "O" else series.astype(inner)
-    if not known.dropna().isin(dtype.categories).all():
+    inner, held = dtype.categories.dtype, series.notna().to_numpy()
+    known = series[held] if inner.kind == "O" else series[held].astype(inner)
+    if not known.isin(dtype.categories).all():
         raise ValueError("A value is none of the categories.")
-    return known.astype(dtype)
+    codes = np.full(len(series), -1)
+    codes[held] = known.astype(dtype).cat.codes
+    made = pd.Categorical.from_codes(codes, dtype=dtype)
+    return pd.Series(made, index=series.index, name=series.name)
 
 
 def _fitted(series: pd.Series, dtype: np.dtype) -> pd.Series:

@@ -10,6 +10,7 @@ from textwrap import wrap
 from typing import Any
 
 from sdv_privpgd.base.words import in_rows, listed
+from sdv_privpgd.columns.naming import WHOSE
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.discovery.first_look import FirstLook
 from sdv_privpgd.fitting.description import Description
@@ -117,6 +118,15 @@ def tables_report(told: Asked, tables: Mapping[str, Any]) -> Report:
     return together(found, "check of tables", title, "\n".join(lines), lead, stops=stops)
 
 
+def _asked_once(sentences: Sequence[str]) -> list[str]:
+    """The sentences. Whose the rows are is asked by the first one alone, in its door's words."""
+    question, found = WHOSE[: WHOSE.index("?")], []
+    for each in sentences:
+        was_asked = any(question in said for said in found)
+        found.append(each.replace(f" {WHOSE}", "") if was_asked else each)
+    return found
+
+
 def least_rows(settings: Settings, description: Description) -> dict[str, int]:
     """How many rows must share a category, or lie in a range that is not declared, to be found."""
     if not description.discovers:
@@ -180,6 +190,8 @@ def check_report(
         *(_on_hidden(settings, description, told) if num_rows is None else ()),
         *on_delta(settings.delta, num_rows),
     ]
+    told_once = _asked_once([*lost, *notes])
+    lost, notes = told_once[: len(lost)], told_once[len(lost) :]
     number = "rows whose number is private" if num_rows is None else in_rows(num_rows)
     title = f"What becomes of the columns of {number} at epsilon {ledger.epsilon:.3g}"
     header = ("column", "type", "values", "in the rows")

@@ -98,14 +98,9 @@ def of_visits(
 
     Of rows at one time the order is that of the source, or that of ``of_people`` for a database.
 
-    Raises ``SourceError`` if there is no column of people, and for a cluster.
+    Raises ``SourceError`` if there is no column of people.
     """
     _require_ids(source, visits.person)
-    if isinstance(source, Cluster):
-        raise SourceError(
-            "sequence_index puts rows in order on this machine, and rows of Spark stay on its "
-            "workers: write them to Parquet files, and give their path."
-        )
     return VisitsSource(_settled(source, [visits.person, *columns]), visits, clock)
 
 
@@ -119,7 +114,7 @@ def of_families(
 ) -> tuple[dict[str, Source], dict[str, Source]]:
     """Tables that belong together, with what is added of their families, and pairs of siblings.
 
-    Raises ``SourceError`` if there is no such column of keys, and for a cluster.
+    Raises ``SourceError`` if there is no such column of keys.
     """
     settled = {}
     for name, source in sources.items():
@@ -127,11 +122,6 @@ def of_families(
         keys = [each for each in (key, None if link is None else link.key) if each is not None]
         for each in keys:
             _require_ids(source, each)
-        if isinstance(source, Cluster):
-            raise SourceError(
-                "Links put rows together on this machine, and rows of Spark stay on its workers: "
-                "write them to Parquet files, and give their path."
-            )
         settled[name] = _settled(source, [*keys, *columns[name]])
     families = Families(settled, tree, most, clocks)
     pairs = {

@@ -126,7 +126,7 @@ class MappedTally:
 
 @runtime_checkable
 class Cluster(Protocol):
-    """A source whose rows never come to this machine: tallies go to them."""
+    """A source whose rows stay where they are, unless they are put in order: tallies go to them."""
 
     def total(self, names: Sequence[str], tally: Tally[Columns, Total]) -> Total:
         """A tally of all rows, with the columns of these names. Private.

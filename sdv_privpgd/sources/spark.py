@@ -1,4 +1,4 @@
-"""A Spark DataFrame as a source: its rows are counted where they are, and never come here.
+"""A Spark DataFrame as a source: its rows are counted where they are, and do not come here.
 
 One scan answers all questions of a round: each worker adds up the rows of a part of the table
 (``DataFrame.mapInArrow``), workers add up these totals, ``WIDTH`` at a time, and the last total
@@ -9,9 +9,12 @@ they are of, and nothing is counted on the side, so that each part is in the sum
 itself cannot repeat, such as a table that another program writes to meanwhile, has to be stored
 first.
 
-A worker hands on rows of ``ROW`` alone: the number of a part, and a total. It writes to nothing
-else, so that a task that Spark runs again, or twice at once, counts once: of all that it tried
-Spark keeps the rows of one. Rows and totals come as Arrow's batches, as ``mapInArrow`` has
+What tells rows of other rows (families, visits) has to see them in one order, each time. For it
+alone they come here, those of a range of hashes at a time, and none is kept.
+
+A worker hands on rows of ``ROW`` alone: the number of a part, and a total, or rows. It writes to
+nothing else, so that a task that Spark runs again, or twice at once, counts once: of all that it
+tried Spark keeps the rows of one. Rows and totals come as Arrow's batches, as ``mapInArrow`` has
 them. An exception names its kind alone, as it is: a worker's traceback goes to logs, and may quote
 cells.
 """
@@ -26,9 +29,11 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version as version_of
+from itertools import groupby, pairwise
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -36,7 +41,7 @@ from sdv_privpgd.columns.arrow_dtypes import dtypes_of_spark, zone_of_spark
 from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.sources.arrow import series_of
 from sdv_privpgd.sources.people import person_of
-from sdv_privpgd.sources.source import Batch, Columns, Numbered, SourceError, Tally, Total
+from sdv_privpgd.sources.source import BLOCK, Batch, Columns, Numbered, SourceError, Tally, Total
 from sdv_privpgd.sources.withheld import withheld
 
 ROW = "part long, total binary"
@@ -56,6 +61,9 @@ _BLOCK = 1 << 16
 _BYTES = 1 << 28
 """The same in bytes, so that no column of long texts is too large for Arrow."""
 
+_PIECE = _BYTES >> 8
+"""Bytes of a row of the last total, or of rows on their way: messages have a limit."""
+
 _CALLED = "The Spark DataFrame"
 
 _SPELLING = "sdv_privpgd_person_of"
@@ -63,8 +71,9 @@ _SPELLING = "sdv_privpgd_person_of"
 
 
 class SparkSource:
-    """The rows of a Spark DataFrame, as ``toPandas`` would show them. They stay on the workers.
+    """The rows of a Spark DataFrame, as ``toPandas`` would show them.
 
+    They stay on the workers, but for those of ``ordered``, which come in batches as well.
     Timestamps are read in the session's time zone, as Spark shows them, and have none themselves.
     """
 
@@ -101,17 +110,57 @@ class SparkSource:
     def num_rows(self) -> int:
         return self._size[0]
 
+    _drawn: tuple[str, ...] = ()
+    """Two hashes of a row, as Spark computes them, if rows are in their order."""
+
+    def ordered(self, by: Sequence[str]) -> "SparkSource":
+        """The same rows in an order that a hash of these columns draws. They may come here.
+
+        Its key comes from the operating system, and stays the same.
+        """
+        made, cells = copy(self), ", ".join(map(_told, map(_quoted, by)))
+        vars(made)["_drawn"] = tuple(
+            f"xxhash64('{secrets.token_hex(16)}', {cells}) AS {name}" for name in ("high", "low")
+        )
+        return made
+
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        """Raises ``SourceError``: no row leaves the workers."""
-        raise SourceError(f"Rows of Spark stay on its workers: {', '.join(names)} are not read.")
+        """Raises ``SourceError`` unless they are in order: no other row leaves the workers."""
+        if not self._drawn:
+            called = ", ".join(names)
+            raise SourceError(f"Rows of Spark stay on its workers: {called} are not read.")
+        return self._coming(names)
+
+    def _coming(self, names: Sequence[str]) -> Iterator[Batch]:
+        number, read = max(self.num_rows(), 1), 0
+        task = Rows(64 - max((2 * number // BLOCK).bit_length(), 1))
+        with _stopped_with_us(self._session):
+            with _quoting_no_worker():
+                # No server is asked to keep an order but that of its own last step.
+                rows = self._selected(names, *self._drawn).mapInArrow(task, ROW).orderBy("part")
+                parts = groupby(rows.toLocalIterator(), lambda row: row[0])
+            while True:
+                with _quoting_no_worker():
+                    _, held = next(parts, (None, None))
+                    if held is None:
+                        return
+                    table = pa.concat_tables(in_table(row[1]) for row in held)
+                    table = table.sort_by([("high", "ascending"), ("low", "ascending")])
+                    columns = _columns_of(table, names, self._zone)
+                read += table.num_rows
+                yield Batch(min(read / number, 1.0), columns)
+
+    def _selected(self, names: Sequence[str], *more: str) -> Any:
+        """The columns of these names, called by their places, and more."""
+        columns = [f"{_quoted(name)} AS c{place}" for place, name in enumerate(names)]
+        return self._frame.selectExpr(*columns, *more)
 
     def total(self, names: Sequence[str], tally: Tally[Columns, Total]) -> Total:
         """A tally of all rows, with the columns of these names. Private.
 
         Raises ``SourceError`` if a task fails as often as Spark lets it.
         """
-        columns = [f"{_quoted(name)} AS c{place}" for place, name in enumerate(names)]
-        rows = self._frame.selectExpr(*columns, "spark_partition_id() AS part")
+        rows = self._selected(names, "spark_partition_id() AS part")
         totals = rows.mapInArrow(PartTotal(tuple(names), tally, self._zone), ROW)
         groups = self._size[1]
         while (groups := -(-groups // WIDTH)) > 1:
@@ -133,7 +182,7 @@ class SparkSource:
         Workers spell ids as ``person_of`` does, but for whole numbers, which have one spelling.
         """
         place = f"__place_{secrets.token_hex(8)}"
-        hashed = ", ".join(f"CAST({_quoted(name)} AS STRING)" for name in self.names)
+        hashed = ", ".join(map(_told, map(_quoted, self.names)))
         drawn = f"xxhash64('{secrets.token_hex(16)}', {hashed})"
         whose = f"__whose_{secrets.token_hex(8)}"
         spelled = _quoted(person)
@@ -161,14 +210,8 @@ class SparkSource:
         return int(rows), 1 if last is None else int(last) + 1
 
     def _collected(self, frame: Any) -> list[Any]:
-        with withheld(_CALLED), _stopped_with_us(self._session):
-            try:
-                return frame.collect()
-            except Exception as error:
-                kind = ended_with(error)
-                if kind is None:
-                    raise
-                raise SourceError(f"{_CALLED} cannot be read: a worker's {kind}.") from None
+        with _stopped_with_us(self._session), _quoting_no_worker():
+            return frame.collect()
 
     def _require_ready(self) -> None:
         try:
@@ -186,9 +229,27 @@ def _quoted(name: str) -> str:
     return "`{}`".format(name.replace("`", "``"))
 
 
+def _told(cell: str) -> str:
+    """What a hash is made of, for a cell: by itself it passes over missing ones."""
+    return f"isnull({cell}), CAST({cell} AS STRING)"
+
+
+@contextmanager
+def _quoting_no_worker() -> Iterator[None]:
+    """Names the kind alone of an exception, here or on a worker."""
+    with withheld(_CALLED):
+        try:
+            yield
+        except Exception as error:
+            kind = ended_with(error)
+            if kind is None:
+                raise
+            raise SourceError(f"{_CALLED} cannot be read: a worker's {kind}.") from None
+
+
 @contextmanager
 def _stopped_with_us(session: Any) -> Iterator[None]:
-    """What is begun in here ends on the workers, too, when Ctrl-C ends it here."""
+    """What is begun in here ends on the workers, too, when Ctrl-C or who reads it ends it here."""
     if not hasattr(session, "interruptTag"):  # before Spark 4 a classic session does it itself
         yield
         return
@@ -196,7 +257,7 @@ def _stopped_with_us(session: Any) -> Iterator[None]:
     session.addTag(tag)
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, GeneratorExit):
         session.interruptTag(tag)
         raise
     finally:
@@ -233,15 +294,8 @@ class PartTotal:
             require_version(self.version)
             part, total = None, self.tally.zero()
             for table in _blocks(batches):
-                *columns, parts = (column.combine_chunks() for column in table.columns)
-                part = parts[0].as_py()
-                self.tally.add(
-                    total,
-                    {
-                        name: column_of(array, self.zone)
-                        for name, array in zip(self.names, columns, strict=True)
-                    },
-                )
+                part = table.columns[-1][0].as_py()
+                self.tally.add(total, _columns_of(table, self.names, self.zone))
             if part is not None:
                 yield _row(part, closed(total))
 
@@ -258,7 +312,6 @@ class SumOfTotals:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yields rows, or none if none come."""
-        piece = 1 << 20  # bytes of a row of the last total: messages have a limit
         with _silenced():
             parts, total = [], self.tally.zero()
             for batch in batches:
@@ -271,8 +324,52 @@ class SumOfTotals:
             if not self.in_pieces:
                 yield _row(min(parts) // WIDTH, held)
                 return
-            for number, start in enumerate(range(0, len(held), piece)):
-                yield _row(number, held[start : start + piece])
+            for number, start in enumerate(range(0, len(held), _PIECE)):
+                yield _row(number, held[start : start + _PIECE])
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A task that hands on the rows themselves, those of a range of hashes together.
+
+    The number of a range is that of its first bits; the order of what is handed on is no matter.
+    """
+
+    shift: int  # the other bits of a hash
+    version: str = _VERSION  # the package's, on the driver
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yields rows, or none if none come."""
+        with _silenced():
+            require_version(self.version)
+            for table in _blocks(batches):
+                number = max(table.num_rows * _PIECE // max(table.nbytes, 1), 1)
+                table = table.sort_by("high")
+                parts = table["high"].to_numpy() >> self.shift
+                firsts = [0, *(1 + np.flatnonzero(np.diff(parts))).tolist(), len(parts)]
+                for first, end in pairwise(firsts):
+                    for start in range(first, end, number):
+                        held = table.slice(start, min(number, end - start))
+                        yield _row(parts[first], in_bytes(held))
+
+
+def in_bytes(table: pa.Table) -> bytes:
+    """Rows on their way."""
+    held = pa.BufferOutputStream()
+    with pa.ipc.new_stream(held, table.schema) as stream:
+        stream.write_table(table)
+    return held.getvalue().to_pybytes()
+
+
+def in_table(held: bytes) -> pa.Table:
+    """Rows that have arrived."""
+    return pa.ipc.open_stream(held).read_all()
+
+
+def _columns_of(table: pa.Table, names: Sequence[str], zone: str) -> Columns:
+    """The first columns of a table, by these names. Private."""
+    arrays = [column.combine_chunks() for column in table.columns[: len(names)]]
+    return {name: column_of(array, zone) for name, array in zip(names, arrays, strict=True)}
 
 
 def column_of(array: pa.Array, zone: str) -> pd.Series:

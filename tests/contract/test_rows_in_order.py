@@ -32,7 +32,6 @@ from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.sources.opening import of_visits
 from sdv_privpgd.sources.visits import VisitsSource
 
 FACTS = {
@@ -224,7 +223,7 @@ class TestRefusals:
                 sdv_tables.metadata_of(FACTS), 1.0, public_domain=COLUMNS, **in_order(**changes)
             )
 
-    def test_an_order_needs_a_declared_range_people_free_names_and_no_cluster(self):
+    def test_an_order_needs_a_declared_range_people_and_free_names(self):
         columns = {**COLUMNS, "admitted": Datetime()}
         with pytest.raises(ValueError, match="needs a column whose range is declared"):
             fit_table(visits(10), columns, 1.0, **ORDER)
@@ -239,19 +238,6 @@ class TestRefusals:
         )  # fmt: skip
         with pytest.raises(InvalidDataError, match="missing in the data"):
             made.fit(visits(10))
-
-        class Workers:
-            names, dtypes = ("who", "day"), {}
-
-            def total(self, names, tally):
-                raise AssertionError
-
-            def of_people(self, person, most):
-                raise AssertionError
-
-        clock = describe("day", {"sdtype": "numerical", "range_min": 0, "range_max": 9})
-        with pytest.raises(ValueError, match="write them to Parquet files"):
-            of_visits(Workers(), Visits(person="who", most=2, by="day"), clock)
 
 
 class TestTimes:

@@ -1,5 +1,7 @@
 """Rows in Spark are counted where they are, each once, and nothing but totals comes from there.
 
+But where rows are told of others: those come, in one order each time.
+
 The server is Sail, which speaks Spark's protocol without a JVM; ``e2e/test_spark_of_apache.py`` has
 Spark's own.
 """
@@ -8,6 +10,7 @@ import _thread
 import datetime
 import os
 import pickle
+import secrets
 import time
 import warnings
 from collections import Counter
@@ -20,8 +23,18 @@ import pandas as pd
 import pytest
 from processes import python_says
 from same_rows import COLUMNS, observed, table
+from visiting import COLUMNS as VISITED
+from visiting import ORDER, visits
 
-from sdv_privpgd import Categorical, Datetime, Numerical, fit_table
+from sdv_privpgd import (
+    Boolean,
+    Categorical,
+    Datetime,
+    Link,
+    Numerical,
+    fit_table,
+    fit_tables,
+)
 from sdv_privpgd.columns.arrow_dtypes import zone_of_spark
 from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.readings import Reading
@@ -208,14 +221,15 @@ def test_one_scan_a_round_and_nothing_but_totals_to_the_driver(spark, monkeypatc
         assert SECRET not in str(rows)
 
 
+def of_its_shape_alone(answer, stddev, words):
+    fixed = np.random.default_rng(answer.size).integers(-20, 80, answer.shape)
+    return fixed if stddev else answer
+
+
 def test_with_the_same_answers_nothing_else_says_which_table_it_was(
     spark, monkeypatch, caplog, capfd
 ):
-    def noisy(answer, stddev, words):
-        fixed = np.random.default_rng(answer.size).integers(-20, 80, answer.shape)
-        return fixed if stddev else answer
-
-    monkeypatch.setattr(curator, "_noisy", noisy)
+    monkeypatch.setattr(curator, "_noisy", of_its_shape_alone)
     columns = {name: COLUMNS[name] for name in ("ward", "age", "left", "ill")}
     one = table(400)[list(columns)]
     other = one.assign(ward=SECRET, age=10**12, left=pd.Timestamp("1850-01-01"), ill=True)
@@ -433,3 +447,159 @@ def test_rows_of_a_person_count_as_one_in_spark(spark, who):
     first = opened.first_look([reading], Books(ledger))
     assert first._dataset.num_records() == 6 * people
     assert dict(first._values.counts("ill").pairs()) == {True: 6 * people, None: 0}
+
+
+def homes_and_people(number=400):
+    """Tables of which a parent's children have an order, and some are more than are used."""
+    rng = np.random.default_rng(0)
+    homes = pd.DataFrame({"home": range(number), "town": rng.choice(["A", "B", "C"], number)})
+    homes.loc[::9, "town"] = None
+    homes.loc[5, "home"] = 4  # no key then
+    whose = np.repeat(np.arange(number), rng.integers(0, 5, number))
+    people = pd.DataFrame({"home": whose.astype(str), "age": rng.permutation(len(whose)) / 10})
+    people["id"] = rng.permutation(len(whose))
+    people["job"] = np.where(people["age"] > 30, "old", "young").astype(object)
+    people.loc[::11, "home"] = None
+    people.loc[::13, "age"] = 999.0
+    asked = pd.DataFrame({"id": rng.choice(people["id"], 300), "answer": rng.random(300) < 0.4})
+    return {"homes": homes, "people": people, "asked": asked.drop_duplicates("id")}
+
+
+LINKS = [
+    Link("homes", "people", "home", 3, order="age"),
+    Link("people", "asked", "id", 1, siblings=False),
+]
+LINKED = {
+    "homes": {"town": Categorical()},
+    "people": {
+        "age": Numerical(0, 200, decimal_places=1, missing_codes=[999]),
+        "job": Categorical(["old", "young"]),
+    },
+    "asked": {"answer": Boolean()},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kinds", ["Spark alone", "Spark and pandas"])
+def test_linked_tables_are_the_frames(spark, kinds, frozen, monkeypatch):
+    monkeypatch.setattr(secrets, "token_bytes", bytes)  # draws which children are used
+    monkeypatch.setattr(spark_source, "BLOCK", 500)
+    frames, found = homes_and_people(), []
+    given = {name: spark.createDataFrame(own).repartition(7) for name, own in frames.items()}
+    given |= {} if kinds == "Spark alone" else {"people": frames["people"]}
+    lost = {name: list(own) for name, own in LINKED.items()}
+    for tables in (frames, given):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            fitted = fit_tables(
+                tables, LINKED, LINKS, 9.0, 1e-6, method="independent+pgm", allow_lost=lost
+            )
+        rows = fitted.sample(60)
+        found.append([fitted.ledger.to_json(), [str(each.message) for each in said]])
+        found[-1] += [own.astype(str).to_csv() for own in rows.values()]
+        found[-1] += [each.answer.tolist() for each in fitted.answers["people"]]
+    assert found[0] == found[1]
+
+
+def test_visits_are_the_frames(spark, frozen, monkeypatch):
+    monkeypatch.setattr(secrets, "token_bytes", bytes)
+    frame, found = visits(300), []
+    for private in (frame, spark.createDataFrame(frame).repartition(5)):
+        fitted = fit_table(private, VISITED, 20.0, method="independent+pgm", **ORDER)
+        found.append([fitted.ledger.to_json(), fitted.sample(100).astype(str).to_csv()])
+    assert found[0] == found[1]
+
+
+def in_order(frame, *by):
+    batches = [each.columns for each in open_source(frame).ordered(by).batches(by)]
+    return [row for columns in batches for row in zip(*map(list, columns.values()), strict=True)]
+
+
+def test_rows_come_in_an_order_of_their_own_and_each_time(spark, monkeypatch):
+    monkeypatch.setattr(spark_source, "BLOCK", 100)
+    monkeypatch.setattr(spark_source, "_PIECE", 900)
+    cells = [("a", None), (None, "a"), (None, None), *((str(n), str(n % 7)) for n in range(900))]
+    frame = spark.createDataFrame(cells, "one string, other string")
+    source = open_source(frame.repartition(9)).ordered(["one", "other"])
+    read = [list(source.batches(["one", "other"])) for _ in range(2)]
+    dones = [each.done for each in read[0]]
+    assert dones == sorted(dones)
+    assert dones[-1] == 1
+    assert len(dones) > 9
+    assert max(len(each.columns["one"]) for each in read[0]) < 200
+    first, second = (
+        pd.concat([pd.DataFrame(each.columns).astype(object) for each in batches]).to_numpy()
+        for batches in read
+    )
+    pd.testing.assert_frame_equal(pd.DataFrame(first), pd.DataFrame(second))
+    rows = [tuple(None if pd.isna(cell) else cell for cell in row) for row in first]
+    assert Counter(rows) == Counter(cells)
+    alone = [each.columns["one"].astype(object) for each in source.batches(["one"])]
+    pd.testing.assert_series_equal(
+        pd.concat(alone, ignore_index=True), pd.Series(first[:, 0]), check_names=False
+    )
+
+
+def test_rows_of_others_have_no_part_in_the_order(spark, monkeypatch):
+    monkeypatch.setattr(secrets, "token_bytes", bytes)
+    monkeypatch.setattr(spark_source, "BLOCK", 100)
+    frame = spark.range(1_000).repartition(6)
+    found = in_order(frame, "id")
+    assert in_order(frame.where("id % 3 > 0"), "id") == [row for row in found if row[0] % 3]
+    assert in_order(frame.where("id < 0"), "id") == []
+
+
+def test_missing_cells_have_a_part_in_the_order(spark):
+    cells = [(None, "a", None), (None, None, "a"), ("a", None, None), ("", "a", None)]
+    frame = spark.createDataFrame(cells, "a string, b string, c string")
+    hashes = open_source(frame).ordered(["a", "b", "c"])._drawn
+    for each in zip(*frame.selectExpr(*hashes).collect(), strict=True):
+        assert len(set(each)) == len(cells)
+
+
+def test_what_ends_a_reading_in_order_quotes_no_cell_and_leaves_nothing_running(
+    spark, capfd, monkeypatch
+):
+    stopped = []
+    real = type(spark).interruptTag
+    monkeypatch.setattr(
+        type(spark), "interruptTag", lambda self, tag: [stopped.append(tag), real(self, tag)]
+    )
+    frame = spark.createDataFrame(pd.DataFrame({"name": [SECRET] * 40})).repartition(3)
+    reading = open_source(frame).ordered(["name"]).batches(["name"])
+    assert list(next(reading).columns["name"]) == [SECRET] * 40
+    reading.close()
+    assert len(stopped) == 1
+    assert not spark.getTags()
+    broken = frame.selectExpr("name", "cast(assert_true(name = 'x') as string) as held")
+    old = spark_source.Rows(60, version="0.0.1")
+    for each, name in ((broken, "held"), (frame, "name")):
+        with pytest.raises(SourceError, match=r"^The Spark DataFrame cannot be read: ") as caught:
+            list(open_source(each).ordered([name]).batches([name]))
+        assert SECRET not in str(caught.value) + repr(caught.value.__cause__)
+        monkeypatch.setattr(spark_source, "Rows", lambda shift: old)
+    said = capfd.readouterr()
+    assert SECRET not in said.out + said.err
+    assert not spark.getTags()
+
+
+def test_with_the_same_answers_nothing_else_says_which_linked_tables_they_were(
+    spark, monkeypatch, caplog, capfd
+):
+    monkeypatch.setattr(curator, "_noisy", of_its_shape_alone)
+    monkeypatch.setattr(spark_source, "BLOCK", 100)
+    one, other = homes_and_people(120), homes_and_people(90)
+    other["people"] = other["people"].assign(age=10**9, job=SECRET)
+    lost = {name: list(own) for name, own in LINKED.items()}
+    seen = []
+    for frames in (one, other):
+        given = {name: spark.createDataFrame(own).repartition(3) for name, own in frames.items()}
+        caplog.clear()
+        capfd.readouterr()
+        with caplog.at_level("DEBUG"), warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            fitted = fit_tables(
+                given, LINKED, LINKS, 9.0, 1e-6, method="independent+pgm", allow_lost=lost
+            )
+        assert SECRET not in caplog.text
+        seen.append([pickle.dumps(fitted), list(map(str, said)), capfd.readouterr()])
+    assert seen[0] == seen[1]

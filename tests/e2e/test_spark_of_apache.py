@@ -13,8 +13,9 @@ import pandas as pd
 import pytest
 from processes import python
 
-from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, fit_table
+from sdv_privpgd import Boolean, Categorical, Datetime, Link, Numerical, fit_table, fit_tables
 from sdv_privpgd.privacy import curator
+from sdv_privpgd.sources import spark
 from sdv_privpgd.sources.opening import open_source
 from sdv_privpgd.sources.source import SourceError
 
@@ -92,6 +93,7 @@ def main(folder):
     counted_once(session, folder)
     nothing_is_quoted(session)
     same_model(session)
+    same_linked_models(session)
     refused_where_python_is_another(session)
     session.stop()
 
@@ -145,6 +147,34 @@ def same_model(session):
         )
     pd.testing.assert_frame_equal(one.sample(100), other.sample(100))
     assert one.ledger.to_json() == other.ledger.to_json()
+
+
+def same_linked_models(session):
+    """So are those of linked tables, whose rows come in an order of their own."""
+    rng = np.random.default_rng(1)
+    homes = pd.DataFrame({"home": range(2_000), "rents": rng.random(2_000) < 0.5})
+    whose = np.repeat(np.arange(2_000), rng.integers(0, 4, 2_000))
+    people = pd.DataFrame({"home": whose.astype(str), "age": rng.permutation(len(whose)) % 90})
+    people.loc[::9, "home"] = None
+    columns = {
+        "homes": {"rents": Boolean()}, "people": {"age": Numerical(0, 99, decimal_places=0)},
+    }  # fmt: skip
+    frames = {"homes": homes, "people": people}
+    given = {name: session.createDataFrame(own).repartition(5) for name, own in frames.items()}
+    link = Link("homes", "people", "home", 3, order="age")
+    spark.BLOCK = 500
+    one, other = (
+        fit_tables(each, columns, link, 20.0, 1e-6, method="independent+pgm")
+        for each in (given, frames)
+    )
+    found, expected = one.sample(100), other.sample(100)
+    for name in frames:
+        pd.testing.assert_frame_equal(found[name], expected[name])
+    names = session.range(60).selectExpr(f"'{SECRET}' as name").repartition(3)
+    broken = names.selectExpr("name", "assert_true(length(name) < 3) as held")
+    with pytest.raises(SourceError, match=r"DataFrame cannot be read: ") as caught:
+        list(open_source(broken).ordered(["held"]).batches(["held"]))
+    assert SECRET not in str(caught.value)
 
 
 def refused_where_python_is_another(session):

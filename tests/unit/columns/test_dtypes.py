@@ -187,6 +187,16 @@ def test_truths_come_back_in_their_dtype(dtype):
     assert written.iloc[:-1].tolist() == [False, True]
 
 
+@pytest.mark.parametrize("values", [[1, 2], [True, False], ["a", "b"], [1.5, 2.5]])
+def test_a_missing_category_stays_missing(values):
+    dtype = pd.CategoricalDtype(values)
+    for series in (pd.Series([*values, None]), pd.Series([*values, None], dtype=object)):
+        written = cast(series, dtype)
+        assert written.dtype == dtype
+        assert written.tolist()[:2] == values
+        assert written.isna().tolist() == [False, False, True]
+
+
 def test_categories_and_decimals_are_those_that_were_declared():
     kept = chosen(pd.Series([1, 2], dtype="UInt8").astype("category").dtype)
     assert categories_in(kept, [3, 5]).categories.dtype == "UInt8"
