@@ -12,7 +12,8 @@ apart, and must be above a half of it, or all of it. Two columns of few values a
 ``falsely_met`` is the part of all fits in which "met" was said and is not so, ``+-`` its standard
 error, ``falsely_not`` the same of "not met"; the promise is 0.05 at most. ``naive_met`` is what a
 shortcut that must fail has for ``falsely_met``: it takes the noisy estimate for the table's value.
-The last lines of a table are the means of its criteria. Not private.
+``held`` is the part of intervals that hold it. The last lines of a table are the means of its
+criteria. Not private.
 """
 
 from dataclasses import replace
@@ -99,7 +100,7 @@ def rows(given):
 
 
 def _line(about, key, part, error):
-    names = ("met", "not_met", "falsely_met", "falsely_not", "naive_met")
+    names = ("met", "not_met", "falsely_met", "falsely_not", "naive_met", "held")
     found = dict(zip(names, part.tolist(), strict=True))
     return {**about, "criterion": key, **found, "+-": float(error[2:4].max())}
 
@@ -145,7 +146,7 @@ def _sized(asked):
 
 
 def _judged(table, known, asked, epsilon):
-    """For each criterion: met, not met, falsely met, falsely not met, falsely naive."""
+    """For each criterion: met, not met, falsely met, falsely not, falsely naive, interval held."""
     criteria, how = list(_sized(asked).values()), {"method": "privpgd+pgm", "allow_lost": [*known]}
     with quiet():
         fitted = fit_table(table[[*known]], known, epsilon, 1e-5, **how)
@@ -158,9 +159,8 @@ def _judged(table, known, asked, epsilon):
         estimate = sum(verdict.table) / 2
         is_naive = np.isfinite(estimate) and _is_met(criterion, value, estimate)
         said, denied = verdict.verdict == MET, verdict.verdict == NOT_MET
-        found.append(
-            [said, denied, said and not is_met, denied and is_met, is_naive and not is_met]
-        )
+        falsely = said and not is_met, denied and is_met, is_naive and not is_met
+        found.append([said, denied, *falsely, verdict.table.low <= truth <= verdict.table.high])
     return found
 
 
