@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_931,
-    "package lines of code": 43_050,
+    "package lines": 64_037,
+    "package lines of code": 43_111,
     "package files": 251,
-    "test lines": 54_527,
+    "test lines": 54_802,
     "constants": 250,
     "floors": 14,
     "circles": 0,
