@@ -472,7 +472,7 @@ CAME = pd.Timestamp("2023-01-01") + pd.to_timedelta(np.arange(ROWS) % 365, "D")
 RNG = np.random.default_rng(0)
 
 
-def told(columns, constraints=(), epsilon=3.0, first="2022-09-01"):
+def told(columns, constraints=(), epsilon=5.0, first="2022-09-01"):
     table = pd.DataFrame({"came": CAME, **columns})
     year = {"range_min": first, "range_max": "2024-06-30"}
     synthesizer = MSTSynthesizer(
