@@ -208,8 +208,11 @@ def cast(series: pd.Series, dtype: Any, places: int | None = None) -> pd.Series:
 
 def _categorized(series: pd.Series, dtype: pd.CategoricalDtype) -> pd.Series:
     """The values as categories. Raises ``ValueError`` for one that is none of them."""
-    inner, held = dtype.categories.dtype, series.notna().to_numpy()
-    known = series[held] if inner.kind == "O" else series[held].astype(inner)
+    inner: Any = dtype.categories.dtype
+    held = series.notna().to_numpy()
+    known: pd.Series = series.loc[held]
+    if inner.kind != "O":
+        known = known.astype(inner)
     if not known.isin(dtype.categories).all():
         raise ValueError("A value is none of the categories.")
     codes = np.full(len(series), -1)

@@ -6,8 +6,8 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 64_037,
-    "package lines of code": 43_111,
+    "package lines": 64_040,
+    "package lines of code": 43_114,
     "package files": 251,
     "test lines": 54_802,
     "constants": 250,
