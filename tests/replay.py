@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from sdv_privpgd.benchmark import privtree
 from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.selection import COST
 from sdv_privpgd.privacy.value_counts import ValueCounts
 
 _NEVER = -(10**12)
 """The noisy number of rows of a value that the recorded table has not: no threshold lets it by."""
 
 
-KINDS = "measure", "discover", "select"
+KINDS = "measure", "discover", "select", "split"
 """What a curator is asked."""
 
 _MISSING = type(None), None
@@ -63,7 +63,6 @@ def run(do: Callable[[], Any], monkeypatch, *, answers: Tape | None = None) -> T
     tape, keys = Tape(), []
     words = np.random.default_rng(0).bytes
     real = {name: getattr(Curator, name) for name in KINDS}
-    split = privtree.split
     record, counts = PrivacyLedger.record, ValueCounts.counts
     noisy, choose, gaussian = (
         getattr(curating, name) for name in ("_noisy", "exponential_choice", "rounded_gaussian")
@@ -132,9 +131,9 @@ def run(do: Callable[[], Any], monkeypatch, *, answers: Tape | None = None) -> T
         tape.asked.append(("select", tuple(known), mu_squared, what))
         return real["select"](self, scores, mu_squared, what=what)
 
-    def halved(curator, name, num_codes, mu_squared, *, what):
+    def split(self, name, num_codes, mu_squared, *, what):
         tape.asked.append(("split", name, num_codes, mu_squared, what))
-        return split(curator, name, num_codes, mu_squared, what=what)
+        return real["split"](self, name, num_codes, mu_squared, what=what)
 
     with monkeypatch.context() as patch:
         patch.setattr(PrivacyLedger, "record", recorded)
@@ -143,10 +142,8 @@ def run(do: Callable[[], Any], monkeypatch, *, answers: Tape | None = None) -> T
             ("_noisy", noised), ("exponential_choice", chosen), ("rounded_gaussian", drawn)
         ):  # fmt: skip
             patch.setattr(curating, name, own)
-        for name, own in zip(KINDS, (measure, discover, select), strict=True):
+        for name, own in zip(KINDS, (measure, discover, select, split), strict=True):
             patch.setattr(Curator, name, own)
-        patch.setattr(privtree, "exponential_choice", chosen)
-        patch.setattr(privtree, "split", halved)
         tape.result = do()
     return tape
 
@@ -184,7 +181,7 @@ def require_fresh_noise_as_charged(tape: Tape, ledger: PrivacyLedger) -> None:
             assert release.choices, "nothing was chosen by chance"
             is_tree = charge.mechanism == "PrivTree"  # of many choices, each of them cheaper
             for scores, temperature, _ in release.choices:
-                assert temperature == charge.temperature * (privtree.COST / 2 if is_tree else 1)
+                assert temperature == charge.temperature * (COST / 2 if is_tree else 1)
                 assert len(scores) == charge.num_queries + is_tree
             assert is_tree or len(release.choices) == 1
             assert not release.exact, "a choice reveals no number"

@@ -31,7 +31,8 @@ from sdv_privpgd.privacy.accounting import range_epsilon_of
 from sdv_privpgd.privacy.boundary import EncodedTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import TRAINED, Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import MarginalQuery, ModelErrorQuery
+from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery, ModelErrorQuery
+from sdv_privpgd.privacy.selection import COST
 
 LAYER = "the noise"
 
@@ -39,7 +40,7 @@ _CHOICES = 3_000
 
 _KNOWN = {
     "Gaussian, rounded", "exact (public)", "Gaussian, rounded, over a threshold", "exponential",
-    TRAINED,
+    "PrivTree", TRAINED,
 }  # fmt: skip
 """The mechanisms, in the ledger's words, that checks look at."""
 
@@ -167,6 +168,22 @@ def choice_check(ledger: PrivacyLedger, schema: Schema, false_alarms: float) -> 
         for _ in range(_CHOICES)
     )
     return _chosen("choices", "choices between two", better, gap / temperature, false_alarms)
+
+
+def split_check(ledger: PrivacyLedger, false_alarms: float) -> Check:
+    """How often PrivTree halves a part of two codes."""
+    rows = 2 if ledger.adjacency is Adjacency.REPLACE_ONE else 1
+    alike = 2 * rows * ledger.rows_counted / float(range_epsilon_of(ledger.budget))
+    temperature = alike * float(COST) / 2
+    number = max(round(temperature), 1)
+    facts = {"code": {"range_values": ["first", "second"]}}
+    schema = Schema.from_sdv({"code": {"sdtype": "categorical"}}, public_domain=facts)
+    dataset = made_up_curator(schema, ledger, number)._dataset
+    halved = sum(
+        len(Curator(dataset, Books(ledger)).split("code", 2, ledger.budget, what="two codes")) - 1
+        for _ in range(_CHOICES)
+    )
+    return _chosen("halvings", "parts of two codes", halved, number / temperature, false_alarms)
 
 
 def _chosen(name: str, what: str, taken: int, score: float, false_alarms: float) -> Check:

@@ -29,6 +29,7 @@ from sdv_privpgd.privacy.curator import Curator, Trainer
 from sdv_privpgd.privacy.ledger import Books, Charge
 from sdv_privpgd.privacy.noise import WordSource
 from sdv_privpgd.privacy.queries import (
+    MarginalQuery,
     Measurement,
     ModelErrorQuery,
     Query,
@@ -224,6 +225,14 @@ class _Recorded(Curator):
             own = [score.in_units(event.units) for score in scores]
             event.exact = [dict(enumerate(int(each.answer(self._dataset)[0]) for each in own))]
         return self._tape.frozen(event)
+
+    def split(self, name: str, num_codes: int, mu_squared: Fraction, *, what: str) -> list[int]:
+        question, queries = (name, num_codes, Fraction(mu_squared), what), (MarginalQuery((name,)),)
+        squares = [self.ledger.adjacency.cells**2]
+        with self._event("split", question, queries, squares, mu_squared) as event:
+            event.result = super().split(name, num_codes, mu_squared, what=what)
+            event.exact = [by_cell(self._dataset.counts((name,))[:num_codes])]
+        return list(self._tape.frozen(event))
 
     def train(
         self,

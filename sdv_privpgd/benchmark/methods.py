@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from sdv_privpgd.benchmark.privtree import cut_by_privtree
 from sdv_privpgd.benchmark.tables import Table, columns_of, with_neighbors
 from sdv_privpgd.columns.bins import Categories, Merging
 from sdv_privpgd.columns.column import Column
@@ -151,6 +150,31 @@ class Preprocessing:
             for name, column in columns.items()
             if isinstance(column.cells, Categories) and len(column.cells) >= MANY
         }
+
+
+def cut_by_privtree(
+    curator: Curator, num_cells: Mapping[str, int], mu_squared: Fraction
+) -> dict[str, Merging]:
+    """For each attribute the neighboring cells that share a code, as PrivTree finds them.
+
+    Zhang, Xiao & Xie 2016, one range at a time, as the benchmark paper's code has it among its
+    preprocessings. The noise is logistic instead of Laplace (``privacy/selection.py``), and the
+    halvings end with the grid. That code halves a list while it goes through it, takes the number
+    of all halvings so far for the depth, and counts the attributes twice in its noise; here the
+    decay is by a part's own depth, and each attribute has an equal share of the budget. Values are
+    drawn evenly from a code.
+
+    Privacy: ``mu_squared`` in all, charged by the curator, of a table whose attributes have a code
+    for each cell of a grid, in order. ``num_cells`` says how many of an attribute's first codes
+    are cells; missing is not.
+    """
+    found = {}
+    for name, number in num_cells.items():
+        part = mu_squared / len(num_cells)
+        firsts = curator.split(name, number, part, what=f"where to cut {name}")
+        codes = np.cumsum(np.isin(np.arange(number), firsts)) - 1
+        found[name] = Merging(tuple(codes.tolist()), (1.0,) * number)
+    return found
 
 
 def merge_rare(

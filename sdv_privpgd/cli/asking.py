@@ -6,11 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_privpgd.cli.cells import meanings, numbers
 from sdv_privpgd.cli.saying import CommandError
 from sdv_privpgd.columns.dialect import is_number
 from sdv_privpgd.inference.listed import Question
-from sdv_privpgd.sources.texts import Signs
+from sdv_privpgd.sources.texts import Signs, meanings, numbers
 
 
 def wanted(option: str, name: str, text: str, facts: Mapping, signs: Signs) -> Any:

@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.paths import KNOWN, Kind, files_of, kind_of
-from sdv_privpgd.cli.cells import are_numbers, as_texts, meanings, numbers, written_with_zeros
 from sdv_privpgd.cli.saying import CommandError, say, spoken
 from sdv_privpgd.columns.declared import Boolean, TimeOfDay
 from sdv_privpgd.columns.dialect import Facts, Reading, missing_words
@@ -33,7 +32,15 @@ from sdv_privpgd.sources.csv import (
 from sdv_privpgd.sources.files import open_files
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.source import Source
-from sdv_privpgd.sources.texts import convert, signs_of
+from sdv_privpgd.sources.texts import (
+    are_numbers,
+    as_texts,
+    convert,
+    meanings,
+    numbers,
+    signs_of,
+    written_with_zeros,
+)
 
 _MODULES = {"parquet": "pyarrow", "excel": "openpyxl"}
 _WORDS = (

@@ -409,11 +409,14 @@ def _errors_of(
     path = [*dual.path(_all_tables(domain, fitted), total, progress)]
     other = _all_tables(domain, held)
     # Without the rows nothing is known yet of three columns, which are measured over groups alone.
-    compared = [name for name in dual.names if name[1] in plain.tables]
-    sums = (_summed(plain.tables[clique], clique, grouping) for grouping, clique in compared)
+    compared = [clique in plain.tables for _, clique in dual.names]
+    sums = (
+        _summed(plain.tables[clique], clique, grouping)
+        for (grouping, clique), is_compared in zip(dual.names, compared, strict=True)
+        if is_compared
+    )
     without = np.concatenate([np.ravel(counts) for counts in sums]) / plain.total
-    sizes = [other[name].counts.size for name in dual.names]
-    kept = np.repeat([name in set(compared) for name in dual.names], sizes)
+    kept = np.repeat(compared, [other[name].counts.size for name in dual.names])
     seen, variances = (each[kept] for each in dual.flat(other, total))
     found = [without, *(dual.tables(own)[kept] for _, own, _ in path)]
     scales = np.maximum(np.mean(found, axis=0), 0.0) + np.sqrt(variances)

@@ -248,7 +248,7 @@ class Fit:
             progress=progress,
         )
         rows = table.known_rows(self.settings.adjacency)
-        total = max(float(np.mean([e.answer.sum() for e in answers])) if rows is None else rows, 1)
+        total = estimate_total(schema.domain(), answers).value if rows is None else max(rows, 1)
         wrong = {}
         for name, answer in zip(own, answers, strict=True):
             shares = (answer.answer - most * answer.stddev) / total

@@ -8,14 +8,14 @@ An auditor reads these files, in this order, with their lines of code:
 
     ``privacy/accounting.py``       81  epsilon and delta as mu, and back
     ``privacy/noise.py``            45  rounded Gaussian noise
-    ``privacy/selection.py``        31  the exponential mechanism
+    ``privacy/selection.py``        49  the exponential mechanism, and PrivTree by it
     ``privacy/thresholding.py``     34  values that nobody declared
     ``privacy/queries.py``         214  what can be asked, its sensitivity, and a noisy answer
     ``privacy/counting.py``        136  what is counted over codes, in which units
     ``privacy/dataset.py``          66  codes in memory
     ``privacy/value_counts.py``     64  values, and their counting
     ``privacy/ledger.py``          222  the books; more budget, and people of several tables
-    ``privacy/curator.py``         281  charging, counting and noise in one act
+    ``privacy/curator.py``         294  charging, counting and noise in one act
     ``privacy/streams.py``         197  rows in a file or on a cluster, weights, first looks
     ``privacy/boundary.py``        176  the table's way in
     ``columns/encoders.py``         69  cells to codes
@@ -29,8 +29,8 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           41  frames of pandas
     ``sources/people.py``          116  no more than so many rows of a person
 
-These are 2,521 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,570 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,552 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,591 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
     ``sources/opening.py``         135  the source of what a user has, as it is to be read
@@ -38,7 +38,7 @@ before, and count none but for the cluster:
     ``sources/files.py``            79  files of Parquet
     ``sources/arrow.py``           167  batches of Arrow, and tables of other libraries
     ``sources/csv.py``             367  files of text, their names, and dtypes that a user names
-    ``sources/texts.py``           112  what a text means
+    ``sources/texts.py``           133  what a text means
     ``sources/spark.py``           269  tallies to the workers of a cluster
     ``sources/families.py``        297  rows of tables that belong together
     ``sources/visits.py``          103  at most so many rows of a person, in order
@@ -47,8 +47,7 @@ What they call besides holds no record: ``domain`` and the cells of ``columns/``
 The first ten need numpy, scipy and mpmath alone. ``streams`` and ``boundary`` are the exceptions
 of the rule that the core is free of pandas: they call the encoders, who read pandas' columns, on
 columns that they do not look into. ``ledger_file`` reads ledgers, which are public. The command
-line reads workbooks into a frame itself (``cli/reading.py``, ``cli/cells.py``). ``Curator.train``
-hands codes to DP-SGD in ``methods/``, outside the core: its promise rests on opacus and torch, and
-is weaker than that of counts. The comparison of methods, which holds real tables, looks into a
-curator to cut ranges by PrivTree (``benchmark/privtree.py``).
+line reads workbooks into a frame itself (``cli/reading.py``). ``Curator.train`` hands codes to
+DP-SGD in ``methods/``, outside the core: its promise rests on opacus and torch, and is weaker than
+that of counts.
 """

@@ -14,7 +14,7 @@ from small_engine import MaximumEntropy
 from sdv_privpgd import MSTSynthesizer, People
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.half_spaces import Line
-from sdv_privpgd.benchmark.privtree import cut_by_privtree
+from sdv_privpgd.benchmark.methods import cut_by_privtree
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.adaptive import AIM, MWEM, Adaptive
 from sdv_privpgd.methods.dp_merf import DPMERF

@@ -15,7 +15,6 @@ import sdv_tables
 from canaries import TEXT
 
 from sdv_privpgd import Boolean, Categorical, MSTSynthesizer, Numerical, fit_table, measure
-from sdv_privpgd.benchmark import privtree
 from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
@@ -138,7 +137,7 @@ ACTS = {
     "measure": lambda: of_codes().measure([MarginalQuery(("ward",))], MU, what="x"),
     "of a frame": lambda: of_frames().measure([MarginalQuery(("ward", "age"))], MU, what="x"),
     "select": lambda: of_codes().select(of_scores(), MU, what="x"),
-    "split": lambda: privtree.split(of_codes(), "ward", 2, MU, what="x"),
+    "split": lambda: of_codes().split("ward", 2, MU, what="x"),
     "discover": lambda: (
         PrivateTable(Lent())
         .first_look([Reading(name="ward", asks=frozenset(["categories"]), **GRID)], books())
@@ -154,9 +153,8 @@ def test_an_act_that_stops_between_count_and_noise(monkeypatch, act, kind):
         assert str(COUNT) in shown(given)
         raise kind
 
-    for name in ("_noisy", "exponential_choice"):
+    for name in ("_noisy", "exponential_choice", "halved"):
         monkeypatch.setattr(curators, name, stop)
-    monkeypatch.setattr(privtree, "halved", stop)
     error = failing(ACTS[act], kind)
     assert held_in(error) == []
     # Where it was is not hidden.

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.benchmark.privtree import COST, decay_of, halved, split
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.selection import COST, decay_of, halved
 
 
 def log_chances(counts, temperature, decay):
@@ -142,7 +142,7 @@ def a_table(rows):
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_the_ledger_has_the_price_under_both_adjacencies(adjacency, rows):
     curator = open_curator(a_table([[3, 1]] * 50), adjacency=adjacency, rows=rows)
-    edges = split(curator, "x", 8, curator.ledger.budget / 2, what="parts of x")
+    edges = curator.split("x", 8, curator.ledger.budget / 2, what="parts of x")
     assert edges[0] == 0
     assert edges == sorted(set(edges))
     (charge,) = curator.ledger.charges
@@ -155,10 +155,8 @@ def test_the_ledger_has_the_price_under_both_adjacencies(adjacency, rows):
 
 def test_rows_of_later_codes_have_no_part_in_it():
     found = [
-        split(
-            open_curator(a_table([[1, 0]] * 40 + [[8, 0]] * more), seed=4),
-            *("x", 8, Fraction(1, 20)),
-            what="parts of x",
+        open_curator(a_table([[1, 0]] * 40 + [[8, 0]] * more), seed=4).split(
+            "x", 8, Fraction(1, 20), what="parts of x"
         )
         for more in (0, 5_000)
     ]
@@ -168,7 +166,7 @@ def test_rows_of_later_codes_have_no_part_in_it():
 def test_nothing_is_split_past_the_budget():
     curator = open_curator(a_table([[1, 0]]))
     with pytest.raises(PrivacyBudgetError, match="PrivTree"):
-        split(curator, "x", 8, curator.ledger.budget * 2, what="parts of x")
+        curator.split("x", 8, curator.ledger.budget * 2, what="parts of x")
     with pytest.raises(ValueError, match="1 to 9"):
-        split(curator, "x", 10, curator.ledger.budget, what="parts of x")
+        curator.split("x", 10, curator.ledger.budget, what="parts of x")
     assert not curator.ledger.charges

@@ -12,7 +12,6 @@ import pytest
 from scipy.stats import chi2
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.benchmark.privtree import split
 from sdv_privpgd.privacy import selection
 from sdv_privpgd.privacy.accounting import range_epsilon_of
 from sdv_privpgd.privacy.curator import Curator
@@ -72,8 +71,7 @@ def test_the_curators_trees_are_as_likely_as_their_price_needs(adjacency):
     ledger = PrivacyLedger.open(1.0, 1e-5, adjacency)
     found = []
     for _ in range(3_000):
-        curator = Curator(table, Books(ledger, words=words))
-        edges = split(curator, "x", 4, ledger.budget, what="x")
+        edges = Curator(table, Books(ledger, words=words)).split("x", 4, ledger.budget, what="x")
         found.append((1 in edges) + (2 in edges))
     rows = 2 if adjacency is Adjacency.REPLACE_ONE else 1
     temperature = float(3.265 * rows / range_epsilon_of(ledger.budget))

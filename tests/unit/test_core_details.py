@@ -8,7 +8,6 @@ import pytest
 from answers import values_of
 
 from sdv_privpgd.base.domain import Domain, Grouping
-from sdv_privpgd.benchmark import privtree
 from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.privacy import accounting, counting, ledger, selection, thresholding
 from sdv_privpgd.privacy.curator import Curator, _usable_stddev
@@ -49,7 +48,7 @@ def test_margins_and_limits_are_those_that_the_docstrings_argue_with():
     assert ModelErrorQuery._LIMIT == 2**60
     assert SigmoidSumQuery.GRID == 2**20
     assert SigmoidSumQuery._SCORES == 2**16
-    assert privtree._LOG_2 - Fraction(1, 10**9) < math.log(2) < privtree._LOG_2
+    assert selection._LOG_2 - Fraction(1, 10**9) < math.log(2) < selection._LOG_2
     assert counting.MOST == 100  # up to so many rows README's numbers are for
 
 

@@ -6,14 +6,14 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 64_040,
-    "package lines of code": 43_114,
-    "package files": 251,
-    "test lines": 54_802,
+    "package lines": 64_051,
+    "package lines of code": 43_131,
+    "package files": 249,
+    "test lines": 54_813,
     "constants": 250,
     "floors": 14,
     "circles": 0,
-    "arrows": 110,
+    "arrows": 109,
     "README lines": 200,
 }
 """A number here only falls, or rises in a commit that says what for."""

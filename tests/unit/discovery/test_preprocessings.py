@@ -7,9 +7,7 @@ import pytest
 from answers import open_curator
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.benchmark import privtree
-from sdv_privpgd.benchmark.methods import MANY, RARE, merge_rare
-from sdv_privpgd.benchmark.privtree import cut_by_privtree
+from sdv_privpgd.benchmark.methods import MANY, RARE, cut_by_privtree, merge_rare
 from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency
@@ -92,7 +90,7 @@ def test_what_is_found_depends_on_the_answers_alone(adjacency, monkeypatch):
         curating, "_noisy", lambda answer, *_: np.arange(answer.size).reshape(answer.shape) * 9
     )
     for choice in (0, 1):
-        monkeypatch.setattr(privtree, "exponential_choice", lambda *_, choice=choice: choice)
+        monkeypatch.setattr(curating, "exponential_choice", lambda *_, choice=choice: choice)
         seen = []
         for table in (two_numbers(500), two_numbers(500, spread=9.0)):
             curator = open_curator(table, adjacency=adjacency)
