@@ -84,7 +84,7 @@ CELLS = (
 )
 TESTS = {
     "accounting": (*units("accounting", "training_door", "selection", "choosing"), DETAILS),
-    "selection": (*units("selection", "choosing"), DETAILS),
+    "selection": (*units("selection", "choosing"), "tests/property/test_privtree.py", DETAILS),
     "queries": (
         *units("queries", "embedding", "dependence", "half_spaces", "curator"),
         NEIGHBORS,
