@@ -390,8 +390,9 @@ class Questions:
         people = settings.people
         ids = [each for each in description.repeated_ids if each != people.column]
         say_each(on_undeclared(settings, description))
-        say_each(on_repeated_ids(ids, says_whose=people.is_said))
-        say_each(on_names(description.facts, says_whose=people.is_said))
+        said = on_repeated_ids(ids, says_whose=people.is_said)
+        say_each(said)
+        say_each(on_names(description.facts, says_whose=people.is_said), but=said)
 
 
 def questions(
@@ -412,7 +413,7 @@ def questions(
     found = unweighted(found, arguments)
     said = on_lost(found.lost(people), getattr(arguments, "allow_lost", ()), people)
     if said and stops:
-        raise CommandError(f"Nothing was spent. {' '.join(said)}")
+        raise CommandError(in_options(f"Nothing was spent. {' '.join(said)}"))
     same = ("epsilon", "delta", "adjacency", "discovery_share", "target", "seed")
     told = {
         "columns": found.for_fit(public_metadata=arguments.public_metadata, people=people),
@@ -442,9 +443,8 @@ def on_lost(lost: Mapping[str, str], allowed: Collection[str], people: People) -
             "Say what they are (--dtype COLUMN=category, number, id or date:%d.%m.%Y), leave them "
             f"out (--drop {names}), or have values made up (--make-up {names})."
         )
-    if _NO_KEYS in reasons and not people.is_said:
-        said.append(in_options(WHOSE))
-    return [" ".join(said)] if said else []
+    asks = [WHOSE] if _NO_KEYS in reasons and not people.is_said else []
+    return [" ".join(said), *asks] if said else []
 
 
 def unweighted(found: Declared, arguments: Namespace) -> Declared:

@@ -199,13 +199,14 @@ def notes_on(
     own, is_said = settings.people, settings.people.is_said
     facts = {n: each for n, each in description.facts.items() if names is None or n in names}
     ids = [each for each in description.repeated_ids if each != own.column]
-    return [
+    said = (
         *on_repeated_ids(ids, says_whose=is_said),
         *(own.on_counts if names is None else ()),
         *on_names(facts, says_whose=is_said),
         *description.on_days,
         *description.on_wide,
-    ]
+    )
+    return list(dict.fromkeys(said))
 
 
 def check_match(settings: Settings, description: Description) -> None:
