@@ -65,6 +65,7 @@ class Description(FieldsAlone):
         given: Columns that another fit has asked about: of them alone nothing is asked.
         linked: Columns that links add to the rows.
         questions: Those that get a part of the budget. Codes begin where their conditions do.
+        counted_by: The column of how many rows a family has, where each counts as a part of one.
     """
 
     columns: Mapping[str, Mapping]
@@ -85,6 +86,7 @@ class Description(FieldsAlone):
     given: tuple[str, ...] = ()
     linked: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
+    counted_by: tuple[str, ...] = ()
 
     @classmethod
     def of(
