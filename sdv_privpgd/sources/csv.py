@@ -34,6 +34,7 @@ from sdv_privpgd.columns.dialect import RENAME, SAY, Facts, Reading, missing_wor
 from sdv_privpgd.sources import texts
 from sdv_privpgd.sources.source import Batch, Source, SourceError
 from sdv_privpgd.sources.texts import convert, signs_of
+from sdv_privpgd.sources.withheld import withheld
 
 _BLOCK = 1 << 16
 """Rows of a batch."""
@@ -302,37 +303,28 @@ class _Footless:
 @contextmanager
 def parsing(path: Path, what: str = "text") -> Iterator[None]:
     """Hides a parser's messages, which may quote the file's cells, behind a ``SourceError``."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            # The first data row has more fields than there are names.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
+    with withheld(f"{path}, as {what},"):
+        # The first data row has more fields than there are names.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
             yield
-    except UnicodeError:
-        raise SourceError(
-            f"{path} is not in the encoding that it is read with. Name another one with "
-            "CsvFiles(encoding=...): utf-8, cp1252 and utf-16 are usual."
-        ) from None
-    except pd.errors.EmptyDataError:
-        raise EmptyFileError(
-            f"{path} is empty, without even a header: write it again, or leave it out. If there "
-            "are no rows in it, its header alone says so."
-        ) from None
-    except (pd.errors.ParserError, pd.errors.ParserWarning):
-        raise SourceError(
-            f"Cannot read {path}: rows have more fields than there are names, or a quote is open. "
-            "Correct the file, or name what separates its columns with CsvFiles(sep=...). If lines "
-            "such as a title are above the names, or others below the rows, leave them out with "
-            "CsvFiles(skip_rows=...) and CsvFiles(skip_footer=...)."
-        ) from None
-    except (SourceError, MemoryError):
-        raise
-    except OSError as error:
-        raise SourceError(
-            f"Cannot read {path}: {error.strerror or type(error).__name__}."
-        ) from None
-    except Exception as error:  # noqa: BLE001 - any parser's
-        raise SourceError(f"Cannot read {path} as {what}: {type(error).__name__}.") from None
+        except UnicodeError:
+            raise SourceError(
+                f"{path} is not in the encoding that it is read with. Name another one with "
+                "CsvFiles(encoding=...): utf-8, cp1252 and utf-16 are usual."
+            ) from None
+        except pd.errors.EmptyDataError:
+            raise EmptyFileError(
+                f"{path} is empty, without even a header: write it again, or leave it out. If "
+                "there are no rows in it, its header alone says so."
+            ) from None
+        except (pd.errors.ParserError, pd.errors.ParserWarning):
+            raise SourceError(
+                f"Cannot read {path}: rows have more fields than there are names, or a quote is "
+                "open. Correct the file, or name what separates its columns with CsvFiles(sep=...)."
+                " If lines such as a title are above the names, or others below the rows, leave "
+                "them out with CsvFiles(skip_rows=...) and CsvFiles(skip_footer=...)."
+            ) from None
 
 
 def _opened(path: Path, kind: Kind) -> BinaryIO:
