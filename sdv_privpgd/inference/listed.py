@@ -246,17 +246,19 @@ def _bordered(column: Column, wish: Any) -> Column:
 
 
 def queries_for(
-    questions: Sequence[Question], columns: Mapping[str, Column]
+    questions: Sequence[Question], columns: Mapping[str, Column], others: Collection[str] = ()
 ) -> tuple[MarginalQuery | GroupedMarginalQuery, ...]:
-    """The tables that answer the questions. Those about values that were not found have none.
+    """The tables that answer the questions, and hold ``others`` among the columns as well.
 
+    Those about values that were not found have none.
     Two tables of a clique are one, over the groups of both, if it has at most twice as many cells
     as each: sums over many cells would be noisier than what a second table costs.
     """
     found: list[dict[str, np.ndarray]] = []
+    more = {name: np.eye(columns[name].size) for name in others}
     for each in questions:
         try:
-            tables = list(each.tables(columns))
+            tables = [{**table, **more} for table in each.tables(columns)]
         except ValueError:
             continue
         for table in tables:
