@@ -3,7 +3,6 @@
 As the encoders do it reads cell by cell, and learns nothing: a cell decides its own codes alone.
 """
 
-import datetime
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -199,9 +198,7 @@ class Readable:
 
 
 def _look(cell: object) -> int:
-    """The code of how a text or a number is written, or of a date, and 0 of all else."""
-    if isinstance(cell, datetime.date | datetime.time):
-        return 5
+    """The code of how a text or a number is written, and 0 of all else."""
     read = plain(cell)
     text = str(read).strip() if type(read) in (str, float) else ""
     return next((n for n, look in enumerate(LOOKS.values(), 5) if look.fullmatch(text)), 0)
