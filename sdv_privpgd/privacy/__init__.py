@@ -20,7 +20,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/boundary.py``        176  the table's way in
     ``columns/encoders.py``         62  cells to codes
     ``columns/encoding.py``         38  columns to codes
-    ``columns/readings.py``        134  cells of which little is known to codes
+    ``columns/readings.py``        135  cells of which little is known to codes
     ``columns/recoding.py``        104  codes for missing, and groups of codes
     ``columns/scalars.py``         187  numbers, truths and text of cells
     ``columns/number_formats.py``   57  numbers as they are written
@@ -29,15 +29,15 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           41  frames of pandas
     ``sources/people.py``          113  no more than so many rows of a person
 
-These are 2,505 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,543 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,506 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,535 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
     ``sources/opening.py``         134  the source of what a user has, as it is to be read
     ``sources/withheld.py``         41  messages that could quote a cell
     ``sources/files.py``            76  files of Parquet
     ``sources/arrow.py``           156  batches of Arrow, and tables of other libraries
-    ``sources/csv.py``             345  files of text, their names, and dtypes that a user names
+    ``sources/csv.py``             337  files of text, their names, and dtypes that a user names
     ``sources/texts.py``           127  what a text means
     ``sources/spark.py``           269  tallies to the workers of a cluster
     ``sources/families.py``        292  rows of tables that belong together

@@ -12,12 +12,13 @@ from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.privacy import accounting, counting, ledger, selection, thresholding
 from sdv_privpgd.privacy.counting import Weights
-from sdv_privpgd.privacy.curator import Curator, _usable_stddev
+from sdv_privpgd.privacy.curator import Curator, _squared, _usable_stddev
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA
 from sdv_privpgd.privacy.queries import (
     Adjacency,
+    CountQuery,
     GroupedMarginalQuery,
     MarginalQuery,
     ModelErrorQuery,
@@ -158,6 +159,13 @@ def test_books_of_people_say_whose_rows_they_protect_and_compose_with_their_like
 
 
 class TestCurators:
+    def test_rows_that_are_weighed_are_as_far_apart_as_two_or_as_one_from_none(self):
+        plain = PrivacyLedger.open(1.0, 1e-5, REPLACE)
+        heavy = replace(plain, weights=Weights("w", 1.0, 4.0))
+        asked = CountQuery(), MarginalQuery(("a",))
+        assert [_squared(query, REPLACE, plain) for query in asked] == [0, 2]
+        assert [_squared(query, REPLACE, heavy) for query in asked] == [1, 2]
+
     def test_only_named_columns_are_asked_for_and_of_no_values_or_choices_nothing(self):
         curator = curator_of({"x": [("a", 50)], "y": [("b", 50)]})
         found = curator.discover(PART, Fraction(1e-6), what="values", names=["y"])
