@@ -32,11 +32,10 @@ from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.report.about import About, promise_of
-from sdv_privpgd.report.officer import officer_report
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.privacy import privacy_report
 from sdv_privpgd.report.registry import RegistryEntry, methods_of, registry_entry
-from sdv_privpgd.report.release import release_report
+from sdv_privpgd.report.release import officer_report, release_report
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
