@@ -1,7 +1,6 @@
 """Methods of this package beside other people's implementations, at one budget. Not private.
 
-    python -m sdv_privpgd.benchmark rivals --table adult --reference "dpmm MST"
-        --python dpmm/bin/python --seeds 5 --out rivals.parquet
+    python tests/benchmarks rivals --reference "dpmm MST" --python dpmm/bin/python
 
 ``--python`` is an interpreter that has the reference (``--list`` says how to install each); nothing
 of it comes into this package's environment. Both are given the same codes of all rows that
@@ -12,37 +11,26 @@ delta 1e-5, rho 0.031 in place of 0.036. A choice of range epsilon e it counts a
 which is e^2 / 4 of mu^2, where ours is charged e^2 / 2.55; this too is in its favour.
 
 Every fit is a process of its own with one thread. Seconds are the processor's, of fit and rows,
-without imports; those of compiled references include compiling.
+without imports; those of compiled references include compiling. A line a method: half the L1 of all
+pairs with its standard error over fits, that of all triples, and sliced W1 of pairs.
 """
 
-import argparse
 import json
 import os
 import subprocess
-import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks import reference_codes
+from benchmarks.experiment import apart, means, options
+from benchmarks.reference_codes import REFERENCES
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.benchmark import reference_codes
-from sdv_privpgd.benchmark.compare import (
-    Run,
-    add_table_arguments,
-    append,
-    canonical,
-    held,
-    name_of,
-    read,
-)
-from sdv_privpgd.benchmark.fits import PeakMemory, print_table
 from sdv_privpgd.benchmark.methods import Compared
-from sdv_privpgd.benchmark.reference_codes import REFERENCES
-from sdv_privpgd.benchmark.single import table_of
+from sdv_privpgd.benchmark.single import PeakMemory
+from sdv_privpgd.benchmark.tables import load
 from sdv_privpgd.methods.pipeline import run
 from sdv_privpgd.metrics.pairs import average, columns, differences, l1_by_pair, sw1_by_pair
 from sdv_privpgd.privacy.accounting import mu_squared_of
@@ -51,10 +39,7 @@ from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-_ONE_THREAD = {
+ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -62,35 +47,38 @@ _ONE_THREAD = {
 }
 
 
-def add_command(commands) -> None:
-    """Adds ``rivals``, and ``rivals-once`` for a fit of ours, to the command line."""
-    rivals = commands.add_parser("rivals", help="our methods beside other implementations")
-    rivals.add_argument("--list", action="store_true", help="the references, and how to get them")
-    rivals.add_argument("--reference", choices=list(REFERENCES))
-    rivals.add_argument("--python", help="an interpreter that has the reference")
-    rivals.add_argument("--checkout", default="", help="of a reference that has no package")
-    rivals.add_argument("--seeds", type=int, default=5, help="repetitions with fresh noise")
-    rivals.add_argument("--own-seeds", type=int, default=20, help="repetitions of ours")
-    rivals.add_argument("--out", type=Path, help="the Parquet file of results")
-    rivals.set_defaults(run=_rivals)
-    once = commands.add_parser("rivals-once", help="one fit of ours; prints JSON")
-    once.add_argument("source", type=Path)
-    once.add_argument("target", type=Path)
-    once.set_defaults(run=_once)
-    add_table_arguments(rivals)
-    rivals.add_argument("--only", nargs="+", help="columns that are kept; all if not given")
-    rivals.add_argument("--epsilon", type=float, default=1.0)
-    rivals.add_argument("--delta", type=float, default=1e-5)
-    rivals.add_argument("--max-megabytes", type=float, default=80.0, help="of AIM's model")
+@options(
+    list=False, reference=str, python=str, checkout="", table="adult", cells=32, only=["all"],
+    epsilon=1.0, delta=1e-5, max_megabytes=80.0, seeds=5, own_seeds=20,
+)  # fmt: skip
+def rows(given):
+    if given.list:
+        for name, each in REFERENCES.items():
+            yield {"reference": name, "beside": each.method, "install": each.install}
+        return
+    if given.reference is None or given.python is None:
+        raise SystemExit("Name --reference and --python, or ask for a --list.")
+    os.environ.update(ONE_THREAD)
+    table, reference = load(given.table, given.data, given.cells), REFERENCES[given.reference]
+    codes, domain = table.encode(table.split()[0]), table.domain
+    if given.only != ["all"]:
+        kept = [name for name in domain.attributes if name in given.only]
+        codes, domain = codes[:, domain.axes(kept)], domain.project(kept)
+    for name, number in {given.reference: given.seeds, reference.method: given.own_seeds}.items():
+        runs = []
+        for _ in range(number):
+            found, made = fitted(name, given, codes, domain)
+            runs.append({**errors(domain, codes, made), **found})
+        yield {"method": name, "epsilon": given.epsilon, "runs": number, **means(runs)}
 
 
-def rho_of(epsilon: float, delta: float) -> float:
+def rho_of(epsilon, delta):
     """The rho whose Gaussian noise is exactly (epsilon, delta)-private: half of mu^2."""
     return float(mu_squared_of(epsilon, delta)) / 2
 
 
-def errors(domain: Domain, real: np.ndarray, synthetic: np.ndarray) -> dict[str, float]:
-    """Half the L1 of all pairs and of all triples, and sliced W1 of pairs. Not private."""
+def errors(domain, real, synthetic):
+    """Half the L1 of all pairs and of all triples, and sliced W1 of pairs."""
     ours, theirs = columns(domain, real), columns(domain, synthetic)
     triples = [
         float(np.abs(differences(domain, triple, ours, theirs)[1]).sum()) / 2
@@ -103,117 +91,43 @@ def errors(domain: Domain, real: np.ndarray, synthetic: np.ndarray) -> dict[str,
     }
 
 
-def _rivals(arguments: argparse.Namespace) -> None:
-    if arguments.list:
-        for name, each in REFERENCES.items():
-            print(f"{name}, beside {each.method}: {each.install}")
-        return
-    if arguments.reference is None or arguments.python is None or arguments.out is None:
-        raise SystemExit("Name --reference, --python and --out, or ask for a --list.")
-    table = table_of(arguments)
-    codes, domain = table.encode(table.split()[0]), table.domain
-    if arguments.only:
-        kept = [name for name in domain.attributes if name in arguments.only]
-        codes, domain = codes[:, domain.axes(kept)], domain.project(kept)
-    reference = REFERENCES[arguments.reference]
-    given = {
-        "codes": codes,
-        "sizes": np.array(domain.sizes),
-        "ours": json.dumps(
-            {key: getattr(arguments, key) for key in ("epsilon", "delta", "max_megabytes")}
-            | {"method": reference.method, "adjacency": reference.adjacency}
-        ),
-        "call": json.dumps(
-            {key: getattr(arguments, key) for key in ("reference", "max_megabytes", "checkout")}
-            | {"rho": rho_of(arguments.epsilon, arguments.delta)}
-        ),
-    }
-    shared = {key: getattr(arguments, key) for key in ("cells", "delta", "max_megabytes", "only")}
-    settings = canonical({**shared, "adjacency": reference.adjacency})
-    asked = {arguments.reference: arguments.seeds, reference.method: arguments.own_seeds}
-    for name, seed in [(name, seed) for name, number in asked.items() for seed in range(number)]:
-        each = Run(
-            method=name,
-            table=name_of(arguments, table.name),
-            epsilon=arguments.epsilon,
-            seed=seed,
-            settings=settings,
-        )
-        if each in held(arguments.out):
-            continue
-        found, rows = _fitted(name, arguments.python, given)
-        facts = {
-            "delta": arguments.delta,
-            "adjacency": reference.adjacency,
-            "rows": len(codes),
-            "columns": len(domain),
-            "fit_seconds": found["seconds"],
-            "peak_mebibytes": found["peak_mebibytes"],
-        }
-        append(arguments.out, each, facts, errors(domain, codes, rows))
-    both = (arguments.reference, reference.method)
-    print_table(summary(read(arguments.out), both, settings), header=True)
-
-
-def _fitted(name: str, python: str, given: Mapping) -> tuple[dict, np.ndarray]:
-    """The facts and the rows of a fit in a process of its own."""
+def fitted(name, given, codes, domain):
+    """The seconds and the memory of a fit in a process of its own, and its rows."""
+    reference = REFERENCES[given.reference]
     with TemporaryDirectory() as folder:
         source, target = Path(folder, "given.npz"), Path(folder, "rows.npz")
-        np.savez(source, **given)
+        limit = {"max_megabytes": given.max_megabytes}
+        rho = rho_of(given.epsilon, given.delta)
+        call = {"reference": given.reference, "rho": rho, "checkout": given.checkout, **limit}
+        np.savez(source, codes=codes, sizes=np.array(domain.sizes), call=json.dumps(call))
         if name in REFERENCES:
-            command = [python, "-I", reference_codes.__file__]
+            command = [given.python, "-I", reference_codes.__file__, str(source), str(target)]
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+            found = json.loads(done.stdout.splitlines()[-1])
         else:
-            command = [sys.executable, "-m", "sdv_privpgd.benchmark", "rivals-once"]
-        done = subprocess.run(
-            [*command, str(source), str(target)],
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-            env={**os.environ, **_ONE_THREAD},
-        )
-        return json.loads(done.stdout.splitlines()[-1]), np.load(target)["codes"]
+            budget = {"epsilon": given.epsilon, "delta": given.delta}
+            own = {**limit, **budget, "adjacency": reference.adjacency}
+            found = apart(fit_ours, source=source, target=target, method=name, **own)
+        return found, np.load(target)["codes"]
 
 
-def _once(arguments: argparse.Namespace) -> None:
+def fit_ours(source, target, **own):
     """Fits a method of ours to the codes of a file, as ``reference_codes`` does a reference."""
-    given = np.load(arguments.source)
-    codes, call = given["codes"], json.loads(str(given["ours"]))
+    given = np.load(source)
     sizes = tuple(given["sizes"].tolist())
     domain = Domain(tuple(f"c{axis}" for axis in range(len(sizes))), sizes)
-    rng = np.random.default_rng(0)
-    small = Domain(("a", "b", "c"), (2, 2, 2))
-    _rows_of(small, rng.integers(0, 2, (200, 3)), call)  # so that imports do not count
+    small = np.random.default_rng(0).integers(0, 2, (200, 3))
+    rows_of(Domain(("a", "b", "c"), (2, 2, 2)), small, **own)  # so that imports do not count
     memory, start = PeakMemory(), time.process_time()
-    rows = _rows_of(domain, codes, call)
-    found = {"seconds": time.process_time() - start, "peak_mebibytes": memory.mebibytes()}
-    np.savez(arguments.target, codes=rows)
-    print(json.dumps(found))
+    made = rows_of(domain, given["codes"], **own)
+    seconds = time.process_time() - start
+    np.savez(target, codes=made)
+    return {"seconds": seconds, "peak_mebibytes": memory.mebibytes()}
 
 
-def _rows_of(domain: Domain, codes: np.ndarray, call: Mapping) -> np.ndarray:
+def rows_of(domain, codes, method, epsilon, delta, adjacency, max_megabytes):
     """As many synthetic rows of a method of ours."""
-    method = Compared(name=call["method"], max_megabytes=call["max_megabytes"])
-    adjacency = Adjacency(call["adjacency"])
-    ledger = PrivacyLedger.open(call["epsilon"], call["delta"], adjacency)
-    curator = Curator(Dataset(domain, codes), Books(ledger))
-    release = run(curator, method.made(0))
+    asking = Compared(name=method, max_megabytes=max_megabytes).made(0)
+    ledger = PrivacyLedger.open(epsilon, delta, Adjacency(adjacency))
+    release = run(Curator(Dataset(domain, codes), Books(ledger)), asking)
     return release.model.sample(len(codes), seed=0)
-
-
-def summary(results: "pd.DataFrame", methods: tuple[str, ...], settings: str) -> list[dict]:
-    """One row a method and epsilon: means with standard errors, of the runs with these settings."""
-    own: Any = results[(results["settings"] == settings) & results["method"].isin(methods)]
-    rows = []
-    for (epsilon, method), runs in own.groupby(["epsilon", "method"]):
-        row: dict = {"method": method, "epsilon": float(epsilon)}
-        for place, (metric, each) in enumerate(runs.groupby("metric")):
-            mean, error = float(each["value"].mean()), float(each["value"].sem())
-            row |= {str(metric): mean, "+-" + " " * place: error}
-        once = runs.drop_duplicates("seed")
-        row |= {
-            "runs": len(once),
-            "seconds": once["fit_seconds"].mean(),
-            "MiB": once["peak_mebibytes"].mean(),
-        }
-        rows.append(row)
-    return rows
