@@ -8,7 +8,7 @@ import json
 import math
 import re
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -176,25 +176,16 @@ def long_table(
     caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 1
 ) -> list[Part]:
     """A table that shows its first rows; if it is long, the others are folded behind a line."""
-    if len(rows) <= _IN_SIGHT + 3:
-        return [Table(caption, header, rows, texts)]
-    rest = rows[_IN_SIGHT:]
-    words = f"The other {len(rest):,}: {caption[0].lower()}{caption[1:]}"
-    return [
-        Table(caption, header, rows[:_IN_SIGHT], texts),
-        Fold(words, [Table(words, header, rest, texts)]),
-    ]
+    words = f": {caption[0].lower()}{caption[1:]}"
+    return folded(rows, words, lambda some: Table(caption, header, some, texts))
 
 
-def long_grid(kind: str, figures: Sequence[Figure], words: str) -> list[Part]:
-    """Figures side by side; those after the first dozen are folded behind a line on ``words``."""
-    if len(figures) <= _IN_SIGHT + 3:
-        return [Grid(kind, figures)]
-    rest = figures[_IN_SIGHT:]
-    return [
-        Grid(kind, figures[:_IN_SIGHT]),
-        Fold(f"The other {len(rest):,} {words}", [Grid(kind, rest)]),
-    ]
+def folded(things: Sequence, words: str, show: Callable[[Sequence], Part]) -> list[Part]:
+    """The first dozen of things, as ``show`` has them; others are behind a line on ``words``."""
+    if len(things) <= _IN_SIGHT + 3:
+        return [show(things)]
+    rest = things[_IN_SIGHT:]
+    return [show(things[:_IN_SIGHT]), Fold(f"The other {len(rest):,}{words}", [show(rest)])]
 
 
 @dataclass(frozen=True)
