@@ -68,6 +68,7 @@ from sdv_privpgd.privacy.queries import (
     Measurement,
     Query,
 )
+from sdv_privpgd.report.about import CONFIDENT
 from sdv_privpgd.report.privacy import privacy_report
 from sdv_privpgd.report.warnings import PublicFacts, Rank, warnings_of
 
@@ -224,6 +225,23 @@ class Holder:
         own = {name: getattr(measured, name) for name in ("ledger", "strategy", "date")}
         rows = estimate_total(measured.domain, measured.answers)
         return cls(name=measured.holder, rows=rows, **own)
+
+    @property
+    def rows_in_words(self) -> str:
+        """How many rows it has, as far as that is public."""
+        about = f" ± {CONFIDENT * self.rows.stddev:,.0f}" if self.rows.stddev else ""
+        return f"{'about ' * bool(about)}{self.rows.value:,.0f}{about}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a report's numbers have of it."""
+        return {
+            "holder": self.name,
+            "num_rows": self.rows.value,
+            "epsilon_spent": self.ledger.spent(),
+            "date": self.date,
+            "strategy": self.strategy,
+            "ledger": self.ledger.to_dict(),
+        }
 
 
 COUNT, TABLE, GROUPED = "number of rows", "table", "table over groups"
