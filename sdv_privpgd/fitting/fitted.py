@@ -107,9 +107,7 @@ class FittedTable(SampledTable):
             report = release_report(release, ledger, self.fitted.schema, about, notes=notes)
         else:
             raise ValueError(f"audience is 'analyst' or 'officer', got {audience!r}.")
-        if path is not None:
-            report.save(path)
-        return report
+        return report.saved(path)
 
     def methods_text(self) -> str:
         """What was done, in sentences for a methods section, with the works that they name."""

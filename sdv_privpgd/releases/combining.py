@@ -94,10 +94,7 @@ class ModelledTables(SampledTable):
             path: Where to save it as well: the page, or the text (``.txt``) or the numbers
                 (``.json``). Nothing is written without one.
         """
-        report = self._report()
-        if path is not None:
-            report.save(path)
-        return report
+        return self._report().saved(path)
 
     @abstractmethod
     def _report(self) -> Report: ...

@@ -534,16 +534,13 @@ def compare(
     parts = {"Overall": quality, **properties}
     page = _page(cells, lost, pairs, overall, parts, useful)
     listed = [{"columns": list(pair), "distance": distance} for pair, distance in pairs.items()]
-    evaluation = Evaluation(
+    return Evaluation(
         **numbers,
         text=as_text([Text(BANNER), *page.lead, *page.sections]),
         page=page,
         facts={"report": "evaluation", "public": False, **numbers, "pairs": listed},
         path=None if path is None else Path(path),
-    )
-    if evaluation.path is not None:
-        evaluation.save(evaluation.path)
-    return evaluation
+    ).saved(path)
 
 
 def _by_pairs(cells: Mapping[str, CommonCells]) -> tuple[dict[Clique, float], dict[str, float]]:

@@ -18,7 +18,7 @@ from itertools import zip_longest
 from pathlib import Path
 from tempfile import mkdtemp
 from textwrap import fill, wrap
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -36,6 +36,9 @@ _FRAME = (
     '<iframe srcdoc="{}" sandbox="allow-downloads" '
     'style="width: 100%; height: 40rem; border: 0"></iframe>'
 )
+
+
+Own = TypeVar("Own", bound="Report")
 
 
 class Part(Protocol):
@@ -296,6 +299,12 @@ class Report:
         path = self.save(Path(mkdtemp(prefix="sdv-privpgd-"), "report.html"))
         webbrowser.open(path.as_uri())
         return path
+
+    def saved(self: Own, path: str | Path | None) -> Own:
+        """The report itself, written to a file if there is a path."""
+        if path is not None:
+            self.save(path)
+        return self
 
     def save(self, path: str | Path) -> Path:
         """Writes it to a file and returns where it lies.
