@@ -248,7 +248,11 @@ def from_tables(
     words = without_missing(plain_words(columns), found)
     description = described(words, num_bins)
     found = completed(found, description.schema)
-    mean, largest = answers_of(found, description.schema)
+    mean = answers_of(found, description.schema)
+    largest = [
+        replace(each, stddev=float(table.stddevs.max()))
+        for each, table in zip(mean, found, strict=True)
+    ]
     weighed = _weighed(mean)
     fitted, own = modelled(description, _NO_LEDGER, weighed, engine, seed, progress, said=largest)
     return PublishedTables(

@@ -324,6 +324,18 @@ def officer_report(
     people, with earlier releases; ``own`` are the release's digits, by ``release_id``.
     """
     gains, program = attackers_gains(ledger), f"sdv-privpgd {version('sdv-privpgd')}"
+    in_odds = (
+        f"The odds of whatever somebody believed about {ledger.unit} change by a factor of at most "
+        f"{odds(ledger):.4g} (e to the epsilon), but for 1 in {1 / ledger.delta:,.0f} in "
+        "probability. The attacker below knows all other rows and this program, and makes the best "
+        "of everything that was released."
+    )
+    rows = [
+        (name, f"{100 * without:g} %", f"{math.ceil(1e4 * with_it) / 1e2:.2f} %")
+        for name, without, with_it in gains
+    ]
+    header = ("the attacker is right on", "without the release", "with it, at most")
+    gained = Table("The three questions of European data protection", header, rows)
     made = f"Release {own} (a hash of its noisy answers), by {program} on {about.date}."
     title = f"Synthetic rows of {about.table!r}: what an officer needs to know"
     whose = protected(ledger).split(" If each row")[0]
@@ -334,7 +346,7 @@ def officer_report(
     ]
     lead: list[Part] = [Text(whose), Facts(facts)]
     sections = [
-        Section("What an attacker can gain, at most", [_in_odds(ledger), _gained(gains)]),
+        Section("What an attacker can gain, at most", [Text(in_odds), gained]),
         Section(
             "Not covered, spent so far, and seen by whom", [Items(_limits(release, ledger, about))]
         ),
@@ -403,24 +415,6 @@ def privacy_notice(ledger: PrivacyLedger) -> str:
     )
 
 
-def _in_odds(ledger: PrivacyLedger) -> Text:
-    return Text(
-        f"The odds of whatever somebody believed about {ledger.unit} change by a factor of at most "
-        f"{odds(ledger):.4g} (e to the epsilon), but for 1 in {1 / ledger.delta:,.0f} in "
-        "probability. The attacker below knows all other rows and this program, and makes the best "
-        "of everything that was released."
-    )
-
-
-def _gained(gains: Sequence[tuple[str, float, float]]) -> Table:
-    rows = [
-        (name, f"{100 * without:g} %", f"{math.ceil(1e4 * with_it) / 1e2:.2f} %")
-        for name, without, with_it in gains
-    ]
-    header = ("the attacker is right on", "without the release", "with it, at most")
-    return Table("The three questions of European data protection", header, rows)
-
-
 def _limits(release: Release | None, ledger: PrivacyLedger, about: About) -> list[str]:
     """What is not covered, what was public, what was spent, and who could see what."""
     public = " ".join(assumed_facts(ledger.adjacency, about.prior))
@@ -462,39 +456,34 @@ def _pyramid(ledger: PrivacyLedger, about: About, noted: int) -> Table:
         f"the unit is no person ({ledger.unit})": not ledger.says_whose,
     }
     named = listed([hazard for hazard, is_one in hazards.items() if is_one])
-    rows = [
-        (
-            "Epsilon and unit",
+    answers = {
+        "Epsilon and unit": (
             f"epsilon {ledger.spent():.4g} at delta {ledger.delta:g} for {ledger.unit}, "
             f"{in_words(ledger.adjacency)}. "
-            + (f"Hazards: {named}." if named else "None of the hazards named for it."),
+            + (f"Hazards: {named}." if named else "None of the hazards named for it.")
         ),
-        (
-            "Mechanism",
+        "Mechanism": (
             f"{mechanisms or 'none'}. Whole numbers and noise of the operating system, charged "
             "before the table is read; "
-            + ("training is trusted to opacus and torch." if is_trained else "exact accounting."),
+            + ("training is trusted to opacus and torch." if is_trained else "exact accounting.")
         ),
-        (
-            "Utility",
+        "Utility": (
             f"the report has each column's error and {noted:,} warning{'s' * (noted != 1)}. "
-            f"Whether that is good enough for the use: {YOURS}",
+            f"Whether that is good enough for the use: {YOURS}"
         ),
-        (
-            "Bias",
+        "Bias": (
             "small groups lose most: the report lists what noise hides. Whether that wrongs "
-            f"people: {YOURS}",
+            f"people: {YOURS}"
         ),
-        (
-            "Security",
+        "Security": (
             "side channels (timing, memory) and attackers on the machine are not covered. How they "
-            f"are guarded: {YOURS}",
+            f"are guarded: {YOURS}"
         ),
-        ("Access control", f"who may run fits and see the table: {YOURS}"),
-        (
-            "Data collection",
+        "Access control": f"who may run fits and see the table: {YOURS}",
+        "Data collection": (
             f"columns were declared, and {found:,} of {len(about.columns):,} looked into with "
-            f"noise. Collection and consent: {YOURS}",
+            f"noise. Collection and consent: {YOURS}"
         ),
-    ]
+    }
+    rows = list(answers.items())
     return Table("Level by level, from the top of its pyramid", ("level", "answer"), rows, texts=2)
