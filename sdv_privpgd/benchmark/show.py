@@ -114,7 +114,7 @@ def settings_of_parts() -> "pd.DataFrame":
         for each in fields(part)
         if each.init and (each.default is not MISSING or each.default_factory is not MISSING)
     ]
-    return pd.DataFrame(found, columns=["kind", "part", "setting", "value"])
+    return pd.DataFrame(found, columns=pd.Index(["kind", "part", "setting", "value"]))
 
 
 def write_exchange(rows: "pd.DataFrame", folder: Path) -> list[Path]:
@@ -386,8 +386,9 @@ def draw_ratios(rows: "pd.DataFrame", metrics: Sequence[str], baseline: str, pat
                 label=method,
             )
         for place, table in enumerate(tables):
-            above = drawn.loc[table][drawn.loc[table] > CUT].sort_values(ascending=False)
-            panel.text(place, CUT + 0.1, "\n".join(above.index), ha="center", va="bottom", size=7)
+            far_off = drawn.loc[table][drawn.loc[table] > CUT].sort_values(ascending=False)
+            names = "\n".join(map(str, far_off.index))
+            panel.text(place, CUT + 0.1, names, ha="center", va="bottom", size=7)
         panel.axhline(CUT, color="gray", linestyle="--", linewidth=0.8)
         panel.axhline(0, color="gray", linewidth=0.8)
         panel.set(title=metric, xlim=(-0.6, len(tables) - 0.4), ylim=(None, CUT + 1.2))
