@@ -198,8 +198,10 @@ def notes_on(
     own, is_said = settings.people, settings.people.is_said
     facts = {n: each for n, each in description.facts.items() if names is None or n in names}
     ids = [each for each in description.repeated_ids if each != own.column]
+    # What is declared as a key has a pattern, if only that of numbers; SDV's metadata have none.
+    keys = [each for each in description.keys if each not in description.patterns]
     said = (
-        *on_repeated_ids(ids, says_whose=is_said),
+        *on_repeated_ids(ids, keys, says_whose=is_said),
         *(own.on_counts if names is None else ()),
         *on_names(facts, says_whose=is_said),
         *description.on_days,

@@ -226,8 +226,11 @@ def on_reading(declared: ColumnFacts) -> str:
             written = f"check whether they are written as {declared.datetime_format!r}"
         return f"dates as text: {written}; times of the day are TimeOfDay()."
     if isinstance(declared, TruthFacts):
-        read = declared.values or ("true", "false, 1", "0")
-        return f"written otherwise: only {' and '.join(map(str, read))} are read."
+        read = " and ".join(map(str, declared.values or ("true", "false, 1", "0")))
+        others = "true_value and false_value say others"
+        return f"written otherwise: only {read} are read, unless {others}."
+    if getattr(declared, "lacks_domain", False):
+        return "neither text nor numbers nor dates: give each part of a list a column of its own."
     return (
         "not in the codebook: check capitals, spaces, and numbers against text; other_value takes "
         "in all that is not declared."
@@ -330,8 +333,8 @@ def _wide(seen: ColumnShares) -> Finding | None:
     if seen.column.sdtype != "numerical":
         return None
     values, shares = code_values(seen.column), seen.shares[: seen.column.num_values]
-    # By more than a mean distance from the median: that is all that spreads the values.
-    is_far = values.far_reaching(shares, seen.error, 1.0).any()
+    # That few rows could lie far out, unseen, is no reason: nearly all means are right then.
+    is_far = values.moved_by_noise(shares, seen.error / SURE, HEAVIEST).any()
     # A quarter of the rows in one wide cell is worth a word: a cell of 32 has a thirtieth.
     is_crowded = not values.is_shaped and values.crowded(shares, seen.error, 0.25).any()
     found = float(is_far or is_crowded or values.heavy(shares, HEAVIEST).any())
