@@ -322,7 +322,7 @@ def _code(seen: ColumnShares) -> Finding | None:
 
 def _is_usual_date(column: Column, *ends: int) -> bool:
     """Whether one of the ends is a date that forms use, or the first or last day of a year."""
-    days = _moments(column, np.array(ends)).astype("datetime64[D]")
+    days = _moments(column, np.array(ends))[0].astype("datetime64[D]")
     years = days.astype("datetime64[Y]")
     is_edge = (days == years) | (days + 1 == (years + 1).astype("datetime64[D]"))
     return bool(is_edge.any()) or any(day in USUAL_DATES for day in days)
@@ -337,7 +337,7 @@ def _wide(seen: ColumnShares) -> Finding | None:
     is_far = values.moved_by_noise(shares, seen.error / SURE, HEAVIEST).any()
     # A quarter of the rows in one wide cell is worth a word: a cell of 32 has a thirtieth.
     is_crowded = not values.is_shaped and values.crowded(shares, seen.error, 0.25).any()
-    found = float(is_far or is_crowded or values.heavy(shares, HEAVIEST).any())
+    is_heavy = values.heavy(shares, HEAVIEST).any()
     cuts, declared = "cut_points that double, such as 0.01, 0.02, 0.04", words_of(seen.declared)
     named = {"range_max": "the range", "decimal_places": "decimal_places"}
     lacks = [what for key, what in named.items() if declared.get(key) is None] or [cuts]
@@ -347,7 +347,7 @@ def _wide(seen: ColumnShares) -> Finding | None:
             "Let a fit see where rows lie (discovery_share above 0), or declare decimal_places and "
             f"{cuts}: they keep values that many rows share."
         )
-    return Finding(found, remedy=remedy)
+    return Finding(float(is_far or is_crowded or is_heavy), remedy=remedy)
 
 
 def _dates_as_numbers(seen: ColumnShares) -> Finding | None:
@@ -387,7 +387,8 @@ def _order(facts: PublicFacts) -> Finding | None:
         shares = shares / max(float(shares.sum()), 1.0)
         error = SURE * math.sqrt(table.variance) / facts.total.value
         by_chance = np.outer(*(np.maximum(shares.sum(axis=axis), 0.0) for axis in (1, 0)))
-        (low, high), (other_low, other_high) = map(_spans, (one, other))
+        values = [(each, code_values(each)) for each in (one, other)]
+        (low, high), (other_low, other_high) = [_moments(c, v.lows, v.highs) for c, v in values]
         # Where the one surely is earlier, or the other.
         first = np.stack([high[:, None] < other_low, other_high < low[:, None]])
         held, chance = (shares * first).sum(axis=(1, 2)), (by_chance * first).sum(axis=(1, 2))
@@ -400,23 +401,17 @@ def _order(facts: PublicFacts) -> Finding | None:
     return Finding(float(len(found)), listed(found))
 
 
-def _spans(column: Column) -> list[np.ndarray]:
-    """The first and the last moment of each code of a date."""
-    values = code_values(column)
-    return [_moments(column, each) for each in (values.lows, values.highs)]
-
-
-def _moments(column: Column, ticks: np.ndarray) -> np.ndarray:
-    return ticks.astype(np.int64).astype(f"datetime64[{column.unit}]")
+def _moments(column: Column, *ticks: np.ndarray) -> list[np.ndarray]:
+    return [each.astype(np.int64).astype(f"datetime64[{column.unit}]") for each in ticks]
 
 
 def _few_rows(facts: PublicFacts) -> Finding | None:
     """The part of the rows that noise moves in a column's counts, and how many rows would do."""
-    errors = [(seen.shares.size * seen.error, seen.error) for seen in facts.columns.values()]
-    if not errors:
+    columns, rows = facts.columns.values(), facts.total.value
+    if not columns:
         return None
-    moved, hidden = map(fmean, zip(*errors, strict=True))
-    rows, moved = facts.total.value, moved / SURE / math.sqrt(2 * math.pi)
+    hidden = fmean(seen.error for seen in columns)
+    moved = fmean(seen.column.size * seen.error for seen in columns) / SURE / math.sqrt(2 * math.pi)
     return Finding(
         moved,
         f"on average noise moves {share(moved)} of {rows:,.0f} in the counts of a column, and "
