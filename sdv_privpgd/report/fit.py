@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.domain import Clique, Domain
-from sdv_privpgd.base.words import in_rows, share
+from sdv_privpgd.base.words import number_of, share
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.labels import Names, code_labels, code_names
 from sdv_privpgd.columns.schema import Schema
@@ -41,7 +41,6 @@ from sdv_privpgd.report.page import (
     Text,
     folded,
     long_table,
-    number_of,
 )
 
 
@@ -149,7 +148,7 @@ def _noise_section(release: Release, noisy: Mapping[Clique, NoisyTable], total: 
         rows.append((strength, name, cells, total.value / cells, stddev))
     rows.sort(key=lambda row: row[0])
     left_out = "" if len(rows) <= shown else f" (the first {shown} of {len(rows):,})"
-    count = in_rows(total.value) + (
+    count = number_of(total.value) + (
         f", give or take {CONFIDENT * total.stddev:,.0f}" if total.stddev else ""
     )
     return Section(
