@@ -388,6 +388,15 @@ def download_section(
     said = (
         f"the {' and '.join(lacking)} tables of pairs, which are too large, and " if lacking else ""
     )
+    # Without a time of packing: pages of the same answers are the same.
+    packed = Download(
+        f"The {' and the '.join(kinds)} tables of columns and pairs, packed with gzip",
+        "noisy_tables.csv.gz",
+        "application/gzip",
+        lambda: gzip.compress(
+            _csv(tables.noisy_tables(release, schema, kinds=kinds, most=2)), mtime=0
+        ),
+    )
     parts: list[Part] = [
         Text(
             "The noisy tables are what was measured; all else on this page follows from them. They "
@@ -399,23 +408,13 @@ def download_section(
             "text/csv",
             lambda: _columns_csv(schema, estimates),
         ),
-        # Without a time of packing: pages of the same answers are the same.
-        Download(
-            f"The {' and the '.join(kinds)} tables of columns and pairs, packed with gzip",
-            "noisy_tables.csv.gz",
-            "application/gzip",
-            lambda: gzip.compress(
-                _csv(tables.noisy_tables(release, schema, kinds=kinds, most=2)), mtime=0
-            ),
-        ),
+        *([packed] if kinds else []),
         Text(
             f"Left out are {said}tables of three columns: the program's "
             'noisy_tables("tables.csv") writes everything.',
             quiet=True,
         ),
     ]
-    if not kinds:
-        del parts[2]
     return Section("Download the noisy tables", parts, folded=True)
 
 
