@@ -19,8 +19,7 @@ from sdv_privpgd.columns.links import Link, Tree, tree_of
 from sdv_privpgd.columns.naming import on_names, on_repeated_ids
 from sdv_privpgd.columns.visits import read_by, time_facts
 from sdv_privpgd.columns.vocabulary import MODELLED, words_of
-from sdv_privpgd.constraints.kinds import Constraint
-from sdv_privpgd.constraints.limits import Constraints
+from sdv_privpgd.constraints.kinds import Constraint, Constraints
 from sdv_privpgd.discovery.first_look import reserved_delta
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta

@@ -209,12 +209,6 @@ class FitsOfTables(FittedState):
             self._run(running, kept.names, goes_on=True)
             self._speak_up()
 
-    def refined_ledger(self, epsilon: float) -> PrivacyLedger:
-        """The books of the last fit with so much more to spend. Raises what ``refine`` would."""
-        self._require_fitted()
-        assert self._model_of_table is not None
-        return begun_again(self._model_of_table, epsilon).books.ledger
-
     def refine(self, data, epsilon: float) -> None:
         """Spends more budget on the table that was fitted, and fits all answers again.
 
