@@ -55,6 +55,12 @@ def dates(nanoseconds: Sequence[float] | np.ndarray) -> list[str]:
     return [text.replace("T", " ") for text in np.datetime_as_string(moments, unit=unit).tolist()]
 
 
+def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table of text, each column as wide as it needs to be."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
 def in_rows(number: float) -> str:
     """A number of rows."""
     return "1 row" if round(number) == 1 else f"{number:,.0f} rows"
