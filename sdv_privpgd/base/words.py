@@ -61,9 +61,9 @@ def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
-def in_rows(number: float) -> str:
-    """A number of rows."""
-    return "1 row" if round(number) == 1 else f"{number:,.0f} rows"
+def number_of(count: float, word: str = "row") -> str:
+    """So many of a thing."""
+    return f"{count:,.0f} {word}{'s' * (round(count) != 1)}"
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
