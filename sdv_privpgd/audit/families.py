@@ -251,7 +251,7 @@ def _of_few(told: Asked) -> Asked:
         table: dict([*told.columns[table].items()][: 2 + (tree.key_of(table) is not None)])
         for table in tree.tables
     }
-    return replace(told, tree=tree, columns=columns, constraints={})
+    return replace(told, tree=tree, columns=columns, constraints={}, questions={})
 
 
 def _families(told: Asked, number: int, seed: int, named: str = "row") -> MadeUpTables:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
@@ -61,6 +62,16 @@ def files_of(paths: str | os.PathLike | Sequence) -> list[Path]:
     found = _files_of(paths)
     _require_each_once(found)
     return found
+
+
+def are_text(paths: Any) -> bool:
+    """Whether a path or a pattern, the first of several, names a file of text by its ending."""
+    first = next(iter(paths), None) if isinstance(paths, list | tuple) else paths
+    if isinstance(first, str | os.PathLike):
+        with suppress(SourceError):
+            kind = kind_of(_files_of(first)[0])
+            return kind is not None and kind.form == "text"
+    return False
 
 
 def _files_of(paths: str | os.PathLike | Sequence) -> list[Path]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from pandas.api.types import is_numeric_dtype
@@ -16,15 +17,24 @@ from sdv_privpgd._lazy import is_there, need
 from sdv_privpgd.base.files import DamagedFileError, undamaged
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli.asking import question
-from sdv_privpgd.cli.reading import Typed, kind_read, known_types_in, read_table, reading, types_in
+from sdv_privpgd.cli.reading import (
+    Typed,
+    kind_read,
+    known_types_in,
+    open_table,
+    read_table,
+    reading,
+    types_in,
+)
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, reason, say, say_each
 from sdv_privpgd.columns.dialect import Facts
+from sdv_privpgd.columns.dtypes import on_unread
 from sdv_privpgd.columns.naming import WHOSE, is_id, on_names, on_repeated_ids
 from sdv_privpgd.columns.vocabulary import KEYS, facts_in, modelled
 from sdv_privpgd.constraints import kinds
 from sdv_privpgd.drafting.checking import refused
 from sdv_privpgd.drafting.files import read_domain
-from sdv_privpgd.drafting.formats import type_of
+from sdv_privpgd.drafting.formats import are_nearly_numbers, type_of
 from sdv_privpgd.drafting.template import sdtype_of, table_of
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import IDENTIFYING
@@ -59,8 +69,8 @@ _NOT_MODELLED = (
     "{} would not be in the rows: by their types they are no numbers, dates or categories."
 )
 _TEXT = (
-    "{} would not be in the rows: most of their cells differ, and no number, date or time is read "
-    "in all of them."
+    "{} would not be in the rows: no number, date or time is read in all of their cells, and most "
+    "of these differ, or are numbers. --skip-footer 1 leaves out a line of sums."
 )
 _NO_KEYS = "{} are ids by their names and no keys, so that several rows may have the same."
 """Why a column would be lost, with its name in the place of ``{}``."""
@@ -289,9 +299,14 @@ def detected(
         ) from None
     from sdv.metadata import Metadata
 
-    table = read_table(tables, how, None)
-    dropped = left_out(arguments, list(map(str, table.columns)))
-    table = table.drop(columns=dropped)
+    dropped = left_out(arguments, list(map(str, known_types_in(tables, how))))
+    if kind_read(tables[0]).form == "parquet":
+        dtypes = open_table(tables, how, {}).dtypes
+        unread = [n for n in dtypes if n not in dropped and on_unread({n: dtypes[n]})]
+        if unread:
+            (said,) = on_unread({name: dtypes[name] for name in unread})
+            raise CommandError(f"{said} Or leave them out: --drop {quote(','.join(unread))}.")
+    table = read_table(tables, how, None).drop(columns=dropped)
     if not is_said:
         say(
             "The types and formats of the columns were detected from the table and are taken as "
@@ -323,7 +338,9 @@ def detected(
             if said := type_of(cells):
                 facts = Typed.of(f"{name}={said}").facts(arguments.decimal or ".")
                 written[name] = {**facts, "range_is_nullable": True}
-            elif kind == "categorical" and 2 * len(cells) > len(column):
+            elif kind == "categorical" and (
+                2 * len(cells) > len(column) or are_nearly_numbers(cells)
+            ):
                 columns[name] = {"sdtype": "unknown"}
     return {**columns, **{name: {"sdtype": "unknown"} for name in dropped}}, keys, written
 
@@ -393,8 +410,9 @@ class Questions:
         people = settings.people
         ids = [each for each in description.repeated_ids if each != people.column]
         say_each(on_undeclared(settings, description))
-        say_each(on_repeated_ids(ids, says_whose=people.is_said))
-        say_each(on_names(description.facts, says_whose=people.is_said))
+        said = on_repeated_ids(ids, says_whose=people.is_said)
+        say_each(said)
+        say_each(on_names(description.facts, says_whose=people.is_said), but=said)
 
 
 def questions(
@@ -415,7 +433,7 @@ def questions(
     found = unweighted(found, arguments)
     said = on_lost(found.lost(people), getattr(arguments, "allow_lost", ()), people)
     if said and stops:
-        raise CommandError(f"Nothing was spent. {' '.join(said)}")
+        raise CommandError(in_options(f"Nothing was spent. {' '.join(said)}"))
     same = ("epsilon", "delta", "adjacency", "discovery_share", "target", "seed")
     told = {
         "columns": found.for_fit(public_metadata=arguments.public_metadata, people=people),
@@ -440,14 +458,13 @@ def on_lost(lost: Mapping[str, str], allowed: Collection[str], people: People) -
             reasons.setdefault(why, []).append(name)
     said = [why.format(listed([*map(repr, names)])) for why, names in reasons.items()]
     if said:
-        names = ",".join(name for each in reasons.values() for name in each)
+        names = quote(",".join(name for each in reasons.values() for name in each))
         said.append(
             "Say what they are (--dtype COLUMN=category, number, id or date:%d.%m.%Y), leave them "
             f"out (--drop {names}), or have values made up (--make-up {names})."
         )
-    if _NO_KEYS in reasons and not people.is_said:
-        said.append(in_options(WHOSE))
-    return [" ".join(said)] if said else []
+    asks = [WHOSE] if _NO_KEYS in reasons and not people.is_said else []
+    return [" ".join(said), *asks] if said else []
 
 
 def unweighted(found: Declared, arguments: Namespace) -> Declared:

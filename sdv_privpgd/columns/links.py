@@ -190,6 +190,11 @@ class Tree(FieldsAlone):
             return None
         return f"{table} in the family"
 
+    def size(self, table: str) -> str | None:
+        """The name of the column of how many rows of a table a family has; none of the root."""
+        link = self.above(table)
+        return None if link is None else self.in_family(table) or link.above(link.number)
+
     def paired(self, table: str, names: Sequence[str]) -> list[str]:
         """The columns of which pairs of siblings are asked: of rows in order the time between."""
         link = self.above(table)

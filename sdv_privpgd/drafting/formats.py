@@ -20,6 +20,7 @@ _TIMES = "%H:%M", "%H:%M:%S"
 _MOMENTS = tuple(" ".join(each) for each in product(_DAYS, _TIMES))
 
 _NUMBER = re.compile("([^0-9]*)([0-9](?:[0-9.,'\u2019 \u00a0\u2009\u202f]*[0-9])?)([^0-9]*)")
+_PLAIN = re.compile("-?(0|[1-9][0-9]*)([.,][0-9]+)?")
 _DIGITS = re.compile("(19|20)[0-9]{6}")
 _SIGN = re.compile("[-+()\u2212]")
 
@@ -41,6 +42,11 @@ def type_of(cells: Sequence[str]) -> str | None:
         if all(map(_is_number, numbers)):
             read.setdefault(numbers, example)
     return f"number:{next(iter(read.values()))}" if len(read) == 1 else None
+
+
+def are_nearly_numbers(cells: Sequence[str]) -> bool:
+    """Whether nine of ten of many different cells are numbers, as beside a line of sums."""
+    return sum(map(bool, map(_PLAIN.fullmatch, cells))) > 0.9 * max(len(cells), 20)
 
 
 def _are_dates(cells: Sequence[str], written: str) -> bool:

@@ -6,7 +6,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from sdv_privpgd.base.paths import are_text
 from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.columns.dialect import on_words
 from sdv_privpgd.columns.dtypes import is_of_days
 from sdv_privpgd.columns.links import Link
 from sdv_privpgd.columns.schema import Schema
@@ -276,7 +278,8 @@ def check(
         )
     settings, description = asked(columns, epsilon, delta, **told)
     check_match(settings, description)
-    return check_report(*checked(settings, description, table, prior))
+    more = on_words(description.words) if are_text(getattr(table, "paths", table)) else []
+    return check_report(*checked(settings, description, table, prior), more=more)
 
 
 def checked(

@@ -10,7 +10,6 @@ from textwrap import wrap
 from typing import Any
 
 from sdv_privpgd.base.words import in_rows, listed
-from sdv_privpgd.columns.naming import WHOSE
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.discovery.first_look import FirstLook
 from sdv_privpgd.fitting.description import Description
@@ -118,15 +117,6 @@ def tables_report(told: Asked, tables: Mapping[str, Any]) -> Report:
     return together(found, "check of tables", title, "\n".join(lines), lead, stops=stops)
 
 
-def _asked_once(sentences: Sequence[str]) -> list[str]:
-    """The sentences. Whose the rows are is asked by the first one alone, in its door's words."""
-    question, found = WHOSE[: WHOSE.index("?")], []
-    for each in sentences:
-        was_asked = any(question in said for said in found)
-        found.append(each.replace(f" {WHOSE}", "") if was_asked else each)
-    return found
-
-
 def least_rows(settings: Settings, description: Description) -> dict[str, int]:
     """How many rows must share a category, or lie in a range that is not declared, to be found."""
     if not description.discovers:
@@ -174,24 +164,25 @@ def check_report(
     num_rows: int | None,
     refused: Sequence[str] = (),
     names: Collection[str] | None = None,
+    more: Sequence[str] = (),
 ) -> Report:
     """Returns what becomes of each column as text, page and numbers. Public.
 
     The settings have the delta for so many rows, if their number is public. ``refused`` are
     sentences on what keeps a fit from reading the table. Nothing is said of columns other than
-    those with these ``names``, if there are any: links add them.
+    those with these ``names``, if there are any: links add them. ``more`` is said at last.
     """
     told, ledger = fates(settings, description, num_rows), settings.ledger()
     if names is not None:
         told = {name: each for name, each in told.items() if name in names}
     lost = [*refused, *on_lost(told)]
-    notes = [
+    found = [
         *notes_on(settings, description, names),
         *(_on_hidden(settings, description, told) if num_rows is None else ()),
         *on_delta(settings.delta, num_rows),
+        *more,
     ]
-    told_once = _asked_once([*lost, *notes])
-    lost, notes = told_once[: len(lost)], told_once[len(lost) :]
+    notes = [each for each in found if each not in lost]
     number = "rows whose number is private" if num_rows is None else in_rows(num_rows)
     title = f"What becomes of the columns of {number} at epsilon {ledger.epsilon:.3g}"
     header = ("column", "type", "values", "in the rows")

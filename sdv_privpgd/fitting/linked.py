@@ -42,6 +42,7 @@ from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.fitting.readings import by_families, by_rows, of_holders
 from sdv_privpgd.fitting.resume import note_on
 from sdv_privpgd.fitting.sampled import SavedModel
+from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyLedger
@@ -354,6 +355,7 @@ def fit_tables(
     discovery_share: float = 0.2,
     method: Method | str = "privpgd",
     constraints: Mapping[str, Sequence[Constraint]] = MappingProxyType({}),
+    questions: Mapping[str, Sequence[Question]] = MappingProxyType({}),
     allow_lost: Mapping[str, Collection[str]] = MappingProxyType({}),
     seed: int = 0,
     progress: Progress = silent,
@@ -376,6 +378,7 @@ def fit_tables(
         discovery_share: Part of the budget, at most, for what is not declared.
         method: As ``fit_table`` takes it, for each table.
         constraints: What all rows of a table will meet, by table, as ``fit_table`` takes it.
+        questions: What a table will be asked, by table, as ``fit_table`` takes it.
         allow_lost: By table, columns for which the fit does not stop, whatever it would lose.
         seed: Of engines and rows, never of the noise.
         progress: Told of the steps.
@@ -402,7 +405,7 @@ def fit_tables(
     """
     share = discovery_share
     others: dict[str, Any] = {"discovery_share": share, "method": method, "seed": seed}
-    told = Asked.of(columns, relationships, epsilon, delta, constraints, **others)
+    told = Asked.of(columns, relationships, epsilon, delta, constraints, questions, **others)
     for sentence in told.absurd:
         warnings.warn(sentence, stacklevel=2)
     fitted = RunningTables.of(told, tables, allow_lost).run(progress)

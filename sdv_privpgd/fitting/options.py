@@ -200,13 +200,14 @@ def notes_on(
     own, is_said = settings.people, settings.people.is_said
     facts = {n: each for n, each in description.facts.items() if names is None or n in names}
     ids = [each for each in description.repeated_ids if each != own.column]
-    return [
+    said = (
         *on_repeated_ids(ids, says_whose=is_said),
         *(own.on_counts if names is None else ()),
         *on_names(facts, says_whose=is_said),
         *description.on_days,
         *description.on_wide,
-    ]
+    )
+    return list(dict.fromkeys(said))
 
 
 def check_match(settings: Settings, description: Description) -> None:
@@ -269,11 +270,12 @@ def checked_lost(allow_lost: Collection[str], description: Description) -> tuple
     return names
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Asked:
     """What a fit of tables is told, and how the budget is divided. Public.
 
-    ``columns`` are without keys that lead to others. What else a fit of a table takes is ``told``.
+    ``columns`` are without keys that lead to others, ``constraints`` and ``questions`` by table.
+    What else a fit of a table takes is ``told``.
     """
 
     columns: Mapping[str, Mapping[str, Mapping]]
@@ -282,6 +284,7 @@ class Asked:
     delta: float
     told: Mapping[str, Any]
     constraints: Mapping[str, Sequence[Constraint]]
+    questions: Mapping[str, Sequence[Question]]
 
     @classmethod
     def of(
@@ -291,14 +294,17 @@ class Asked:
         epsilon: float,
         delta: float,
         constraints: Mapping[str, Sequence[Constraint]] = MappingProxyType({}),
+        questions: Mapping[str, Sequence[Question]] = MappingProxyType({}),
         **told: Any,
     ) -> "Asked":
         """Raises ``ValueError`` for what no fit can ask, before a table is opened."""
         tree = tree_of(relationships)
         tree.require(columns, MOST)
-        unknown = [name for name in constraints if name not in tree.tables]
-        if unknown:
-            raise ValueError(f"constraints names {unknown!r}, which are no tables.")
+        for argument, by_table in {"constraints": constraints, "questions": questions}.items():
+            if not isinstance(by_table, Mapping):
+                raise ValueError(f"{argument} is a dictionary of lists by table, got {by_table!r}.")
+            if unknown := [name for name in by_table if name not in tree.tables]:
+                raise ValueError(f"{argument} names {unknown!r}, which are no tables.")
         own = {}
         for table in tree.tables:
             link, key = tree.above(table), tree.key_of(table)
@@ -314,9 +320,7 @@ class Asked:
                 _require_order(link, declared, columns[link.parent])
                 _require_count(link, columns[link.parent], constraints.get(link.parent, ()))
             own[table] = declared if key is None else {key: Key(), **declared}
-        return cls(
-            columns=own, tree=tree, epsilon=epsilon, delta=delta, told=told, constraints=constraints
-        )
+        return cls(own, tree, epsilon, delta, told, constraints, questions)
 
     def asked(
         self, table: str, parents: Mapping[str, Mapping] | None = None
@@ -333,7 +337,9 @@ class Asked:
             family=self.tree.tables,
             method=settings.method.knowing(known),
         )
-        description = replace(description, given=known, linked=(*known, *self._time(table)))
+        linked, size = (*known, *self._time(table)), self.tree.size(table)
+        counted_by = () if size is None else (size,)
+        description = replace(description, given=known, linked=linked, counted_by=counted_by)
         check_match(settings, description)
         return settings, description
 
@@ -356,6 +362,7 @@ class Asked:
             adjacency="add_remove",
             people=People(tree.root_key, self.most, weighed=True),
             constraints=self.constraints.get(table, ()),
+            questions=self.questions.get(table, ()),
             **self.told,
         )
 

@@ -199,9 +199,8 @@ class _Rows:
 
     @classmethod
     def of(cls, tables: "FittedTables", name: str) -> "_Rows":
-        questions, link = _questions(tables, name), tables.tree.above(name)
-        assert link is not None
-        size = tables.tree.in_family(name) or link.above(link.number)
+        questions, size = _questions(tables, name), tables.tree.size(name)
+        assert size is not None
         columns = {each.name: each for each in questions.schema.attributes}
         return cls(questions, columns, size)
 

@@ -20,7 +20,7 @@ import numpy as np
 from sdv_privpgd.base.domain import Clique, Domain, Grouping, in_words
 from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
-from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups, signal_variances
+from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups, strengths
 from sdv_privpgd.estimate.effects import independent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.method import Importance, clique_weights, is_for_important
@@ -249,7 +249,7 @@ def measure_triples(
     on each other are measured. Noisy answers alone decide all of this.
     """
     tables = consistent_tables(curator.domain, curator.measurements)
-    triples = _strongest(curator.domain, triples, tables, progress)
+    triples = _strongest(curator.domain, triples, tables)
     number = GROUPS
     if is_for_important(importance) and _stand_out(curator, triples, mu_squared, tables.total, 1.0):
         number = FINE_GROUPS
@@ -310,15 +310,13 @@ def triples_among(domain: Domain, pairs: Sequence[Clique], importance: Importanc
     ] or found
 
 
-def _strongest(
-    domain: Domain, triples: Sequence[Clique], tables: ConsistentTables, progress: Progress
-) -> list[Clique]:
+def _strongest(domain: Domain, triples: Sequence[Clique], tables: ConsistentTables) -> list[Clique]:
     """The triples; of too many, those with the strongest pairs."""
     if len(triples) <= MOST:
         return list(triples)
-    strengths = {pair: float(own.sum()) for pair, own in signal_variances(tables, progress).items()}
+    known = strengths(tables)
     of_pairs = [
-        sum(strengths.get(pair, 0.0) for pair in domain.project(triple).cliques(2))
+        sum(known.get(pair, 0.0) for pair in domain.project(triple).cliques(2))
         for triple in triples
     ]
     kept = np.argsort(-np.array(of_pairs), kind="stable")[:MOST]

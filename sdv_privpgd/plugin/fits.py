@@ -15,7 +15,9 @@ from sdv.errors import (
     SynthesizerInputError,
 )
 
+from sdv_privpgd.base.paths import are_text
 from sdv_privpgd.base.progress import Progress, shown
+from sdv_privpgd.columns.dialect import on_words
 from sdv_privpgd.columns.dtypes import is_of_days
 from sdv_privpgd.columns.keys import on_patterns
 from sdv_privpgd.columns.schema import PublicDomainError
@@ -149,7 +151,9 @@ class FitsOfTables(FittedState):
             return check_report(settings, description, None, [str(error)])
         rows, kept = table.known_rows(settings.adjacency), description.dtypes_kept(table.dtypes)
         settings = settings.for_rows(rows)
-        return check_report(settings, leaning(settings, description, prior, rows, kept), rows)
+        more = on_words(description.words) if are_text(getattr(data, "paths", data)) else []
+        description = leaning(settings, description, prior, rows, kept)
+        return check_report(settings, description, rows, more=more)
 
     @property
     def planned_ledger(self) -> PrivacyLedger:

@@ -191,6 +191,8 @@ def _run(shape, size, epsilon, is_declared, seed, method="privpgd"):
         allow_lost=["x"],
     )
     found = fitted.sample(size)["x"].dropna()
+    if column.dtype.kind == "M":  # rows with a day that stands for never come in another unit
+        column, found = column.astype("M8[us]"), found.astype("M8[us]")
     real, made = (np.sort(each.to_numpy().astype(np.float64)) for each in (column, found))
     points = np.concatenate([real, made])
     shares = (np.searchsorted(each, points, side="right") / len(each) for each in (real, made))

@@ -408,6 +408,10 @@ def test_workbooks(workbook):
     table = read_table(workbook([["n", "day"], [1, day], [2.5, day]]), Reading(header=True), None)
     assert table["n"].tolist() == [1, 2.5]
     assert table["day"].tolist() == [day, day]
+    path, alley = workbook([["alley"], ["NA"], ["Grvl"]]), {"sdtype": "categorical"}
+    for known, first in (({}, "NA"), ({"range_values": ["Grvl"]}, None)):
+        cells = read_table(path, Reading(header=True), {"alley": {**alley, **known}})["alley"]
+        assert cells.fillna("").tolist() == [first or "", "Grvl"]
     path = workbook([["a", "b"], [1, 2]], [["c"], [SECRET]])
     with pytest.raises(CommandError, match="--sheet"):
         read_table(path, Reading(header=True), None)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.columns.number_formats import NumberFormat
-from sdv_privpgd.drafting.formats import type_of
+from sdv_privpgd.drafting.formats import are_nearly_numbers, type_of
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,19 @@ def test_cells_that_are_all_written_alike_say_how(cells, said):
 )
 def test_codes_and_what_can_be_read_in_two_ways_say_nothing(cells):
     assert type_of(cells) is None
+
+
+@pytest.mark.parametrize(
+    ("numbers", "others", "told"),
+    [
+        (99, ["Sum: 1,200"], True),
+        (99, [f"V{code}" for code in range(20)], False),  # of a fifth it is no accident
+        (9, ["Sum"], False),  # few categories
+        (0, [f"0{code}" for code in range(10, 99)], False),
+    ],
+)
+def test_a_line_of_sums_beside_numbers_is_found(numbers, others, told):
+    assert are_nearly_numbers([*map(str, range(numbers)), *others]) == told
 
 
 @pytest.mark.parametrize("example", ["$1,234.50", "1.234,50 EUR", "1'234", "1 234,5", "1234,5 kg"])
