@@ -251,7 +251,8 @@ class Tree(FieldsAlone):
             if self.most_of(table) > most:
                 raise ValueError(
                     f"A family may have {self.most_of(table)} rows of {table!r}, by the "
-                    f"max_children of its links: together they may have {most} at most."
+                    f"max_children of its links: together they may have {most} at most. Choose "
+                    "smaller ones: of more rows so many are used, by chance."
                 )
             link = self.above(table)
             above = {} if link is None else self.carried(link.parent, columns)

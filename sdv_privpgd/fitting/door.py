@@ -269,6 +269,8 @@ def check(
     ['drug']
     """
     if relationships is not None:
+        if prior is not None:
+            raise ValueError("prior takes one table: check tables that belong together without it.")
         delta = usual_delta("add_remove") if delta is None else delta
         return tables_report(Asked.of(columns, relationships, epsilon, delta, **told), table)
     if isinstance(table, Mapping):

@@ -443,7 +443,7 @@ class RunningTables:
         for sentence in told.told_before:
             warnings.warn(sentence, stacklevel=3)
         private, pairs = told.opened(tables)
-        links = told.tree.links
+        links = [each for name in told.tree.tables for each in told.tree.below(name)]
         leading = [each for each in links if each.number not in allow_lost.get(each.parent, ())]
         return cls(told, list(tables), private, pairs, let_pass, leading, told.ledger)
 

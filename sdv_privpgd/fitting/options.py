@@ -338,7 +338,7 @@ class Asked:
             method=settings.method.knowing(known),
         )
         linked, size = (*known, *self._time(table)), self.tree.size(table)
-        counted_by = () if size is None else (size,)
+        counted_by = () if size is None or not self._asks(table) else (size,)
         description = replace(description, given=known, linked=linked, counted_by=counted_by)
         check_match(settings, description)
         return settings, description
@@ -411,8 +411,9 @@ class Asked:
         return tuple(self.tree.joined(table, self.carried(link.parent)))
 
     def _asks(self, table: str) -> int:
-        """How many columns of a table itself are asked about: of one of keys alone none."""
-        return len({*self.modelled(table), *self.tree.numbers(table), *self._time(table)})
+        """How many columns, or else questions, there are of a table itself; of keys alone none."""
+        own = {*self.modelled(table), *self.tree.numbers(table), *self._time(table)}
+        return len(own) or len(self.questions.get(table, ()))
 
     def require(self) -> None:
         """Raises ``ValueError`` for what no fit can ask of some table, before one is opened."""
@@ -456,16 +457,15 @@ class Asked:
         """The part of the budget of each table, and of its pairs of siblings (``True``).
 
         The noise of each of k pairs of columns grows as the root of k / part. So the noise of all
-        parts together is the least if they are as the cube roots of k. That of a table counts twice
-        if another one is told what it says: then they are as those of 4 k.
+        parts together is the least if they are as the cube roots of k. That of siblings counts half
+        as much as that of a table, so that they are as those of k / 4.
         """
-        told = {link.parent for link in self.tree.links if self.given(link.child)}
         pairs = {}
         for name in self.tree.tables:
             if number := self._asks(name):
                 asked = math.comb(number, 2) + number * len(self.given(name))
-                pairs[name, False] = max(asked, 1) * (4 if name in told else 1)
-        pairs |= {(n, True): math.comb(len(self.modelled(n)) + 1, 2) for n in self.siblings}
+                pairs[name, False] = max(asked, 1)
+        pairs |= {(n, True): math.comb(len(self.modelled(n)) + 1, 2) / 4 for n in self.siblings}
         parts = {name: Fraction(k ** (1 / 3)).limit_denominator(100) for name, k in pairs.items()}
         return {name: part / sum(parts.values()) for name, part in parts.items()}
 
