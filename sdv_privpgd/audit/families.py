@@ -94,10 +94,7 @@ def audited_tables(
         accountant_check(events, recording.outcome.seen.get("books"), settings),
     ]
     named = {f"{t}.{n}": own for t in told.tree.tables for n, own in told.alone(t).words.items()}
-    report = audit_report("fit_tables", told.ledger, settings, named, checks, runs)
-    if path is not None:
-        report.save(path)
-    return report
+    return audit_report("fit_tables", told.ledger, settings, named, checks, runs).saved(path)
 
 
 @dataclass(frozen=True, eq=False)

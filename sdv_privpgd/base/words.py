@@ -29,6 +29,12 @@ def short_number(value: float) -> str:
     return f"{value:.0f}" if value == round(value) and abs(value) < 1e4 else f"{value:.4g}"
 
 
+def rounded_up(number: float) -> int:
+    """The number, rounded up to two significant digits."""
+    step = 10 ** max(math.floor(math.log10(max(number, 1))) - 1, 0)
+    return math.ceil(number / step) * step
+
+
 def share(part: float) -> str:
     """A part of a whole in percent, at most 100; "none" for no number."""
     if math.isnan(part):

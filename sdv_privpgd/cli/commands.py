@@ -46,8 +46,8 @@ from sdv_privpgd.fitting.fitted import FittedTable, UnfinishedTable
 from sdv_privpgd.fitting.linked import FittedTables
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.report.about import KEY, card_path, digest_of_file, in_words, read_card
-from sdv_privpgd.report.ledger import ledger_report, read_history
 from sdv_privpgd.report.page import Report
+from sdv_privpgd.report.privacy import ledger_report, read_history
 from sdv_privpgd.sources import texts
 
 _NOT_PRIVATE = "NOT PRIVATE: {} compares with the real table. Do not pass it on."

@@ -19,7 +19,7 @@ from sdv_privpgd.fitting.linked import FittedTables
 from sdv_privpgd.fitting.model_file import NotKeptError
 from sdv_privpgd.fitting.sampled import SavedModel
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.report.ledger import release_entry
+from sdv_privpgd.report.privacy import release_entry
 
 
 @dataclass(kw_only=True)

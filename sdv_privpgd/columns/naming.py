@@ -149,13 +149,15 @@ def repeated_ids(columns: Mapping[str, Mapping], keys: Collection[str]) -> tuple
     return tuple(name for name in ids if name not in keys)
 
 
-def on_repeated_ids(names: Collection[str], *, says_whose: bool) -> list[str]:
-    """Sentences on ids that are no keys: whether they are ids, and the question ``WHOSE``.
+def on_repeated_ids(
+    names: Collection[str], keys: Collection[str] = (), *, says_whose: bool
+) -> list[str]:
+    """Sentences on ids that are no ``keys``: whether all are ids, and the question ``WHOSE``.
 
     The latter is not asked where somebody has said whose the rows are.
     """
     said = []
-    kinds = [name for name in names if not is_id(name)]
+    kinds = [name for name in (*names, *keys) if not is_id(name)]
     if kinds:
         said.append(
             f"{kinds!r} are ids by their sdtype, perhaps because it was detected, and not by their "

@@ -122,7 +122,7 @@ LOOKS = {
     "addresses or hashes": re.compile(
         r"[^\s@]+@[^\s@]+|https?://\S+|(?=.{32})[0-9a-fA-F]{8,}(-?[0-9a-fA-F]{4,}){0,4}"
     ),
-    "long texts": re.compile(r"(?s)(?=.{60})(\S+\s+){8}.*"),
+    "long texts": re.compile(r"(?s)(?=.{40})(\S+\s+){6}.*"),
 }
 """How cells are written that are seldom categories, of which many rows have the same.
 
@@ -164,7 +164,7 @@ class Readable:
         found = np.select([missing & are_there(series), missing, below, above], [2, 1, 3, 4], 0)
         if self._is_open:
             listed, places = distinct(series)
-            looks = np.array([_look(plain(cell)) for cell in listed])[places]
+            looks = np.array([_look(cell) for cell in listed])[places]
             found = np.where((found == 0) & (looks > 0), looks, found)
         yield found
 
@@ -199,7 +199,8 @@ class Readable:
 
 def _look(cell: object) -> int:
     """The code of how a text or a number is written, and 0 of all else."""
-    text = str(cell).strip() if type(cell) in (str, float) else ""
+    read = plain(cell)
+    text = str(read).strip() if type(read) in (str, float) else ""
     return next((n for n, look in enumerate(LOOKS.values(), 5) if look.fullmatch(text)), 0)
 
 

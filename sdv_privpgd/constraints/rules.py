@@ -17,7 +17,7 @@ from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.date_formats import survive_writing
-from sdv_privpgd.columns.differences import UNITS
+from sdv_privpgd.columns.differences import UNITS, Difference
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.visits import Visits
 
@@ -123,15 +123,7 @@ class OneHot(_OfCells):
         return found
 
 
-class Knowing(Protocol):
-    """Knows of cells that hold no row."""
-
-    def possible(self) -> dict[Clique, np.ndarray]:
-        """Marks the cells that can hold rows, for some cliques, bool."""
-        ...
-
-
-def possible_of(rules: Sequence[Knowing], domain: Domain) -> dict[Clique, np.ndarray]:
+def possible_of(rules: Sequence[Rule | Difference], domain: Domain) -> dict[Clique, np.ndarray]:
     """Marks the cells of some cliques, in the domain's order, that can hold rows that obey."""
     found: dict[Clique, np.ndarray] = {}
     for rule in rules:

@@ -28,7 +28,7 @@ from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
 from sdv_privpgd.columns.visits import Ordered, Visits
 from sdv_privpgd.columns.vocabulary import words_of
-from sdv_privpgd.constraints.limits import Constraints, Limits
+from sdv_privpgd.constraints.kinds import Constraints, Limits
 from sdv_privpgd.constraints.rules import visit_rules
 from sdv_privpgd.discovery.plan import worth_a_look
 from sdv_privpgd.discovery.ranges import inside

@@ -154,8 +154,8 @@ def fit_table(
     running = prepared(
         settings, description, table, prior=prior, after=after, allow_lost=allow_lost
     )
-    for sentence in (before := running.fit.told_before):
-        warnings.warn(sentence, stacklevel=2)
+    if before := running.fit.told_before:
+        warnings.warn(" ".join(before), stacklevel=2)
     done = running.noted(progress, stops=True)
     said = [sentence for sentence in done.warnings if sentence not in before]
     if said:  # what was said before the fit is not said again

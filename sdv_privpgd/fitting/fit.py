@@ -18,7 +18,7 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.cutting import USUAL_BINS
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.mismatch import on_ends
-from sdv_privpgd.columns.naming import on_names, on_repeated_ids
+from sdv_privpgd.columns.naming import on_repeated_ids
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.constraints.rules import possible_of
@@ -35,6 +35,7 @@ from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.mismatch import ask_first, require_categories
+from sdv_privpgd.fitting.options import notes_on
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.listed import queries_for
 from sdv_privpgd.inference.questions import Unseen
@@ -271,9 +272,7 @@ class Fit:
     @property
     def told_before(self) -> list[str]:
         """Sentences on what is worth a look by names and declarations alone."""
-        description = self.description
-        named = on_names(description.facts, says_whose=self.settings.people.is_said)
-        return [*named, *description.on_days, *description.on_wide]
+        return notes_on(self.settings, self.description)
 
     @property
     def has_answers(self) -> bool:

@@ -236,10 +236,7 @@ class FittedTables(SavedModel):
         """
         tables = {name: (e.fitted.release, e.fitted.schema) for name, e in self.tables.items()}
         told: dict[str, Any] = {"date": self.date, "notes": self.warnings}
-        report = linked_report(tables, self.tree, self.ledger, self.num_rows, **told)
-        if path is not None:
-            report.save(path)
-        return report
+        return linked_report(tables, self.tree, self.ledger, self.num_rows, **told).saved(path)
 
     def privacy_report(self) -> str:
         """The text of ``report``: what was spent, on what and under which adjacency."""

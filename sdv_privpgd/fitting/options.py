@@ -20,8 +20,7 @@ from sdv_privpgd.columns.links import Link, Tree, tree_of
 from sdv_privpgd.columns.naming import on_names, on_repeated_ids
 from sdv_privpgd.columns.visits import read_by, time_facts
 from sdv_privpgd.columns.vocabulary import MODELLED, words_of
-from sdv_privpgd.constraints.kinds import Constraint
-from sdv_privpgd.constraints.limits import Constraints
+from sdv_privpgd.constraints.kinds import Constraint, Constraints
 from sdv_privpgd.discovery.first_look import reserved_delta
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta
@@ -200,8 +199,10 @@ def notes_on(
     own, is_said = settings.people, settings.people.is_said
     facts = {n: each for n, each in description.facts.items() if names is None or n in names}
     ids = [each for each in description.repeated_ids if each != own.column]
+    # What is declared as a key has a pattern, if only that of numbers; SDV's metadata have none.
+    keys = [each for each in description.keys if each not in description.patterns]
     said = (
-        *on_repeated_ids(ids, says_whose=is_said),
+        *on_repeated_ids(ids, keys, says_whose=is_said),
         *(own.on_counts if names is None else ()),
         *on_names(facts, says_whose=is_said),
         *description.on_days,

@@ -13,7 +13,7 @@ from sdv_privpgd.base.arguments import check_positive
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.constraints.limits import Constraints
+from sdv_privpgd.constraints.kinds import Constraints
 from sdv_privpgd.estimate.prior import MOST_ROWS, PublicRows
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, codes_paid_for, method_for, with_codes

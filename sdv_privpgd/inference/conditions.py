@@ -229,21 +229,33 @@ class CodeValues:
         is_far = (np.abs(self.means - middle) > around) | (not self.is_shaped)
         return is_far & (shares * self.deviations > least * around)
 
-    def far_reaching(
-        self, counts: np.ndarray, errors: np.ndarray | float = 0.0, least: float = HEAVY
+    def moved_by_noise(
+        self, counts: np.ndarray, noise: np.ndarray | float, least: float
     ) -> np.ndarray:
+        """Which codes that reach ``FAR`` have so few rows that noise in them moves a mean. Public.
+
+        They seem to have more rows than one standard deviation of the ``noise``, and as many as
+        that, spread as those of their code are, move the mean by more than a part ``least`` of the
+        mean distance.
+        """
+        _, middle, around = self._spread(counts)
+        moved = noise / _number(counts) * np.abs(self.means - middle)
+        is_far = self._distances(counts) > FAR * around
+        return is_far & (counts > noise) & (moved > least * around)
+
+    def far_reaching(self, counts: np.ndarray, errors: np.ndarray | float = 0.0) -> np.ndarray:
         """Which codes reach so far that few of their rows could make a mean. Public.
 
         Where a range ends far beyond the rows, its last code holds both the end of the rows and all
         values beyond it, where noise may hide some. These codes reach farther than ``FAR`` mean
         distances from the median, and their rows, with ``errors`` more, would move the mean by more
-        than a part ``least`` of the mean distance if they lay at its end.
+        than a part ``HEAVY`` of the mean distance if they lay at its end.
         """
         shares, _, around = self._spread(counts)
         more = shares + errors / _number(counts)
         farthest = self._distances(counts)
         reach = np.maximum(self.highs - self.means, self.means - self.lows).astype(np.float64)
-        return (farthest > FAR * around) & (more * reach > least * around)
+        return (farthest > FAR * around) & (more * reach > HEAVY * around)
 
     def outermost(self, counts: np.ndarray) -> np.ndarray:
         """Which codes reach ``FAR`` from the median, and at least half as far as any, bool.

@@ -131,12 +131,12 @@ class FitsOfTables(FittedState):
             name for name in description.modelled if is_of_days(table.dtypes[name])
         )
         fit = Fit(settings, replace(description, timeless=timeless))
-        for sentence in fit.told_before:
-            warnings.warn(sentence, stacklevel=2)
+        if before := fit.told_before:
+            warnings.warn(" ".join(before), stacklevel=2)
         allowed = checked_lost(allow_lost, description)
         running = RunningFit(fit=fit, private=table, allow_lost=allowed)
         self._run(running, self._names_of(data), stops=True)
-        self._speak_up(fit.told_before)
+        self._speak_up(before)
 
     def check(self, data, *, prior: Any = None) -> Report:
         """Returns what ``fit`` would make of each column of a table. Public.
@@ -208,12 +208,6 @@ class FitsOfTables(FittedState):
             running = RunningFit(fit=fit, private=table, known=kept.answers)
             self._run(running, kept.names, goes_on=True)
             self._speak_up()
-
-    def refined_ledger(self, epsilon: float) -> PrivacyLedger:
-        """The books of the last fit with so much more to spend. Raises what ``refine`` would."""
-        self._require_fitted()
-        assert self._model_of_table is not None
-        return begun_again(self._model_of_table, epsilon).books.ledger
 
     def refine(self, data, epsilon: float) -> None:
         """Spends more budget on the table that was fitted, and fits all answers again.

@@ -259,7 +259,7 @@ class TidyTable:
         return " x ".join(self.clique) or "the number of rows"
 
     def completed(self, labels: Mapping[str, ColumnLabels]) -> "TidyTable":
-        """The same table with its absent cells, if there may be any. Raises as ``answers``."""
+        """The same table with its absent cells, if there may be any. Raises as ``answer``."""
         if self.unknown is None or not self.clique or not labels.keys() >= set(self.clique):
             return self
         own = [labels[name] for name in self.clique]
@@ -286,8 +286,8 @@ class TidyTable:
             stddevs=np.append(self.stddevs, np.full(len(absent), variance**0.5)),
         )
 
-    def answers(self, labels: Mapping[str, ColumnLabels]) -> tuple[Measurement, Measurement]:
-        """The table as an answer, with its mean noise, and with its largest noise.
+    def answer(self, labels: Mapping[str, ColumnLabels]) -> Measurement:
+        """The table as an answer, with its mean noise.
 
         Raises:
             ValueError: For labels that name no cell, and for cells that are missing or there twice.
@@ -320,9 +320,7 @@ class TidyTable:
             query = GroupedMarginalQuery(self.clique, grouping)
         return self._measured(query, places, shape)
 
-    def _measured(
-        self, query: Query, places: np.ndarray, shape: tuple[int, ...]
-    ) -> tuple[Measurement, Measurement]:
+    def _measured(self, query: Query, places: np.ndarray, shape: tuple[int, ...]) -> Measurement:
         number = int(np.prod(shape))
         times = np.bincount(places, minlength=number)
         if times.max() > 1:
@@ -339,11 +337,7 @@ class TidyTable:
         counts = np.empty(number)
         counts[places] = self.counts
         mean = float(np.sqrt(np.square(self.stddevs).mean()))
-        mean_one, largest = (
-            Measurement(query=query, answer=counts.reshape(shape).copy(), stddev=stddev)
-            for stddev in (mean, float(self.stddevs.max()))
-        )
-        return mean_one, largest
+        return Measurement(query=query, answer=counts.reshape(shape), stddev=mean)
 
     @property
     def is_even(self) -> bool:
@@ -390,14 +384,12 @@ def completed(tables: Sequence[TidyTable], schema: Schema) -> list[TidyTable]:
     return [table.completed(labels) for table in tables]
 
 
-def answers_of(
-    tables: Sequence[TidyTable], schema: Schema
-) -> tuple[list[Measurement], list[Measurement]]:
-    """All tables as answers, with their mean noise, and with their largest noise.
+def answers_of(tables: Sequence[TidyTable], schema: Schema) -> list[Measurement]:
+    """All tables as answers, with their mean noise.
 
     Raises:
         ValueError: For tables of columns that are not declared, for declared columns that no table
-            has, and as ``TidyTable.answers``.
+            has, and as ``TidyTable.answer``.
     """
     labels = {column.name: ColumnLabels(column) for column in schema.columns}
     named = dict.fromkeys(name for table in tables for name in table.clique)
@@ -412,8 +404,7 @@ def answers_of(
         raise ValueError(
             f"No table has the columns {lacking!r}. Nothing is known of them: leave them out."
         )
-    found = [table.answers(labels) for table in tables]
-    return _sharing([mean for mean, _ in found]), _sharing([largest for _, largest in found])
+    return _sharing([table.answer(labels) for table in tables])
 
 
 def _frame(source: Source) -> pd.DataFrame:
@@ -550,14 +541,11 @@ def _sharing(answers: Sequence[Measurement]) -> list[Measurement]:
         else:
             members.append(len(shared))
             shared.append(own)
-    groupings = [Grouping.of(known) for known in shared]
-    return [
-        each
-        if place is None
-        else Measurement(
-            query=GroupedMarginalQuery(each.query.clique, groupings[place]),  # pyright: ignore
-            answer=each.answer,
-            stddev=each.stddev,
-        )
-        for each, place in zip(answers, members, strict=True)
-    ]
+    groupings, found = [Grouping.of(known) for known in shared], []
+    for each, place in zip(answers, members, strict=True):
+        if place is not None:
+            assert isinstance(each.query, GroupedMarginalQuery)
+            query = GroupedMarginalQuery(each.query.clique, groupings[place])
+            each = replace(each, query=query)
+        found.append(each)
+    return found

@@ -5,6 +5,7 @@ import math
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from statistics import fmean
 from typing import NamedTuple
@@ -38,7 +39,7 @@ from sdv_privpgd.report.page import (
     Section,
     Table,
     Text,
-    long_grid,
+    folded,
     long_table,
     number_of,
 )
@@ -188,7 +189,9 @@ def _columns_section(
         for name in release.domain.attributes
     ]
     figures = [figure for _, figure in sorted(drawn, key=lambda pair: -pair[0])]
-    return Section("Columns one by one", [explanation, *long_grid("grid", figures, "columns")])
+    return Section(
+        "Columns one by one", [explanation, *folded(figures, " columns", partial(Grid, "grid"))]
+    )
 
 
 def _column_figure(

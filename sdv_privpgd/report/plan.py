@@ -348,32 +348,21 @@ def plan_report(
     notes: Sequence[str] = (),
 ) -> Report:
     """What a fit would ask and how large its errors would be, if anything is asked. Public."""
-    asked = (
-        f"Epsilon {ledger.epsilon:g}, delta {ledger.delta:g}, {in_words(ledger.adjacency)}, for "
-        f"{ledger.unit}"
-    )
+    title = f"Plan for {in_rows(num_rows)}"
+    budget = f"Epsilon {ledger.epsilon:g}, delta {ledger.delta:g}"
+    asked = f"{budget}, {in_words(ledger.adjacency)}, for {ledger.unit}"
     shown = [] if expected is None else [expected_section(expected)]
-    text = [
-        *first_line(ledger),
-        Text(f"Plan for {in_rows(num_rows)}: no table was asked, nothing was spent"),
-        Text(asked),
-    ]
-    page = Page(
-        title=f"Plan for {in_rows(num_rows)}",
-        lead=[
-            *first_line(ledger),
-            Facts([("rows assumed", f"{num_rows:,}"), ("epsilon", f"{ledger.epsilon:g}")]),
-            Text("No table was asked, and nothing was spent."),
-            Text(f"{asked}."),
-            *map(Text, notes),
-        ],
-        sections=[*shown, Section("What would be asked of the table", [ledger_table(ledger)])],
-    )
+    said = [*map(Text, notes)]
+    told = [Text(f"{title}: no table was asked, nothing was spent"), Text(asked)]
+    known = Facts([("rows assumed", f"{num_rows:,}"), ("epsilon", f"{ledger.epsilon:g}")])
+    text = as_text([*first_line(ledger), *told]), events(ledger), as_text([*shown, *said])
     return Report(
-        text="\n\n".join(
-            filter(None, [as_text(text), events(ledger), as_text([*shown, *map(Text, notes)])])
+        text="\n\n".join(filter(None, text)),
+        page=Page(
+            title=title,
+            lead=[*first_line(ledger), known, *told, *said],
+            sections=[*shown, Section("What would be asked of the table", [ledger_table(ledger)])],
         ),
-        page=page,
         facts={
             "report": "plan",
             "public": True,

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -34,12 +33,12 @@ from sdv_privpgd.report.about import (
 )
 from sdv_privpgd.report.page import Items, Section, Text, number_of
 from sdv_privpgd.report.privacy import (
-    in_words,
     ledger_table,
     neighbors_in_words,
     not_covered,
     of_several_rows,
-    other_adjacency,
+    own_delta,
+    under_other,
     what_counts,
 )
 from sdv_privpgd.synthesize.engine import Engine
@@ -335,10 +334,8 @@ def _unprotected(ledger: PrivacyLedger, about: About) -> str:
 
 def _privacy_loss(ledger: PrivacyLedger) -> dict[str, Any]:
     advantage = 2 * ndtr(math.sqrt(ledger.mu_squared) / 2) - 1
-    mu, other = math.sqrt(ledger.mu_squared), other_adjacency(ledger.adjacency)
-    own = sum((charge.delta for charge in ledger.charges), Fraction(0))
-    but = f", but for events of probability {float(own):.2g}" if ledger.reserved else ""
-    exact = " given the answers without noise" if ledger.exact_releases else ""
+    mu, own = math.sqrt(ledger.mu_squared), float(own_delta(ledger))
+    but = f", but for events of probability {own:.2g}" if ledger.reserved else ""
     several = "" if ledger.says_whose else f" For more rows of a person: {of_several_rows(ledger)}."
     apart = (
         f" People are told apart by the column {ledger.people!r}; all rows without a value there "
@@ -358,11 +355,9 @@ def _privacy_loss(ledger: PrivacyLedger) -> dict[str, Any]:
         "privacy_parameters_details": (
             f"The release is {mu:.6g}-Gaussian differentially private (mu), from which epsilon at "
             f"this delta is computed exactly; rho is mu² / 2{but}. Asked for was epsilon "
-            f"{ledger.epsilon:g} at delta {ledger.delta:g}. If tables are neighbors by "
-            f"{in_words(other)} instead, epsilon is "
-            f"{ledger.spent(adjacency=other):.6g}{exact}. The best attacker who decides between "
-            f"two neighbors has an advantage of at most "
-            f"{math.ceil(1_000 * (advantage + float(own))) / 1_000:.3f}."
+            f"{ledger.epsilon:g} at delta {ledger.delta:g}. {under_other(ledger)} The best "
+            "attacker who decides between two neighbors has an advantage of at most "
+            f"{math.ceil(1_000 * (advantage + own)) / 1_000:.3f}."
         ),
     }
 

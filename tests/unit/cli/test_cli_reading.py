@@ -369,7 +369,7 @@ def test_signs_of_numbers_are_seen_named_and_not_both(tmp_path):
     with pytest.raises(SourceError, match="both marked") as caught:
         read(tmp_path, "n\n1\n", None, thousands=".")
     assert "Name the sign with --decimal" in in_options(caught.value)
-    seen = SimpleNamespace(column=numerical(0, 9).column, declared=None, has_other=False)
+    seen = SimpleNamespace(column=numerical(0, 9).column, declared=None, other=None)
     told = in_options(warnings._on_parsing(seen))  # pyright: ignore[reportArgumentType]
     assert "--decimal" in told
     assert "--thousands" in told

@@ -116,6 +116,22 @@ def test_a_plan_says_what_a_fit_would_lose():
     assert "hidden" not in many
 
 
+def test_what_metadata_call_ids_and_are_not_called_so_is_told_before_a_fit():
+    known = {"note": {"sdtype": "id"}, "ill": {"sdtype": "boolean"}}
+    table = pd.DataFrame({"note": [f"{row} tablets" for row in range(60)], "ill": [True] * 60})
+    own = PrivPGDSynthesizer(
+        sdv_tables.metadata_of(known, primary_key="note"), 1.0, method="independent"
+    )
+    said = " ".join(own.check(table).to_dict()["warnings"])
+    assert "['note'] are ids by their sdtype, perhaps because it was detected" in said
+    assert "Whose rows" not in said  # each is another one's, or the table's
+    with pytest.warns(UserWarning, match="'note'.* are ids by their sdtype"):
+        own.fit(table)
+    assert not any(
+        "'note'" in each for each in fit(table, {"note": Key(), "ill": Boolean()}).warnings
+    )
+
+
 METADATA = sdv_tables.metadata_of(
     {"ward": {"sdtype": "categorical"}, "city": {"sdtype": "city"}, "mail": {"sdtype": "email"}}
 )
