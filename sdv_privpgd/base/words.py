@@ -55,9 +55,9 @@ def dates(nanoseconds: Sequence[float] | np.ndarray) -> list[str]:
     return [text.replace("T", " ") for text in np.datetime_as_string(moments, unit=unit).tolist()]
 
 
-def in_rows(number: float) -> str:
-    """A number of rows."""
-    return "1 row" if round(number) == 1 else f"{number:,.0f} rows"
+def number_of(count: float, word: str = "row") -> str:
+    """So many of a thing."""
+    return f"{count:,.0f} {word}{'s' * (round(count) != 1)}"
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:

@@ -89,7 +89,8 @@ def signal_variances(
 def strengths(tables: ConsistentTables) -> dict[Clique, float]:
     """How far each pair is from independence, but for what is likely noise, in squared counts."""
     look = FirstLook.of(tables)
-    return dict(zip((each.clique for each in look.residuals), look.strengths.tolist(), strict=True))
+    squares = look.evidence.explained(look.scales).tolist()
+    return {each.clique: own for each, own in zip(look.residuals, squares, strict=True)}
 
 
 def _judged(

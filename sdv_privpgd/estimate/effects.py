@@ -184,7 +184,8 @@ class ClearContrasts:
             for name in dict.fromkeys(name for each in residuals for name in each.clique)
         }
         seen = [each for each in residuals if math.isfinite(each.variance)]
-        number = sum(math.prod(self._sides(each.clique)) for each in seen)
+        sides = {name: own.shape[1] for name, own in self._directions.items()}
+        number = sum(math.prod(sides[name] for name in each.clique) for each in seen)
         self._least = float(-ndtri(false_alarms / 2 / max(number, 1)))
 
     def has_any(self, residual: Residual) -> bool:
@@ -218,6 +219,3 @@ class ClearContrasts:
         """Each contrast of values in standard deviations of the residual's noise."""
         turned = along(values, [self._directions[name].T for name in residual.clique])
         return turned / math.sqrt(residual.variance)
-
-    def _sides(self, clique: Clique) -> list[int]:
-        return [self._directions[name].shape[1] for name in clique]

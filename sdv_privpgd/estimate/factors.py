@@ -26,7 +26,7 @@ def with_factors(tables: ConsistentTables, look: FirstLook) -> ConsistentTables:
     On ten public tables, cut to 15,000 rows, the L1 error of estimated pairs is 1 % lower with it
     at epsilon 0.2 and 2 % at 1 (nist: 3 and 6 %), that of covariances 2 and 3 % (but Adult's at 1
     6 % higher), and what is left between nine columns that are independent given a tenth 7 and
-    17 %. It takes half as long as the rest of ``denoised``.
+    17 %.
     """
     # What a pair has of its own is noise to the factors: this part of the variance that would make
     # its residual likeliest. With a tenth or a half in place of it the L1 error of pairs of five of

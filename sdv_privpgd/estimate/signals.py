@@ -111,9 +111,8 @@ class FirstLook:
         unseen: Those of pairs that were measured over groups alone.
         sums: What tables over groups say of each pair.
         start: The prior covariance of each attribute in the residuals.
-        scales: The likeliest scale of each of the ``residuals``.
-        excess: The scale of each that explains all of its squares beyond those of the noise.
-        strengths: The sum of the squares of each, as far as its likeliest scale makes them signal.
+        evidence: What was seen of the ``residuals``.
+        scales: The likeliest scale of each of them.
     """
 
     bases: Mapping[str, np.ndarray]
@@ -121,9 +120,8 @@ class FirstLook:
     unseen: list[Residual]
     sums: Mapping[Clique, Sequence[GroupSums]]
     start: "Mapping[str, Covariance]"
+    evidence: "Evidence"
     scales: np.ndarray
-    excess: np.ndarray
-    strengths: np.ndarray
 
     @classmethod
     def of(cls, tables: ConsistentTables) -> "FirstLook":
@@ -137,22 +135,17 @@ class FirstLook:
             )
         }
         evidence = Evidence(residuals, sums, start)
-        scales = evidence.likeliest_scales()
-        strengths = evidence.explained(scales)
-        return cls(bases, residuals, unseen, sums, start, scales, evidence.excess, strengths)
+        return cls(bases, residuals, unseen, sums, start, evidence, evidence.likeliest_scales())
 
     def covariances(self, progress: Progress, stage: str) -> "dict[str, Covariance]":
-        """Where in tables the signal of each attribute lies, as all these residuals show it.
-
-        ``progress`` is told of the steps, by the name ``stage``.
-        """
+        """Where in tables the signal of each attribute lies, as all these residuals show it."""
         # Where the priors make less than this part of a residual's excess over the noise likely,
         # but a contrast clearly stands out, all of the excess is taken for signal at first.
         overlooked = 0.1
         clear, scales = ClearContrasts(self.bases, self.residuals), self.scales.copy()
-        for place in np.flatnonzero(scales < overlooked * self.excess):
+        for place in np.flatnonzero(scales < overlooked * self.evidence.excess):
             if clear.has_any(self.residuals[place]):
-                scales[place] = self.excess[place]
+                scales[place] = self.evidence.excess[place]
         return _covariances(self.residuals, scales, self.start, progress, stage)
 
 
@@ -311,9 +304,9 @@ class Evidence:
                 variances = np.outer(np.maximum(of_rows, 0.0), np.maximum(of_columns, 0.0))
                 seen.append((variances, rows.T @ each.values @ columns, each.variance))
             variances, values, noise = seen[0]  # of the finest table
-            squares = float(np.square(values).sum())
             self.noise[place] = noise * values.size
-            self.excess[place] = max((squares - self.noise[place]) / variances.sum(), 0.0)
+            beyond = float(np.square(values).sum() - self.noise[place])
+            self.excess[place] = max(beyond, 0.0) / max(float(variances.sum()), 1e-300)
             least = _SMALLEST * self.noise[place]
             parts += [self._histogram(own, them, max(v, least)) for own, them, v in seen]
             self._owners += [place] * len(seen)
@@ -329,9 +322,8 @@ class Evidence:
             np.bincount(bins, own, self._BINS)
             for own in (np.ones(bins.size), variances.ravel(), np.square(values).ravel())
         )
-        return np.stack(
-            [sizes / np.maximum(numbers, 1), numbers, squares, np.full_like(sizes, noise)]
-        )
+        sizes = sizes / np.maximum(numbers, 1)
+        return np.stack([sizes, numbers, squares, np.full_like(sizes, noise)])
 
     def nats(self, scales: np.ndarray) -> np.ndarray:
         """The negative log-likelihood of scales, shape (residual, scale), but for a constant.

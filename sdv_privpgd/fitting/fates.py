@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
-from sdv_privpgd.base.words import in_rows, listed
+from sdv_privpgd.base.words import listed, number_of
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.discovery.first_look import FirstLook
 from sdv_privpgd.fitting.description import Description
@@ -86,8 +86,8 @@ def fates(settings: Settings, description: Description, num_rows: int | None) ->
             mend = "range_values, or ranges of numbers" if sdtype in _OFTEN else "ranges"
             lost = (
                 f"{{}} would be hidden: at this epsilon noise hides what fewer than "
-                f"{least[name]:,} rows share, and the table has {in_rows(num_rows)}. Declare their "
-                f"{mend}, choose a larger epsilon, or fewer columns."
+                f"{least[name]:,} rows share, and the table has {number_of(num_rows)}. Declare "
+                f"their {mend}, choose a larger epsilon, or fewer columns."
             )
         elif getattr(description.facts[name], "is_grouped", False):
             becomes = "modelled as groups"
@@ -183,7 +183,7 @@ def check_report(
         *more,
     ]
     notes = [each for each in found if each not in lost]
-    number = "rows whose number is private" if num_rows is None else in_rows(num_rows)
+    number = "rows whose number is private" if num_rows is None else number_of(num_rows)
     title = f"What becomes of the columns of {number} at epsilon {ledger.epsilon:.3g}"
     header = ("column", "type", "values", "in the rows")
     table = [(name, each.sdtype, each.values, each.becomes) for name, each in told.items()]

@@ -98,11 +98,9 @@ def meeting(column: Column, cells: pd.Series, wish: Any) -> np.ndarray:
     if isinstance(wish, Between):
         low, high = span(column, wish)
         return (values >= low) & (values <= high) & ~missing
-    found = np.zeros(len(cells), dtype=bool)
-    for value in wish if isinstance(wish, _SEVERAL) else [wish]:
-        is_it = missing if _is_missing(value) else (values == _tick_of(column, value))
-        found |= is_it & (missing == _is_missing(value))
-    return found
+    wishes = wish if isinstance(wish, _SEVERAL) else [wish]
+    is_one = np.isin(values, ticks_of(column, wish)) & ~missing
+    return is_one | (missing & any(map(_is_missing, wishes)))
 
 
 def numbers_in(column: Column, cells: pd.Series) -> np.ndarray:
@@ -133,17 +131,11 @@ def not_missing(column: Column) -> np.ndarray:
 
 def _of_values(column: Column, values: Sequence[Any]) -> tuple[np.ndarray, bool]:
     """The share of each cell that has one of some values, and whether missing is one of them."""
-    cells, is_missing = np.zeros(len(column.cells)), False
-    for value in values:
-        if _is_missing(value):
-            if not column.nullable:
-                raise ValueError(
-                    f"Column {column.name!r} has no missing values, by its declaration."
-                )
-            is_missing = True
-        else:
-            found = _tick_of(column, value)
-            cells = np.minimum(cells + column.cells.shares(found, found), 1.0)
+    cells, is_missing = np.zeros(len(column.cells)), any(map(_is_missing, values))
+    if is_missing and not column.nullable:
+        raise ValueError(f"Column {column.name!r} has no missing values, by its declaration.")
+    for tick in ticks_of(column, values):
+        cells = np.minimum(cells + column.cells.shares(tick, tick), 1.0)
     return cells, is_missing
 
 

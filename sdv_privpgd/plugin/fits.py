@@ -135,8 +135,7 @@ class FitsOfTables(FittedState):
             warnings.warn(" ".join(before), stacklevel=2)
         allowed = checked_lost(allow_lost, description)
         running = RunningFit(fit=fit, private=table, allow_lost=allowed)
-        self._run(running, self._names_of(data), stops=True)
-        self._speak_up(before)
+        self._run(running, self._names_of(data), stops=True, told=before)
 
     def check(self, data, *, prior: Any = None) -> Report:
         """Returns what ``fit`` would make of each column of a table. Public.
@@ -207,7 +206,6 @@ class FitsOfTables(FittedState):
             )
             running = RunningFit(fit=fit, private=table, known=kept.answers)
             self._run(running, kept.names, goes_on=True)
-            self._speak_up()
 
     def refine(self, data, epsilon: float) -> None:
         """Spends more budget on the table that was fitted, and fits all answers again.
@@ -244,7 +242,6 @@ class FitsOfTables(FittedState):
                 require_same_rows(fitted, table)
             running = RunningFit(fit=fit, private=table, refined=self._fitted_table)
             self._run(running, (self._gives_frames, self._original_columns), goes_on=True)
-            self._speak_up()
 
     def plan(self, num_rows: int, *, prior: Any = None) -> Report:
         """What a fit to so many rows would ask, and how large its errors would be. Public.
@@ -296,7 +293,6 @@ class FitsOfTables(FittedState):
         fit = Fit(settings, description, doubts={} if fitted is None else fitted.doubts)
         running = RunningFit(fit=fit, private=table)
         self._run(running, (self._gives_frames, self._original_columns))
-        self._speak_up()
 
     def _questions(self) -> tuple[Settings, Description]:
         """What a fit would ask. Raises before a row is read for what none can ask or meet."""
@@ -329,12 +325,20 @@ class FitsOfTables(FittedState):
         *,
         goes_on: bool = False,
         stops: bool = False,
+        told: Collection[str] = (),
     ) -> None:
-        """Asks about a table, or without one goes on with what is known, and takes the model."""
+        """Asks about a table, or without one goes on with what is known, and takes the model.
+
+        One warning says ``warnings_`` to the caller of a method that fits, but for what was told.
+        """
         log_event(self, "Fit", {"TOTAL NUMBER OF COLUMNS": len(self._described)})
         self._ready_generators(running.fit.description)
         with self._shown() as progress, self._account.charged(running, names, goes_on=goes_on):
             self._take(running.run(progress, stops=stops), names)
+        assert self._fitted_table is not None
+        said = [sentence for sentence in self._fitted_table.warnings if sentence not in told]
+        if said:
+            warnings.warn(in_one(said), stacklevel=3)
 
     def _take(self, table: FittedTable, names: tuple[bool, pd.Index]) -> None:
         """Takes a fitted table as that of the last fit."""
@@ -349,16 +353,6 @@ class FitsOfTables(FittedState):
         self._gives_frames, self._original_columns = names
         self._random_state_set = False
         stamp_fitted(self)
-
-    def _speak_up(self, but: Collection[str] = ()) -> None:
-        """One warning that says ``warnings_``, to the caller of a method that fits.
-
-        ``but`` are sentences that were warned of before.
-        """
-        assert self._fitted_table is not None
-        said = [sentence for sentence in self._fitted_table.warnings if sentence not in but]
-        if said:
-            warnings.warn(in_one(said), stacklevel=3)
 
     # Transformers: those of modelled columns follow from public facts, and none learns anything.
 

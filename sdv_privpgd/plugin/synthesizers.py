@@ -259,8 +259,15 @@ class PrivateSynthesizer(SampledRows, Concluding):
             taken(constraint, self.metadata)
             for constraint in _validate_constraints(constraints, False)
         ]
-        if self._fitted:
-            self._warn_of_cost("For these constraints to take effect the synthesizer has to be")
+        if self._fitted:  # SDV advises so without a word on the cost
+            ledger = self.ledger
+            warnings.warn(
+                "For these constraints to take effect the synthesizer has to be fitted again, "
+                f"which spends epsilon {self.epsilon:g} at delta {ledger.delta:g} once more on the "
+                f"same people. So far {ledger.spent():.4g} was spent.",
+                RefitWarning,
+                stacklevel=2,
+            )
         before = self._reject_sampling_constraints
         # SDV's list of constraints that change neither the data nor the metadata.
         self._reject_sampling_constraints = [*before, *deepcopy(added)]
@@ -276,16 +283,6 @@ class PrivateSynthesizer(SampledRows, Concluding):
             if isinstance(error, ConstraintError):
                 raise SynthesizerInputError(str(error)) from error
             raise
-
-    def _warn_of_cost(self, why: str) -> None:
-        """Says what SDV advises without a word on the cost."""
-        ledger = self.ledger
-        warnings.warn(
-            f"{why} fitted again, which spends epsilon {self.epsilon:g} at delta {ledger.delta:g} "
-            f"once more on the same people. So far {ledger.spent():.4g} was spent.",
-            RefitWarning,
-            stacklevel=3,
-        )
 
     def validate_constraints(self, synthetic_data) -> None:
         """Checks synthetic rows. Raises SDV's ``ConstraintNotMetError`` with the rows' numbers."""

@@ -27,7 +27,6 @@ from sdv_privpgd.releases.tidy_tables import (
     Source,
     TidyTable,
     answers_of,
-    completed,
     tidy_tables,
     without_missing,
 )
@@ -247,8 +246,7 @@ def from_tables(
         raise ValueError("There are no tables: the rows are empty, or none of them is 'measured'.")
     words = without_missing(plain_words(columns), found)
     description = described(words, num_bins)
-    found = completed(found, description.schema)
-    mean = answers_of(found, description.schema)
+    found, mean = answers_of(found, description.schema)
     largest = [
         replace(each, stddev=float(table.stddevs.max()))
         for each, table in zip(mean, found, strict=True)

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.domain import Clique, Domain
-from sdv_privpgd.base.words import in_rows, share
+from sdv_privpgd.base.words import number_of, share
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.labels import Names, code_labels, code_names
 from sdv_privpgd.columns.schema import Schema
@@ -41,7 +41,6 @@ from sdv_privpgd.report.page import (
     Text,
     folded,
     long_table,
-    number_of,
 )
 
 
@@ -149,7 +148,7 @@ def _noise_section(release: Release, noisy: Mapping[Clique, NoisyTable], total: 
         rows.append((strength, name, cells, total.value / cells, stddev))
     rows.sort(key=lambda row: row[0])
     left_out = "" if len(rows) <= shown else f" (the first {shown} of {len(rows):,})"
-    count = in_rows(total.value) + (
+    count = number_of(total.value) + (
         f", give or take {CONFIDENT * total.stddev:,.0f}" if total.stddev else ""
     )
     return Section(
@@ -389,6 +388,15 @@ def download_section(
     said = (
         f"the {' and '.join(lacking)} tables of pairs, which are too large, and " if lacking else ""
     )
+    # Without a time of packing: pages of the same answers are the same.
+    packed = Download(
+        f"The {' and the '.join(kinds)} tables of columns and pairs, packed with gzip",
+        "noisy_tables.csv.gz",
+        "application/gzip",
+        lambda: gzip.compress(
+            _csv(tables.noisy_tables(release, schema, kinds=kinds, most=2)), mtime=0
+        ),
+    )
     parts: list[Part] = [
         Text(
             "The noisy tables are what was measured; all else on this page follows from them. They "
@@ -400,23 +408,13 @@ def download_section(
             "text/csv",
             lambda: _columns_csv(schema, estimates),
         ),
-        # Without a time of packing: pages of the same answers are the same.
-        Download(
-            f"The {' and the '.join(kinds)} tables of columns and pairs, packed with gzip",
-            "noisy_tables.csv.gz",
-            "application/gzip",
-            lambda: gzip.compress(
-                _csv(tables.noisy_tables(release, schema, kinds=kinds, most=2)), mtime=0
-            ),
-        ),
+        *([packed] if kinds else []),
         Text(
             f"Left out are {said}tables of three columns: the program's "
             'noisy_tables("tables.csv") writes everything.',
             quiet=True,
         ),
     ]
-    if not kinds:
-        del parts[2]
     return Section("Download the noisy tables", parts, folded=True)
 
 

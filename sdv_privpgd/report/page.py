@@ -170,11 +170,6 @@ class Details:
         )
 
 
-def number_of(count: int, word: str) -> str:
-    """So many of a thing."""
-    return f"{count:,} {word}{'s' * (count != 1)}"
-
-
 def long_table(
     caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 1
 ) -> list[Part]:

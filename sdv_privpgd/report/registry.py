@@ -17,7 +17,7 @@ from typing import Any
 from scipy.special import ndtr
 
 from sdv_privpgd.base.files import write_tree
-from sdv_privpgd.base.words import in_rows, listed, share
+from sdv_privpgd.base.words import listed, number_of, share
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.pipeline import Release
@@ -31,7 +31,7 @@ from sdv_privpgd.report.about import (
     on_visits,
     prior_facts,
 )
-from sdv_privpgd.report.page import Items, Section, Text, number_of
+from sdv_privpgd.report.page import Items, Section, Text
 from sdv_privpgd.report.privacy import (
     ledger_table,
     neighbors_in_words,
@@ -110,7 +110,7 @@ def methods_section(about: About, release: Release, ledger: PrivacyLedger) -> Se
 
 def _made(about: About, release: Release, ledger: PrivacyLedger) -> str:
     total = estimate_total(release.domain, release.measurements)
-    rows = in_rows(total.value)
+    rows = number_of(total.value)
     if ledger.adjacency is Adjacency.ADD_REMOVE:
         rows = (
             f"about {total.value:,.0f} rows (a noisy count; ± {CONFIDENT * total.stddev:,.0f} with "

@@ -17,7 +17,7 @@ from typing import Any
 
 from scipy.special import ndtr
 
-from sdv_privpgd.base.words import in_rows, listed
+from sdv_privpgd.base.words import listed, number_of
 from sdv_privpgd.columns.links import Tree
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
@@ -278,7 +278,7 @@ def plans_report(
     """What would be asked of each of some tables, one plan after the other. Public."""
     rows = [[name, f"{float(share):.1%}"] for name, share in shares.items()]
     lines = [
-        f"Plan for {in_rows(num_rows)} of {tree.root!r} with all that lead to them, at epsilon "
+        f"Plan for {number_of(num_rows)} of {tree.root!r} with all that lead to them, at epsilon "
         f"{ledger.epsilon:g} and delta {ledger.delta:g}",
         *(f"{share:>8}  of the budget for {name}" for name, share in rows),
     ]
