@@ -202,8 +202,9 @@ def test_an_audit_of_families_takes_the_same_words(folder, capsys):
     told = (*documents(folder), "--epsilon", 2, "--delta", 1e-6, "--method", "independent", *LINK)
     assert run("audit", *told, "--runs", 50, "--report", folder / "audit.html") == 0
     assert "Passed: none of" in capsys.readouterr().out
-    assert "homes" in (folder / "audit.html").read_text()
-    assert "--metadata is needed" in refused(run("audit", *told[4:]), capsys)
+    assert "Passed: none of" in (folder / "audit.html").read_text()
+    assert "--max-children says nothing of" in refused(run("audit", *told[:-2]), capsys)
+    assert "needs --metadata" in refused(run("audit", *told[4:]), capsys)
 
 
 def test_a_domain_of_no_column_is_refused(folder, capsys):
