@@ -358,7 +358,9 @@ def _audited(arguments: Namespace) -> Report:
         for name, usual in arguments.usual.items():
             if getattr(arguments, name) is None:
                 setattr(arguments, name, usual)
-        audited = partial(audit_fit, **questions(arguments).told, runs=arguments.runs)
+        audited = partial(linking.audit, arguments)
+        if not (arguments.link or arguments.max_children):
+            audited = partial(audit_fit, **questions(arguments).told, runs=arguments.runs)
     else:
         for name in arguments.usual:
             if getattr(arguments, name) is not None:

@@ -264,9 +264,11 @@ def _retyped(found: Declared, kinds: Mapping[str, str], said: Mapping[str, str])
 
 
 def detected(
-    arguments: Namespace, tables: Sequence[Path], how: Any
+    arguments: Namespace, tables: Sequence[Path], how: Any, *, is_said: bool = False
 ) -> tuple[dict[str, dict], list[str], dict[str, dict]]:
     """Returns the types that cells have, keys, and how text is written. They become public.
+
+    It says so, unless that ``is_said``.
 
     SDV finds them. Numbers are numbers here, however few different ones there are: their range is
     found among fewer rows than a category. Whole numbers, and dates, times and numbers of text, are
@@ -289,10 +291,11 @@ def detected(
             (said,) = on_unread({name: dtypes[name] for name in unread})
             raise CommandError(f"{said} Or leave them out: --drop {quote(','.join(unread))}.")
     table = read_table(tables, how, None).drop(columns=dropped)
-    say(
-        "The types and formats of the columns were detected from the table and are taken as "
-        "public; --metadata says them without looking, and so does --types dtypes."
-    )
+    if not is_said:
+        say(
+            "The types and formats of the columns were detected from the table and are taken as "
+            "public; --metadata says them without looking, and so does --types dtypes."
+        )
     try:
         columns, keys = table_of(Metadata.detect_from_dataframes({"table": table}))
     except Exception as error:  # noqa: BLE001 - its text may hold a value of the table
