@@ -25,7 +25,8 @@ _WRITTEN = """
 """
 _READ = """
     --thousands SIGN    in numbers of text, such as . in 1.234,56
-    --na WORD*          means missing, besides empty cells, NA, null and the like: -, n/a, -99
+    --na WORD*          means missing, such as - or -99: besides empty cells, and besides NA, null
+                        and the like where columns are no text or have declared categories
     --sheet NAME        of a workbook with several
     --skip-rows LINES   lines above the names (or the first row) in each file, such as a title;
                         TOLDnone
