@@ -152,9 +152,7 @@ def audited(
     settings, description = subject.settings, subject.description
     checks = [*_checks(subject, runs, false_alarms / chances, seed), *more]
     report = audit_report(name, settings.ledger(), settings, description.columns, checks, runs)
-    if path is not None:
-        report.save(path)
-    return report
+    return report.saved(path)
 
 
 def _checks(subject: Subject, runs: int, chance: float, seed: int) -> list[Check]:

@@ -94,10 +94,7 @@ def audited_tables(
         accountant_check(events, recording.outcome.seen.get("books"), settings),
     ]
     named = {f"{t}.{n}": own for t in told.tree.tables for n, own in told.alone(t).words.items()}
-    report = audit_report("fit_tables", told.ledger, settings, named, checks, runs)
-    if path is not None:
-        report.save(path)
-    return report
+    return audit_report("fit_tables", told.ledger, settings, named, checks, runs).saved(path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +131,8 @@ class TablesFit:
         more = self.told.told
         small = method_of(more["method"], seed=more.get("seed", 0)).small()
         told = replace(self.told, told={**more, "method": small})
-        lost = {name: list(told.modelled(name)) for name in told.tree.tables}
+        tree = told.tree
+        lost = {name: [*told.modelled(name), *tree.numbers(name)] for name in tree.tables}
         seen: dict[str, Any] = {}
         with listening() as said:
             running = RunningTables.of(told, table.frames, lost)
@@ -251,7 +249,7 @@ def _of_few(told: Asked) -> Asked:
         table: dict([*told.columns[table].items()][: 2 + (tree.key_of(table) is not None)])
         for table in tree.tables
     }
-    return replace(told, tree=tree, columns=columns, constraints={})
+    return replace(told, tree=tree, columns=columns, constraints={}, questions={})
 
 
 def _families(told: Asked, number: int, seed: int, named: str = "row") -> MadeUpTables:

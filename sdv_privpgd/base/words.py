@@ -29,6 +29,12 @@ def short_number(value: float) -> str:
     return f"{value:.0f}" if value == round(value) and abs(value) < 1e4 else f"{value:.4g}"
 
 
+def rounded_up(number: float) -> int:
+    """The number, rounded up to two significant digits."""
+    step = 10 ** max(math.floor(math.log10(max(number, 1))) - 1, 0)
+    return math.ceil(number / step) * step
+
+
 def share(part: float) -> str:
     """A part of a whole in percent, at most 100; "none" for no number."""
     if math.isnan(part):
@@ -49,9 +55,15 @@ def dates(nanoseconds: Sequence[float] | np.ndarray) -> list[str]:
     return [text.replace("T", " ") for text in np.datetime_as_string(moments, unit=unit).tolist()]
 
 
-def in_rows(number: float) -> str:
-    """A number of rows."""
-    return "1 row" if round(number) == 1 else f"{number:,.0f} rows"
+def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table of text, each column as wide as it needs to be."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+def number_of(count: float, word: str = "row") -> str:
+    """So many of a thing."""
+    return f"{count:,.0f} {word}{'s' * (round(count) != 1)}"
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:

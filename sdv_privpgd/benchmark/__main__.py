@@ -3,7 +3,7 @@
 import argparse
 from importlib import import_module
 
-_MODULES = ("compare", "rivals", "show")
+_MODULES = ("compare", "show")
 
 
 def main() -> None:

@@ -44,7 +44,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timezone
 from fractions import Fraction
 from importlib.metadata import distributions
@@ -53,7 +53,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd import MatchError
-from sdv_privpgd.benchmark.fits import FOLDER
 from sdv_privpgd.benchmark.methods import (
     METHODS,
     PREPROCESSINGS,
@@ -62,14 +61,11 @@ from sdv_privpgd.benchmark.methods import (
     Compared,
     names_of,
 )
-from sdv_privpgd.benchmark.tables import TABLES, check_names, read_rows
+from sdv_privpgd.benchmark.tables import FOLDER, TABLES, check_names, read_rows
 from sdv_privpgd.methods.method import ENGINES
 
 if TYPE_CHECKING:
     import pandas as pd
-
-RUN = ("method", "table", "epsilon", "seed", "settings")
-"""The columns that identify the run of a row."""
 
 _COLUMNS = {
     "method": "string",
@@ -108,6 +104,10 @@ class Run:
     settings: str
 
 
+def _run(row: Mapping) -> Run:
+    return Run(**{each.name: row[each.name] for each in fields(Run)})
+
+
 def canonical(settings: Mapping) -> str:
     """Settings as JSON. The same settings always give the same text."""
     return json.dumps(settings, sort_keys=True)
@@ -122,11 +122,7 @@ def read(path: Path) -> "pd.DataFrame":
 
 def held(path: Path, *, failed: bool = True) -> set[Run]:
     """The runs that a file holds, with or without those that failed."""
-    return {
-        Run(**{key: row[key] for key in RUN})
-        for row in _rows(path)
-        if failed or row["error"] is None
-    }
+    return {_run(row) for row in _rows(path) if failed or row["error"] is None}
 
 
 def append(path: Path, run: Run, facts: Mapping, scores: Mapping[str, float]) -> None:
@@ -145,7 +141,7 @@ def append(path: Path, run: Run, facts: Mapping, scores: Mapping[str, float]) ->
     common = {**asdict(run), **facts, "versions": json.dumps(versions), "finished": now}
     metrics: Sequence[dict] = [{"metric": name, "value": value} for name, value in scores.items()]
     added = [{**common, **metric} for metric in metrics or [{}]]
-    kept = [row for row in _rows(path) if Run(**{key: row[key] for key in RUN}) != run]
+    kept = [row for row in _rows(path) if _run(row) != run]
     schema = pa.schema([(name, getattr(pa, kind)()) for name, kind in _COLUMNS.items()])
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -247,11 +243,6 @@ def _settings(arguments: argparse.Namespace) -> dict:
     return found | ({"models_on_codes": False} if arguments.no_code_models else {})
 
 
-def name_of(arguments: argparse.Namespace, table: str) -> str:
-    """The name of a table in the results."""
-    return table if arguments.metadata is None else Path(table).stem
-
-
 def _compare(arguments: argparse.Namespace) -> None:
     from tqdm import tqdm
 
@@ -302,7 +293,7 @@ def _run_of(
     own = {} if method == REAL else method_of(arguments, method).settings()
     return Run(
         method=method,
-        table=name_of(arguments, table),
+        table=table if arguments.metadata is None else Path(table).stem,
         epsilon=epsilon,
         seed=seed,
         settings=canonical({**_settings(arguments), **own}),
@@ -370,8 +361,13 @@ def _split(arguments: argparse.Namespace) -> None:
 
 
 def _score(arguments: argparse.Namespace) -> None:
-    from sdv_privpgd.benchmark.fits import Stopwatch, print_table
-    from sdv_privpgd.benchmark.single import decoded_scores, scores_of, table_of
+    from sdv_privpgd.benchmark.single import (
+        Stopwatch,
+        decoded_scores,
+        print_table,
+        scores_of,
+        table_of,
+    )
 
     table = table_of(arguments)
     watch = Stopwatch()

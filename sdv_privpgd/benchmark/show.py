@@ -107,19 +107,14 @@ def settings_of_parts() -> "pd.DataFrame":
         "synthesize": {name: engine_of(name) for name in ENGINES},
     }
     found = [
-        {
-            "kind": kind,
-            "part": name,
-            "setting": each.name,
-            "value": f"{getattr(part, each.name)!r:.60}",
-        }
+        (kind, name, each.name, f"{getattr(part, each.name)!r:.60}")
         for kind, named in parts.items()
         for name, part in named.items()
         if is_dataclass(part)
         for each in fields(part)
         if each.init and (each.default is not MISSING or each.default_factory is not MISSING)
     ]
-    return pd.DataFrame(found)
+    return pd.DataFrame(found, columns=pd.Index(["kind", "part", "setting", "value"]))
 
 
 def write_exchange(rows: "pd.DataFrame", folder: Path) -> list[Path]:
@@ -341,15 +336,6 @@ CUT = 3.0
 """The log2 ratio at which the paper's figures end."""
 
 
-def _pyplot() -> Any:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    return plt
-
-
 def log_ratios(rows: "pd.DataFrame", baseline: str) -> "pd.DataFrame":
     """log2 of each run's error over the baseline's mean error, in a column ``ratio``.
 
@@ -373,48 +359,44 @@ def draw_ratios(rows: "pd.DataFrame", metrics: Sequence[str], baseline: str, pat
     panels_of = [name for name in metrics if (ratios["metric"] == name).any()]
     if not panels_of:
         return False
-    plt = _pyplot()
-    from matplotlib.lines import Line2D
+    from matplotlib import colormaps
+    from matplotlib.figure import Figure
 
     tables, methods = sorted(ratios["table"].unique()), sorted(ratios["method"].unique())
     methods.sort(key=lambda name: name != baseline)
     width = max(4.5, 1.2 * len(tables) + 1.5)
-    figure, panels = plt.subplots(
-        1, len(panels_of), figsize=(width * len(panels_of), 4), layout="constrained", squeeze=False
-    )
-    colors = plt.get_cmap("tab20" if len(methods) > 10 else "tab10")
+    figure = Figure(figsize=(width * len(panels_of), 4), layout="constrained")
+    panels = figure.subplots(1, len(panels_of), squeeze=False)
+    colors = colormaps["tab20" if len(methods) > 10 else "tab10"]
     for panel, metric in zip(panels[0], panels_of, strict=True):
         found: Any = ratios[ratios["metric"] == metric].groupby(["table", "method"])["ratio"]
-        mean, deviation = found.mean(), found.std().fillna(0.0)
+        drawn, far = (
+            each.unstack("method").reindex(index=tables, columns=methods)
+            for each in (found.mean(), found.std().fillna(0.0))
+        )
+        for number, method in enumerate(methods):
+            panel.errorbar(
+                np.arange(len(tables)) + 0.7 * ((number + 0.5) / len(methods) - 0.5),
+                drawn[method].where(drawn[method] <= CUT),
+                yerr=far[method],
+                fmt="o",
+                markersize=4,
+                capsize=2,
+                color=colors(number),
+                label=method,
+            )
         for place, table in enumerate(tables):
-            for number, method in enumerate(methods):
-                if (table, method) not in mean.index or mean[table, method] > CUT:
-                    continue
-                panel.errorbar(
-                    place + 0.7 * ((number + 0.5) / len(methods) - 0.5),
-                    mean[table, method],
-                    yerr=deviation[table, method],
-                    fmt="o",
-                    markersize=4,
-                    capsize=2,
-                    color=colors(number),
-                )
-            held = [name for name in methods if (table, name) in mean.index]
-            above = sorted((mean[table, name], name) for name in held if mean[table, name] > CUT)
-            names = [name for _, name in above]
-            panel.text(place, CUT + 0.1, "\n".join(names[::-1]), ha="center", va="bottom", size=7)
+            far_off = drawn.loc[table][drawn.loc[table] > CUT].sort_values(ascending=False)
+            names = "\n".join(map(str, far_off.index))
+            panel.text(place, CUT + 0.1, names, ha="center", va="bottom", size=7)
         panel.axhline(CUT, color="gray", linestyle="--", linewidth=0.8)
         panel.axhline(0, color="gray", linewidth=0.8)
         panel.set(title=metric, xlim=(-0.6, len(tables) - 0.4), ylim=(None, CUT + 1.2))
         panel.set_xticks(range(len(tables)), tables, rotation=20, ha="right")
     panels[0][0].set_ylabel(f"log2 of error / {baseline}'s mean error")
-    handles = [
-        Line2D([], [], marker="o", linestyle="", color=colors(number), label=method)
-        for number, method in enumerate(methods)
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(methods), 6))
+    known = panels[0][0].get_legend_handles_labels()
+    figure.legend(*known, loc="outside lower center", ncols=min(len(methods), 6))
     figure.savefig(path, dpi=150)
-    plt.close(figure)
     return True
 
 
@@ -435,15 +417,12 @@ def draw_parts(
     if not drawn:
         return False
     import pandas as pd
+    from matplotlib.figure import Figure
 
-    plt, most = _pyplot(), max(len(found) for found in means.values())
-    figure, panels = plt.subplots(
-        len(drawn),
-        len(means),
-        figsize=(4.4 * len(means), (0.9 + 0.3 * most) * len(drawn) + 0.5),
-        layout="constrained",
-        squeeze=False,
-    )
+    height = 0.9 + 0.3 * max(len(found) for found in means.values())
+    size = (4.4 * len(means), height * len(drawn) + 0.5)
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(len(drawn), len(means), squeeze=False)
     for panel, (kind, found) in zip(panels[0], means.items(), strict=True):
         number = found.attrs.get("others")
         panel.set_title(kind if number is None else f"{kind} (mean over {number} combinations)")
@@ -462,5 +441,4 @@ def draw_parts(
     told = " (dashed: real rows)" if any(real.get(metric) for metric in drawn) else ""
     figure.suptitle(f"{title}: lower is better{told}")
     figure.savefig(path, dpi=150)
-    plt.close(figure)
     return True

@@ -23,7 +23,7 @@ from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import PLANNED
 from sdv_privpgd.report.about import release_id
-from sdv_privpgd.report.ledger import History, read_history, release_entry
+from sdv_privpgd.report.privacy import History, read_history, release_entry
 
 Model = FittedTable | UnfinishedTable
 """What a fit has paid for, finished or not."""

@@ -19,7 +19,7 @@ from sdv_privpgd.fitting.linked import FittedTables
 from sdv_privpgd.fitting.model_file import NotKeptError
 from sdv_privpgd.fitting.sampled import SavedModel
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.report.ledger import release_entry
+from sdv_privpgd.report.privacy import release_entry
 
 
 @dataclass(kw_only=True)
@@ -267,7 +267,7 @@ def paid_for(path: Path, model: SavedModel | None = None) -> Model:
     if isinstance(model, FittedTables):
         raise CommandError(
             f"{path} holds several tables: {PROGRAM} describe takes them, and sample with a folder "
-            "as --out."
+            "as --out. To spend more on them, synthesize them once more, on the same --ledger."
         )
     raise CommandError(f"{path} holds a {type(model).__name__}, and no fitted table.")
 

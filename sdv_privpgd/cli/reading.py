@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.base.paths import KNOWN, Kind, files_of, kind_of
+from sdv_privpgd.base.files import KNOWN, Kind, files_of, kind_of
 from sdv_privpgd.cli.saying import CommandError, say, spoken
 from sdv_privpgd.columns.declared import Boolean, TimeOfDay
 from sdv_privpgd.columns.dialect import Facts, Reading, missing_words
@@ -323,7 +323,7 @@ def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:
     how.check_decimal(files[0].sep, names, None)
     options: dict[str, Any] = {
         "header": 0 if how.has_header else None,
-        "na_values": missing_words({}, how.na),
+        "na_values": missing_words(None, how.na),
         "float_precision": "round_trip",
     }
     each = list(zip(files, orders, strict=True))
@@ -380,7 +380,7 @@ def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> 
     rows = cells.iloc[1:] if how.has_header else cells
     table: pd.DataFrame = rows.set_axis(names, axis=1).reset_index(drop=True)
     for name in names:
-        absent = missing_words((facts or {}).get(name, {}), how.na)
+        absent = missing_words(None if facts is None else facts.get(name, {}), how.na)
         absent = [*absent, *(number for word in how.na if (number := _number(word)) is not None)]
         table[name] = table[name].mask(table[name].isin(absent))
     if facts is None:

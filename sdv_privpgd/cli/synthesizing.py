@@ -10,7 +10,14 @@ from sdv_privpgd.cli import linking
 from sdv_privpgd.cli.journal import Journal, is_unwritten, ledger_of, rest, spent
 from sdv_privpgd.cli.keeping import Purchase, facts_of, finished, require_file, unfinished
 from sdv_privpgd.cli.questions import planned_ledger, questions
-from sdv_privpgd.cli.reading import kept_of, kind_written, open_table, reading, tables_in
+from sdv_privpgd.cli.reading import (
+    kept_of,
+    kind_read,
+    kind_written,
+    open_table,
+    reading,
+    tables_in,
+)
 from sdv_privpgd.cli.saying import CommandError, own_errors, report_in_options, say, say_each
 from sdv_privpgd.cli.writing import (
     Output,
@@ -21,6 +28,7 @@ from sdv_privpgd.cli.writing import (
     sampled,
     write_out,
 )
+from sdv_privpgd.columns.dialect import on_words
 from sdv_privpgd.columns.facts import CategoryFacts
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import checked, prepared
@@ -204,7 +212,10 @@ def check(arguments: Namespace) -> None:
             prior = _priors_of(arguments, tables, asks.parts[1])
             settings, description, rows, refused = checked(*asks.parts, table, prior)
         lost = [*asks.lost, *refused]
-        found = _with_page(arguments, tables, lambda: reported(settings, description, rows, lost))
+        more = [] if kind_read(tables[0]).form == "parquet" else on_words(description.words)
+        found = _with_page(
+            arguments, tables, lambda: reported(settings, description, rows, lost, more=more)
+        )
     print(report_in_options(str(found)))
     if found.to_dict()["stops"]:
         raise CommandError("A fit would stop before it spends anything.")

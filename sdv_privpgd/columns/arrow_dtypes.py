@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from sdv_privpgd.base.arguments import SourceError
-from sdv_privpgd.columns.dtypes import unread
+from sdv_privpgd.columns.dtypes import is_wide, unread
 
 INDEX = "__index_level_"
 """How pandas names an index without a name in a file."""
@@ -19,7 +19,8 @@ def dtypes_of(schema: pa.Schema) -> dict[str, Any]:
     """The dtypes of pandas' columns, by the schema alone. Public.
 
     Whole numbers of a small type can be missing, unless pandas wrote them, and so can those without
-    a sign, which pandas would not tell from others.
+    a sign, which pandas would not tell from others. Decimals that hold larger whole numbers than
+    are told apart stay Arrow's, unless pandas wrote them, by the cells.
     """
     as_read = schema
     for place, field in enumerate(schema):
@@ -33,8 +34,10 @@ def dtypes_of(schema: pa.Schema) -> dict[str, Any]:
         name = field.name
         if schema.names.count(name) > 1:
             continue  # refused, by name
-        if unread(pd.ArrowDtype(field.type)):
-            found[name] = pd.ArrowDtype(field.type)
+        by_schema = pd.ArrowDtype(field.type)
+        stays = name not in written and pa.types.is_decimal(field.type) and is_wide(by_schema)
+        if stays or unread(by_schema):
+            found[name] = by_schema
             continue
         dtype = known[name] if name in known else plain[name]
         can_miss = field.nullable and written.get(name) != str(dtype)

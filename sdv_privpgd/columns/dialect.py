@@ -14,11 +14,13 @@ from sdv_privpgd.base.words import listed
 Facts = Mapping[str, Mapping]
 """The public facts on each column, in SDV's words, from the metadata and the domain."""
 
+_BLANK = "", " "
+
 MISSING = (
-    "", " ", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    *_BLANK, "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
 )  # fmt: skip
-"""Texts that stand for a missing cell."""
+"""Texts that stand for a missing cell, but where ``_has_words`` is true."""
 
 SAY = (
     "If it holds the names of the columns, which become public, say CsvFiles(header=True), with "
@@ -43,8 +45,8 @@ class Reading:
         names: The names of the columns.
         declared: Names that are known of columns of which no facts are.
         dtypes: The pandas dtypes of columns, by name.
-        na: Words that mean a missing cell, besides the usual ones, in all columns that do not
-            declare them as categories; ``missing_codes`` of a column are for that alone.
+        na: Words that mean a missing cell, besides those of ``missing_words``, in all columns that
+            do not declare them as categories; ``missing_codes`` of a column are for that alone.
         skip_rows: Lines above the first record, such as a title, of each file or sheet.
         skip_footer: Lines below the last row, such as a sum, of each; blank ones do not count.
     """
@@ -165,13 +167,36 @@ def is_number(facts: Mapping) -> bool:
     return facts.get("sdtype") == "numerical" and facts.get("number_format") is None
 
 
-def missing_words(facts: Mapping, more: Sequence[str] = ()) -> list[str]:
+def missing_words(facts: Mapping | None, more: Sequence[str] = ()) -> list[str]:
     """The texts that stand for a missing cell of a column, without its declared categories.
 
-    ``more`` are those that the user names, besides the usual ones.
+    ``more`` are those that the user names, besides the usual ones. ``facts`` are ``None`` where
+    types are yet to be detected.
     """
-    declared = [*declared_values(facts), *(facts.get("groups") or ())]
-    return [text for text in (*MISSING, *more) if text not in declared]
+    usual = _BLANK if facts is not None and _has_words(facts) else MISSING
+    declared = [*declared_values(facts or {}), *((facts or {}).get("groups") or ())]
+    return [text for text in (*usual, *more) if text not in declared]
+
+
+def on_words(facts: Facts) -> list[str]:
+    """A sentence on columns of text in which a usual word for missing is a category."""
+    kinds = "categorical", "ordinal"
+    names = [n for n, own in facts.items() if own.get("sdtype") in kinds and _has_words(own)]
+    said = (
+        f"In {listed([*map(repr, names)])} only a blank is missing, and words such as NA, None and "
+        "NULL are categories, as none are declared: name those that mean missing with "
+        "CsvFiles(na=...)."
+    )
+    return [said] if names else []
+
+
+def _has_words(facts: Mapping) -> bool:
+    """Whether any word may be a value of a column: NA, which is missing in R, is Namibia.
+
+    So it is in text of which no categories are declared, and in ids.
+    """
+    is_read = facts.get("sdtype") in ("numerical", "datetime", "boolean")
+    return not (is_read or declared_values(facts) or facts.get("groups"))
 
 
 def has_codes(facts: Mapping) -> bool:

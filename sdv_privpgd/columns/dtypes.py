@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns.facts import NumberFacts
+from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 
 _INFERRED = tuple(map(np.dtype, ("bool", "int64", "uint64", "float64", "complex128", "object")))
 
@@ -296,3 +297,10 @@ def _is_masked(dtype: Any) -> bool:
 def is_decimal(dtype: Any) -> bool:
     """Whether the dtype is one of Arrow's decimal numbers."""
     return isinstance(dtype, pd.ArrowDtype) and dtype.type is Decimal
+
+
+def is_wide(dtype: Any) -> bool:
+    """Whether somebody chose a dtype that holds larger whole numbers than are told apart."""
+    if is_decimal(dtype):
+        return 10 ** (dtype.pyarrow_dtype.precision - dtype.pyarrow_dtype.scale) > LARGEST_WHOLE
+    return is_whole(dtype) and dtype.kind == "u" and dtype.itemsize == 8

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from sdv_privpgd.columns.dates import BEYOND
-from sdv_privpgd.columns.dtypes import is_decimal, is_whole
+from sdv_privpgd.columns.dtypes import is_wide
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
     ColumnFacts,
@@ -89,7 +89,7 @@ def on_wide(dtypes: Mapping[str, Any], facts: Mapping[str, ColumnFacts]) -> list
     wide = {
         name: str(dtypes[name])
         for name, known in facts.items()
-        if isinstance(known, NumberFacts) and known.lacks_domain and _is_wide(dtypes.get(name))
+        if isinstance(known, NumberFacts) and known.lacks_domain and is_wide(dtypes.get(name))
     }
     if not wide:
         return []
@@ -98,13 +98,6 @@ def on_wide(dtypes: Mapping[str, Any], facts: Mapping[str, ColumnFacts]) -> list
         "they are hashes or ids, leave them out; if they are amounts, declare their range, or "
         "divide them."
     ]
-
-
-def _is_wide(dtype: Any) -> bool:
-    if is_decimal(dtype):
-        kind = dtype.pyarrow_dtype
-        return 10 ** (kind.precision - kind.scale) > LARGEST_WHOLE
-    return is_whole(dtype) and dtype.kind == "u" and dtype.itemsize == 8
 
 
 def _reaches(facts: ColumnFacts, kind: type[Ranged], ends: tuple[int, int]) -> bool:

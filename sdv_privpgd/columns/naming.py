@@ -14,7 +14,8 @@ WHOSE = (
     "name the column of people in people=People(column, max_rows=...). If each row is another "
     "person's, say people=People(rows_are_people=True)."
 )
-"""The question that ids lead to where nobody has said whose the rows are."""
+"""The question that ids lead to where nobody has said whose the rows are. It is a sentence of its
+own, so that a list of sentences has it once."""
 
 _IDS = {"id", "ids", "uuid", "guid", "nr", "nbr", "key"}
 """The last words of names of ids, the last three only behind another word."""
@@ -71,7 +72,7 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 def on_names(facts: Mapping[str, ColumnFacts], *, says_whose: bool) -> list[str]:
     """Sentences on modelled columns of which nothing is declared, and which may be ids or dates.
 
-    Ids lead to the question whose the rows are, unless somebody ``says_whose``.
+    Ids lead to the question ``WHOSE``, unless somebody ``says_whose``.
     """
     unknown = {name: each.sdtype for name, each in facts.items() if each.is_blank}
     ids = [name for name, kind in unknown.items() if kind != "datetime" and is_id(name)]
@@ -86,8 +87,8 @@ def on_names(facts: Mapping[str, ColumnFacts], *, says_whose: bool) -> list[str]
             f"The names of {ids!r} are those of ids, and they are to be modelled. If they are ids, "
             "give them the sdtype id, or leave them out: an id that many rows share could be "
             "published, and all others would be lost in noise."
-            + ("" if says_whose else f" {WHOSE}")
         )
+        said += [] if says_whose else [WHOSE]
     if dates:
         said.append(
             f"The names of {dates!r} are those of dates, and they are to be modelled as "
@@ -148,13 +149,15 @@ def repeated_ids(columns: Mapping[str, Mapping], keys: Collection[str]) -> tuple
     return tuple(name for name in ids if name not in keys)
 
 
-def on_repeated_ids(names: Collection[str], *, says_whose: bool) -> list[str]:
-    """Sentences on ids that are no keys: whether they are ids, and whose rows are protected.
+def on_repeated_ids(
+    names: Collection[str], keys: Collection[str] = (), *, says_whose: bool
+) -> list[str]:
+    """Sentences on ids that are no ``keys``: whether all are ids, and the question ``WHOSE``.
 
-    The latter is not said where somebody has said whose the rows are.
+    The latter is not asked where somebody has said whose the rows are.
     """
     said = []
-    kinds = [name for name in names if not is_id(name)]
+    kinds = [name for name in (*names, *keys) if not is_id(name)]
     if kinds:
         said.append(
             f"{kinds!r} are ids by their sdtype, perhaps because it was detected, and not by their "
@@ -162,5 +165,5 @@ def on_repeated_ids(names: Collection[str], *, says_whose: bool) -> list[str]:
             "what kind a row is, give them the sdtype categorical."
         )
     if names and not says_whose:
-        said.append(f"The ids {list(names)!r} are no keys of the table. {WHOSE}")
+        said += [f"The ids {list(names)!r} are no keys of the table.", WHOSE]
     return said

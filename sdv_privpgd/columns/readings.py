@@ -3,9 +3,9 @@
 As the encoders do it reads cell by cell, and learns nothing: a cell decides its own codes alone.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -14,12 +14,20 @@ from sdv_privpgd.columns.bins import SignedPowers, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import BEYOND, instants, precisions, to_ticks
 from sdv_privpgd.columns.encoders import encode
-from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
+from sdv_privpgd.columns.facts import (
+    CategoryFacts,
+    ColumnFacts,
+    DateFacts,
+    NumberFacts,
+    TruthFacts,
+)
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import (
     are_there,
     decimal_places,
+    distinct,
     indices,
+    plain,
     real,
     real_numbers,
     truths,
@@ -99,13 +107,37 @@ class Reading:
         return np.where(missing, np.nan, numbers)
 
 
+_NUMBER = "[-+(]?[0-9][0-9.,' ]*[)]?"
+
+LOOKS = {
+    "dates or times": re.compile(
+        "([0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}[-./][0-9]{1,2}[-./]([0-9]{4}|[0-9]{2})"
+        "|[0-9]{1,2}[- ][A-Za-z]{3,9}[- ][0-9]{4})([T ][0-9]{1,2}:[0-9]{2}.*)?"
+        "|[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?"
+    ),
+    "numbers with signs or many decimals": re.compile(
+        f"[€$£] ?{_NUMBER}|{_NUMBER} ?[%€$£]|-?[0-9]{{1,3}}([.,' ][0-9]{{3}})+[.,][0-9]+"
+        "|-?[0-9]+[.,][0-9]{4,}"
+    ),
+    "addresses or hashes": re.compile(
+        r"[^\s@]+@[^\s@]+|https?://\S+|(?=.{32})[0-9a-fA-F]{8,}(-?[0-9a-fA-F]{4,}){0,4}"
+    ),
+    "long texts": re.compile(r"(?s)(?=.{40})(\S+\s+){6}.*"),
+}
+"""How cells are written that are seldom categories, of which many rows have the same.
+
+Fewer decimals may be codes, as those of diseases are.
+"""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Readable:
     """Whether the cells of a column are as it is declared. Public.
 
     Its codes are 0 for cells that are, 1 for missing ones, 2 for what is there and no declared
     value, 3 and 4 for what lies below and above a declared range. Where no values are declared, all
-    that are of the declared type are as they should be.
+    that are of the declared type are as they should be; of categories those that are written as one
+    of ``LOOKS`` have its place from 5 on.
 
     Attributes:
         name: The column's name.
@@ -114,14 +146,27 @@ class Readable:
 
     name: str
     facts: ColumnFacts
-    sizes: ClassVar[dict[str, int]] = {"read": 5}
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many codes there are. Public."""
+        return {"read": 5 + len(LOOKS) * self._is_open}
+
+    @property
+    def _is_open(self) -> bool:
+        return isinstance(self.facts, CategoryFacts) and self.facts.lacks_domain
 
     def codes(self, series: pd.Series) -> Iterator[np.ndarray]:
         """The codes of a private column's cells."""
         if isinstance(series.dtype, pd.SparseDtype):
             series = series.sparse.to_dense()
         missing, below, above = self._read(series)
-        yield np.select([missing & are_there(series), missing, below, above], [2, 1, 3, 4], 0)
+        found = np.select([missing & are_there(series), missing, below, above], [2, 1, 3, 4], 0)
+        if self._is_open:
+            listed, places = distinct(series)
+            looks = np.array([_look(cell) for cell in listed])[places]
+            found = np.where((found == 0) & (looks > 0), looks, found)
+        yield found
 
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Which cells have no declared value, and which lie below and above a declared range."""
@@ -150,6 +195,13 @@ class Readable:
             nowhere if low is None else values < low,
             nowhere if high is None else values > high,
         )
+
+
+def _look(cell: object) -> int:
+    """The code of how a text or a number is written, and 0 of all else."""
+    read = plain(cell)
+    text = str(read).strip() if type(read) in (str, float) else ""
+    return next((n for n, look in enumerate(LOOKS.values(), 5) if look.fullmatch(text)), 0)
 
 
 def attribute_of(kind: str, name: str) -> str:

@@ -1,8 +1,8 @@
 """Constraints between columns: what is declared of rows, and rows repaired to obey it. Public.
 
-``kinds`` has the constraints, ``limits`` what those of a table say together. ``rules`` says which
-cells of a few columns may hold rows, also of columns in order, and ``repair`` makes all rows obey:
-it moves codes to the nearest ones that may.
+``kinds`` has the constraints, and what those of a table say together. ``rules`` says which cells of
+a few columns may hold rows, also of columns in order, and ``repair`` makes all rows obey: it moves
+codes to the nearest ones that may.
 
 ``__init__.pyi`` lists the public names. They go to ``fit_table(constraints=[...])``.
 """

@@ -12,7 +12,7 @@ codes counts, beside the 1 that another code counts; it is 0 where codes have no
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -42,17 +42,22 @@ class Predicate(Protocol):
 
 @dataclass(frozen=True)
 class _Rows:
-    """Codes and positions in their cells, both of shape (row, attribute)."""
+    """Codes and positions in their cells, both of shape (row, attribute).
+
+    Columns in ``held`` stay as they are when the rows are repaired.
+    """
 
     codes: np.ndarray
     positions: np.ndarray
+    held: Collection[str]
+    generator: np.random.Generator
 
     def __len__(self) -> int:
         return len(self.codes)
 
     def at(self, which: np.ndarray) -> "_Rows":
         """A copy of the rows at these indices."""
-        return _Rows(self.codes[which], self.positions[which])
+        return replace(self, codes=self.codes[which], positions=self.positions[which])
 
     def put(self, which: np.ndarray, rows: "_Rows") -> None:
         """Overwrites the rows at these indices."""
@@ -100,23 +105,17 @@ class Repair:
         rows obey, or ``ConstraintError`` is raised. Codes and values are taken from the rows
         themselves unless ``donors`` that obey are given.
         """
-        rows = _Rows(codes.copy(), positions.copy())
-        obeys = self._repair(rows, generator, held, None if donors is None else _Rows(*donors))
-        return rows.codes, rows.positions, obeys
+        rows = _Rows(codes.copy(), positions.copy(), held, generator)
+        given = None if donors is None else _Rows(*donors, held, generator)
+        return rows.codes, rows.positions, self._repair(rows, given)
 
-    def _repair(
-        self,
-        rows: "_Rows",
-        generator: np.random.Generator,
-        held: Collection[str],
-        donors: "_Rows | None",
-    ) -> np.ndarray:
+    def _repair(self, rows: _Rows, donors: _Rows | None) -> np.ndarray:
         """Repairs rows in place and returns which of them obey."""
         # One row in this many must obey: rows made from fewer would be copies of a few rows.
         fewest = 1000
-        self._fit_cells(rows, held, donors, generator)
+        self._fit_cells(rows, donors)
         obeys = self._obeys(rows)
-        self._try_again(rows, obeys, held, generator)
+        self._try_again(rows, obeys)
         if obeys.all():
             return obeys
         if donors is None:
@@ -129,82 +128,64 @@ class Repair:
         # At first a row takes only a donor's codes; below, the positions as well.
         bad = np.flatnonzero(~obeys)
         own = rows.at(bad)
-        self._take(own, donors, held, generator, with_values=False)
-        self._fit_cells(own, held, donors, generator)
+        self._take(own, donors, with_values=False)
+        self._fit_cells(own, donors)
         rows.put(bad, own)
         obeys[bad] = self._obeys(own)
-        self._try_again(rows, obeys, held, generator)
-        fixed = self._at(held)
+        self._try_again(rows, obeys)
+        fixed = self._at(rows.held)
         bad = np.flatnonzero(~obeys)
         known = np.hstack([rows.codes[bad][:, fixed], rows.positions[bad][:, fixed]])
         _, which = np.unique(known, axis=0, return_inverse=True)
         for index in range(int(which.max(initial=-1)) + 1):
             taking = bad[which.reshape(-1) == index]
-            beside = self._beside(rows.at(taking[:1]), donors, held, generator)
+            beside = self._beside(rows.at(taking[:1]), donors)
             if len(beside):
                 own = rows.at(taking)
-                self._take(own, beside, held, generator, with_values=True)
+                self._take(own, beside, with_values=True)
                 rows.put(taking, own)
                 obeys[taking] = True
         return obeys
 
-    def _beside(
-        self, row: _Rows, donors: _Rows, held: Collection[str], generator: np.random.Generator
-    ) -> _Rows:
+    def _beside(self, row: _Rows, donors: _Rows) -> _Rows:
         """Donors that obey together with the row's values in the held columns."""
         beside = 256  # the number of donor rows that are tried together with held values
-        if not held:
+        if not row.held:
             return donors
-        fixed = self._at(held)
-        tried = donors.at(generator.permutation(len(donors))[:beside])
-        tried.codes[:, fixed], tried.positions[:, fixed] = (
-            row.codes[:, fixed],
-            row.positions[:, fixed],
-        )
-        self._fit_cells(tried, held, donors, generator)
+        fixed = self._at(row.held)
+        tried = donors.at(row.generator.permutation(len(donors))[:beside])
+        tried.codes[:, fixed] = row.codes[:, fixed]
+        tried.positions[:, fixed] = row.positions[:, fixed]
+        self._fit_cells(tried, donors)
         return tried.at(self._obeys(tried))
 
-    def _take(
-        self,
-        rows: _Rows,
-        donors: _Rows,
-        held: Collection[str],
-        generator: np.random.Generator,
-        *,
-        with_values: bool,
-    ) -> None:
+    def _take(self, rows: _Rows, donors: _Rows, *, with_values: bool) -> None:
         """Gives rows the codes of their nearest donors in the columns of rules, in place."""
         names = self._constrained()
-        free = self._at(name for name in names if name not in held)
-        taken = nearest(rows.codes, donors.codes, self._at(names), self._scales, generator)
+        free = self._at(name for name in names if name not in rows.held)
+        taken = nearest(rows.codes, donors.codes, self._at(names), self._scales, rows.generator)
         rows.codes[:, free] = donors.codes[np.ix_(taken, free)]
         if with_values:
             rows.positions[:, free] = donors.positions[np.ix_(taken, free)]
 
-    def _fit_cells(
-        self,
-        rows: _Rows,
-        held: Collection[str],
-        donors: _Rows | None,
-        generator: np.random.Generator,
-    ) -> None:
+    def _fit_cells(self, rows: _Rows, donors: _Rows | None) -> None:
         """Moves codes to cells that can hold rows which obey, then values inside them.
 
         Before that, columns in order are computed from each other and the difference.
         """
-        self._put_differences(rows, held)
+        self._put_differences(rows)
         for group in groups(self._rules):
             move(
                 rows.codes,
                 group,
                 None if donors is None else donors.codes,
                 self._axes,
-                held,
+                rows.held,
                 sizes=self._sizes,
                 scales=self._scales,
-                generator=generator,
+                generator=rows.generator,
             )
-        self._settle(rows, held, generator)
+        self._settle(rows)
 
     def _names(self) -> str:
         named = [f"{type(rule).__name__} of {list(rule.names)}" for rule in self._rules]
@@ -227,38 +208,38 @@ class Repair:
         obeys = np.ones(len(rows), dtype=bool)
         codes, places = self._by_name(rows.codes), self._by_name(rows.positions)
         for rule in self._rules:
-            obeys &= rule.holds(codes, places)
+            obeys &= rule.allows(codes)
+        for order in self._orders:  # of other rules the places in cells do not matter
+            obeys &= order.holds(codes, places)
         if self._predicates and len(rows):
             decoded = self._decode(rows.codes, rows.positions)
             for predicate in self._predicates:
                 obeys &= predicate(decoded)
         return obeys
 
-    def _put_differences(self, rows: _Rows, held: Collection[str]) -> None:
+    def _put_differences(self, rows: _Rows) -> None:
         if self._differences:
             codes, places = self._by_name(rows.codes), self._by_name(rows.positions)
-            put_differences(self._differences, codes, places, held)  # in place: these are views
+            put_differences(self._differences, codes, places, rows.held)  # these are views
 
-    def _settle(self, rows: _Rows, held: Collection[str], generator: np.random.Generator) -> None:
+    def _settle(self, rows: _Rows) -> None:
         if self._orders:
             codes, places = self._by_name(rows.codes), self._by_name(rows.positions)
-            settle(self._orders, codes, places, generator, held)  # in place: these are views
+            settle(self._orders, codes, places, rows.generator, rows.held)  # in place, as above
 
-    def _try_again(
-        self, rows: _Rows, obeys: np.ndarray, held: Collection[str], generator: np.random.Generator
-    ) -> None:
+    def _try_again(self, rows: _Rows, obeys: np.ndarray) -> None:
         """Places the values of rows that do not obey anew, and updates ``obeys`` in place."""
         # The number of times that values are placed anew before a row takes another row's values.
         tries = 4
-        free = self._at(name for name in self._axes if name not in held)
+        free = self._at(name for name in self._axes if name not in rows.held)
         for _ in range(tries):
             bad = np.flatnonzero(~obeys)
             if not bad.size:
                 return
             tried = rows.at(bad)
-            tried.positions[:, free] = generator.random((len(bad), len(free)))
-            self._put_differences(tried, held)
-            self._settle(tried, held, generator)
+            tried.positions[:, free] = rows.generator.random((len(bad), len(free)))
+            self._put_differences(tried)
+            self._settle(tried)
             obeys[bad] = self._obeys(tried)
             rows.put(bad, tried)
 

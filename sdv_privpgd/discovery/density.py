@@ -59,9 +59,7 @@ DAY = int(np.timedelta64(1, "D") / np.timedelta64(1, "ns"))
 
 @dataclass(frozen=True, kw_only=True)
 class Density:
-    """Neighboring cells of a column and their noisy counts, in blocks that are known better.
-
-    A block is a cell of an earlier look.
+    """Neighboring cells of a column and their noisy counts, in blocks: the cells of earlier looks.
 
     Attributes:
         edges: Where each cell begins, and where the last one ends; of dates in nanoseconds.
@@ -109,10 +107,7 @@ class Density:
         )
 
     def summing_up_to(self, total: Total) -> "Density":
-        """The same cells, which together hold about all rows; what they miss, all make up for.
-
-        So the sum of many is known as well as that of the few others.
-        """
+        """The same cells, which together hold about all rows; what they miss, all make up for."""
         whole = float(self.sums.sum()) + total.stddev**2
         gains = self.sums / whole * (total.value - self.counts.sum())
         counts = self.counts + (gains / np.bincount(self.of_cell))[self.of_cell]
@@ -278,10 +273,8 @@ class Density:
             alone: Numbers that many rows share, and about how many. They are not to be spread.
             stddev: Of the noise of that look.
         """
-        counts = self.counts.copy()
-        for number, held in alone.items():
-            cell = int(np.searchsorted(self.edges, number, side="right")) - 1
-            counts[min(max(cell, 0), counts.size - 1)] -= held
+        cells = np.searchsorted(self.edges[1:-1], [*alone], side="right")
+        counts = self.counts - np.bincount(cells, [*alone.values()], self.counts.size)
         rows = max(rows - sum(alone.values()), 1.0)
         part = rows / MANY**2
         few = min(2 * rows / MANY, part + CLEAR * stddev)
@@ -292,22 +285,22 @@ class Density:
         parts = np.where(is_cut, counts / part, 0.0)
         return _cut(self, np.minimum(parts, (counts / stddev) ** 2))
 
-    def fine_edges(self, most: int, scale: float, stddev: float) -> np.ndarray:
+    def fine_edges(self, most: int, stddev: float, *, whole: bool) -> np.ndarray:
         """The edges of about ``most`` cells of equally many rows, and as many as noise can pay for.
 
         A cell is cut into at most as many parts as the square of the standard deviations that its
-        rows will be: a number that all of them share still stands out then. Parts are not finer
-        than ticks of 1 / scale. Where rows begin and end cells are cut into ``MANY`` at least.
+        rows will be: a number that all of them share still stands out then. Those of ``whole``
+        numbers are as wide as one at least. Where rows begin and end cells are cut into ``MANY``.
         """
         edges, held = self.edges.astype(np.float64), self.rows()
-        if scale < math.inf:
-            edges = np.ceil(edges * scale) / scale
+        edges = np.ceil(edges) if whole else edges
         widths = np.diff(edges)
         parts = held * most / max(held.sum(), _TINIEST)
         for end in (held.size - self.backwards.reach, self.reach):
             beside = slice(max(end - 1, 0), end + 1)
             parts[beside] = np.maximum(parts[beside], MANY)
-        parts = np.minimum(np.minimum(parts, (held / stddev) ** 2), np.rint(widths * scale))
+        parts = np.minimum(parts, (held / stddev) ** 2)
+        parts = np.minimum(parts, widths) if whole else parts
         # The cell about zero stays whole: beside others, numbers so small are as good as zero.
         parts[(edges[:-1] <= 0) & (edges[1:] > 0) & (widths <= 2 * _ABOUT_ZERO)] = 1
         return _cut(replace(self, edges=edges), parts)
@@ -323,8 +316,7 @@ class Density:
     def _held(self, inside: slice) -> np.ndarray:
         """The rows of cells: of those that stand out as counted, and others share their block's.
 
-        They do in groups of neighbors, as far as these differ by more than noise, and in a group as
-        they were taken to be spread before.
+        They do in groups of neighbors that differ by no more than noise, as expected before.
         """
         counts, expected = self.counts[inside], self.expected[inside]
         expected = expected + LIGHT * max(float(expected.max()), _TINIEST)
@@ -352,8 +344,7 @@ class Density:
 class Grid:
     """Few cells on which a column is searched for its rows if nothing is known of it.
 
-    They are narrow where people's numbers and dates usually lie. Each has a price: the evidence it
-    takes to believe that rows lie there.
+    They are narrow where people's numbers and dates usually lie.
 
     Attributes:
         cells: The cells.
@@ -371,7 +362,8 @@ class Grid:
         """Where rows lie, and the ends of the run of cells with most evidence beyond its price.
 
         It goes on to all that clearly hold rows, over what is empty. Evidence is the square of the
-        standard deviations that a count is. Where nothing is clear it is all usual cells.
+        standard deviations that a count is; a price is what it takes to believe that rows lie
+        there. Where nothing is clear it is all usual cells.
         """
         density = Density.of(self.edges, noisy)
         if not density.is_clear:
@@ -392,20 +384,18 @@ class Grid:
         return density, float(low), float(max(self.edges[ends[1]], self.edges[last]))
 
 
-def _years() -> Grid:
+def _years(*years: int) -> Grid:
     first, last = EARLIEST // DAY + 1, LATEST // DAY - 1  # all of these days can be bounds
-    years = (1900, 1920, 1940, 1960, 1980, 2000, 2010, 2020, 2030, 2040)
-    days = {year: int(np.datetime64(f"{year}-01-01", "D").astype(np.int64)) for year in years}
-    edges = np.array([first, *days.values(), last + 1], dtype=np.float64) * DAY
-    usual, rare = ((float(days[low]) * DAY, float(days[high]) * DAY) for low, high in
-                   ((1920, 2030), (1900, 2040)))  # fmt: skip
-    return Grid(Ticks(first, last, 1, tuple(days.values())), edges, usual, rare)
+    days = np.array([f"{year}-01-01" for year in years], "M8[D]").astype(np.int64).tolist()
+    edges = np.array([first, *days, last + 1], dtype=np.float64) * DAY
+    usual, rare = ((float(edges[end]), float(edges[-1 - end])) for end in (2, 1))
+    return Grid(Ticks(first, last, 1, tuple(days)), edges, usual, rare)
 
 
 POWERS = Grid(SignedPowers(), SignedPowers().edges, (-(2.0**-20), 2.0**20), (-(2.0**31), 2.0**31))
 """The grid of numbers: some powers of two of both signs, a cell about zero, and one of years."""
 
-YEARS = _years()
+YEARS = _years(1900, 1920, 1940, 1960, 1980, 2000, 2010, 2020, 2030, 2040)
 """The grid of dates: decades from 1900 to 2039, and longer times before and after."""
 
 
@@ -467,9 +457,9 @@ def _tail(
 ) -> np.ndarray:
     """The rows of cells beyond those that are ``held``, the nearest cell first.
 
-    They are as many as were counted, plus one standard deviation of that. They begin as dense as
-    the outermost part of the held rows, and fall with a power of the distance (Lomax). ``edges``
-    ascend from the first held cell to the last cell of the tail.
+    They are as many as were counted, plus one standard deviation of that, begin as dense as the
+    outermost part of the held rows, and fall with a power of the distance (Lomax). ``edges`` ascend
+    from the first held cell to the last cell of the tail.
     """
     if not counts.size:
         return counts
@@ -482,10 +472,7 @@ def _tail(
 
 
 def _light(tail: np.ndarray, held: np.ndarray, stddev: float) -> np.ndarray:
-    """A tail whose end holds hardly any rows: all cells that together hold no more than noise.
-
-    Or no more than a code: beside cells that clearly hold rows, a tail's share is a guess.
-    """
+    """A tail whose end hardly has rows: all cells that hold no more than noise, or than a code."""
     is_end = np.cumsum(tail[::-1])[::-1] <= max(HINT * stddev, held.sum() / USUAL_BINS)
     most = LIGHT * held.sum()
     return np.where(is_end, tail * min(1.0, most / max(tail[is_end].sum(), _TINIEST)), tail)

@@ -49,14 +49,7 @@ Values = dict[str, list[tuple[Value | None, int]]]
 
 
 class Seen(NamedTuple):
-    """What the first look found. Public.
-
-    Attributes:
-        rough: Of numbers and dates.
-        categories: The values of columns of categories, and their noisy counts.
-        cost: What all questions but those about categories have cost.
-        for_categories: What these have cost.
-    """
+    """What the first look found, and what it has cost, ``for_categories`` or otherwise. Public."""
 
     rough: dict[str, Rough]
     categories: Values
@@ -72,21 +65,19 @@ def questions_of(known: ColumnFacts) -> set[str]:
     where in it rows lie, and single values of a narrow one: whether it is narrow is not known if
     its precision is not.
     """
+    lacks = known.lacks_domain
     if isinstance(known, CategoryFacts):
-        return {"categories"} if known.lacks_domain else set()
+        return {"categories"} if lacks else set()
     if isinstance(known, DateFacts):
-        precision = {"precision"} if known.datetime_format is None else set()
-        return {"grid", *precision} if known.lacks_domain else set()
+        asks = {"grid"} if known.datetime_format else {"grid", "precision"}
+        return asks if lacks else set()
     if not isinstance(known, NumberFacts):
         return set()
-    asks = {"grid", "numbers"} if known.lacks_domain else {"numbers"}
+    asks = {"grid", "numbers"} if lacks else {"numbers"}
     if known.decimal_places is None:
         return {*asks, "precision"}
-    if known.lacks_domain:
-        return asks
-    cells = column_of("", known).cells
-    is_wide = not isinstance(cells, Ticks) or cells.last - cells.first >= SINGLE
-    return asks if is_wide else set()
+    cells = None if lacks else column_of("", known).cells
+    return set() if isinstance(cells, Ticks) and cells.last - cells.first < SINGLE else asks
 
 
 def thresholds_of(known: Mapping[str, ColumnFacts]) -> int:
@@ -102,13 +93,10 @@ def reserved_delta(known: Mapping[str, ColumnFacts], delta: float) -> Fraction:
 
 @dataclass(frozen=True)
 class FirstLook:
-    """What a first look asks of all columns, and what it pays for that. Public.
+    """What a first look asks of all columns, of which something is ``known``. Public.
 
-    Attributes:
-        known: What is known of each column.
-        ledger: The books before it.
-        share: Of the budget, for all of discovery.
-        for_categories: Beside that, for columns whose categories are not declared.
+    Discovery has this ``share`` of the budget of the books before it, and beside that a part
+    ``for_categories`` that are not declared.
     """
 
     known: Mapping[str, ColumnFacts]
@@ -130,8 +118,8 @@ class FirstLook:
     def asks(self) -> dict[str, list[str]]:
         """The columns of each question; none where a threshold has no delta."""
         denied = set() if self.ledger.reserved else {"numbers"}
-        of_column = {name: questions_of(facts) - denied for name, facts in self.known.items()}
-        return {kind: [name for name, own in of_column.items() if kind in own] for kind in _PARTS}
+        own = {name: questions_of(facts) - denied for name, facts in self.known.items()}
+        return {kind: [name for name in own if kind in own[name]] for kind in _PARTS}
 
     @property
     def asks_rows(self) -> bool:
@@ -154,10 +142,7 @@ class FirstLook:
 
     @property
     def delta(self) -> Fraction:
-        """What each question with a threshold has of delta.
-
-        A strategy may have a part of what is reserved, which is not to be used up here.
-        """
+        """What each question with a threshold has of delta; the rest may be a strategy's."""
         each = self.ledger.reserved / max(thresholds_of(self.known), 1)
         return min(each, Fraction(self.ledger.delta) * _DELTA_SHARE)
 
@@ -215,10 +200,9 @@ class FirstLook:
         return Seen(rough, found, cost, for_categories)
 
     def rows_needed(self) -> dict[str, int]:
-        """Returns how many rows must share a category, or lie in a range, for it to be found.
+        """Returns how many rows must share an undeclared category, or lie in a range, to be found.
 
-        It follows from noise and threshold of a first look. Nothing is said of columns of which a
-        range or categories are declared.
+        It follows from noise and threshold of a first look.
         """
         ledger, found = self.ledger, {}
         counted = ledger.rows_counted
@@ -247,9 +231,8 @@ class FirstLook:
     def _categories(self, asker: Asker, rows: Measurement | None) -> tuple[Values, Fraction]:
         """Returns values of columns that many rows have, with noisy counts, and what it cost.
 
-        A first question finds the most frequent ones. The others are asked for with less noise
-        where rows are left that have none of the values found, which is where budget is worth most:
-        it is the second question that finds the rarest ones, and it is for fewer columns.
+        A first question finds the most frequent ones. A second one, with less noise, is for columns
+        where rows are left that have none of these: there budget is worth most.
         """
         names = self.asks["categories"]
         if not names:
@@ -267,10 +250,7 @@ class FirstLook:
 def has_others(
     found: list[tuple[Value | None, int]], stddev: float, rows: Measurement | None
 ) -> bool:
-    """Returns whether more rows than some noise have none of the values that were found. Public.
-
-    ``stddev`` is that of their counts.
-    """
+    """Returns whether more rows than noise of ``stddev`` have none of the values found. Public."""
     assert rows is not None  # asked for wherever categories are
     rest = int(rows.answer[0]) - sum(number for _, number in found)
     return rest > math.hypot(rows.stddev, stddev * math.sqrt(len(found))) / 2
@@ -287,12 +267,9 @@ def categories(known: ColumnFacts, found: list[tuple[Value | None, int]]) -> Cat
     for key, number in found:
         if key is not None and (key not in most or number > most[key][0]):
             most[key] = number, key
-    values = in_order(key for _, key in most.values())
-    often = None
+    values, often, other = in_order(key for _, key in most.values()), None, None
     if len(values) > MOST_CATEGORIES:
-        number = {key: number for number, key in most.values()}
-        often = tuple(float(max(number[key], 0)) for key in values)
-    other = None
+        often = tuple(float(max(most[key][0], 0)) for key in values)
     if not values or any(isinstance(value, str) for value in values):
         other = "other"
         while other in values:

@@ -1,8 +1,7 @@
 """Rows beyond declared ends of a range. Public.
 
-Beyond each declared end lies one cell more than the fine ones. A row is in one cell either way, so
-the question costs the same. Short ranges, which have no fine cells, get a small question of their
-own: how many rows lie below, inside and above.
+Beyond each declared end lies one cell more than the fine ones, which costs nothing: a row is in one
+cell either way. Short ranges, without fine cells, get a small question of their own.
 """
 
 import math
@@ -33,23 +32,14 @@ So, at epsilon 1, a code in an eighth of 2,500 rows is found beside two short ra
 
 
 class Groups(NamedTuple):
-    """The noisy numbers of rows in the groups that the declared ends of a range make. Public.
-
-    Attributes:
-        beyond: The number beyond each end that was declared.
-        missing: That of rows without a value.
-        stddev: The standard deviation of each of these.
-    """
+    """The noisy numbers of rows ``beyond`` each declared end and ``missing`` ones. Public."""
 
     beyond: Mapping[str, float]
     missing: float
     stddev: float
 
     def held(self, total: Total) -> Total:
-        """All rows but those without a value and those that do not clearly lie beyond an end.
-
-        The noise of what lies inside has no part in it.
-        """
+        """All rows but those without a value and those that do not clearly lie beyond an end."""
         unclear = [rows for key, rows in self.beyond.items() if key not in self.clear]
         noise = self.stddev * math.sqrt(len(unclear) + 1)
         left = max(total.value - self.missing - sum(unclear), 1.0)
@@ -63,11 +53,9 @@ class Groups(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Fenced:
-    """A column on its fine grid, with a cell for all that lies beyond each declared end.
+    """A column on its fine grid, with a cell for all that lies beyond each ``declared`` end.
 
-    Attributes:
-        inner: The column without these cells. Missing has a code.
-        declared: The declared ends that it has, in SDV's words.
+    ``inner`` is the column without these cells. Missing has a code.
     """
 
     inner: Column
@@ -87,10 +75,12 @@ class Fenced:
         assert isinstance(cells, Interval)
         low, *between, high = cells.edges.tolist()
         after = math.nextafter(high, math.inf)  # the last cell has its end
-        cuts = (*[low] * below, *between, *[after] * above)
-        low = math.nextafter(low, -math.inf) if below else low
-        high = math.nextafter(after, math.inf) if above else high
-        return replace(self.inner, cells=replace(cells, low=low, high=high, cuts=cuts))
+        ends = {
+            "low": math.nextafter(low, -math.inf) if below else low,
+            "high": math.nextafter(after, math.inf) if above else high,
+            "cuts": (*[low] * below, *between, *[after] * above),
+        }
+        return replace(self.inner, cells=replace(cells, **ends))
 
     @property
     def _inside(self) -> slice:
@@ -169,20 +159,15 @@ def fenced(name: str, found: ColumnFacts, known: ColumnFacts, num_bins: int = SI
 
     It is without a format that cannot write all of its dates.
     """
-    if not (
-        isinstance(known, NumberFacts | DateFacts) and isinstance(found, NumberFacts | DateFacts)
-    ):
-        inner = column_of(name, replace(found, nullable=True))
-        return Fenced(inner=replace(inner, merging=None))
-    found = replace(found, num_bins=num_bins, nullable=True)
+    is_ranged = isinstance(found, NumberFacts | DateFacts)
+    found = replace(found, nullable=True, **({"num_bins": num_bins} if is_ranged else {}))
     inner = replace(column_of(name, found), merging=None)
     if isinstance(found, DateFacts) and not can_write(inner):
         return fenced(name, replace(found, datetime_format=None, aware=found.utc), known, num_bins)
-    if isinstance(inner.cells, Interval) and len(inner.cells.edges) == 1:
-        return Fenced(inner=inner)
-    words, is_had = words_of(known), {"range_min": known.low == found.low}
-    is_had["range_max"] = known.high == found.high
-    return Fenced(
-        inner=inner,
-        declared={key: words[key] for key, had in is_had.items() if had and key in words},
-    )
+    is_one = isinstance(inner.cells, Interval) and len(inner.cells.edges) == 1
+    words = words_of(known) if is_ranged and not is_one else {}
+    ends = {"range_min": "low", "range_max": "high"}
+    had = [
+        k for k, end in ends.items() if k in words and getattr(known, end) == getattr(found, end)
+    ]
+    return Fenced(inner=inner, declared={key: words[key] for key in had})

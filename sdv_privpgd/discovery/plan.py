@@ -1,13 +1,12 @@
 """Private discovery of what nobody declared: ranges, precisions, categories, and shapes.
 
-It is paid from the same budget. Where nothing is declared, numbers and dates are counted on a grid
-of few cells that is fixed beforehand. A declared range says where values may lie, not where they
-do. So both are looked at more closely where many rows share a cell, as long as that surely shows
-more, and at last on a fine grid: its cells hold about equally many rows and are as many as the
-noise can pay for, values that many rows share are on their own, and rows beyond a declared range
-are counted. Of short declared ranges that are not looked into, a small question counts the rows
-beyond. Categories are counted as they are and released above a threshold, then once more, with less
-noise, where rows have others.
+Where nothing is declared, numbers and dates are counted on a grid of few cells that is fixed
+beforehand. A declared range says where values may lie, not where they do. So both are looked at
+more closely where many rows share a cell, as long as that surely shows more, and at last on a fine
+grid: its cells hold about equally many rows and are as many as the noise can pay for, values that
+many rows share are on their own, and rows beyond a declared range are counted. Of short ranges a
+small question counts the rows beyond. Categories are counted as they are and released above a
+threshold, then once more, with less noise, where rows have others.
 All of it is asked of the curator, so the ledger has it; what is made of the noisy answers is
 post-processing. The table is passed on unseen.
 """
@@ -70,8 +69,7 @@ class Discovery(NamedTuple):
     """What was found. Public.
 
     Attributes:
-        facts: What was found of each column; what was declared of it, but for its range, is not
-            said again.
+        facts: Of each column; what was declared of it, but for its range, is not said again.
         doubts: For each column whose range did not stand out from the noise, or beyond whose
             declared range many rows lie, what is to be said of it.
         num_rows: The noisy number of rows, where fine grids were counted.
@@ -85,11 +83,10 @@ class Discovery(NamedTuple):
 def worth_a_look(
     known: Mapping[str, ColumnFacts], num_bins: int = USUAL_BINS
 ) -> dict[str, ColumnFacts]:
-    """The facts on each column that discovery should look into.
+    """The facts on each column that discovery should look into, without increments.
 
     These are columns without a domain, and those whose domain is so large that it matters where in
-    it rows lie: many categories, or a range of more values than cells. An increment is left out,
-    because a range is found first.
+    it rows lie: many categories, or a range of more values than cells.
     """
     return {
         name: replace(facts, increment=None) if isinstance(facts, NumberFacts) else facts
@@ -117,11 +114,9 @@ def discover(
 
     Args:
         table: The private columns.
-        undeclared: For each column to look into what is known of it: perhaps its precision or its
-            format; or its range or its categories, if it is to find where in it rows lie.
+        undeclared: For each column to look into what is known of it.
         books: Of the fit.
-        share: Of the budget, for all columns together. A first look at all of them finds what is
-            frequent and how large numbers are; the second is at what that left open.
+        share: Of the budget, for all columns together.
         for_categories: Beside that, of the budget, for columns whose categories are not declared.
         short: What is declared of columns of numbers and dates that are not looked into. It is
             counted how many rows lie beyond their ranges.
@@ -137,15 +132,11 @@ def discover(
     seen = first.ask(table, books, known, require, progress)
     # The tables have what is left of the spare part.
     left = first.budget - seen.cost - max(seen.for_categories - first.spare, 0)
-    rough = {
-        name: seen.rough.get(name, Rough(facts))
-        for name, facts in undeclared.items()
-        if name not in first.asks["categories"]
-    }
+    others = [name for name in undeclared if name not in first.asks["categories"]]
+    rough = {name: seen.rough.get(name, Rough(undeclared[name])) for name in others}
     rough, left = _closer(table, rough, undeclared, books, left, known, progress)
-    facts: dict[str, ColumnFacts] = {
-        name: categories(undeclared[name], values) for name, values in seen.categories.items()
-    }
+    found = {name: categories(undeclared[name], each) for name, each in seen.categories.items()}
+    facts: dict[str, ColumnFacts] = dict(found)
     doubts = {
         name: _doubt(name, each.known) for name, each in seen.rough.items() if not each.is_clear
     }
@@ -163,19 +154,16 @@ def discover(
     counted = _counted(asker, fine, left, FINE_GRIDS, progress)
     answers = {**counted, **_counted(asker, apart, paid, BEYOND, progress)}
     rows, domain = table.known_rows(books.ledger.adjacency), schema.domain()
-    total = (
-        estimate_total(domain, [*answers.values()]) if rows is None else Total(max(rows, 1.0), 0.0)
-    )
+    known_total = Total(max(rows or 0.0, 1.0), 0.0)
+    total = estimate_total(domain, [*answers.values()]) if rows is None else known_total
     for name, fence in fences.items():
         answer, likely = answers[name], fence.groups(answers[name], total)
         if said := fence.sentences(likely, total):
-            doubts[name] = " ".join([*([doubts[name]] if name in doubts else []), *said])
-        if name not in rough:
-            continue
-        own = undeclared[name]
+            doubts[name] = " ".join([*filter(None, [doubts.get(name)]), *said])
+        own = undeclared.get(name) if name in rough else None
         if isinstance(own, CategoryFacts):
             facts[name] = frequencies(own, answer)
-        elif not isinstance(own, TruthFacts):
+        elif isinstance(own, NumberFacts | DateFacts):
             held = None if own.lacks_domain else fence.groups(answer).held(total)
             counts = fence.counted(answer, likely.clear)
             facts[name] = looked_into(fence.inner, counts, own, rough[name], held)
@@ -209,16 +197,9 @@ def find_shapes(
 ) -> dict[str, tuple[float, ...]]:
     """How frequent each cell of differences is, of those that are not lost in noise. Public.
 
-    Privacy: sqrt(mu_squared)-GDP. A difference follows from a row's own cells, so a neighbor
-    changes one cell of each table of counts by one, or two, as for any other column.
-
-    Args:
-        table: The private columns.
-        differences: Those to look into, in fine cells. Their ranges follow from the columns'.
-        books: Of the fit.
-        mu_squared: For all differences together.
-        transcript: Gets the answers, and has those of a discovery that ended early.
-        progress: Told of the measurements.
+    Privacy: sqrt(mu_squared)-GDP, for all ``differences`` together. A difference follows from a
+    row's own cells, so a neighbor changes one cell of each table of counts by one, or two, as for
+    any other column.
     """
     if not differences or not mu_squared:
         return {}
@@ -228,21 +209,19 @@ def find_shapes(
     what = f"sizes of {', '.join(map(repr, names))}"
     answers = _counted(asker, names, mu_squared, what, progress)
     found = {}
-    for difference in differences:
-        column, answer = difference.column, answers[difference.name]
-        counts = answer.answer[: column.num_values].astype(np.float64)
-        often = _frequencies(Density.of(edges_of(column), NoisyTable(counts, answer.stddev**2)))
-        if often is not None:
-            found[difference.name] = tuple(often.tolist())
+    for name, column in ((each.name, each.column) for each in differences):
+        counts = answers[name].answer[: column.num_values].astype(np.float64)
+        noisy = NoisyTable(counts, answers[name].stddev ** 2)
+        if (often := _frequencies(Density.of(edges_of(column), noisy))) is not None:
+            found[name] = tuple(often.tolist())
     return found
 
 
 def _frequencies(density: Density) -> np.ndarray | None:
     """The rows of each cell, none where too few can be; None if noise is all there is.
 
-    Tails may hold rows that the noise hides. Nothing is cut off at the small end, where many narrow
-    cells hold few rows each. The large end goes as far as half a row may lie: all means would show
-    the noise of a code of very large differences.
+    The large end goes as far as half a row may lie: all means would show the noise of a code of
+    very large differences.
     """
     if not density.is_clear:
         return None
@@ -285,12 +264,8 @@ def _closer(
     for _ in range(most_looks):
         part = budget * LOOK_SHARE / max(len(rough), 1)
         noise = max(_noise(part, books), enough)
-        asked = {
-            name: column
-            for name, each in rough.items()
-            if isinstance(each.known, NumberFacts | DateFacts)
-            and (column := _next_look(name, each, declared[name], rows, noise)) is not None
-        }
+        looks = {name: _next_look(name, rough[name], declared[name], rows, noise) for name in rough}
+        asked = {name: column for name, column in looks.items() if column is not None}
         if not asked:
             break
         schema = Schema(tuple(each.column for each in asked.values()))
@@ -317,7 +292,8 @@ def _next_look(
     name: str, rough: Rough, known: ColumnFacts, rows: int | None, stddev: float
 ) -> Fenced | None:
     """The column in the cells of its next closer look; ``None`` if it needs none."""
-    facts = rough.closer(rows, stddev)
+    is_ranged = isinstance(rough.known, NumberFacts | DateFacts)
+    facts = rough.closer(rows, stddev) if is_ranged else None
     if facts is None or not getattr(facts, "cuts", None):
         return None
     found = fenced(name, facts, known)

@@ -12,7 +12,7 @@ from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import survive_writing
-from sdv_privpgd.columns.dates import EARLIEST, LATEST, has_zone, to_ticks
+from sdv_privpgd.columns.dates import LATEST, has_zone, to_ticks
 from sdv_privpgd.columns.facts import (
     ColumnFacts,
     DateFacts,
@@ -54,21 +54,34 @@ class Rough(NamedTuple):
     def cut(self, stddev: float) -> ColumnFacts:
         """What is known of the column, in as fine cells as noise of this ``stddev`` can pay for.
 
-        Single numbers that many rows share, and those that codebooks use, have a cell of their own.
+        Single numbers that many rows share, and those and days that codebooks use, have cells of
+        their own, which cost next to nothing.
         """
         facts, density = self.known, self.density
-        if density is None or not isinstance(facts, NumberFacts | DateFacts):
+        if not isinstance(facts, NumberFacts | DateFacts) or density is None:
             return facts
-        if isinstance(facts, DateFacts):
-            return _cut_at(facts, _date_cuts(facts, density, stddev))
-        low, high = facts.ends
-        if low == high:
+        if facts.low == facts.high:
             return facts
-        scale = math.inf if facts.decimal_places is None else 10**facts.decimal_places
-        usual = [] if math.isinf(scale) else sorted(USUAL_NUMBERS)
-        apart = _around([*list(self.alone)[: SINGLE // 8], *usual], scale)
-        fine = density.fine_edges(SINGLE, scale, stddev)[1:-1]
-        return _cut_at(facts, sorted({*fine.tolist(), *apart}))
+        column = column_of("", facts)
+        edges, cells = _ticks(column, density.edges), column.cells
+        if whole := isinstance(cells, Ticks):
+            edges[[0, -1]] = cells.first, cells.last + 1
+        fine = replace(density, edges=edges).fine_edges(SINGLE, stddev, whole=whole)[1:-1]
+        fine = np.ceil(fine).astype(np.int64) if whole else fine
+        cuts = np.union1d(fine, self._apart(column))
+        return _cut_at(facts, _written(column, cuts[(cuts > edges[0]) & (cuts < edges[-1])]))
+
+    def _apart(self, column: Column) -> np.ndarray:
+        """Where single numbers or days begin and end, in ticks of the column if it has any."""
+        if column.unit is not None:
+            days = np.array(USUAL_DATES).astype(np.int64) * DAY
+            return to_ticks(np.append(days, days + DAY), column.unit)
+        alone = list(self.alone)[: SINGLE // 8]
+        if isinstance(column.cells, Interval):
+            return np.append(alone, np.nextafter(alone, np.inf))
+        ticks = np.rint(_ticks(column, np.array([*alone, *USUAL_NUMBERS])))
+        ticks = ticks[np.abs(ticks) < LARGEST_WHOLE].astype(np.int64)
+        return np.append(ticks, ticks + 1)
 
     def closer(self, rows: float | None, stddev: float) -> ColumnFacts | None:
         """What is known of it in the cells of the next look; ``None`` if it needs none.
@@ -80,8 +93,7 @@ class Rough(NamedTuple):
         assert isinstance(facts, NumberFacts | DateFacts)
         if density is None:
             low, high = edges_of(column_of("", facts))[[0, -1]]
-            even = np.linspace(low, high, USUAL_BINS + 1)[1:-1]
-            cuts = np.union1d(even, grid_of(facts).edges)
+            cuts = np.union1d(np.linspace(low, high, USUAL_BINS + 1), grid_of(facts).edges)
             cuts = cuts[(cuts > low) & (cuts < high)]
         else:
             whole = rows if self.total is None else self.total.value
@@ -90,8 +102,7 @@ class Rough(NamedTuple):
             if edges is None:
                 return None
             cuts = edges[1:-1]
-        numbers = cuts.tolist()
-        return _cut_at(facts, [*map(round, numbers)] if isinstance(facts, DateFacts) else numbers)
+        return _cut_at(facts, (np.rint(cuts) if isinstance(facts, DateFacts) else cuts).tolist())
 
 
 def grid_of(known: ColumnFacts) -> Grid:
@@ -133,8 +144,7 @@ def roughly(
     is_clear = density is None or density.is_clear
     if density is not None:
         density = density.within(*edges_of(column_of("", found))[[0, -1]])
-    is_open = known.low is None and known.high is None
-    return Rough(found, is_clear, density, total if is_open else None, alone)
+    return Rough(found, is_clear, density, total if known.is_blank else None, alone)
 
 
 def looked_into(
@@ -166,25 +176,18 @@ def looked_into(
     first = 0 if known.low is not None else first
     last = column.num_values if known.high is not None else last
     held = _within(known, *_range_of(column, first, last - 1))
-    nullable = None
-    if known.nullable is None and not has_range:
-        nullable = missing > answer.stddev
-    cells = column.cells
-    assert not isinstance(cells, Categories)
-    if isinstance(cells, Ticks):
-        cuts = _written(column, cells.starts[first + 1 : last])
-    else:
-        cuts = cells.edges[first + 1 : last].tolist()
+    nullable = missing > answer.stddev if known.nullable is None and not has_range else None
+    assert not isinstance(column.cells, Categories)
+    cuts = _written(column, column.cells.starts[first + 1 : last])
     shape: dict[str, Any] = {"nullable": nullable, "cuts": inside(cuts, held)}
     if cuts and len(shape["cuts"]) == len(cuts):
         shape["frequencies"] = tuple(density.rows(light=True)[first:last].tolist())
+    shape |= {"low": held.low, "high": held.high}
     if isinstance(held, DateFacts):
-        written, aware = column.datetime_format, column.datetime_format is None and column.utc
-        return DateFacts(
-            low=held.low, high=held.high, datetime_format=written, aware=aware, **shape
-        )
+        written = column.datetime_format
+        return DateFacts(datetime_format=written, aware=written is None and column.utc, **shape)
     places = column.decimal_places if held.decimal_places is None else None
-    return NumberFacts(low=held.low, high=held.high, decimal_places=places, **shape)
+    return NumberFacts(decimal_places=places, **shape)
 
 
 def inside(cuts: Sequence[Number], facts: NumberFacts | DateFacts) -> tuple:
@@ -220,8 +223,19 @@ def _within(known: Ranged, low: Number, high: Number) -> Ranged:
     return replace(known, low=first, high=last)
 
 
+def _ticks(column: Column, values: np.ndarray) -> np.ndarray:
+    """Numbers, or moments in nanoseconds since 1970, as the cells of a column hold them."""
+    if isinstance(column.cells, Interval):
+        return values.copy()
+    if column.unit is None:
+        ticks = values * 10.0 ** (column.decimal_places or 0)
+        near = np.rint(ticks)
+        return np.where(np.abs(ticks - near) < 1e-3, near, ticks)  # not 7.0000001
+    return to_ticks(np.minimum(values, float(LATEST)).astype(np.int64), column.unit)
+
+
 def _written(column: Column, ticks: np.ndarray) -> list:
-    """Ticks of a column as its numbers, of dates as nanoseconds since 1970."""
+    """What the cells of a column hold as numbers, of dates as nanoseconds since 1970."""
     if column.unit is not None:
         return _nanoseconds(ticks, column.unit)
     places = column.decimal_places
@@ -283,6 +297,8 @@ def _rough_numbers(
         places = max(places, _places_of_width(float(high) - float(low)))
     if places is not None and math.ceil(low * 10**places) > math.floor(high * 10**places):
         places = None  # no such number lies in the range
+    if known.decimal_places is None and max(abs(low), abs(high)) > 2.0**64:
+        places = None  # all floats of that size are whole, and no type of whole numbers holds them
     return replace(ranged, decimal_places=places, cuts=None, frequencies=None)
 
 
@@ -328,14 +344,6 @@ def _places_of_width(width: float) -> int:
     return min(max(3 - math.floor(math.log10(width)), 0), MOST_PLACES)
 
 
-def _around(alone: Sequence[float], scale: float) -> list[float]:
-    """Cuts before and after single numbers, which give each a cell of its own."""
-    if math.isinf(scale):
-        return [cut for number in alone for cut in (number, float(np.nextafter(number, np.inf)))]
-    ticks = {round(number * scale) for number in alone if abs(number) * scale < LARGEST_WHOLE}
-    return [cut / scale for tick in ticks for cut in (tick, tick + 1)]
-
-
 def _rough_dates(
     known: DateFacts, ends: tuple[float, float] | None, precision: NoisyTable | None, utc: bool
 ) -> DateFacts:
@@ -356,24 +364,6 @@ def _rough_dates(
             return replace(known, low=low, high=high, datetime_format=None, aware=utc)
     aware = written is None and (utc or known.aware)
     return replace(_within(known, *_counted_in(low, high, unit, written)), aware=aware)
-
-
-def _date_cuts(facts: DateFacts, density: Density, stddev: float) -> list[int]:
-    """Cuts of times into cells of whole units, in nanoseconds.
-
-    Days that stand for unknown or never have cells of their own, which cost next to nothing.
-    """
-    column = column_of("", facts)
-    assert isinstance(column.cells, Ticks)
-    assert column.unit is not None
-    edges = to_ticks(np.minimum(density.edges, float(LATEST)).astype(np.int64), column.unit)
-    edges[[0, -1]] = first, last = column.cells.first, column.cells.last + 1
-    cuts = np.ceil(replace(density, edges=edges).fine_edges(SINGLE, 1.0, stddev)[1:-1])
-    days = np.array(USUAL_DATES).astype(np.int64) * DAY
-    days = days[(days > EARLIEST) & (days <= LATEST - DAY)]
-    own = to_ticks(np.append(days, days + DAY), column.unit)
-    own = own[(own > first) & (own < last)]
-    return _nanoseconds(np.union1d(cuts.astype(np.int64), own), column.unit)
 
 
 def _of_values(answer: Measurement) -> NoisyTable:

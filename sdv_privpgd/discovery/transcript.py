@@ -18,14 +18,9 @@ from sdv_privpgd.privacy.queries import Measurement, Query
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answered:
-    """What the curator was asked at once, and what he said. Public.
+    """What the curator was asked at once, in words, and what he ``found``. Public.
 
-    Attributes:
-        what: As the ledger has it.
-        asked: The questions, in words.
-        found: What ``Curator.measure`` or ``Curator.discover`` gave.
-        stddev: Of the noise of each count.
-        has_threshold: Whether it was the latter.
+    ``what`` is as the ledger has it, and ``stddev`` of the noise of each count.
     """
 
     what: str
@@ -37,10 +32,7 @@ class Answered:
 
 @dataclass(eq=False)
 class Transcript:
-    """All that was ``answered`` so far, in order; the first ones may be known from before.
-
-    The ``next`` one is the answer to what is asked now.
-    """
+    """All that was ``answered`` so far, in order; the ``next`` one is to what is asked now."""
 
     answered: Sequence[Answered] = ()
     next: int = 0
@@ -52,13 +44,9 @@ class Transcript:
 
 @dataclass(eq=False)
 class Asker:
-    """Asks a curator, who is opened, and reads rows, at the first question that is not known.
+    """Asks a curator, who is ``opened``, and reads rows, at the first question that is not known.
 
-    Attributes:
-        known: Questions and answers so far.
-        opened: Opens the curator.
-        books: Of the fit.
-        stddev: The noise of the last answer.
+    ``stddev`` is the noise of the last answer.
     """
 
     known: Transcript

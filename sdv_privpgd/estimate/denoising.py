@@ -22,7 +22,7 @@ public and free.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -33,14 +33,12 @@ from sdv_privpgd.estimate.consistency import ConsistentTables
 from sdv_privpgd.estimate.effects import (
     ClearContrasts,
     Residual,
-    contrast_bases,
     expected,
     group_sums_of,
     residuals_of,
-    unseen_residuals,
 )
 from sdv_privpgd.estimate.factors import with_factors
-from sdv_privpgd.estimate.signals import Signal, covariances_of, signals_of
+from sdv_privpgd.estimate.signals import FirstLook, Signal, signals_of
 
 FINER = 16
 """Groups of each attribute in a completed pair. In a fit to 100,000 simulated rows of 100 columns
@@ -55,16 +53,15 @@ def denoised(
 
     Pairs that were measured over groups alone are ``completed``, over finer groups.
     """
-    bases = contrast_bases(tables)
     finer = Grouping.of(
         {name: equal_groups(counts, FINER) for name, counts in tables.one_way.items()}
     )
     found, completed = dict(tables.tables), {}
-    shared = with_factors(tables)
-    judged = _judged(tables, shared, bases, progress, stage, has_unseen=True)
-    for residual, _, mean, beyond in judged:
+    look = FirstLook.of(tables)
+    shared = with_factors(tables, look)
+    for residual, _, mean, beyond in _judged(look, shared, look.unseen, progress, stage):
         clique, counts = residual.clique, expected(shared, residual.clique)
-        rows, columns = (bases[name] for name in clique)
+        rows, columns = (look.bases[name] for name in clique)
         counts[np.ix_(*tables.support(clique))] += rows @ (mean + beyond[0]) @ columns.T
         if math.isinf(residual.variance):
             completed[clique] = finer.sums(counts, clique)
@@ -82,34 +79,39 @@ def signal_variances(
     expected square error is the sum of s v / (s + v) over its variances s. Contrasts that stand out
     although they were not expected count as further directions.
     """
-    judged = _judged(tables, tables, contrast_bases(tables), progress, "compare", has_unseen=False)
+    judged = _judged(FirstLook.of(tables), tables, [], progress, "compare")
     return {
         residual.clique: np.append(signal.variances.ravel(), overlooked)
         for residual, signal, _, (_, overlooked) in judged
     }
 
 
+def strengths(tables: ConsistentTables) -> dict[Clique, float]:
+    """How far each pair is from independence, but for what is likely noise, in squared counts."""
+    look = FirstLook.of(tables)
+    squares = look.evidence.explained(look.scales).tolist()
+    return {each.clique: own for each, own in zip(look.residuals, squares, strict=True)}
+
+
 def _judged(
-    tables: ConsistentTables,
+    look: FirstLook,
     shared: ConsistentTables,
-    bases: Mapping[str, np.ndarray],
+    unseen: list[Residual],
     progress: Progress,
     stage: str,
-    *,
-    has_unseen: bool,
 ) -> Iterator[tuple[Residual, Signal, np.ndarray, tuple[np.ndarray, list[float]]]]:
     """Each residual, its signal, the expected residual, and what clearly stands out beyond it.
 
     Residuals are what the tables have beyond those that are ``shared``. Where in a table signal
     lies, the residuals show better from which nothing is taken that all pairs share.
     """
-    whole, sums = residuals_of(tables, bases), group_sums_of(tables, bases)
-    unseen = unseen_residuals(tables, bases, sums) if has_unseen else []
-    known = covariances_of(tables, bases, [*whole, *unseen], sums, progress, stage)
-    residuals, sums = residuals_of(shared, bases), group_sums_of(shared, bases)
-    clear = ClearContrasts(bases, residuals)
-    residuals += unseen
-    signals = signals_of(tables, known, residuals, sums)
+    known = look.covariances(progress, stage)
+    residuals, sums = look.residuals, look.sums
+    if shared.expected:
+        residuals, sums = residuals_of(shared, look.bases), group_sums_of(shared, look.bases)
+    clear = ClearContrasts(look.bases, residuals)
+    residuals = [*residuals, *unseen]
+    signals = signals_of(shared, known, residuals, sums)
     for residual, signal in zip(residuals, signals, strict=True):
         mean = signal.mean(residual, sums.get(residual.clique, ()))
         yield residual, signal, mean, clear.within(residual, mean)

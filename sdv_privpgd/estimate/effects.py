@@ -83,7 +83,8 @@ def contrasts(size: int) -> np.ndarray:
 def along(values: np.ndarray, matrices: Sequence[np.ndarray]) -> np.ndarray:
     """The values with each axis multiplied by its matrix."""
     for matrix in matrices:  # the first axis, which then is the last: all take their turn
-        values = np.tensordot(values, matrix, axes=(0, 1))
+        first, *rest = values.shape
+        values = (matrix @ values.reshape(first, -1)).T.reshape(*rest, len(matrix))
     return values
 
 
@@ -119,24 +120,19 @@ def group_sums_of(
     """The sums that tables over groups give for each pair's residual: one set a grouping."""
     found: dict[Clique, list[GroupSums]] = {}
     for grouping, measured in tables.grouped.items():
+        sides = {}
+        for name, size in zip(grouping.attributes, grouping.domain.sizes, strict=True):
+            if size > 1 and _vary(bases, (name,)):
+                member, (codes,) = contrasts(size).T[:, grouping[name]], tables.support((name,))
+                sides[name] = member, member[:, codes] @ bases[name]
         for clique, sums in margin_estimates(measured, 2).items():
-            if not _vary(bases, clique) or min(sums.counts.shape) < 2:
-                continue
-            apart = sums.counts - grouping.sums(expected(tables, clique), clique)
-            own = [contrasts(size).T for size in sums.counts.shape]
-            maps = []
-            for name, those in zip(clique, own, strict=True):
-                groups = grouping[name][np.flatnonzero(tables.one_way[name])]
-                member = (groups == np.arange(those.shape[1])[:, None]).astype(np.float64)
-                maps.append(those @ member @ bases[name])
-            found.setdefault(clique, []).append(
-                GroupSums(
-                    rows=maps[0],
-                    columns=maps[1],
-                    values=own[0] @ apart @ own[1].T,
-                    variance=sums.variance,
-                )
-            )
+            if all(name in sides for name in clique):
+                (rows, of_rows), (columns, of_columns) = (sides[name] for name in clique)
+                seen = (contrasts(size) for size in sums.counts.shape)
+                values = along(sums.counts, [own.T for own in seen])
+                values -= rows @ expected(tables, clique) @ columns.T
+                own = GroupSums(of_rows, of_columns, values, sums.variance)
+                found.setdefault(clique, []).append(own)
     return found
 
 
@@ -188,7 +184,8 @@ class ClearContrasts:
             for name in dict.fromkeys(name for each in residuals for name in each.clique)
         }
         seen = [each for each in residuals if math.isfinite(each.variance)]
-        number = sum(math.prod(self._sides(each.clique)) for each in seen)
+        sides = {name: own.shape[1] for name, own in self._directions.items()}
+        number = sum(math.prod(sides[name] for name in each.clique) for each in seen)
         self._least = float(-ndtri(false_alarms / 2 / max(number, 1)))
 
     def has_any(self, residual: Residual) -> bool:
@@ -222,6 +219,3 @@ class ClearContrasts:
         """Each contrast of values in standard deviations of the residual's noise."""
         turned = along(values, [self._directions[name].T for name in residual.clique])
         return turned / math.sqrt(residual.variance)
-
-    def _sides(self, clique: Clique) -> list[int]:
-        return [self._directions[name].shape[1] for name in clique]

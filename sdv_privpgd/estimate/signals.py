@@ -20,7 +20,15 @@ from scipy.linalg import eigh  # pyright: ignore[reportMissingTypeStubs]
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.estimate.consistency import ConsistentTables
-from sdv_privpgd.estimate.effects import ClearContrasts, GroupSums, Residual
+from sdv_privpgd.estimate.effects import (
+    ClearContrasts,
+    GroupSums,
+    Residual,
+    contrast_bases,
+    group_sums_of,
+    residuals_of,
+    unseen_residuals,
+)
 
 _STEPS = 10
 """Steps of the EM algorithm. Ten to thirty give errors within 3 % of each other on Adult and
@@ -85,39 +93,60 @@ class Signal:
             rows, columns = seen.rows @ self.rows, seen.columns @ self.columns
             size = seen.values.size
             surprise = (seen.values - rows @ mean @ columns.T).ravel()
-            # Groups without a supported code make it singular if their sums have no noise.
-            noisy = _of_sums(rows, columns, variance) + seen.variance * np.eye(size)
-            told = np.linalg.pinv(noisy, hermitian=True) @ surprise
+            noisy = _of_sums(rows, columns, variance)
+            # Groups without a supported code would make it singular if their sums had no noise.
+            noisy += max(seen.variance, _SMALLEST * float(np.trace(noisy))) * np.eye(size)
+            told = np.linalg.solve(noisy, surprise)
             mean = mean + variance * (rows.T @ told.reshape(seen.values.shape) @ columns)
         return self.rows @ mean @ self.columns.T
 
 
-def covariances_of(
-    tables: ConsistentTables,
-    bases: Mapping[str, np.ndarray],
-    residuals: Sequence[Residual],
-    sums: Mapping[Clique, Sequence[GroupSums]],
-    progress: Progress,
-    stage: str,
-) -> "dict[str, Covariance]":
-    """Where in tables the signal of each attribute lies, as all these residuals show it.
+@dataclass(frozen=True)
+class FirstLook:
+    """The residuals of tables, and how strong their signal is where it lies as the prior has it.
 
-    ``bases`` are those of the residuals. ``progress`` is told of the steps, by the name ``stage``.
+    Attributes:
+        bases: The ``contrasts`` of each attribute's supported codes.
+        residuals: Those of pairs that were measured over codes.
+        unseen: Those of pairs that were measured over groups alone.
+        sums: What tables over groups say of each pair.
+        start: The prior covariance of each attribute in the residuals.
+        evidence: What was seen of the ``residuals``.
+        scales: The likeliest scale of each of them.
     """
-    # Where the priors make less than this part of a residual's excess over the noise likely, but a
-    # contrast clearly stands out, all of the excess is taken for signal at first.
-    overlooked = 0.1
-    start = start_of(tables, bases, residuals)
-    seen = [residual for residual in residuals if math.isfinite(residual.variance)]
-    clear = ClearContrasts(bases, seen)
-    scales = []
-    for residual in seen:
-        evidence = Evidence.of(residual, sums.get(residual.clique, ()), start)
-        scale = likeliest_scale(evidence)
-        if scale < overlooked * evidence.excess and clear.has_any(residual):
-            scale = evidence.excess
-        scales.append(scale)
-    return _covariances(seen, scales, start, progress, stage)
+
+    bases: Mapping[str, np.ndarray]
+    residuals: list[Residual]
+    unseen: list[Residual]
+    sums: Mapping[Clique, Sequence[GroupSums]]
+    start: "Mapping[str, Covariance]"
+    evidence: "Evidence"
+    scales: np.ndarray
+
+    @classmethod
+    def of(cls, tables: ConsistentTables) -> "FirstLook":
+        bases = contrast_bases(tables)
+        residuals, sums = residuals_of(tables, bases), group_sums_of(tables, bases)
+        unseen = unseen_residuals(tables, bases, sums)
+        start = {
+            name: Covariance.of(_prior(tables.one_way[name], bases[name]))
+            for name in dict.fromkeys(
+                name for each in [*residuals, *unseen] for name in each.clique
+            )
+        }
+        evidence = Evidence(residuals, sums, start)
+        return cls(bases, residuals, unseen, sums, start, evidence, evidence.likeliest_scales())
+
+    def covariances(self, progress: Progress, stage: str) -> "dict[str, Covariance]":
+        """Where in tables the signal of each attribute lies, as all these residuals show it."""
+        # Where the priors make less than this part of a residual's excess over the noise likely,
+        # but a contrast clearly stands out, all of the excess is taken for signal at first.
+        overlooked = 0.1
+        clear, scales = ClearContrasts(self.bases, self.residuals), self.scales.copy()
+        for place in np.flatnonzero(scales < overlooked * self.evidence.excess):
+            if clear.has_any(self.residuals[place]):
+                scales[place] = self.evidence.excess[place]
+        return _covariances(self.residuals, scales, self.start, progress, stage)
 
 
 def signals_of(
@@ -133,24 +162,14 @@ def signals_of(
     """
     if not residuals:
         return []
-    evidence = [Evidence.of(each, sums.get(each.clique, ()), known) for each in residuals]
-    chances, scales_of = _chances(tables, evidence)
-    return [
-        Signal(
-            _mixed(each, scales, chance), *(known[name].directions for name in each.residual.clique)
-        )
-        for each, scales, chance in zip(evidence, scales_of, chances, strict=True)
-    ]
-
-
-def start_of(
-    tables: ConsistentTables, bases: Mapping[str, np.ndarray], residuals: Sequence[Residual]
-) -> dict[str, Covariance]:
-    """The prior covariance of each attribute in the residuals."""
-    return {
-        name: Covariance.of(_prior(tables.one_way[name], bases[name]))
-        for name in dict.fromkeys(name for residual in residuals for name in residual.clique)
-    }
+    chances, scales = _chances(tables, residuals, Evidence(residuals, sums, known))
+    found = []
+    for residual, own, chance in zip(residuals, scales, chances, strict=True):
+        sides = [known[name] for name in residual.clique]
+        relative = np.outer(*(side.variances for side in sides))
+        variances = _mixed(relative, residual.variance, own, chance)
+        found.append(Signal(variances, *(side.directions for side in sides)))
+    return found
 
 
 def _prior(one_way: np.ndarray, basis: np.ndarray) -> np.ndarray:
@@ -169,7 +188,7 @@ def _prior(one_way: np.ndarray, basis: np.ndarray) -> np.ndarray:
 
 def _covariances(
     residuals: Sequence[Residual],
-    scales: list[float],
+    scales: np.ndarray,
     start: Mapping[str, Covariance],
     progress: Progress,
     stage: str,
@@ -231,7 +250,7 @@ class _Stack(NamedTuple):
     scales: np.ndarray
 
 
-def _stacks(residuals: Sequence[Residual], scales: Sequence[float]) -> Iterator[_Stack]:
+def _stacks(residuals: Sequence[Residual], scales: np.ndarray) -> Iterator[_Stack]:
     """Stacks of all residuals, none of which is larger than the cache of a core."""
     cells = 1 << 14
     places: dict[tuple[int, ...], list[int]] = {}
@@ -246,63 +265,91 @@ def _stacks(residuals: Sequence[Residual], scales: Sequence[float]) -> Iterator[
                 names=([each.clique[0] for each in held], [each.clique[1] for each in held]),
                 values=np.array([each.values for each in held]),
                 noise=np.array([each.variance for each in held]),
-                scales=np.array([scales[place] for place in own]),
+                scales=scales[own],
             )
 
 
-@dataclass(frozen=True)
 class Evidence:
-    """What was seen of a residual along directions in which signal and noise are independent.
+    """What was seen of residuals along directions in which signal and noise are independent.
 
-    Each part has the signal's variances at scale 1, the squares seen, and the noise's variance.
+    The covariances say where signal would lie: a smooth dependence is seen although the noise of
+    all cells together is larger. Directions in which the signal is about as large count together.
     """
 
-    residual: Residual
-    relative: np.ndarray
-    parts: Sequence[tuple[np.ndarray, np.ndarray, float]]
+    _BINS, _WIDTH = 80, 0.25  # of signals' variances beside the largest, in powers of two
 
-    @classmethod
-    def of(
-        cls, residual: Residual, sums: Sequence[GroupSums], known: Mapping[str, Covariance]
-    ) -> "Evidence":
-        row, column = (known[attribute] for attribute in residual.clique)
-        relative = np.outer(row.variances, column.variances)
-        seen = row.directions.T @ residual.values @ column.directions
-        parts = []
-        if math.isfinite(residual.variance):
-            parts.append((relative.ravel(), np.square(seen).ravel(), residual.variance))
-        for each in sums:
-            rows, columns = each.rows @ row.directions, each.columns @ column.directions
-            variances, directions = eigh(_of_sums(rows, columns, relative), check_finite=False)
-            told = np.square(directions.T @ each.values.ravel())
-            parts.append((np.maximum(variances, 0.0), told, each.variance))
-        return cls(residual, relative, parts)
+    def __init__(
+        self,
+        residuals: Sequence[Residual],
+        sums: Mapping[Clique, Sequence[GroupSums]],
+        known: "Mapping[str, Covariance]",
+    ) -> None:
+        """Takes residuals and what sums say of them, and the covariances that are known."""
+        self._owners: list[int] = []
+        parts: list[np.ndarray] = []
+        self.noise, self.excess = np.zeros(len(residuals)), np.zeros(len(residuals))
+        for place, residual in enumerate(residuals):
+            sides = [known[attribute] for attribute in residual.clique]
+            seen = []
+            if math.isfinite(residual.variance):
+                rows, columns = (side.directions for side in sides)
+                values = rows.T @ residual.values @ columns
+                seen.append((np.outer(*(s.variances for s in sides)), values, residual.variance))
+            for each in sums.get(residual.clique, ()):
+                turned = (
+                    (own @ side.directions) * np.sqrt(side.variances)
+                    for own, side in zip((each.rows, each.columns), sides, strict=True)
+                )
+                (of_rows, rows), (of_columns, columns) = (np.linalg.eigh(t @ t.T) for t in turned)
+                variances = np.outer(np.maximum(of_rows, 0.0), np.maximum(of_columns, 0.0))
+                seen.append((variances, rows.T @ each.values @ columns, each.variance))
+            variances, values, noise = seen[0]  # of the finest table
+            self.noise[place] = noise * values.size
+            beyond = float(np.square(values).sum() - self.noise[place])
+            self.excess[place] = max(beyond, 0.0) / max(float(variances.sum()), 1e-300)
+            least = _SMALLEST * self.noise[place]
+            parts += [self._histogram(own, them, max(v, least)) for own, them, v in seen]
+            self._owners += [place] * len(seen)
+        held = np.array(parts).reshape(len(parts), 4, self._BINS)
+        self._sizes, self._numbers, self._squares, self._noise = held.swapaxes(0, 1)
+
+    def _histogram(self, variances: np.ndarray, values: np.ndarray, noise: float) -> np.ndarray:
+        """The mean variance in each bin, the number of directions, their squares, and the noise."""
+        largest = max(float(variances.max()), 1e-300)
+        below = -np.log2(np.maximum(variances / largest, _SMALLEST)).ravel() / self._WIDTH
+        bins = np.minimum(below.astype(np.int64), self._BINS - 1)
+        numbers, sizes, squares = (
+            np.bincount(bins, own, self._BINS)
+            for own in (np.ones(bins.size), variances.ravel(), np.square(values).ravel())
+        )
+        sizes = sizes / np.maximum(numbers, 1)
+        return np.stack([sizes, numbers, squares, np.full_like(sizes, noise)])
 
     def nats(self, scales: np.ndarray) -> np.ndarray:
-        """The negative log-likelihood of each scale, but for a constant.
+        """The negative log-likelihood of scales, shape (residual, scale), but for a constant.
 
-        The covariances say where signal would lie: a smooth dependence is seen although the noise
-        of all cells together is larger. What the residual and the sums tell of the scale is taken
-        to be independent.
+        What a residual and its sums tell of the scale is taken to be independent.
         """
-        found = np.zeros(len(scales))
-        least = _SMALLEST * self.noise
-        for variances, squares, variance in self.parts:
-            spread = scales[:, None] * variances + max(variance, least)
-            found += (np.log(spread) + squares / spread).sum(axis=1) / 2
+        found = np.zeros(scales.shape)
+        for place, own in enumerate(scales.T):
+            spread = own[self._owners, None] * self._sizes + self._noise
+            nats = (self._numbers * np.log(spread) + self._squares / spread).sum(axis=1) / 2
+            found[:, place] = np.bincount(self._owners, nats, len(scales))
         return found
 
-    @property
-    def excess(self) -> float:
-        """The scale that explains the sum of the squares in the finest table; 0 if noise does."""
-        relative, squares, _ = self.parts[0]
-        return max(float((squares.sum() - self.noise) / relative.sum()), 0.0)
+    def explained(self, scales: np.ndarray) -> np.ndarray:
+        """The sum of the squares in the finest tables, as far as these scales make them signal."""
+        finest = np.searchsorted(self._owners, np.arange(len(scales)))
+        signal = scales[:, None] * self._sizes[finest]
+        kept = signal / (signal + self._noise[finest])
+        return (np.square(kept) * self._squares[finest]).sum(axis=1)
 
-    @property
-    def noise(self) -> float:
-        """The expected sum of the noise's squares in the finest table."""
-        _, squares, variance = self.parts[0]
-        return variance * squares.size
+    def likeliest_scales(self) -> np.ndarray:
+        """The scale under which each residual, and its sums over groups, are most likely."""
+        # The smallest and the largest scale that is tried, in units of the noise, as powers of two.
+        faintest, clearest = -10.0, 30.0
+        scales = self.noise[:, None] * 2.0 ** np.arange(faintest, clearest)
+        return np.take_along_axis(scales, self.nats(scales).argmin(axis=1)[:, None], 1)[:, 0]
 
 
 def _of_sums(rows: np.ndarray, columns: np.ndarray, variances: np.ndarray) -> np.ndarray:
@@ -315,18 +362,9 @@ def _of_sums(rows: np.ndarray, columns: np.ndarray, variances: np.ndarray) -> np
     return spread.swapaxes(1, 2).reshape(len(rows) * len(columns), -1)
 
 
-def likeliest_scale(evidence: Evidence) -> float:
-    """The scale under which the residual, and its sums over groups, are most likely."""
-    # The smallest and the largest scale that is tried first, in units of the noise, as powers of
-    # two.
-    faintest, clearest = -10.0, 30.0
-    scales = evidence.noise * 2.0 ** np.arange(faintest, clearest)
-    return float(scales[evidence.nats(scales).argmin()])
-
-
 def _chances(
-    tables: ConsistentTables, evidence: Sequence[Evidence]
-) -> tuple[np.ndarray, list[np.ndarray]]:
+    tables: ConsistentTables, residuals: Sequence[Residual], evidence: Evidence
+) -> tuple[np.ndarray, np.ndarray]:
     """How likely each strength of dependence is for each pair, and the scales that these are."""
     # The weakest and the strongest dependence beside none, as powers of two: the sum of a
     # residual's squares over that of the table of independent attributes.
@@ -336,18 +374,18 @@ def _chances(
         name: float(np.square(counts).sum()) / tables.total
         for name, counts in tables.one_way.items()
     }
-    scales = [
-        strengths * np.prod([squares[name] for name in each.residual.clique]) for each in evidence
-    ]
-    nats = np.array([each.nats(own) for each, own in zip(evidence, scales, strict=True)])
-    return shared_chances(-nats, np.arange(len(strengths)) == 0), scales
+    of_pairs = [math.prod(squares[name] for name in each.clique) for each in residuals]
+    scales = np.outer(of_pairs, strengths)
+    return shared_chances(-evidence.nats(scales), np.arange(len(strengths)) == 0), scales
 
 
-def _mixed(evidence: Evidence, scales: np.ndarray, chances: np.ndarray) -> np.ndarray:
+def _mixed(
+    relative: np.ndarray, noise: float, scales: np.ndarray, chances: np.ndarray
+) -> np.ndarray:
     """The variances whose posterior mean is that of the mixture of scales."""
     unlikely = 1e-6  # strengths that are less likely than this are left out
-    noise, likely = evidence.residual.variance, chances > unlikely
-    variances = scales[likely, None, None] * evidence.relative
+    likely = chances > unlikely
+    variances = scales[likely, None, None] * relative
     if math.isinf(noise):
         return np.tensordot(chances[likely], variances, axes=1)
     kept = np.tensordot(chances[likely], variances / (variances + noise), axes=1)

@@ -21,14 +21,14 @@ from sdv_privpgd.columns.facts import (
     TruthFacts,
     without_domain,
 )
-from sdv_privpgd.columns.mismatch import on_wide
+from sdv_privpgd.columns.mismatch import on_ends, on_wide
 from sdv_privpgd.columns.naming import repeated_ids
 from sdv_privpgd.columns.parsing import checked, read_table
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
 from sdv_privpgd.columns.visits import Ordered, Visits
 from sdv_privpgd.columns.vocabulary import words_of
-from sdv_privpgd.constraints.limits import Constraints, Limits
+from sdv_privpgd.constraints.kinds import Constraints, Limits
 from sdv_privpgd.constraints.rules import visit_rules
 from sdv_privpgd.discovery.plan import worth_a_look
 from sdv_privpgd.discovery.ranges import inside
@@ -65,6 +65,7 @@ class Description(FieldsAlone):
         given: Columns that another fit has asked about: of them alone nothing is asked.
         linked: Columns that links add to the rows.
         questions: Those that get a part of the budget. Codes begin where their conditions do.
+        counted_by: The column of how many rows a family has, where each counts as a part of one.
     """
 
     columns: Mapping[str, Mapping]
@@ -85,6 +86,7 @@ class Description(FieldsAlone):
     given: tuple[str, ...] = ()
     linked: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
+    counted_by: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -116,12 +118,13 @@ class Description(FieldsAlone):
     @property
     def on_days(self) -> list[str]:
         """A sentence on dates that are counted in days though nobody said so, if there are any."""
-        return on_days({name: e for name, e in self.facts.items() if name not in self.timeless})
+        but = {*self.timeless, *self.given}  # what is given is another table's to say
+        return on_days({name: e for name, e in self.facts.items() if name not in but})
 
     @property
     def on_wide(self) -> list[str]:
-        """A sentence on types that hold larger numbers than are told apart, if there are any."""
-        return on_wide(self.dtypes, self.facts)
+        """Sentences on types and declared ranges that hold more than is told apart."""
+        return [*on_wide(self.dtypes, self.facts), *on_ends(self.facts, self.facts)]
 
     @property
     def modelled(self) -> list[str]:

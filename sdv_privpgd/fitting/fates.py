@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
-from sdv_privpgd.base.words import in_rows, listed
-from sdv_privpgd.columns.naming import WHOSE
+from sdv_privpgd.base.words import in_columns, listed, number_of
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.discovery.first_look import FirstLook
 from sdv_privpgd.fitting.description import Description
@@ -87,8 +86,8 @@ def fates(settings: Settings, description: Description, num_rows: int | None) ->
             mend = "range_values, or ranges of numbers" if sdtype in _OFTEN else "ranges"
             lost = (
                 f"{{}} would be hidden: at this epsilon noise hides what fewer than "
-                f"{least[name]:,} rows share, and the table has {in_rows(num_rows)}. Declare their "
-                f"{mend}, choose a larger epsilon, or fewer columns."
+                f"{least[name]:,} rows share, and the table has {number_of(num_rows)}. Declare "
+                f"their {mend}, choose a larger epsilon, or fewer columns."
             )
         elif getattr(description.facts[name], "is_grouped", False):
             becomes = "modelled as groups"
@@ -116,15 +115,6 @@ def tables_report(told: Asked, tables: Mapping[str, Any]) -> Report:
     stops = [*refused, *(said for each in found.values() for said in each.facts["stops"])]
     lead = [Text(outcome), Items(on_links(told.tree))]
     return together(found, "check of tables", title, "\n".join(lines), lead, stops=stops)
-
-
-def _asked_once(sentences: Sequence[str]) -> list[str]:
-    """The sentences. Whose the rows are is asked by the first one alone, in its door's words."""
-    question, found = WHOSE[: WHOSE.index("?")], []
-    for each in sentences:
-        was_asked = any(question in said for said in found)
-        found.append(each.replace(f" {WHOSE}", "") if was_asked else each)
-    return found
 
 
 def least_rows(settings: Settings, description: Description) -> dict[str, int]:
@@ -174,32 +164,31 @@ def check_report(
     num_rows: int | None,
     refused: Sequence[str] = (),
     names: Collection[str] | None = None,
+    more: Sequence[str] = (),
 ) -> Report:
     """Returns what becomes of each column as text, page and numbers. Public.
 
     The settings have the delta for so many rows, if their number is public. ``refused`` are
     sentences on what keeps a fit from reading the table. Nothing is said of columns other than
-    those with these ``names``, if there are any: links add them.
+    those with these ``names``, if there are any: links add them. ``more`` is said at last.
     """
     told, ledger = fates(settings, description, num_rows), settings.ledger()
     if names is not None:
         told = {name: each for name, each in told.items() if name in names}
     lost = [*refused, *on_lost(told)]
-    notes = [
+    found = [
         *notes_on(settings, description, names),
         *(_on_hidden(settings, description, told) if num_rows is None else ()),
         *on_delta(settings.delta, num_rows),
+        *more,
     ]
-    told_once = _asked_once([*lost, *notes])
-    lost, notes = told_once[: len(lost)], told_once[len(lost) :]
-    number = "rows whose number is private" if num_rows is None else in_rows(num_rows)
+    notes = [each for each in found if each not in lost]
+    number = "rows whose number is private" if num_rows is None else number_of(num_rows)
     title = f"What becomes of the columns of {number} at epsilon {ledger.epsilon:.3g}"
     header = ("column", "type", "values", "in the rows")
     table = [(name, each.sdtype, each.values, each.becomes) for name, each in told.items()]
     outcome = "A fit stops before it spends anything:" if lost else "No column is lost."
-    widths = [max(map(len, column)) for column in zip(header, *table, strict=True)]
-    rows = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in (header, *table))
-    lines = [f"{title}. Nothing is spent.", "", *rows]
+    lines = [f"{title}. Nothing is spent.", "", *in_columns([header, *table])]
     for sentence in (outcome, *lost, *notes):
         lines += ["", *wrap(sentence, WIDTH, break_on_hyphens=False)]
     return Report(

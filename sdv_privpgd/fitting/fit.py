@@ -18,7 +18,7 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.cutting import USUAL_BINS
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.mismatch import on_ends
-from sdv_privpgd.columns.naming import on_names, on_repeated_ids
+from sdv_privpgd.columns.naming import on_repeated_ids
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.constraints.rules import possible_of
@@ -36,6 +36,7 @@ from sdv_privpgd.estimate.prior import departures
 from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.mismatch import ask_first, require_categories
+from sdv_privpgd.fitting.options import notes_on
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.listed import queries_for
 from sdv_privpgd.inference.questions import Unseen
@@ -47,7 +48,7 @@ from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable, without_table
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement, Query
 from sdv_privpgd.report.warnings import PublicFacts, warnings_of
 from sdv_privpgd.sampling.families import RowMaker, VisitSampler
 from sdv_privpgd.sampling.sampler import KeyStream, Sampler
@@ -212,8 +213,9 @@ class Fit:
         )
         facts, rows = found.facts, found.num_rows if rows is None else rows
         if rows is not None and description.num_bins is None:
+            listed = len(_listed(replace(description, discovered=facts)))
             asked, method = description.measured, self.settings.method
-            number = codes_paid_for(asked, rows, self.books.ledger, method)
+            number = codes_paid_for(asked, rows, self.books.ledger, method, listed)
             facts = with_codes(facts, description.stated, number)
         description = replace(description, discovered=facts)
         fine, part = description.shapeless.differences, budget * share * self._for_shapes
@@ -274,9 +276,7 @@ class Fit:
     @property
     def told_before(self) -> list[str]:
         """Sentences on what is worth a look by names and declarations alone."""
-        description = self.description
-        named = on_names(description.facts, says_whose=self.settings.people.is_said)
-        return [*named, *description.on_days, *description.on_wide]
+        return notes_on(self.settings, self.description)
 
     @property
     def has_answers(self) -> bool:
@@ -364,9 +364,15 @@ def method_for(settings: Settings, description: Description) -> Method:
     schema, rules = description.attributes, description.limits.rules
     possible = possible_of([*rules, *schema.differences], schema.domain())
     method: Any = settings.method.for_table(schema.attributes, possible)
-    asked = queries_for(description.questions, {each.name: each for each in schema.attributes})
+    asked = _listed(description)
     method = replace(method, questions=asked) if asked else method
     return method if description.public_rows is None else method.given(description.public_rows)
+
+
+def _listed(description: Description) -> Sequence[Query]:
+    """The tables of the questions that are listed."""
+    columns = {each.name: each for each in description.attributes.attributes}
+    return queries_for(description.questions, columns, description.counted_by)
 
 
 def tables_of(answers: Iterable[Measurement]) -> list[Measurement]:
@@ -427,20 +433,25 @@ draws); of four of them from .771 to .786 for 5,000 at 0.2, where 1.6 has .791 a
 
 
 def codes_paid_for(
-    columns: Collection[str], num_rows: float, ledger: PrivacyLedger, method: Method
+    columns: Collection[str],
+    num_rows: float,
+    ledger: PrivacyLedger,
+    method: Method,
+    listed: int = 0,
 ) -> int:
     """The number of codes of a number or date: 4 to 32.
 
     A cell of a pair then has about as many rows, on average, as its noise has standard deviations,
-    if all that is left on the ledger after discovery goes to the pairs that the method is likely to
-    ask for. The number of rows is noisy where it is private.
+    if all that is left on the ledger after discovery, and after so many ``listed`` tables, goes to
+    the pairs that the method is likely to ask for. The number of rows is noisy where it is private.
     """
     cliques = method.cliques(Domain(tuple(columns), (2,) * len(columns)))
     pairs = [MarginalQuery(clique) for clique in cliques if len(clique) > 1]
     if not pairs or not ledger.remaining:
         return USUAL_BINS
     squared = sum(pair.l2_sensitivity_squared(ledger.adjacency) for pair in pairs)
-    stddev = stddev_for(ledger.rows_counted**2 * squared, Fraction(ledger.remaining))
+    left = ledger.remaining * (1 - pipeline.part_of_listed(listed))
+    stddev = stddev_for(ledger.rows_counted**2 * squared, left)
     codes = round(_SHARPNESS * math.sqrt(max(num_rows, 1.0) / stddev))
     return min(max(codes, 4), USUAL_BINS)
 

@@ -32,11 +32,10 @@ from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.report.about import About, promise_of
-from sdv_privpgd.report.officer import officer_report
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.privacy import privacy_report
 from sdv_privpgd.report.registry import RegistryEntry, methods_of, registry_entry
-from sdv_privpgd.report.release import release_report
+from sdv_privpgd.report.release import officer_report, release_report
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -108,9 +107,7 @@ class FittedTable(SampledTable):
             report = release_report(release, ledger, self.fitted.schema, about, notes=notes)
         else:
             raise ValueError(f"audience is 'analyst' or 'officer', got {audience!r}.")
-        if path is not None:
-            report.save(path)
-        return report
+        return report.saved(path)
 
     def methods_text(self) -> str:
         """What was done, in sentences for a methods section, with the works that they name."""

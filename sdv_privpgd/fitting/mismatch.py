@@ -1,7 +1,8 @@
 """Stops a fit whose first question says that what is declared of a column is not in the table.
 
 It finds a misspelled codebook, dates in another format, numbers with words, a wrong unit or year,
-for a hundredth of mu^2, so that a corrected fit can still be paid. The rest stays unspent.
+and text that is of no category, for a hundredth of mu^2, so that a corrected fit can still be paid.
+The rest stays unspent.
 """
 
 import math
@@ -13,7 +14,7 @@ import numpy as np
 
 from sdv_privpgd.base.words import listed, share
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts
-from sdv_privpgd.columns.readings import Readable, attribute_of
+from sdv_privpgd.columns.readings import LOOKS, Readable, attribute_of
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.discovery.first_look import Values
@@ -107,7 +108,8 @@ def ask_first(
     Raises:
         DomainMismatchError: If a tenth of the rows or more of a column that it ``stops_at`` surely
             have no declared value, or nearly all lie outside the range. Where a value stands for
-            all others, nearly all must be such.
+            all others, nearly all must be such. And if nearly all values are written as one of
+            ``LOOKS``, where no categories are declared.
     """
     readings = [Readable(name=name, facts=facts) for name, facts in declared.items()]
     if not readings:
@@ -125,7 +127,7 @@ def ask_first(
     )
     kinds: dict[str, list[str]] = {}
     for (name, facts), answer in zip(declared.items(), answers, strict=True):
-        seen = _Seen(facts, answer.answer[2:] / total, _DEVIATIONS * answer.stddev / total)
+        seen = _Seen(facts, answer.answer[1:] / total, _DEVIATIONS * answer.stddev / total)
         if name in stops_at and (why := seen.misfit()) is not None:
             text, part = why
             kinds.setdefault(text, []).append(f"{name!r} ({share(part)})")
@@ -134,8 +136,15 @@ def ask_first(
         raise stopped("its first question", said, books.ledger)
 
 
+_ON_LOOKS = (
+    "Categories are found only where many rows share them. Give dates and times the sdtype "
+    "datetime and a datetime_format, numbers the sdtype numerical and a number_format; leave out "
+    "what differs in each row. If they are few categories, declare their range_values."
+)
+
+
 class _Seen(NamedTuple):
-    """Parts of the rows without a declared value, below the range and above it; their error."""
+    """What parts of the rows have codes of ``Readable`` from 1 on, and their error."""
 
     facts: ColumnFacts
     parts: np.ndarray
@@ -143,7 +152,11 @@ class _Seen(NamedTuple):
 
     def misfit(self) -> tuple[str, float] | None:
         """A text with ``{}`` for names and the part of the rows that it is about, if it stops."""
-        unread, *outside = map(float, self.parts)
+        missing, unread, *outside = map(float, self.parts[:4])
+        present = min(max(1 - missing, 0.0), 1.0)
+        for look, part in zip(LOOKS, map(float, self.parts[4:]), strict=False):
+            if part + self.error > NEARLY_ALL * present and part - self.error > MOST * present:
+                return f"Nearly all values of {{}} are {look}. {_ON_LOOKS}", part
         if getattr(self.facts, "other", None) is not None:
             if not self._are_nearly_all(unread):
                 return None

@@ -42,8 +42,9 @@ KEPT = {
     "columns.recoding": "Recoding",
     "columns.schema": "Schema",
     "columns.visits": "Visits",
-    "constraints.kinds": "FixedCombinations FixedIncrements Inequality OneHotEncoding Range",
-    "constraints.limits": "Constraints",
+    "constraints.kinds": (
+        "Constraints FixedCombinations FixedIncrements Inequality OneHotEncoding Range"
+    ),
     "constraints.repair": "Repair",
     "constraints.rules": "Combinations OneHot Order",
     "discovery.transcript": "Answered",
@@ -76,8 +77,7 @@ KEPT = {
     ),
     "releases.combining": "CombinedTable",
     "releases.measured": "Holder",
-    "releases.pages": "PublishedTable",
-    "releases.published": "PublishedTables",
+    "releases.published": "PublishedTable PublishedTables",
     "sampling.conditions": "Between",
     "sampling.families": "Siblings VisitSampler _Place",
     "sampling.sampler": "Decoder Filled KeyStream RowStream Sampler",

@@ -1,5 +1,6 @@
 """The arguments of a fit, checked before a row is read, and the table they describe. Public."""
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,8 +20,7 @@ from sdv_privpgd.columns.links import Link, Tree, tree_of
 from sdv_privpgd.columns.naming import on_names, on_repeated_ids
 from sdv_privpgd.columns.visits import read_by, time_facts
 from sdv_privpgd.columns.vocabulary import MODELLED, words_of
-from sdv_privpgd.constraints.kinds import Constraint
-from sdv_privpgd.constraints.limits import Constraints
+from sdv_privpgd.constraints.kinds import Constraint, Constraints
 from sdv_privpgd.discovery.first_look import reserved_delta
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta
@@ -199,13 +199,16 @@ def notes_on(
     own, is_said = settings.people, settings.people.is_said
     facts = {n: each for n, each in description.facts.items() if names is None or n in names}
     ids = [each for each in description.repeated_ids if each != own.column]
-    return [
-        *on_repeated_ids(ids, says_whose=is_said),
+    # What is declared as a key has a pattern, if only that of numbers; SDV's metadata have none.
+    keys = [each for each in description.keys if each not in description.patterns]
+    said = (
+        *on_repeated_ids(ids, keys, says_whose=is_said),
         *(own.on_counts if names is None else ()),
         *on_names(facts, says_whose=is_said),
         *description.on_days,
         *description.on_wide,
-    ]
+    )
+    return list(dict.fromkeys(said))
 
 
 def check_match(settings: Settings, description: Description) -> None:
@@ -268,17 +271,12 @@ def checked_lost(allow_lost: Collection[str], description: Description) -> tuple
     return names
 
 
-_ROOT, _SIBLINGS = Fraction(2, 5), Fraction(1, 3)
-"""What the root, and pairs of siblings, have of the budget beside a table of children. On the
-survey at epsilon 1 the root's tables are then still nearer to the truth than the children's
-(``tests/benchmarks linked``)."""
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Asked:
     """What a fit of tables is told, and how the budget is divided. Public.
 
-    ``columns`` are without keys that lead to others. What else a fit of a table takes is ``told``.
+    ``columns`` are without keys that lead to others, ``constraints`` and ``questions`` by table.
+    What else a fit of a table takes is ``told``.
     """
 
     columns: Mapping[str, Mapping[str, Mapping]]
@@ -287,6 +285,7 @@ class Asked:
     delta: float
     told: Mapping[str, Any]
     constraints: Mapping[str, Sequence[Constraint]]
+    questions: Mapping[str, Sequence[Question]]
 
     @classmethod
     def of(
@@ -296,14 +295,17 @@ class Asked:
         epsilon: float,
         delta: float,
         constraints: Mapping[str, Sequence[Constraint]] = MappingProxyType({}),
+        questions: Mapping[str, Sequence[Question]] = MappingProxyType({}),
         **told: Any,
     ) -> "Asked":
         """Raises ``ValueError`` for what no fit can ask, before a table is opened."""
         tree = tree_of(relationships)
         tree.require(columns, MOST)
-        unknown = [name for name in constraints if name not in tree.tables]
-        if unknown:
-            raise ValueError(f"constraints names {unknown!r}, which are no tables.")
+        for argument, by_table in {"constraints": constraints, "questions": questions}.items():
+            if not isinstance(by_table, Mapping):
+                raise ValueError(f"{argument} is a dictionary of lists by table, got {by_table!r}.")
+            if unknown := [name for name in by_table if name not in tree.tables]:
+                raise ValueError(f"{argument} names {unknown!r}, which are no tables.")
         own = {}
         for table in tree.tables:
             link, key = tree.above(table), tree.key_of(table)
@@ -319,9 +321,7 @@ class Asked:
                 _require_order(link, declared, columns[link.parent])
                 _require_count(link, columns[link.parent], constraints.get(link.parent, ()))
             own[table] = declared if key is None else {key: Key(), **declared}
-        return cls(
-            columns=own, tree=tree, epsilon=epsilon, delta=delta, told=told, constraints=constraints
-        )
+        return cls(own, tree, epsilon, delta, told, constraints, questions)
 
     def asked(
         self, table: str, parents: Mapping[str, Mapping] | None = None
@@ -334,11 +334,13 @@ class Asked:
         known = self.given(table)
         settings = replace(
             settings,
-            epsilon=self.part(table).epsilon,
+            epsilon=self.part(table).epsilon if self._asks(table) else self.epsilon,
             family=self.tree.tables,
             method=settings.method.knowing(known),
         )
-        description = replace(description, given=known, linked=(*known, *self._time(table)))
+        linked, size = (*known, *self._time(table)), self.tree.size(table)
+        counted_by = () if size is None or not self._asks(table) else (size,)
+        description = replace(description, given=known, linked=linked, counted_by=counted_by)
         check_match(settings, description)
         return settings, description
 
@@ -349,18 +351,19 @@ class Asked:
         link, tree = self.tree.above(table), self.tree
         if parents is None:
             parents = {} if link is None else self.carried(link.parent)
+        columns = {**self.columns[table], **tree.numbers(table)}
+        if self._asks(table):
+            columns |= {**tree.joined(table, parents), **self._time(table)}
+        elif link is not None:
+            columns[link.key] = Key()
         return asked(
-            {
-                **self.columns[table],
-                **tree.numbers(table),
-                **tree.joined(table, parents),
-                **self._time(table),
-            },
+            columns,
             self.epsilon,
             self.delta,
             adjacency="add_remove",
             people=People(tree.root_key, self.most, weighed=True),
             constraints=self.constraints.get(table, ()),
+            questions=self.questions.get(table, ()),
             **self.told,
         )
 
@@ -404,9 +407,14 @@ class Asked:
     def given(self, table: str) -> tuple[str, ...]:
         """The columns of a table of which fits of other tables ask, if it has others, too."""
         link = self.tree.above(table)
-        if link is None or not (self.modelled(table) or self.tree.numbers(table) or link.order):
+        if link is None or not self._asks(table):
             return ()
         return tuple(self.tree.joined(table, self.carried(link.parent)))
+
+    def _asks(self, table: str) -> int:
+        """How many columns, or else questions, there are of a table itself; of keys alone none."""
+        own = {*self.modelled(table), *self.tree.numbers(table), *self._time(table)}
+        return len(own) or len(self.questions.get(table, ()))
 
     def require(self) -> None:
         """Raises ``ValueError`` for what no fit can ask of some table, before one is opened."""
@@ -447,11 +455,20 @@ class Asked:
 
     @property
     def shares(self) -> dict[tuple[str, bool], Fraction]:
-        """The part of the budget of each table, and of its pairs of siblings (``True``)."""
-        parts = {(n, False): Fraction(1) if self.tree.above(n) else _ROOT for n in self.tree.tables}
-        parts |= {(name, True): _SIBLINGS for name in self.siblings}
-        whole = sum(parts.values())
-        return {name: part / whole for name, part in parts.items()}
+        """The part of the budget of each table, and of its pairs of siblings (``True``).
+
+        The noise of each of k pairs of columns grows as the root of k / part. So the noise of all
+        parts together is the least if they are as the cube roots of k. That of siblings counts half
+        as much as that of a table, so that they are as those of k / 4.
+        """
+        pairs = {}
+        for name in self.tree.tables:
+            if number := self._asks(name):
+                asked = math.comb(number, 2) + number * len(self.given(name))
+                pairs[name, False] = max(asked, 1)
+        pairs |= {(n, True): math.comb(len(self.modelled(n)) + 1, 2) / 4 for n in self.siblings}
+        parts = {name: Fraction(k ** (1 / 3)).limit_denominator(100) for name, k in pairs.items()}
+        return {name: part / sum(parts.values()) for name, part in parts.items()}
 
     @property
     def ledger(self) -> PrivacyLedger:
@@ -463,7 +480,7 @@ class Asked:
     def part(self, table: str, *, pairs: bool = False) -> PrivacyLedger:
         """The empty ledger of a table, or of its pairs of siblings."""
         kept = Fraction(0) if pairs else self._reserved[table]
-        budget = self.ledger.budget * self.shares[table, pairs]
+        budget = self.ledger.budget * self.shares.get((table, pairs), Fraction(0))
         epsilon = epsilon_of(budget, float(Fraction(self.delta) - kept))
         return replace(self.ledger, budget=budget, reserved=kept, epsilon=epsilon)
 

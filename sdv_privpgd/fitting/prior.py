@@ -13,7 +13,7 @@ from sdv_privpgd.base.arguments import check_positive
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.constraints.limits import Constraints
+from sdv_privpgd.constraints.kinds import Constraints
 from sdv_privpgd.estimate.prior import MOST_ROWS, PublicRows
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, codes_paid_for, method_for, with_codes
@@ -67,7 +67,7 @@ class Prior:
         if isinstance(rows, pd.DataFrame):
             return rows
         if isinstance(rows, str | Path):
-            read = {".parquet": pd.read_parquet, ".csv": pd.read_csv}.get(Path(rows).suffix)
+            read = {".parquet": pd.read_parquet, ".csv": _read_text}.get(Path(rows).suffix)
             if read is None:
                 raise ValueError(
                     f"A prior's file is a Parquet or CSV file, got {Path(rows).name!r}. Load a "
@@ -91,6 +91,15 @@ class Prior:
             text += f", sampled from a release with epsilon {ledger.spent():.3g} of its own"
         also = ", made from data on people of this table: for them, its budget and that of this fit"
         return f"{text}{also} add up" if self.same_people else text
+
+
+def _read_text(path: str | Path) -> pd.DataFrame:
+    """The rows of a CSV file. In columns of text only a blank is missing: NA may be a category."""
+    read, written = pd.read_csv(path), pd.read_csv(path, dtype=str, keep_default_na=False)
+    texts = list(read.select_dtypes(["object", "string"]))
+    return read.assign(
+        **{name: written[name].where(written[name].str.strip() != "") for name in texts}
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

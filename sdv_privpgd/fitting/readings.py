@@ -23,10 +23,10 @@ import pandas as pd
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import sibling
 from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, on_people
-from sdv_privpgd.inference.conditions import code_values, meeting, not_missing, parts_of
+from sdv_privpgd.inference.conditions import code_values, meeting, parts_of
 from sdv_privpgd.inference.intervals import Enclosed, Interval, Open, Ratio, Total, deviations
 from sdv_privpgd.inference.linear import Product
-from sdv_privpgd.inference.questions import Asked, Questions, asked_of
+from sdv_privpgd.inference.questions import Asked, Questions, asked_of, extremes, weighed
 
 if TYPE_CHECKING:
     from sdv_privpgd.fitting.linked import FittedTables
@@ -104,7 +104,7 @@ def by_rows(
         )
     own = _Rows.of(tables, name)
     asked = asked_of(own.columns, what, of=of, where=where, among=among)
-    statistic, basis = own.statistic(asked, what)
+    statistic, basis, why = own.statistic(asked, what)
     middle = statistic.middle if isinstance(statistic, Enclosed) else statistic
     is_known = basis == TABLES
     if of is not None and of in own.questions.unseen:
@@ -116,7 +116,7 @@ def by_rows(
         stddev=middle.stddev if is_known else None,
         basis=basis,
         statistic=statistic if is_known else None,
-        notes=(*asked.notes, *own.notes, *_on_read(tables, name)),
+        notes=(*asked.notes, *why, *own.notes, *_on_read(tables, name)),
         unit={"count": "rows", "share": "share"}.get(what, ""),
     )
 
@@ -199,9 +199,8 @@ class _Rows:
 
     @classmethod
     def of(cls, tables: "FittedTables", name: str) -> "_Rows":
-        questions, link = _questions(tables, name), tables.tree.above(name)
-        assert link is not None
-        size = tables.tree.in_family(name) or link.above(link.number)
+        questions, size = _questions(tables, name), tables.tree.size(name)
+        assert size is not None
         columns = {each.name: each for each in questions.schema.attributes}
         return cls(questions, columns, size)
 
@@ -220,36 +219,32 @@ class _Rows:
         """The product times a number for each code of how many rows the family has."""
         return {**product, self.size: product.get(self.size, np.ones(len(numbers))) * numbers}
 
-    def statistic(self, asked: Asked, what: str) -> tuple[Any, str]:
-        """What is asked of rows, and what it rests on; enclosed where cells hide some of it."""
+    def statistic(self, asked: Asked, what: str) -> tuple[Any, str, Sequence[str]]:
+        """What is asked of rows, and what it rests on; enclosed where cells hide some, and why."""
         rows, base = asked.rows, asked.base
         if not asked.columns:
             middle, basis = self._ratio_or_total(what, (rows, rows), base)
             if basis == MODEL or not asked.is_cut:
-                return middle, basis
+                return middle, basis, ()
             least, most = asked.least, asked.most
             lowest, _ = self._ratio_or_total(what, (least[0], least[0]), most[1])
             highest, _ = self._ratio_or_total(what, (most[0], most[0]), least[1])
-            return Enclosed(middle, lowest, highest), basis  # pyright: ignore
+            return Enclosed(middle, lowest, highest), basis, ()  # pyright: ignore
         (column,) = asked.columns
         values = code_values(column)
 
         def of(numbers: np.ndarray) -> tuple[OfFamilies, str]:
-            powers = [_weighed(rows, column, numbers**power) for power in (1, 2, 0)]
+            powers = [weighed(rows, column, numbers**power) for power in (1, 2, 0)]
             limits = float(values.lows.min()), float(values.highs.max())
             return self._ratio_or_total(what, (powers[0], powers[1]), powers[2], limits)
 
         middle, basis = of(values.means)
-        units = [_weighed(rows, column, unit) for unit in np.eye(column.num_values)]
-        counts, covariance, _ = _sums(
-            self.questions, [self.times(each, self.numbers) for each in units]
-        )
-        errors = 2.0 * np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
-        unknown = values.heavy(counts) | values.far_reaching(counts, errors)
-        if basis == MODEL or not unknown.any():
-            return middle, basis
-        ends = (np.where(unknown, end, values.means) for end in (values.lows, values.highs))
-        return Enclosed(middle, *(of(each)[0] for each in ends)), basis  # pyright: ignore
+        units = [weighed(rows, column, unit) for unit in np.eye(column.num_values)]
+        counts = self.questions.sums([self.times(each, self.numbers) for each in units])
+        ends, why = extremes(column, counts)
+        if basis == MODEL or not ends:
+            return middle, basis, ()
+        return Enclosed(middle, *(of(each)[0] for each in ends)), basis, why  # pyright: ignore
 
     def _ratio_or_total(
         self,
@@ -263,13 +258,13 @@ class _Rows:
         value, square = above
         if what in ("count", "sum"):
             products = [self.times(value, once), self.times(square, twice), {}]
-            (total, squares, families), noise, basis = _sums(self.questions, products)
+            (total, squares, families), noise, basis = self.questions.sums(products)
             low = 0.0 if what == "count" or limits[0] >= 0 else -np.inf
             spread = squares - total**2 / max(families, 1.0)
             return OfFamilies.of(Total(total, noise[0, 0], np.inf, low=low), spread), basis
         products = [self.times(each, once) for each in (value, below)]
         products += [self.times(each, twice) for each in (square, value, below)]
-        found, noise, basis = _sums(self.questions, products)
+        found, noise, basis = self.questions.sums(products)
         low, high = limits
         ratio = Ratio(found[0], found[1], noise[:2, :2], low=low, high=high)
         return OfFamilies.of(ratio, [[found[2], found[3]], [found[3], found[4]]]), basis
@@ -290,10 +285,9 @@ class _Rows:
         """
         twice = 0.0 if pairs is None else 1.0
         each = self.numbers if is_most else 1 + twice * (self.numbers > 1)
-        found, noise, basis = _sums(
-            self.questions, [self.times(rows, w) for w in (each, self.numbers**2)]
-        )
-        (number,), whole, of_root = _sums(root, [below])
+        weights = each, self.numbers**2
+        found, noise, basis = self.questions.sums([self.times(rows, w) for w in weights])
+        (number,), whole, of_root = root.sums([below])
         if MODEL in (basis, of_root):
             return None
         value, variance = found[0], noise[0, 0]
@@ -362,27 +356,6 @@ def _sampled(
     base = met(root, among)
     those = held & base & met(root, where)
     return float(those.sum() / max(base.sum(), 1)), len(held)
-
-
-def _sums(questions: Questions, products: Sequence[Product]) -> tuple[np.ndarray, np.ndarray, str]:
-    """Sums over rows: the linear estimates, or the model's if the tables leave one open."""
-    found = questions.linear.answers(products)
-    if found.known.all():
-        return found.values, found.covariance, TABLES
-    rows, sums = float(questions.linear.answers([{}]).values[0]), []
-    for product in products:
-        clique = tuple(n for n in questions.release.domain.attributes if n in product)
-        table: Any = questions.release.model.marginal(clique) if clique else np.ones(())
-        for name in reversed(clique):
-            table = table @ product[name]
-        sums.append(float(table) * rows)
-    return np.array(sums), np.zeros((len(sums), len(sums))), MODEL
-
-
-def _weighed(rows: Product, column: Column, values: np.ndarray) -> dict[str, np.ndarray]:
-    """The rows that have a value in the column, each with a number that depends on its code."""
-    weights = np.append(values, np.zeros(int(column.nullable)))
-    return {**rows, column.name: rows.get(column.name, not_missing(column)) * weights}
 
 
 def _questions(tables: "FittedTables", name: str) -> Questions:

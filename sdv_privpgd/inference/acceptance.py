@@ -12,7 +12,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.inference.conditions import cells_of, codes_of, column_named, meeting, numbers_in
 from sdv_privpgd.inference.design import design_of
 from sdv_privpgd.inference.intervals import Interval, deviations
-from sdv_privpgd.inference.listed import COEFFICIENT, Question, Where
+from sdv_privpgd.inference.listed import COEFFICIENT, UNIQUE, Question, Where
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.refits import Rows
 from sdv_privpgd.inference.regression import coefficients_of_rows, regression
@@ -38,7 +38,9 @@ class Criterion(Question):
     It is a ``Question`` with a bound, so a fit may be told of it (``questions=``).
 
     Attributes:
-        what: ``"share"``, ``"mean"`` or ``"coefficient"``.
+        what: ``"share"``, ``"mean"`` or ``"coefficient"``. Or ``"unique"``: how many of the rows no
+            other is like, in the columns ``of``. That is about the rows alone, so it is always
+            told: noisy tables do not count the unique rows of the table.
         term: The coefficient; the only one, if there is one.
         within: How far the rows' value may be from the table's, in its unit: 0.01 is one point.
         relative: How far, as a part of the table's: 0.2 is 20 %, which asks for its sign, too.
@@ -55,9 +57,9 @@ class Criterion(Question):
     above: float | None = None
     below: float | None = None
 
+    KINDS: ClassVar = ("share", "mean", COEFFICIENT, UNIQUE)
+
     def __post_init__(self) -> None:
-        if self.what not in ("share", "mean", COEFFICIENT):
-            raise ValueError(f"what must be 'share', 'mean' or 'coefficient', got {self.what!r}.")
         said = {name: getattr(self, name) for name in _BOUNDS if getattr(self, name) is not None}
         if len(said) != 1:
             raise ValueError(f"A criterion takes one of {', '.join(_BOUNDS)}, got {said!r}.")
@@ -68,6 +70,8 @@ class Criterion(Question):
             raise ValueError(f"relative is above 0 and below 1, got {bound!r}.")
         if name == "within" and not bound > 0:
             raise ValueError(f"within is above 0, got {bound!r}.")
+        if self.what == UNIQUE and (name != "below" or not self.of or self._said):
+            raise ValueError("'unique' has of= and below=, and nothing else.")
         super().__post_init__()
 
     @property
@@ -77,6 +81,8 @@ class Criterion(Question):
             return f"the rows' within {self.within:g} of the table's"
         if self.relative is not None:
             return f"the rows' within {100 * self.relative:g} % of the table's"
+        if self.what == UNIQUE:
+            return f"at most {self.below:g}"
         side, bound = ("above", self.above) if self.below is None else ("below", self.below)
         return f"both {side} {bound:g}"
 
@@ -102,7 +108,8 @@ class Verdict:
         bound: What it asks for, in words.
         verdict: ``"met"``, ``"not met"`` or ``"cannot be told"``.
         rows: The value of the rows.
-        table: The interval of the table's value; infinite where nothing is known of it.
+        table: The interval of the table's value; infinite where nothing is known of it, and
+            ``None`` where it does not matter.
         notes: Why it cannot be told, if the interval does not say so, and what the interval takes
             for granted, a sentence each.
     """
@@ -111,15 +118,13 @@ class Verdict:
     bound: str
     verdict: str
     rows: float
-    table: Interval
+    table: Interval | None
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        low, high = self.table
-        return (
-            f"{self.verdict.upper()}: {self.question}, {self.bound}: rows {self.rows:.4g}, table "
-            f"{low:.4g} to {high:.4g}.{''.join(f' {each}' for each in self.notes)}"
-        )
+        table = "" if self.table is None else ", table {:.4g} to {:.4g}".format(*self.table)
+        said = f"{self.question}, {self.bound}: rows {self.rows:.4g}{table}."
+        return " ".join([f"{self.verdict.upper()}: {said}", *self.notes])
 
 
 @dataclass(frozen=True)
@@ -148,7 +153,10 @@ class Acceptance:
     def to_frame(self) -> pd.DataFrame:
         """One row a criterion."""
         columns = ["question", "criterion", "verdict", "rows", "table_low", "table_high"]
-        found = [(e.question, e.bound, e.verdict, e.rows, *e.table) for e in self.verdicts]
+        nothing = (None, None)
+        found = [
+            (e.question, e.bound, e.verdict, e.rows, *(e.table or nothing)) for e in self.verdicts
+        ]
         return pd.DataFrame(found, columns=pd.Index(columns))
 
     def __str__(self) -> str:
@@ -171,18 +179,20 @@ def accepted(
     both = _Both(questions, rows, level)
     found = []
     for each in criteria:
-        is_regression = each.what == COEFFICIENT
-        question, value, table, notes = (both.coefficient if is_regression else both.answer)(each)
+        how = {COEFFICIENT: both.coefficient, UNIQUE: both.unique}.get(each.what, both.answer)
+        question, value, table, notes = how(each)
         verdict = _verdict(value, each.allowed(value), table)
         found.append(Verdict(question, each.bound, verdict, value, table, tuple(notes)))
     return Acceptance(tuple(found), level)
 
 
-def _verdict(value: float, allowed: Interval | None, table: Interval) -> str:
+def _verdict(value: float, allowed: Interval | None, table: Interval | None) -> str:
     if math.isnan(value):
         return UNTOLD
     if allowed is None:
         return NOT_MET
+    if table is None:
+        return MET
     if allowed.low <= table.low and table.high <= allowed.high:
         return MET
     return NOT_MET if table.high < allowed.low or allowed.high < table.low else UNTOLD
@@ -190,7 +200,7 @@ def _verdict(value: float, allowed: Interval | None, table: Interval) -> str:
 
 _NOTHING = Interval(-math.inf, math.inf)
 
-_Found = tuple[str, float, Interval, Sequence[str]]
+_Found = tuple[str, float, Interval | None, Sequence[str]]
 """The question, the value of the rows, the table's interval, and what is to be said of that."""
 
 
@@ -220,6 +230,12 @@ class _Both:
         except ValueError as error:
             return question, value, _NOTHING, [str(error)]
         return question, value, answer.interval("table", self.level), answer.notes
+
+    def unique(self, asked: Criterion) -> _Found:
+        """The number of rows whose values of some columns no other row has."""
+        cells = pd.DataFrame({name: cells_of(self.rows, name) for name in asked.columns})
+        number = float((~cells.duplicated(keep=False)).sum())
+        return f"Rows that are unique in {', '.join(asked.columns)}", number, None, ()
 
     def _of_rows(self, asked: Criterion, where: Where, among: Where) -> float:
         met = self._met(where)

@@ -34,67 +34,17 @@ Statistic = Callable[[pd.DataFrame], Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replicates:
-    """Errors of estimates in repetitions of a fit: of shape (repetition, number).
-
-    Attributes:
-        estimate: The estimates, shape (number,).
-        errors: Of each repetition, estimate less truth; NaN where it had none.
-    """
-
-    estimate: np.ndarray
-    errors: np.ndarray
-
-    @property
-    def stddev(self) -> np.ndarray:
-        """The standard deviation of the errors."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            squares = np.nansum((self.errors - self.bias) ** 2, axis=0)
-            return np.sqrt(squares / (self._number - 1))
-
-    @property
-    def bias(self) -> np.ndarray:
-        """The mean of the errors."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.nansum(self.errors, axis=0) / self._number
-
-    def ends(self, level: float, method: str) -> tuple[np.ndarray, np.ndarray]:
-        """Both ends of the intervals.
-
-        ``"normal"`` is the estimate and Student's t times the standard deviation on either side;
-        t has one degree of freedom less than there are repetitions. ``"pivot"`` takes the
-        quantiles of the errors off the estimate, which removes their bias as well and needs some
-        hundreds of repetitions.
-        """
-        if method not in METHODS:
-            raise ValueError(f"method must be one of {METHODS}, got {method!r}.")
-        if method == "pivot":
-            tails = (1 - level) / 2, (1 + level) / 2
-            low, high = np.nanquantile(self.errors, tails, axis=0)
-            return self.estimate - high, self.estimate - low
-        half = stdtrit(np.maximum(self._number - 1, 1), (1 + level) / 2) * self.stddev
-        return self.estimate - half, self.estimate + half
-
-    @property
-    def _number(self) -> np.ndarray:
-        """The repetitions that had a value."""
-        return np.isfinite(self.errors).sum(axis=0)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Bootstrap:
     """A statistic of the rows, and how sure it is.
 
     Attributes:
         estimate: The statistic of the fitted model's rows: a number, an array or a Series, as the
             function returned it.
-        stddev: Its standard error, in the same shape.
-        bias: The mean of the repetitions less the estimate, in the same shape. Where it is not
-            small beside ``stddev``, the fit shrinks what is asked for, and the interval may miss.
         replicates: The statistic of each repetition: an array of shape (repetition, ...), or of a
             Series a frame with a row for each.
         kind: ``"population"`` or ``"table"``: which truth the interval is for.
         notes: What to keep in mind, a sentence each.
+        errors: Of each repetition, estimate less truth, a row each; NaN where it had none.
 
     >>> found = Bootstrap.of(0.31, [0.30, 0.33, 0.29, 0.32], kind="population")
     >>> str(found).split(", by ")[0]
@@ -103,12 +53,10 @@ class Bootstrap:
     """
 
     estimate: Any
-    stddev: Any
-    bias: Any
     replicates: Any
     kind: str
     notes: tuple[str, ...]
-    _found: Replicates
+    errors: pd.DataFrame
 
     @classmethod
     def of(
@@ -130,53 +78,73 @@ class Bootstrap:
             raise ValueError(f"The statistic must be a finite number, got {estimate!r}.")
         flat = np.array([_flat(value, estimate) for value in values])
         true = own if truths is None else np.array([_flat(each, estimate) for each in truths])
-        found = Replicates(estimate=own, errors=flat - true)
-        lacking = int((~np.isfinite(found.errors)).any(axis=1).sum())
+        errors = np.where(np.isfinite(flat - true), flat - true, np.nan)
+        lacking = int(np.isnan(errors).any(axis=1).sum())
         note = (
             f"In {lacking} of {len(values)} repetitions some value had no number and was left out."
         )
         is_series = isinstance(estimate, pd.Series)
         return cls(
             estimate=_shaped(own, estimate),
-            stddev=_shaped(found.stddev, estimate),
-            bias=_shaped(found.bias, estimate),
             replicates=pd.DataFrame(flat, columns=estimate.index)
             if is_series
             else flat.reshape(len(flat), *np.shape(estimate)),
             kind=kind,
             notes=(*([note] if lacking else []), MODEL_BASED, *notes),
-            _found=found,
+            errors=pd.DataFrame(errors),
         )
+
+    @property
+    def stddev(self) -> Any:
+        """The standard error, in the shape of the estimate."""
+        return _shaped(np.asarray(self.errors.std()), self.estimate)
+
+    @property
+    def bias(self) -> Any:
+        """The mean of the repetitions less the estimate, in its shape.
+
+        Where it is not small beside ``stddev``, the fit shrinks what is asked for, and the interval
+        may miss.
+        """
+        return _shaped(np.asarray(self.errors.mean()), self.estimate)
 
     def interval(self, level: float = 0.95, method: str = "normal") -> Any:
         """The ends of the interval: of a number an ``Interval``, else a frame of ``low``, ``high``.
 
         Args:
             level: The part of all fits whose intervals hold the truth.
-            method: ``"normal"``, by the standard error and Student's t, or ``"pivot"``, by the
-                quantiles of the errors: for some hundreds of repetitions and lopsided errors.
+            method: ``"normal"`` is the estimate and Student's t times the standard error on either
+                side; t has one degree of freedom less than there are repetitions. ``"pivot"`` takes
+                the quantiles of the errors off the estimate, which removes their bias as well: for
+                some hundreds of repetitions and lopsided errors.
         """
         deviations(self.kind, level)
-        low, high = self._found.ends(level, method)
+        if method not in METHODS:
+            raise ValueError(f"method must be one of {METHODS}, got {method!r}.")
+        own, tails = _flat(self.estimate, self.estimate), ((1 + level) / 2, (1 - level) / 2)
+        if method == "pivot":
+            low, high = (own - np.asarray(self.errors.quantile(tail)) for tail in tails)
+        else:
+            freedom = np.maximum(np.asarray(self.errors.count()) - 1, 1)
+            half = stdtrit(freedom, tails[0]) * np.asarray(self.errors.std())
+            low, high = own - half, own + half
         if np.ndim(self.estimate) == 0:
             return Interval(float(low[0]), float(high[0]))
-        return pd.DataFrame({"low": low, "high": high}, index=self._index)
+        index = self.estimate.index if isinstance(self.estimate, pd.Series) else None
+        return pd.DataFrame({"low": low, "high": high}, index=index)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """One row a number: ``estimate``, ``stddev``, ``bias``, ``low`` and ``high``."""
-        found = self._found
-        low, high = found.ends(level, "normal")
-        own = {"estimate": found.estimate, "stddev": found.stddev, "bias": found.bias}
-        return pd.DataFrame({**own, "low": low, "high": high}, index=self._index)
-
-    @property
-    def _index(self) -> pd.Index | None:
-        return self.estimate.index if isinstance(self.estimate, pd.Series) else None
+        ends = self.interval(level)
+        ends = pd.DataFrame([ends]) if isinstance(ends, Interval) else ends
+        parts = {"estimate": self.estimate, "stddev": self.stddev, "bias": self.bias}
+        own = {name: np.ravel(each) for name, each in parts.items()}
+        return pd.DataFrame(own, index=ends.index).join(ends)
 
     def __str__(self) -> str:
         is_table = self.kind == "table"
         where = "this table" if is_table else "the population that the rows were drawn from"
-        by = f"by {len(self._found.errors)} repetitions of the fit"
+        by = f"by {len(self.errors)} repetitions of the fit"
         if np.ndim(self.estimate) == 0:
             low, high = self.interval()
             opening = (

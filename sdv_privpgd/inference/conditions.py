@@ -98,11 +98,9 @@ def meeting(column: Column, cells: pd.Series, wish: Any) -> np.ndarray:
     if isinstance(wish, Between):
         low, high = span(column, wish)
         return (values >= low) & (values <= high) & ~missing
-    found = np.zeros(len(cells), dtype=bool)
-    for value in wish if isinstance(wish, _SEVERAL) else [wish]:
-        is_it = missing if _is_missing(value) else (values == _tick_of(column, value))
-        found |= is_it & (missing == _is_missing(value))
-    return found
+    wishes = wish if isinstance(wish, _SEVERAL) else [wish]
+    is_one = np.isin(values, ticks_of(column, wish)) & ~missing
+    return is_one | (missing & any(map(_is_missing, wishes)))
 
 
 def numbers_in(column: Column, cells: pd.Series) -> np.ndarray:
@@ -133,17 +131,11 @@ def not_missing(column: Column) -> np.ndarray:
 
 def _of_values(column: Column, values: Sequence[Any]) -> tuple[np.ndarray, bool]:
     """The share of each cell that has one of some values, and whether missing is one of them."""
-    cells, is_missing = np.zeros(len(column.cells)), False
-    for value in values:
-        if _is_missing(value):
-            if not column.nullable:
-                raise ValueError(
-                    f"Column {column.name!r} has no missing values, by its declaration."
-                )
-            is_missing = True
-        else:
-            found = _tick_of(column, value)
-            cells = np.minimum(cells + column.cells.shares(found, found), 1.0)
+    cells, is_missing = np.zeros(len(column.cells)), any(map(_is_missing, values))
+    if is_missing and not column.nullable:
+        raise ValueError(f"Column {column.name!r} has no missing values, by its declaration.")
+    for tick in ticks_of(column, values):
+        cells = np.minimum(cells + column.cells.shares(tick, tick), 1.0)
     return cells, is_missing
 
 
@@ -229,21 +221,33 @@ class CodeValues:
         is_far = (np.abs(self.means - middle) > around) | (not self.is_shaped)
         return is_far & (shares * self.deviations > least * around)
 
-    def far_reaching(
-        self, counts: np.ndarray, errors: np.ndarray | float = 0.0, least: float = HEAVY
+    def moved_by_noise(
+        self, counts: np.ndarray, noise: np.ndarray | float, least: float
     ) -> np.ndarray:
+        """Which codes that reach ``FAR`` have so few rows that noise in them moves a mean. Public.
+
+        They seem to have more rows than one standard deviation of the ``noise``, and as many as
+        that, spread as those of their code are, move the mean by more than a part ``least`` of the
+        mean distance.
+        """
+        _, middle, around = self._spread(counts)
+        moved = noise / _number(counts) * np.abs(self.means - middle)
+        is_far = self._distances(counts) > FAR * around
+        return is_far & (counts > noise) & (moved > least * around)
+
+    def far_reaching(self, counts: np.ndarray, errors: np.ndarray | float = 0.0) -> np.ndarray:
         """Which codes reach so far that few of their rows could make a mean. Public.
 
         Where a range ends far beyond the rows, its last code holds both the end of the rows and all
         values beyond it, where noise may hide some. These codes reach farther than ``FAR`` mean
         distances from the median, and their rows, with ``errors`` more, would move the mean by more
-        than a part ``least`` of the mean distance if they lay at its end.
+        than a part ``HEAVY`` of the mean distance if they lay at its end.
         """
         shares, _, around = self._spread(counts)
         more = shares + errors / _number(counts)
         farthest = self._distances(counts)
         reach = np.maximum(self.highs - self.means, self.means - self.lows).astype(np.float64)
-        return (farthest > FAR * around) & (more * reach > least * around)
+        return (farthest > FAR * around) & (more * reach > HEAVY * around)
 
     def outermost(self, counts: np.ndarray) -> np.ndarray:
         """Which codes reach ``FAR`` from the median, and at least half as far as any, bool.

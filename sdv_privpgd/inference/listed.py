@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from sdv_privpgd.sampling.conditions import Between, span
 
 Where = Mapping[str, Any] | None
 
-COEFFICIENT = "coefficient"
+COEFFICIENT, UNIQUE = "coefficient", "unique"
 
 MEANS = ("mean", "sum")
 """What has a second table, of how many rows lie far out: a few there may count as much as all."""
@@ -63,9 +63,11 @@ class Question:
     event: Any = None
     q: float | None = None
 
+    KINDS: ClassVar = (*ARGUMENTS, COEFFICIENT)
+
     def __post_init__(self) -> None:
-        if self.what not in (*ARGUMENTS, COEFFICIENT):
-            known = ", ".join(map(repr, (*ARGUMENTS, COEFFICIENT)))
+        if self.what not in self.KINDS:
+            known = ", ".join(map(repr, self.KINDS))
             raise ValueError(f"what must be one of {known}, got {self.what!r}.")
         is_regression = self.what == COEFFICIENT
         if bool(self.on) is not is_regression or (is_regression and not isinstance(self.of, str)):
@@ -78,7 +80,12 @@ class Question:
 
     @property
     def groups(self) -> list[dict[str, Any]]:
-        """The rows that it is about, and those that are subtracted, as ``answer`` takes them."""
+        """The rows that it is about, and those that are subtracted, as ``answer`` takes them.
+
+        Neither a regression nor what is asked of synthetic rows alone has any.
+        """
+        if self.what in (COEFFICIENT, UNIQUE):
+            return []
         found: list[dict[str, Any]] = [{"where": self.where, "among": self.among}]
         if self.minus is not None:
             other = "among" if self.what == "share" else "where"
@@ -113,9 +120,9 @@ class Question:
         return [name for each in given for name in ([each] if isinstance(each, str) else each)]
 
     def numbers(self, columns: Mapping[str, Column]) -> dict[str, Product]:
-        """The rows that it is about, in words: those of each group. A regression has none."""
+        """The rows that it is about, in words: those of each group."""
         found = {}
-        for group in [] if self.what == COEFFICIENT else self.groups:
+        for group in self.groups:
             with suppress(ValueError):  # values that were not found
                 asked = asked_of(columns, self.what, of=self.of, q=self.q, **group)
                 found[asked.question] = asked.rows
@@ -132,7 +139,6 @@ class Question:
                 yield {name: np.eye(columns[name].size) for name in (str(self.of), *several)}
             for pair in combinations(dict.fromkeys([*self._about, *self._predictors]), 2):
                 yield {name: np.eye(columns[name].size) for name in pair}
-            return
         for group in self.groups:
             asked = asked_of(columns, self.what, of=self.of, q=self.q, **group)
             apart = {name: [weights] for name, weights in asked.rows.items()}
@@ -246,17 +252,19 @@ def _bordered(column: Column, wish: Any) -> Column:
 
 
 def queries_for(
-    questions: Sequence[Question], columns: Mapping[str, Column]
+    questions: Sequence[Question], columns: Mapping[str, Column], others: Collection[str] = ()
 ) -> tuple[MarginalQuery | GroupedMarginalQuery, ...]:
-    """The tables that answer the questions. Those about values that were not found have none.
+    """The tables that answer the questions, and hold ``others`` among the columns as well.
 
+    Those about values that were not found have none.
     Two tables of a clique are one, over the groups of both, if it has at most twice as many cells
     as each: sums over many cells would be noisier than what a second table costs.
     """
     found: list[dict[str, np.ndarray]] = []
+    more = {name: np.eye(columns[name].size) for name in others}
     for each in questions:
         try:
-            tables = list(each.tables(columns))
+            tables = [{**table, **more} for table in each.tables(columns)]
         except ValueError:
             continue
         for table in tables:

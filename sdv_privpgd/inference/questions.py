@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -250,8 +250,7 @@ def _notes(what: str, about: Sequence[Column], parts: Mapping[str, Part]) -> tup
     return tuple(notes)
 
 
-@dataclass(frozen=True)
-class _Sums:
+class Sums(NamedTuple):
     """Sums over rows, the covariance of their noise (zeros for the model's), and the basis."""
 
     values: np.ndarray
@@ -340,7 +339,7 @@ class Questions:
         if asked.columns:
             (column,) = asked.columns
             means = code_values(column).means
-            rows, base = (_weighed(rows, column, means**power) for power in (1, 0))
+            rows, base = (weighed(rows, column, means**power) for power in (1, 0))
         if isinstance(middle, Total):
             return ((1.0, rows),)
         if middle.below <= 0:
@@ -378,7 +377,7 @@ class Questions:
         return Enclosed(middle, lowest, highest), basis, ()
 
     def _count_of(self, met: Product, _: Product) -> tuple[Total, str]:
-        sums = self._sums([{}, met])
+        sums = self.sums([{}, met])
         rows, count = sums.values
         most = rows if sums.covariance[0, 0] == 0 else np.inf
         # All rows are no sample of the rows.
@@ -387,35 +386,26 @@ class Questions:
         return Total(count, variance, self._drawn(rows), squares, low=0.0, high=most), sums.basis
 
     def _share_of(self, met: Product, base: Product) -> tuple[Ratio, str]:
-        sums = self._sums([met, base])
+        sums = self.sums([met, base])
         count, rows = sums.values
         return Ratio(count, rows, sums.covariance), sums.basis
 
     def _of_values(self, asked: Asked) -> tuple[Any, str, Sequence[str]]:
         """A mean or a sum; between its extremes if much lies, or may lie, in a few wide codes."""
-        confident = 2.0  # standard deviations of noise by which a count may be larger than it seems
         (column,) = asked.columns
-        values = code_values(column)
-        middle, basis = self._with_numbers(asked, values.means)
-        if basis == MODEL:
-            return middle, basis, ()
+        middle, basis = self._with_numbers(asked, code_values(column).means)
         units = np.eye(column.num_values)
-        sums = self._sums([_weighed(asked.rows, column, unit) for unit in units])
-        errors = confident * np.sqrt(np.maximum(np.diagonal(sums.covariance), 0.0))
-        heavy = values.heavy(sums.values)
-        unknown = heavy | values.far_reaching(sums.values, errors)
-        if not unknown.any():
+        ends, why = extremes(column, self.sums([weighed(asked.rows, column, u) for u in units]))
+        if basis == MODEL or not ends:
             return middle, basis, ()
-        ends = (np.where(unknown, end, values.means) for end in (values.lows, values.highs))
-        outer = (self._with_numbers(asked, end)[0] for end in ends)
-        return Enclosed(middle, *outer), basis, (_WIDE if heavy.any() else _FAR,)
+        return Enclosed(middle, *(self._with_numbers(asked, end)[0] for end in ends)), basis, why
 
     def _with_numbers(self, asked: Asked, numbers: np.ndarray) -> tuple[Ratio | Total, str]:
         """The mean or the sum with a number for each code."""
         (column,) = asked.columns
         values = code_values(column)
-        powers = [_weighed(asked.rows, column, numbers**power) for power in range(3)]
-        sums = self._sums([*powers, {}])
+        powers = [weighed(asked.rows, column, numbers**power) for power in range(3)]
+        sums = self.sums([*powers, {}])
         count, total, squares, rows = sums.values
         low, high = float(values.lows.min()), float(values.highs.max())
         if asked.what == "sum":
@@ -428,8 +418,8 @@ class Questions:
     def _quantile(self, asked: Asked) -> Answer:
         (column,), q = asked.columns, asked.q
         size, values = column.num_values, code_values(column)
-        up_to = [_weighed(asked.rows, column, 1.0 * (np.arange(size) <= at)) for at in range(size)]
-        sums = self._sums(up_to)
+        up_to = [weighed(asked.rows, column, 1.0 * (np.arange(size) <= at)) for at in range(size)]
+        sums = self.sums(up_to)
         # Each count less q times the last one, which is that of all rows with a value.
         weights = np.eye(size)
         weights[:, -1] -= q
@@ -503,7 +493,7 @@ class Questions:
             question=asked.question,
             estimate=estimate * (self._units or 1.0),
             stddev=variance.pow(0.5) * (self._units or 1.0) if basis == TABLES else None,
-            num_rows=float(self._sums([{}]).values[0]),
+            num_rows=float(self.sums([{}]).values[0]),
             basis=basis,
             notes=(*asked.notes, *on_people(self.release)),
             units=self._units,
@@ -521,7 +511,7 @@ class Questions:
                 product[name] = np.eye(size)[code] * product.get(name, 1.0)
             products.append(product)
         blocks = [
-            self._sums(products[start : start + at_once])
+            self.sums(products[start : start + at_once])
             for start in range(0, len(products), at_once)
         ]
         if any(block.basis == MODEL for block in blocks):
@@ -531,13 +521,13 @@ class Questions:
         variances = np.concatenate([np.diagonal(block.covariance) for block in blocks])
         return values.reshape(shape), variances.reshape(shape), TABLES
 
-    def _sums(self, products: Sequence[Product]) -> _Sums:
+    def sums(self, products: Sequence[Product]) -> Sums:
         """Sums over rows: the linear estimates, or the model's if the tables leave one open."""
         found = None if self.model is not None else self.linear.answers(products)
         if found is not None and found.known.all():
-            return _Sums(found.values, found.covariance, TABLES)
+            return Sums(found.values, found.covariance, TABLES)
         values = np.array([self._of_model(product) for product in products])
-        return _Sums(values, np.zeros((len(values), len(values))), MODEL)
+        return Sums(values, np.zeros((len(values), len(values))), MODEL)
 
     def _of_model(self, product: Product) -> float:
         """The model's sum over as many rows as there are."""
@@ -563,7 +553,23 @@ class Questions:
         return float(self.linear.answers([{}]).values[0])
 
 
-def _weighed(rows: Product, column: Column, values: np.ndarray) -> dict[str, np.ndarray]:
+def extremes(column: Column, counts: Sums) -> tuple[list[np.ndarray], Sequence[str]]:
+    """The lowest and the highest number of each code that rows may have in a mean, and why.
+
+    There are none where it hardly matters how rows of so many ``counts`` are spread in codes.
+    """
+    confident = 2.0  # standard deviations of noise by which a count may be larger than it seems
+    values = code_values(column)
+    errors = confident * np.sqrt(np.maximum(np.diagonal(counts.covariance), 0.0))
+    heavy = values.heavy(counts.values)
+    unknown = heavy | values.far_reaching(counts.values, errors)
+    if not unknown.any():
+        return [], ()
+    ends = [np.where(unknown, end, values.means) for end in (values.lows, values.highs)]
+    return ends, (_WIDE if heavy.any() else _FAR,)
+
+
+def weighed(rows: Product, column: Column, values: np.ndarray) -> dict[str, np.ndarray]:
     """The rows that have a value in the column, each with a number that depends on its code."""
     weights = np.append(values, np.zeros(int(column.nullable)))
     return {**rows, column.name: rows.get(column.name, not_missing(column)) * weights}

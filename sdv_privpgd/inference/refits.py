@@ -26,7 +26,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from sdv_privpgd.base.arguments import check_integer
-from sdv_privpgd.base.domain import Clique, Domain, Grouping, code_type
+from sdv_privpgd.base.domain import Clique, Domain, code_type
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.features import EmbeddingQuery
 from sdv_privpgd.estimate.noisy_tables import estimate_total
@@ -52,32 +52,22 @@ def simulated_answers(
     What is not a table, an embedding or the number of rows is left out. Raises ``ValueError`` for
     weights that private gradients have trained.
     """
-    tables = _Tables(domain, codes)
+    if any(isinstance(each.query, TrainingQuery) for each in measurements):
+        raise ValueError(
+            "Intervals repeat the fit with other noise, and a training by private gradients is not "
+            "repeated: it would take the time of as many fits. Choose another method, such as "
+            "method='privpgd' does."
+        )
+    kinds = (
+        CountQuery, MarginalQuery, GroupedMarginalQuery, CutMarginalQuery, EmbeddingQuery,
+    )  # fmt: skip
+    known = [each for each in measurements if isinstance(each.query, kinds)]
     found = []
-    for measured in measurements:
-        query = measured.query
-        if isinstance(query, CountQuery):
-            exact = np.array([len(codes)])
-        elif isinstance(query, MarginalQuery):
-            exact = tables.counts(query.clique)
-        elif isinstance(query, GroupedMarginalQuery):
-            exact = tables.counts(query.clique, query.grouping)
-        elif isinstance(query, EmbeddingQuery):
-            exact = query.of_codes(domain, codes)
-        elif isinstance(query, CutMarginalQuery):
-            (exact,) = answers_of_codes([query], domain, codes)
-        elif isinstance(query, TrainingQuery):
-            raise ValueError(
-                "Intervals repeat the fit with other noise, and a training by private gradients is "
-                "not repeated: it would take the time of as many fits. Choose another method, such "
-                "as method='privpgd' does."
-            )
-        else:
-            continue
+    counted = answers_of_codes([each.query for each in known], domain, codes)
+    for measured, exact in zip(known, counted, strict=True):
         noise = measured.stddev * rng.standard_normal(exact.shape)
         answer, units = np.rint((exact + noise) * measured.units).astype(np.int64), measured.units
-        answer = answer / units if units > 1 else answer
-        found.append(replace(measured, answer=answer))
+        found.append(replace(measured, answer=answer / units if units > 1 else answer))
     return tuple(found)
 
 
@@ -114,34 +104,6 @@ class Population:
     def sample(self, num_rows: int, seed: int) -> np.ndarray:
         """Codes of shape (row, attribute). The same seed gives the same rows."""
         return independent_rows(self.model, num_rows, np.random.default_rng(seed))
-
-
-class _Tables:
-    """Counts tables of codes: each column once for a grouping, then one pass a table."""
-
-    def __init__(self, domain: Domain, codes: np.ndarray) -> None:
-        self._domain = domain
-        self._codes = codes
-        self._columns: dict[tuple[str, int], np.ndarray] = {}
-
-    def counts(self, clique: Clique, grouping: Grouping | None = None) -> np.ndarray:
-        domain = self._domain if grouping is None else grouping.domain
-        shape = domain.shape(clique)
-        cells = np.zeros(len(self._codes), dtype=np.int32 if domain.size(clique) < 2**31 else int)
-        for name, size in zip(clique, shape, strict=True):
-            cells *= size
-            cells += self._column(name, grouping)
-        return np.bincount(cells, minlength=domain.size(clique)).reshape(shape)
-
-    def _column(self, name: str, grouping: Grouping | None) -> np.ndarray:
-        key = (name, id(grouping))
-        if key not in self._columns:
-            (axis,) = self._domain.axes((name,))
-            column = self._codes[:, axis]
-            if grouping is not None:
-                column = np.asarray(grouping[name])[column]
-            self._columns[key] = np.ascontiguousarray(column, dtype=np.int32)
-        return self._columns[key]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ The coefficients of a linear regression need no more than that, but for missing 
 (``moments.py``). How much of their error is sampling depends on whether errors are larger for some
 rows than for others (White 1980), which involves the products of four columns. How the size of
 errors goes with the terms is taken from the fitted model's rows, the size itself from the tables.
+Where noise leaves nothing of the outcome, its whole variance counts as error.
 
 The score equations of a logistic regression say that the mean of x y is that of x times the chance
 of y given x. So they need the means of x y, which pairs have, and the joint distribution of the
@@ -36,9 +37,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import minimize  # pyright: ignore[reportMissingTypeStubs]
 from scipy.special import (
     expit,  # pyright: ignore[reportMissingTypeStubs]
     ndtr,  # pyright: ignore[reportMissingTypeStubs]
+    softmax,  # pyright: ignore[reportMissingTypeStubs]
 )
 
 from sdv_privpgd.inference.answers import on_people
@@ -264,10 +267,7 @@ def _linear(
         own = np.diagonal(noise) * [term.is_compared for term in design.terms]
         if own.any():
             raise Alike(design.terms[int(own.argmax())].name)
-        raise ValueError(
-            f"The terms leave less of {design.outcome.name!r} than the noise of the tables, so "
-            "there is no standard error. Regress on fewer columns, or spend more."
-        )
+        residual = 1.0  # the variance of the scaled outcome, which is the most that can be left
     spread = residual * inverse @ _spread(design, model, coefficients) @ inverse
     return coefficients, found.sampling(change, spread), noise, found
 
@@ -363,38 +363,28 @@ def _features(design: Design) -> list[Product]:
 def _tilted(shares: np.ndarray, f: np.ndarray, means: np.ndarray, ridge: np.ndarray) -> np.ndarray:
     """The shares, tilted so that features have these means, as far as the ridge lets them.
 
-    Newton's method on log sum shares exp(tilt . f) - tilt . means + tilt' ridge tilt / 2.
+    They maximize the entropy: the tilt is least in log sum shares exp(tilt . f) - tilt . means +
+    tilt' ridge tilt / 2, which is convex.
     """
-    centered, aim = f - means, np.zeros(len(means))
+    centered, logs = f - means, np.log(shares)
 
     def value(tilt: np.ndarray) -> tuple[float, np.ndarray]:
-        scores = centered @ tilt
+        scores = logs + centered @ tilt
         most = scores.max()
-        weights = shares * np.exp(scores - most)
-        total = weights.sum()
-        return float(np.log(total) + most + tilt @ ridge @ tilt / 2), weights / total
+        weights = np.exp(scores - most)
+        rest = tilt @ ridge @ tilt / 2
+        return most + np.log(
+            weights.sum()
+        ) + rest, weights @ centered / weights.sum() + ridge @ tilt
 
-    tilt = aim
-    now, own = value(tilt)
-    for _ in range(_STEPS):
-        mean = own @ centered
-        gradient = mean + ridge @ tilt
-        away = centered - mean
-        square = (away * own[:, None]).T @ away + ridge
-        step = np.linalg.lstsq(square, gradient, rcond=1e-12)[0]
-        fall = float(gradient @ step)
-        if fall < 1e-12:
-            break
-        length = 1.0
-        while length > 1e-8:
-            then, others = value(tilt - length * step)
-            if then <= now - 1e-4 * length * fall:
-                break
-            length /= 2
-        else:
-            break
-        tilt, now, own = tilt - length * step, then, others
-    return own
+    def square(tilt: np.ndarray) -> np.ndarray:
+        own = softmax(logs + centered @ tilt)
+        away = centered - own @ centered
+        return (away * own[:, None]).T @ away + ridge
+
+    start, exact = np.zeros(len(means)), {"gtol": 1e-9}
+    found = minimize(value, start, jac=True, hess=square, method="trust-exact", options=exact)
+    return softmax(logs + centered @ found.x)
 
 
 def likeliest(design: Design, shares: np.ndarray, x: np.ndarray, means: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ pair far more sharply than a pair's many cells do for the same budget.
 import math
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
+from itertools import combinations
 from statistics import fmean
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy as np
 from sdv_privpgd.base.domain import Clique, Domain, Grouping, in_words
 from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
-from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups, signal_variances
+from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups, strengths
 from sdv_privpgd.estimate.effects import independent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.method import Importance, clique_weights, is_for_important
@@ -203,7 +204,9 @@ def promising_pairs(
     strengths = {
         pair: weights[pair] * strength
         for grouping in tables.grouped
-        for pair, strength in _strengths(over_groups(tables, grouping), progress).items()
+        for pair, strength in dependence(
+            denoised(over_groups(tables, grouping), progress, "compare")
+        ).items()
     }
     left = [pair for pair in pairs if pair not in wanted]
     order = np.argsort([-strengths.get(pair, 0.0) for pair in left], kind="stable")
@@ -211,12 +214,12 @@ def promising_pairs(
     return [pair for pair in pairs if pair in chosen]
 
 
-def _strengths(tables: ConsistentTables, progress: Progress) -> dict[Clique, float]:
-    """How far each pair of denoised tables is from independent attributes, in counts."""
+def dependence(tables: ConsistentTables) -> dict[Clique, float]:
+    """Returns how far each pair is from independent attributes, in counts."""
     return {
         pair: float(np.abs(counts - independent(tables, pair)).sum())
-        for pair, counts in denoised(tables, progress, "compare").tables.items()
-        if all(len(groups) > 1 for groups in tables.support(pair))
+        for pair, counts in tables.tables.items()
+        if len(pair) == 2 and all(len(held) > 1 for held in tables.support(pair))
     }
 
 
@@ -249,7 +252,8 @@ def measure_triples(
     on each other are measured. Noisy answers alone decide all of this.
     """
     tables = consistent_tables(curator.domain, curator.measurements)
-    triples = _strongest(curator.domain, triples, tables, progress)
+    if len(triples) > MOST:
+        triples = strongest(triples, strengths(tables), MOST)
     number = GROUPS
     if is_for_important(importance) and _stand_out(curator, triples, mu_squared, tables.total, 1.0):
         number = FINE_GROUPS
@@ -310,18 +314,12 @@ def triples_among(domain: Domain, pairs: Sequence[Clique], importance: Importanc
     ] or found
 
 
-def _strongest(
-    domain: Domain, triples: Sequence[Clique], tables: ConsistentTables, progress: Progress
+def strongest(
+    triples: Sequence[Clique], strengths: Mapping[Clique, float], most: int
 ) -> list[Clique]:
-    """The triples; of too many, those with the strongest pairs."""
-    if len(triples) <= MOST:
-        return list(triples)
-    strengths = {pair: float(own.sum()) for pair, own in signal_variances(tables, progress).items()}
-    of_pairs = [
-        sum(strengths.get(pair, 0.0) for pair in domain.project(triple).cliques(2))
-        for triple in triples
-    ]
-    kept = np.argsort(-np.array(of_pairs), kind="stable")[:MOST]
+    """Returns so many triples, in order: those whose pairs have the largest sums of strengths."""
+    of_pairs = [sum(strengths.get(pair, 0.0) for pair in combinations(q, 2)) for q in triples]
+    kept = np.argsort(-np.array(of_pairs), kind="stable")[:most]
     return [triples[place] for place in sorted(kept.tolist())]
 
 

@@ -109,10 +109,15 @@ def ask(
         if query not in known:
             curator.measure([query], budget * SMALL_SHARE, what=query.describe())
     if listed := [each for each in getattr(method, "questions", ()) if each not in known]:
-        part = curator.ledger.remaining * Fraction(len(listed), QUESTIONS + len(listed))
+        part = curator.ledger.remaining * part_of_listed(len(listed))
         curator.measure(listed, part, what=LISTED, progress=progress)
     if curator.ledger.remaining:
         method.measure(curator, progress=progress)
+
+
+def part_of_listed(tables: int) -> Fraction:
+    """The part of the budget that so many tables of listed questions have."""
+    return Fraction(tables, QUESTIONS + tables)
 
 
 def require_room(statistics: Sequence[Query]) -> None:

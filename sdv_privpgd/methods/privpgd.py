@@ -50,7 +50,6 @@ beside the counts. With half as much the L1 error of the columns of nine public 
 higher at epsilon 0.2 and 7 % at 1, that of the pairs 4 % and 2 % (``tests/benchmarks budget``).
 With the root in place of this power the pairs of two tables are 5 % worse at epsilon 1."""
 
-
 MOST_PAIRS = 1_225
 """The pairs of 50 columns. At epsilon 1 and 100,000 simulated rows the errors of 50 columns are the
 same either way; those of 100 are lower where pairs are chosen (``tests/benchmarks columns``)."""
@@ -104,10 +103,9 @@ class PrivPGD(EngineMethod):
         first_share: The part of the pairs' mu^2 for the first round; 1 for no second round. On
             Adult and Bank 0.5 to 0.7 are equally good. There is one round only where the rest
             cannot measure at least one pair again with its first budget.
-        triples: The part of mu^2 for triples; 0 for none. In the results file, which is of version
-            0.1 (its triples kept more of their noise), a tenth lowers the covariance errors on
-            Adult by 3 % at epsilon 0.2, 19 % at 1 and 10 % at 2.5, and raises L1 by 0.5 to 4 %. It
-            also raises sliced W1 by 8 % at 0.2 and 10 % at 2.5: choose 0 if that matters most.
+        triples: The part of mu^2 for triples; 0 for none. A tenth lowers the covariance errors on
+            Adult by 3 to 19 %, and raises L1 by 0.5 to 4 % and sliced W1 by up to 10 %: choose 0 if
+            these matter most.
         importance: How many times the budget of another pair a pair with an attribute gets. If an
             attribute has one above 1, only triples with such an attribute are measured.
         most_pairs: The largest number of pairs that are all measured over codes; of more, no more

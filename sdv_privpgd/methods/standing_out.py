@@ -22,9 +22,8 @@ from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, equal_groups
-from sdv_privpgd.estimate.effects import independent
 from sdv_privpgd.estimate.interactions import entropic_tables
-from sdv_privpgd.methods.coarse_pairs import counted_total
+from sdv_privpgd.methods.coarse_pairs import counted_total, dependence, strongest
 from sdv_privpgd.methods.method import Importance, is_for_important
 from sdv_privpgd.privacy.accounting import range_epsilon_of
 from sdv_privpgd.privacy.curator import Curator
@@ -97,6 +96,7 @@ class StandingOut:
         if not self.mu_squared:
             return []
         fewer, domain = 4, curator.domain
+        most = 150  # triples that are looked at, in the seconds that the other questions take
         tables = denoised(consistent_tables(domain, curator.measurements), progress, "compare")
         varied = [name for name, counts in tables.one_way.items() if np.count_nonzero(counts) > 1]
         found: list[Look] = []
@@ -108,7 +108,8 @@ class StandingOut:
             scores = [*(look.score for look in looks), _nothing(domain, tables.total, clear)]
             place = curator.select(scores, self.unit, what="parity that stands out")
             found += looks[place : place + 1]
-        within = _strongest([each for each in self.triples if set(each) <= set(varied)], tables)
+        within = [each for each in self.triples if set(each) <= set(varied)]
+        within = strongest(within, dependence(tables), most)
         looks = list(_looks(curator, within, tables, self._TRIPLE * self.unit))
         for _ in range(min(self._CHOICES, len(within))):
             scores = [look.score for look in looks]
@@ -147,20 +148,6 @@ def _of_four(domain: Domain, varied: Sequence[str], importance: Importance) -> l
         for target in important
         for three in combinations(others, 3)
     ]
-
-
-def _strongest(triples: Sequence[Clique], tables: ConsistentTables) -> Sequence[Clique]:
-    """The triples; of too many, those whose pairs depend most."""
-    most = 150  # in the seconds that the other questions take
-    if len(triples) <= most:
-        return triples
-    strengths = {
-        pair: float(np.abs(counts - independent(tables, pair)).sum())
-        for pair, counts in tables.tables.items()
-        if len(pair) == 2
-    }
-    of_pairs = [sum(strengths.get(pair, 0.0) for pair in combinations(q, 2)) for q in triples]
-    return [triples[place] for place in np.argsort(-np.array(of_pairs), kind="stable")[:most]]
 
 
 def _temperature(curator: Curator, mu_squared: Fraction) -> float:

@@ -132,63 +132,36 @@ class _CellMetric(_Metric):
 
 
 def _metric(
-    name: str,
-    of: Callable[..., dict],
-    doc: str,
-    *,
-    base: type[_Metric] = _CellMetric,
-    max_value: float = 1.0,
-    goal: Goal = Goal.MINIMIZE,
-) -> type[_Metric]:
-    """A class of SDMetrics whose scores a function computes."""
-    body = {
-        "__doc__": doc,
-        "__module__": "sdv_privpgd.metrics",  # pickles name it, and it imports SDMetrics first
-        "name": name,
-        "max_value": max_value,
-        "goal": goal,
-        "_of": staticmethod(lambda *tables, **options: of(*tables, **options)),
-    }
-    return type(name, (base,), body)
+    *, base: type[_Metric] = _CellMetric, max_value: float = 1.0, goal: Goal = Goal.MINIMIZE
+) -> Callable[[Callable[..., dict]], type[_Metric]]:
+    """Makes a class of SDMetrics of the function that computes its scores."""
+
+    def as_class(of: Callable[..., dict]) -> type[_Metric]:
+        body = {
+            "__doc__": of.__doc__,
+            "__module__": "sdv_privpgd.metrics",  # pickles name it, and it imports SDMetrics first
+            "name": of.__name__,
+            "max_value": max_value,
+            "goal": goal,
+            "_of": staticmethod(of),
+        }
+        return type(of.__name__, (base,), body)
+
+    return as_class
 
 
-def _compared(function: Callable[..., dict]) -> Callable[..., dict]:
-    return lambda cells, **options: function(*cells[:3], **options)
-
-
-def _conditional(function: Callable[..., Any], *, is_nominal: bool) -> Callable[..., dict]:
+def _conditional(
+    function: Callable[..., Any], cells: Cells, label: str, *, is_nominal: bool, **options: Any
+) -> dict:
     """Errors of RAP++'s features, which are either the nominal columns or the ordered ones."""
-
-    def of(cells: Cells, *, label: str, **options: Any) -> dict:
-        asked = [name for name in cells.domain.attributes if name != label]
-        features = [name for name in asked if (name in cells.nominal) == is_nominal]
-        found = function(*cells[:3], features=features, labels=[label], **options)
-        return {"score": found.mean, "max": found.max}
-
-    return of
+    asked = [name for name in cells.domain.attributes if name != label]
+    features = [name for name in asked if (name in cells.nominal) == is_nominal]
+    found = function(*cells[:3], features=features, labels=[label], **options)
+    return {"score": found.mean, "max": found.max}
 
 
-def _covariance(cells: Cells, **options: Any) -> dict:
-    return {"score": pairs.covariance_error(*cells[:3], **options)}
-
-
-def _downstream(cells: Cells, *, label: str, **options: Any) -> dict:
-    tables = cells.synthetic, cells.real
-    return {"score": learning.downstream_error(cells.domain, *tables, label, **options)}
-
-
-def _efficiency(cells: Cells, *, label: str, **options: Any) -> dict:
-    tables = cells.synthetic, cells.real
-    return learning.f1_by_model(cells.domain, *tables, label, nominal=cells.nominal, **options)
-
-
-def _halved_l1(cells: Cells) -> dict:
-    return {pair: distance / 2 for pair, distance in pairs.l1_by_pair(*cells[:3]).items()}
-
-
-PairwiseTotalVariation = _metric(
-    "PairwiseTotalVariation",
-    _halved_l1,
+@_metric()
+def PairwiseTotalVariation(cells: Cells) -> dict:
     """Half the mean L1 distance of the tables of all pairs of columns. Not private.
 
     Donhauser et al. 2024 print twice this value.
@@ -204,103 +177,114 @@ PairwiseTotalVariation = _metric(
     ... )
     >>> round(score, 3)
     0.5
-    """,
-)
-PairwiseSlicedWasserstein = _metric(
-    "PairwiseSlicedWasserstein",
-    _compared(pairs.sw1_by_pair),
+    """
+    return {pair: distance / 2 for pair, distance in pairs.l1_by_pair(*cells[:3]).items()}
+
+
+@_metric(max_value=sqrt(2))
+def PairwiseSlicedWasserstein(cells: Cells, **options: Any) -> dict:
     """Mean sliced W1 distance of all pairs of columns, on the unit square. Not private.
 
     Donhauser et al. 2024, "average SW1". Options: ``num_slices`` (100) and ``seed`` (0).
-    """,
-    max_value=sqrt(2),
-)
-CovarianceError = _metric(
-    "CovarianceError",
-    _covariance,
+    """
+    return pairs.sw1_by_pair(*cells[:3], **options)
+
+
+@_metric(max_value=inf)
+def CovarianceError(cells: Cells, **options: Any) -> dict:
     """Relative Frobenius error of the covariance of embedded rows. Not private.
 
     Option: ``relative_to``, ``"real"`` or, as in Donhauser et al. 2024, ``"synthetic"``.
-    """,
-    max_value=inf,
-)
-CountingQueryError = _metric(
-    "CountingQueryError",
-    _compared(queries.counting_errors),
+    """
+    return {"score": pairs.covariance_error(*cells[:3], **options)}
+
+
+@_metric(max_value=inf)
+def CountingQueryError(cells: Cells, **options: Any) -> dict:
     """Relative error of random 3-way counting queries (Donhauser et al. 2024). Not private.
 
     Options: ``num_queries`` (200) and ``seed`` (0).
-    """,
-    max_value=inf,
-)
-ThresholdQueryError = _metric(
-    "ThresholdQueryError",
-    _compared(queries.threshold_errors),
+    """
+    return queries.counting_errors(*cells[:3], **options)
+
+
+@_metric(max_value=inf)
+def ThresholdQueryError(cells: Cells, **options: Any) -> dict:
     """Relative error of random linear threshold queries (Donhauser et al. 2024). Not private.
 
     Options: ``num_queries`` (200) and ``seed`` (0).
-    """,
-    max_value=inf,
-)
-CategoricalMarginalError = _metric(
-    "CategoricalMarginalError",
-    _conditional(queries.categorical_marginal_errors, is_nominal=True),
+    """
+    return queries.threshold_errors(*cells[:3], **options)
+
+
+@_metric()
+def CategoricalMarginalError(cells: Cells, *, label: str) -> dict:
     """Mean error of RAP++'s class-conditional marginals of nominal columns. Not private.
 
     Option: ``label``, the column that conditions; it must be given. The breakdown has the maximum.
-    """,
-)
-MixedMarginalError = _metric(
-    "MixedMarginalError",
-    _conditional(queries.mixed_marginal_errors, is_nominal=False),
+    """
+    return _conditional(queries.categorical_marginal_errors, cells, label, is_nominal=True)
+
+
+@_metric()
+def MixedMarginalError(cells: Cells, *, label: str, **options: Any) -> dict:
     """Mean error of RAP++'s class-conditional mixed marginals of ordered columns. Not private.
 
     Options: ``label``, the column that conditions; it must be given; ``num_queries`` (200,000) and
     ``seed`` (0). The breakdown has the maximum.
-    """,
-)
-LinearThresholdError = _metric(
-    "LinearThresholdError",
-    _conditional(queries.linear_threshold_errors, is_nominal=False),
+    """
+    return _conditional(queries.mixed_marginal_errors, cells, label, is_nominal=False, **options)
+
+
+@_metric()
+def LinearThresholdError(cells: Cells, *, label: str, **options: Any) -> dict:
     """Mean error of RAP++'s class-conditional linear thresholds of ordered columns. Not private.
 
     Options: ``label``, the column that conditions; it must be given; ``num_queries`` (2,000) and
     ``seed`` (0). The breakdown has the maximum.
-    """,
-)
-DownstreamError = _metric(
-    "DownstreamError",
-    _downstream,
+    """
+    return _conditional(queries.linear_threshold_errors, cells, label, is_nominal=False, **options)
+
+
+@_metric()
+def DownstreamError(cells: Cells, *, label: str, **options: Any) -> dict:
     """Share of wrong labels of gradient boosting trained on synthetic rows. Not private.
 
     Donhauser et al. 2024: ``real_data`` are test rows, which the synthesizer has not seen. Options:
     ``label``, the column to predict; it must be given; ``seed`` (0).
-    """,
-)
-MLEfficiency = _metric(
-    "MLEfficiency",
-    _efficiency,
+    """
+    return {
+        "score": learning.downstream_error(
+            cells.domain, cells.synthetic, cells.real, label, **options
+        )
+    }
+
+
+@_metric(goal=Goal.MAXIMIZE)
+def MLEfficiency(cells: Cells, *, label: str, **options: Any) -> dict:
     """Mean macro F1 of four models trained on synthetic rows. Not private.
 
     After Chen et al. 2025, with scikit-learn's models: ``real_data`` are test rows, which the
     synthesizer has not seen. Options: ``label``, the column to predict; it must be given; ``seed``
     (0).
-    """,
-    goal=Goal.MAXIMIZE,
-)
-RangeQueryError = _metric(
-    "RangeQueryError",
-    queries.range_errors,
+    """
+    return learning.f1_by_model(
+        cells.domain, cells.synthetic, cells.real, label, nominal=cells.nominal, **options
+    )
+
+
+@_metric(base=_Metric)
+def RangeQueryError(real: pd.DataFrame, synthetic: pd.DataFrame, **options: Any) -> dict:
     """Mean error of random 3-way range and point queries on values. Not private.
 
     Chen et al. 2025, "query error": ``real_data`` are test rows. Options: ``mode`` (``"paper"`` or
     ``"tab_bench"``, the paper's code), ``num_queries`` (1,000) and ``seed`` (0).
-    """,
-    base=_Metric,
-)
-FidelityError = _metric(
-    "FidelityError",
-    pairs.fidelity_by_pair,
+    """
+    return queries.range_errors(real, synthetic, **options)
+
+
+@_metric(base=_Metric)
+def FidelityError(real: pd.DataFrame, synthetic: pd.DataFrame, **options: Any) -> dict:
     """Mean total variation distance of all pairs of columns, numbers in 100 levels. Not private.
 
     Chen et al. 2025, "fidelity error": ``real_data`` are test rows.
@@ -312,6 +296,5 @@ FidelityError = _metric(
     >>> synthetic = real.assign(ward="A")
     >>> FidelityError.compute(real, synthetic, {"columns": kinds}) > 0
     True
-    """,
-    base=_Metric,
-)
+    """
+    return pairs.fidelity_by_pair(real, synthetic, **options)

@@ -23,7 +23,7 @@ from sdv_privpgd.base.arguments import check_flag, check_integer
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
 from sdv_privpgd.columns.vocabulary import modelled, named_by_text
-from sdv_privpgd.constraints.limits import Constraints
+from sdv_privpgd.constraints.kinds import Constraints
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.fitted import Account, FittedTable

@@ -15,7 +15,9 @@ from sdv.errors import (
     SynthesizerInputError,
 )
 
+from sdv_privpgd.base.files import are_text
 from sdv_privpgd.base.progress import Progress, shown
+from sdv_privpgd.columns.dialect import on_words
 from sdv_privpgd.columns.dtypes import is_of_days
 from sdv_privpgd.columns.keys import on_patterns
 from sdv_privpgd.columns.schema import PublicDomainError
@@ -129,12 +131,11 @@ class FitsOfTables(FittedState):
             name for name in description.modelled if is_of_days(table.dtypes[name])
         )
         fit = Fit(settings, replace(description, timeless=timeless))
-        for sentence in fit.told_before:
-            warnings.warn(sentence, stacklevel=2)
+        if before := fit.told_before:
+            warnings.warn(" ".join(before), stacklevel=2)
         allowed = checked_lost(allow_lost, description)
         running = RunningFit(fit=fit, private=table, allow_lost=allowed)
-        self._run(running, self._names_of(data), stops=True)
-        self._speak_up(fit.told_before)
+        self._run(running, self._names_of(data), stops=True, told=before)
 
     def check(self, data, *, prior: Any = None) -> Report:
         """Returns what ``fit`` would make of each column of a table. Public.
@@ -149,7 +150,9 @@ class FitsOfTables(FittedState):
             return check_report(settings, description, None, [str(error)])
         rows, kept = table.known_rows(settings.adjacency), description.dtypes_kept(table.dtypes)
         settings = settings.for_rows(rows)
-        return check_report(settings, leaning(settings, description, prior, rows, kept), rows)
+        more = on_words(description.words) if are_text(getattr(data, "paths", data)) else []
+        description = leaning(settings, description, prior, rows, kept)
+        return check_report(settings, description, rows, more=more)
 
     @property
     def planned_ledger(self) -> PrivacyLedger:
@@ -203,13 +206,6 @@ class FitsOfTables(FittedState):
             )
             running = RunningFit(fit=fit, private=table, known=kept.answers)
             self._run(running, kept.names, goes_on=True)
-            self._speak_up()
-
-    def refined_ledger(self, epsilon: float) -> PrivacyLedger:
-        """The books of the last fit with so much more to spend. Raises what ``refine`` would."""
-        self._require_fitted()
-        assert self._model_of_table is not None
-        return begun_again(self._model_of_table, epsilon).books.ledger
 
     def refine(self, data, epsilon: float) -> None:
         """Spends more budget on the table that was fitted, and fits all answers again.
@@ -246,7 +242,6 @@ class FitsOfTables(FittedState):
                 require_same_rows(fitted, table)
             running = RunningFit(fit=fit, private=table, refined=self._fitted_table)
             self._run(running, (self._gives_frames, self._original_columns), goes_on=True)
-            self._speak_up()
 
     def plan(self, num_rows: int, *, prior: Any = None) -> Report:
         """What a fit to so many rows would ask, and how large its errors would be. Public.
@@ -298,7 +293,6 @@ class FitsOfTables(FittedState):
         fit = Fit(settings, description, doubts={} if fitted is None else fitted.doubts)
         running = RunningFit(fit=fit, private=table)
         self._run(running, (self._gives_frames, self._original_columns))
-        self._speak_up()
 
     def _questions(self) -> tuple[Settings, Description]:
         """What a fit would ask. Raises before a row is read for what none can ask or meet."""
@@ -331,12 +325,20 @@ class FitsOfTables(FittedState):
         *,
         goes_on: bool = False,
         stops: bool = False,
+        told: Collection[str] = (),
     ) -> None:
-        """Asks about a table, or without one goes on with what is known, and takes the model."""
+        """Asks about a table, or without one goes on with what is known, and takes the model.
+
+        One warning says ``warnings_`` to the caller of a method that fits, but for what was told.
+        """
         log_event(self, "Fit", {"TOTAL NUMBER OF COLUMNS": len(self._described)})
         self._ready_generators(running.fit.description)
         with self._shown() as progress, self._account.charged(running, names, goes_on=goes_on):
             self._take(running.run(progress, stops=stops), names)
+        assert self._fitted_table is not None
+        said = [sentence for sentence in self._fitted_table.warnings if sentence not in told]
+        if said:
+            warnings.warn(in_one(said), stacklevel=3)
 
     def _take(self, table: FittedTable, names: tuple[bool, pd.Index]) -> None:
         """Takes a fitted table as that of the last fit."""
@@ -351,16 +353,6 @@ class FitsOfTables(FittedState):
         self._gives_frames, self._original_columns = names
         self._random_state_set = False
         stamp_fitted(self)
-
-    def _speak_up(self, but: Collection[str] = ()) -> None:
-        """One warning that says ``warnings_``, to the caller of a method that fits.
-
-        ``but`` are sentences that were warned of before.
-        """
-        assert self._fitted_table is not None
-        said = [sentence for sentence in self._fitted_table.warnings if sentence not in but]
-        if said:
-            warnings.warn(in_one(said), stacklevel=3)
 
     # Transformers: those of modelled columns follow from public facts, and none learns anything.
 

@@ -1,7 +1,8 @@
 """The synthesizers that SDV finds. They differ in what they measure and fit unless told otherwise.
 
-What their fits show of themselves is here; ``base.py`` has their settings, ``fits.py`` the methods
-that are handed a table, and ``rows.py`` those that make rows.
+What their fits show of themselves is here, and ``variant`` makes classes of them for SDGym.
+``base.py`` has their settings, ``fits.py`` the methods that are handed a table, and ``rows.py``
+those that make rows.
 """
 
 import warnings
@@ -20,6 +21,7 @@ from sdv.errors import RefitWarning, SynthesizerInputError
 
 from sdv_privpgd.audit.door import audited
 from sdv_privpgd.audit.subjects import file_checks
+from sdv_privpgd.base.arguments import check_delta, check_epsilon
 from sdv_privpgd.base.progress import Progress, shown
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
 from sdv_privpgd.constraints.repair import ConstraintError
@@ -228,17 +230,15 @@ class PrivateSynthesizer(SampledRows, Concluding):
         Raises:
             ValueError: If no fit to such columns is possible at all.
         """
-        report = audited(
+        return audited(
             SynthesizerFit(self),
             name=type(self).__name__,
             runs=runs,
             false_alarms=false_alarms,
             seed=seed,
             more=file_checks(kept_file(self)) if self._fitted else [],
+            path=path,
         )
-        if path is not None:
-            report.save(path)
-        return report
 
     # Constraints: declared, so public; no private row is checked against them.
 
@@ -259,8 +259,15 @@ class PrivateSynthesizer(SampledRows, Concluding):
             taken(constraint, self.metadata)
             for constraint in _validate_constraints(constraints, False)
         ]
-        if self._fitted:
-            self._warn_of_cost("For these constraints to take effect the synthesizer has to be")
+        if self._fitted:  # SDV advises so without a word on the cost
+            ledger = self.ledger
+            warnings.warn(
+                "For these constraints to take effect the synthesizer has to be fitted again, "
+                f"which spends epsilon {self.epsilon:g} at delta {ledger.delta:g} once more on the "
+                f"same people. So far {ledger.spent():.4g} was spent.",
+                RefitWarning,
+                stacklevel=2,
+            )
         before = self._reject_sampling_constraints
         # SDV's list of constraints that change neither the data nor the metadata.
         self._reject_sampling_constraints = [*before, *deepcopy(added)]
@@ -276,16 +283,6 @@ class PrivateSynthesizer(SampledRows, Concluding):
             if isinstance(error, ConstraintError):
                 raise SynthesizerInputError(str(error)) from error
             raise
-
-    def _warn_of_cost(self, why: str) -> None:
-        """Says what SDV advises without a word on the cost."""
-        ledger = self.ledger
-        warnings.warn(
-            f"{why} fitted again, which spends epsilon {self.epsilon:g} at delta {ledger.delta:g} "
-            f"once more on the same people. So far {ledger.spent():.4g} was spent.",
-            RefitWarning,
-            stacklevel=3,
-        )
 
     def validate_constraints(self, synthetic_data) -> None:
         """Checks synthetic rows. Raises SDV's ``ConstraintNotMetError`` with the rows' numbers."""
@@ -439,6 +436,50 @@ class AIMSynthesizer(PrivateSynthesizer, method="aim"):
     >>> synthesizer.sample(3).columns.tolist()
     ['ill', 'old']
     """
+
+
+def variant(
+    epsilon: float,
+    delta: float | None = None,
+    *,
+    synthesizer: str = "PrivPGDSynthesizer",
+    **settings: Any,
+) -> type:
+    """A class for SDGym, which constructs synthesizers without arguments: it knows its settings.
+
+    Its name says what it may spend. ``sdgym.benchmark_single_table(custom_synthesizers=[...])``
+    takes it. SDGym is no dependency. Its scores compare with the real table: they are not private.
+
+    Args:
+        epsilon: What each fit may spend.
+        delta: As the synthesizers have it.
+        synthesizer: ``'PrivPGDSynthesizer'``, ``'MSTSynthesizer'`` or ``'AIMSynthesizer'``.
+        settings: Of the synthesizer, but for its metadata. Numbers and words are in the name, too.
+
+    Raises:
+        ImportError: Without an SDGym that works with this SDV.
+        ValueError: For an epsilon or a delta that is none, and another synthesizer.
+    """
+    # Only here: SDGym is there for those who have it.
+    known: Any = import_module("sdgym.synthesizers.base").BaselineSynthesizer
+    import_module("sdgym")  # its synthesizers make themselves known
+    bases = known.get_subclasses(include_parents=True)
+    if synthesizer not in bases:
+        raise ValueError(
+            f"synthesizer must be the name of one that SDGym knows, such as 'PrivPGDSynthesizer', "
+            f"got {synthesizer!r}."
+        )
+    parameters = {"epsilon": check_epsilon(epsilon), **settings}
+    parameters |= {} if delta is None else {"delta": check_delta(delta)}
+    told = [
+        f"{name}={value}"
+        for name, value in parameters.items()
+        if isinstance(value, bool | int | float | str)
+    ]
+    display = f"{synthesizer.removesuffix('Synthesizer')}({', '.join(told)})"
+    # SDGym's own function for this finds each class once: a class with variants is no leaf.
+    own = {"__module__": __name__, "_MODEL_KWARGS": parameters, "_NATIVELY_SUPPORTED": False}
+    return type(f"Variant:{display}", (bases[synthesizer],), own)
 
 
 # Pickles name a class by the module that makes sure of SDV, and look it up there: were that

@@ -2,8 +2,7 @@
 
 ``measuring`` asks one table and ``measured`` is what comes of it, and its file. ``combining`` adds
 the noisy tables of several holders and fits one model to them. ``published`` reads noisy tables of
-somebody else, such as a statistical office, which ``tidy_tables`` takes by their labels. ``pages``
-says what is promised to whom.
+somebody else, such as a statistical office, which ``tidy_tables`` takes by their labels.
 
 Nothing here but ``measuring`` is ever near a private table.
 """

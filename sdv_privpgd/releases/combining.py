@@ -19,13 +19,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from importlib.metadata import version
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 
 from sdv_privpgd.base.arguments import check_integer
-from sdv_privpgd.base.domain import Clique, Domain, Grouping, in_words
+from sdv_privpgd.base.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.domain import in_words as named
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, grouped_tables, noisy_tables
 from sdv_privpgd.estimate.support import surely_held
@@ -38,11 +41,26 @@ from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.method import engine_of, require_model
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger, epsilon_in_all
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import (
+    Adjacency,
+    CountQuery,
+    GroupedMarginalQuery,
+    MarginalQuery,
+    Measurement,
+)
 from sdv_privpgd.releases.measured import Holder, Measured, order_facts
-from sdv_privpgd.releases.pages import holders_report, holders_text
-from sdv_privpgd.report.about import About, promise_of
-from sdv_privpgd.report.page import Report
+from sdv_privpgd.report.about import About, assumed_section, facts_about, promise_of
+from sdv_privpgd.report.page import Details, Facts, Page, Part, Report, Section, Text, long_table
+from sdv_privpgd.report.privacy import (
+    WIDTH,
+    events,
+    first_line,
+    in_words,
+    ledger_table,
+    privacy_report,
+    worth_a_look,
+)
+from sdv_privpgd.report.release import model_sections, opening, visits_sections
 from sdv_privpgd.synthesize.engine import Engine
 
 
@@ -76,13 +94,43 @@ class ModelledTables(SampledTable):
             path: Where to save it as well: the page, or the text (``.txt``) or the numbers
                 (``.json``). Nothing is written without one.
         """
-        report = self._report()
-        if path is not None:
-            report.save(path)
-        return report
+        return self._report().saved(path)
 
     @abstractmethod
     def _report(self) -> Report: ...
+
+    @abstractmethod
+    def privacy_report(self) -> str:
+        """The text of ``report``."""
+
+    def _reported(
+        self,
+        about: About,
+        *,
+        title: str,
+        lead: Sequence[Part],
+        numbers: Mapping[str, str],
+        sections: Sequence[Section],
+        facts: Mapping[str, Any],
+    ) -> Report:
+        """A report whose page has its own sections between the pictures and what is folded away."""
+        shown, folded = model_sections(self.fitted.release, self.fitted.schema)
+        line, worth = opening(self.fitted.schema, about, self.warnings)
+        told = {
+            "rows": f"{self.fitted.num_rows or 0:,}",
+            "columns": f"{len(about.columns):,}",
+            **numbers,
+            "made on": about.date,
+            "rows made by": about.method.parts[-1],
+        }
+        page = Page(
+            title=title,
+            lead=[Text(line), *lead, Facts([*told.items()])],
+            sections=[*shown, *worth, *sections, *folded],
+        )
+        known = {"public": True, **facts_about(about, self.fitted.release)}
+        known["warnings"] = list(self.warnings)
+        return Report(text=self.privacy_report(), page=page, facts={**known, **facts})
 
     def about(self, table: str) -> About:
         """What a page says of the model at its head."""
@@ -283,17 +331,116 @@ class CombinedTable(ModelledTables):
             return max(ledger.spent() for ledger in known.values())
         return epsilon_in_all([known[name] for name in dict.fromkeys(names)])
 
-    def _report(self) -> Report:
-        about = self.about("several holders")
-        return holders_report(self.fitted, self.holders, about, notes=self.warnings)
-
     def _promise(self) -> dict[str, Any]:
         holders = [{"holder": each.name, **promise_of(each.ledger)} for each in self.holders]
         return {**promise_of(_worst(self.holders)), "holders": holders}
 
     def privacy_report(self) -> str:
         """The text of ``report``."""
-        return holders_text(self.holders, notes=self.warnings)
+        program = f"Privacy report (sdv-privpgd {version('sdv-privpgd')})"
+        first = self.holders[0]
+        paragraphs = [
+            *(fill(part.text, WIDTH) for part in self._whose_rows()),
+            f"{program}: {len(self.holders)} holders",
+            *(fill(sentence, WIDTH) for sentence in self._promises()),
+            *(
+                f"{each.name}: {each.rows_in_words} rows, measured on {each.date}\n"
+                f"({each.ledger.spent():.6g}, {each.ledger.delta:g})-differential privacy, "
+                f"{in_words(each.ledger.adjacency)}, for {each.ledger.unit}"
+                for each in self.holders
+            ),
+            f"What was asked of {first.name}'s table; the page and the numbers have the other "
+            f"holders' ledgers.\n\n{events(first.ledger)}",
+        ]
+        return "\n\n".join([*paragraphs, *worth_a_look(self.warnings)])
+
+    def _report(self) -> Report:
+        about, at_one, at_all = self.about("several holders"), self.epsilon(), self._at_most()
+        rows = [
+            (
+                each.name,
+                each.ledger.unit,
+                each.rows_in_words,
+                f"{each.ledger.spent():.4g}",
+                f"{each.ledger.delta:g}",
+                each.date,
+            )
+            for each in self.holders
+        ]
+        header = ("holder", "protected", "rows", "epsilon", "delta", "measured on")
+        promised = [
+            *map(Text, self._promises()),
+            *long_table("The holders", header, rows, texts=2),
+        ]
+        told = (
+            "Every question that was put to the confidential tables, in order, holder by holder. "
+            "The program of each holder has kept these books."
+        )
+        books: list[Part] = [Text(told)]
+        for each in self.holders:
+            books += [
+                Text(f"{each.name}: {each.strategy}", quiet=True),
+                ledger_table(each.ledger),
+                Details(f"{each.name}: as plain text", privacy_report(each.ledger)),
+                Details(f"{each.name}: as JSON, exact", each.ledger.to_json()),
+            ]
+        return self._reported(
+            about,
+            title=f"Synthetic rows of {len(self.holders)} holders' tables",
+            lead=self._whose_rows(),
+            numbers={
+                "holders": f"{len(self.holders):,}",
+                "epsilon, rows at one holder": f"{at_one:.4g}",
+                "epsilon, rows at all": f"{at_all:.4g}",
+            },
+            sections=[
+                Section("Whose rows these are, and what is promised", promised),
+                *visits_sections(about.visits),
+                assumed_section(about, self.holders[0].ledger.adjacency),
+                Section("What was asked of the tables", books, folded=True),
+            ],
+            facts={
+                "report": "combined",
+                "epsilon_at_one_holder": at_one,
+                "epsilon_at_all_holders": at_all,
+                "holders": [each.to_dict() for each in self.holders],
+            },
+        )
+
+    def _at_most(self, number: int | None = None, delta: float | None = None) -> float:
+        """What was spent at most on a person whose rows are at so many holders, or at all."""
+        spent = sorted((each.ledger for each in self.holders), key=lambda own: -own.mu_squared)
+        return epsilon_in_all(spent[:number], delta)
+
+    def _whose_rows(self) -> list[Text]:
+        """That no person is protected, by the worst ledger of which nobody has said whose it is."""
+        unsaid = [each.ledger for each in self.holders if not each.ledger.says_whose]
+        return first_line(max(unsaid, key=lambda ledger: ledger.mu_squared, default=None))
+
+    def _promises(self) -> list[str]:
+        """What is promised to people of one holder, of two and of all, a sentence each."""
+        number, delta = len(self.holders), max(each.ledger.delta for each in self.holders)
+        replaced = self.holders[0].ledger.adjacency is Adjacency.REPLACE_ONE
+        said = [
+            "Each holder has measured its own table and added the noise itself. Its rows were seen "
+            "by nobody else, and the noisy tables were added up afterwards, which costs nothing.",
+            "Whoever has rows at one holder alone is protected by that holder's epsilon, at most "
+            f"{self.epsilon():.4g} at its delta: what the others have measured says nothing of "
+            "them.",
+            "Two tables of a holder are neighbors if one is the other with what is protected "
+            f"{'replaced by any other values' if replaced else 'added or removed'}; each holder's "
+            f"number of rows is {'public' if replaced else 'private'}. Somebody who moves from one "
+            "holder to another is in the tables of both.",
+        ]
+        if number > 1:
+            at_all = f", and {self._at_most():.4g} if at all {number}" if number > 2 else ""
+            said.insert(
+                2,
+                "Whoever has rows at several holders is protected by all of these together: by "
+                f"epsilon {self._at_most(2, delta):.4g} at delta {delta:g} at most if at two"
+                f"{at_all}. Nobody has checked who is at several.",
+            )
+        return said
 
 
 def combine(
@@ -434,7 +581,7 @@ def _on_tables(found: Pooled) -> list[str]:
     if not found.left_out:
         return []
     return [
-        f"Not all holders have measured {in_words(found.left_out)}. What only some have measured "
+        f"Not all holders have measured {named(found.left_out)}. What only some have measured "
         "cannot be added up and was left out. Let all holders use the same method; privpgd "
         "asks everybody for the same."
     ]

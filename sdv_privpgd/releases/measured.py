@@ -30,7 +30,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -68,6 +68,7 @@ from sdv_privpgd.privacy.queries import (
     Measurement,
     Query,
 )
+from sdv_privpgd.report.about import CONFIDENT
 from sdv_privpgd.report.privacy import privacy_report
 from sdv_privpgd.report.warnings import PublicFacts, Rank, warnings_of
 
@@ -199,8 +200,7 @@ class Measured(FieldsAlone):
         Raises:
             ValueError: For any other file, and for answers that the ledger in it does not pay for.
         """
-        read = read_release(Path(path), lambda *facts: described(*facts).attributes)
-        return cls(ledger=read.ledger, answers=read.answers, **read.facts)
+        return cls(**read_archive(Path(path), "release file", _read))
 
     def __repr__(self) -> str:
         rows = f"{self.num_rows:,} rows, {len(self.columns)} columns"
@@ -224,6 +224,23 @@ class Holder:
         own = {name: getattr(measured, name) for name in ("ledger", "strategy", "date")}
         rows = estimate_total(measured.domain, measured.answers)
         return cls(name=measured.holder, rows=rows, **own)
+
+    @property
+    def rows_in_words(self) -> str:
+        """How many rows it has, as far as that is public."""
+        about = f" ± {CONFIDENT * self.rows.stddev:,.0f}" if self.rows.stddev else ""
+        return f"{'about ' * bool(about)}{self.rows.value:,.0f}{about}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a report's numbers have of it."""
+        return {
+            "holder": self.name,
+            "num_rows": self.rows.value,
+            "epsilon_spent": self.ledger.spent(),
+            "date": self.date,
+            "strategy": self.strategy,
+            "ledger": self.ledger.to_dict(),
+        }
 
 
 COUNT, TABLE, GROUPED = "number of rows", "table", "table over groups"
@@ -305,16 +322,6 @@ its codes mean."""
 _FACTS = "release.json"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReadRelease:
-    """What a file holds."""
-
-    facts: Mapping[str, Any]
-    """Holder, columns, num_bins, strategy, date, program and visits, by name."""
-    ledger: PrivacyLedger
-    answers: tuple[Measurement, ...]
-
-
 def write_release(
     path: Path, facts: Mapping[str, Any], ledger: PrivacyLedger, answers: Sequence[Measurement]
 ) -> Path:
@@ -338,18 +345,8 @@ def write_release(
     return path
 
 
-def read_release(
-    path: Path, schema_of: Callable[[Mapping[str, Mapping], int | None, Visits | None], Schema]
-) -> ReadRelease:
-    """The release in a file; ``schema_of`` takes its columns, num_bins and order of rows.
-
-    Raises ``DamagedFileError`` for a file that cannot be read or is no release, or whose answers
-    are not those of its ledger.
-    """
-    return read_archive(path, "release file", lambda members: _read(members, schema_of))
-
-
-def _read(members: Members, schema_of: Callable[..., Schema]) -> ReadRelease:
+def _read(members: Members) -> dict[str, Any]:
+    """The fields of a release. Raises for one whose answers are not those of its ledger."""
     whole = json.loads(members.bytes(_FACTS, MOST_TEXT))
     if not isinstance(whole, Mapping) or whole.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}.")
@@ -365,13 +362,13 @@ def _read(members: Members, schema_of: Callable[..., Schema]) -> ReadRelease:
     if not isinstance(columns, Mapping) or not isinstance(bins, int | None):
         raise ValueError("it needs columns, by name, and num_bins.")
     visits = order_of(whole["order"]) if "order" in whole else None
-    domain = schema_of(columns, bins, visits).domain()
+    domain = described(columns, bins, visits).attributes.domain()
     ledger = read_ledger(json.dumps(whole["ledger"]))
     answers = tuple(_answer(members, each, domain, ledger.units) for each in whole["answers"])
     _require_paid(ledger, answers)
     require_agreement(domain, answers)
-    facts = {name: whole[name] for name in (*texts, "columns", "num_bins")} | {"visits": visits}
-    return ReadRelease(facts=facts, ledger=ledger, answers=answers)
+    facts = {name: whole[name] for name in (*texts, "columns", "num_bins")}
+    return {**facts, "visits": visits, "ledger": ledger, "answers": answers}
 
 
 def _in_units(answer: np.ndarray, units: int) -> np.ndarray:

@@ -5,37 +5,77 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
+from importlib.metadata import version
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.base.words import listed
+from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, Measurement
 from sdv_privpgd.releases.combining import ModelledTables, modelled
 from sdv_privpgd.releases.measured import described, plain_words
-from sdv_privpgd.releases.pages import PublishedTable, published_report, published_text
 from sdv_privpgd.releases.tidy_tables import (
     HowPublished,
     Source,
     TidyTable,
     answers_of,
-    completed,
     tidy_tables,
     without_missing,
 )
-from sdv_privpgd.report.page import Report
+from sdv_privpgd.report.about import facts_in_words
+from sdv_privpgd.report.page import Report, Section, Text, long_table
+from sdv_privpgd.report.privacy import WIDTH, worth_a_look
 from sdv_privpgd.synthesize.engine import Engine
 
 _NO_LEDGER = PrivacyLedger(
     adjacency=Adjacency.REPLACE_ONE, epsilon=0.0, delta=1e-5, budget=Fraction(0)
 )
 """Nothing was asked of any table here. No report shows it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedTable:
+    """What was read of one table. Public.
+
+    Attributes:
+        clique: Its columns; none for the number of rows.
+        num_cells: The number of its cells.
+        least: The smallest standard deviation of the noise in a cell, as it was published.
+        largest: The largest.
+    """
+
+    clique: Clique
+    num_cells: int
+    least: float
+    largest: float
+
+    @classmethod
+    def of(cls, table: TidyTable) -> "PublishedTable":
+        """What is said of a table."""
+        least, largest = float(table.stddevs.min()), float(table.stddevs.max())
+        return cls(clique=table.clique, num_cells=len(table.stddevs), least=least, largest=largest)
+
+    @property
+    def name(self) -> str:
+        """Its columns in words."""
+        return " x ".join(self.clique) or "number of rows"
+
+    @property
+    def noise(self) -> str:
+        """The standard deviations in words."""
+        if not self.largest:
+            return "none: exact"
+        if math.isclose(self.least, self.largest, rel_tol=0.01):
+            return f"{self.largest:,.4g}"
+        return f"{self.least:,.4g} to {self.largest:,.4g}"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -58,16 +98,77 @@ class PublishedTables(ModelledTables):
     publisher: str
     tables: tuple[PublishedTable, ...]
 
-    def _report(self) -> Report:
-        about, notes = self.about(f"tables of {self.publisher}"), self.warnings
-        return published_report(self.fitted, self.publisher, self.tables, about, notes=notes)
-
     def _promise(self) -> dict[str, Any]:
         return {"publisher": self.publisher}
 
     def privacy_report(self) -> str:
         """The text of ``report``: the guarantee, if there is one, is the publisher's."""
-        return published_text(self.publisher, self.tables, notes=self.warnings)
+        program = f"Privacy report (sdv-privpgd {version('sdv-privpgd')}): published tables"
+        lines = [f"{e.name}: {e.num_cells:,} cells, noise sd {e.noise}" for e in self.tables]
+        told = [fill(sentence, WIDTH) for sentence in self._whose_guarantee()]
+        shown = "\n".join(fill(line, WIDTH, subsequent_indent="  ") for line in lines)
+        return "\n\n".join([program, *told, shown, *worth_a_look(self.warnings)])
+
+    def _report(self) -> Report:
+        about = self.about(f"tables of {self.publisher}")
+        declared = [
+            (name, facts.sdtype, facts_in_words(words_of(facts)))
+            for name, facts in about.declared.items()
+        ]
+        tables = [(each.name, f"{each.num_cells:,}", each.noise) for each in self.tables]
+        header = ("table", "cells", "noise sd per cell")
+        guarantee = [
+            *map(Text, self._whose_guarantee()),
+            *long_table("The published tables", header, tables),
+        ]
+        columns = long_table("Columns", ("column", "kind", "declared"), declared, texts=3)
+        return self._reported(
+            about,
+            title=f"Synthetic rows of tables that {self.publisher} has published",
+            lead=[],
+            numbers={
+                "published by": self.publisher,
+                "tables": f"{len(tables):,}",
+                "program": f"sdv-privpgd {version('sdv-privpgd')}",
+            },
+            sections=[
+                Section("Whose guarantee it is", guarantee),
+                Section("What was declared of the columns", columns, folded=True),
+            ],
+            facts={
+                "report": "published",
+                "publisher": self.publisher,
+                "tables": [
+                    {
+                        "columns": list(each.clique),
+                        "cells": each.num_cells,
+                        "least_stddev": each.least,
+                        "largest_stddev": each.largest,
+                    }
+                    for each in self.tables
+                ],
+            },
+        )
+
+    def _whose_guarantee(self) -> list[str]:
+        """What can be said of privacy, a sentence or two each."""
+        exact = [each.name for each in self.tables if each.clique and not each.largest]
+        said = [
+            f"The rows were made of {len(self.tables):,} tables that {self.publisher} has "
+            "published, and of nothing else. No row of people was read.",
+            "Whether these tables protect people, by which method and how well, is for "
+            f"{self.publisher} to say. This program has no ledger of it and adds no promise. "
+            "Whatever guarantee of differential privacy the tables have, the rows have as well, "
+            "because they are computed from the tables alone.",
+            "The standard deviations are those that were given with the tables. They are taken as "
+            "true, and noise as independent from cell to cell; intervals rest on that.",
+        ]
+        if exact:
+            said.append(
+                f"Exact, as far as is said: {listed(exact, 4)}. Nothing hides a person in a small "
+                "count of an exact table, and rows that follow it do not either."
+            )
+        return said
 
 
 def from_tables(
@@ -145,8 +246,11 @@ def from_tables(
         raise ValueError("There are no tables: the rows are empty, or none of them is 'measured'.")
     words = without_missing(plain_words(columns), found)
     description = described(words, num_bins)
-    found = completed(found, description.schema)
-    mean, largest = answers_of(found, description.schema)
+    found, mean = answers_of(found, description.schema)
+    largest = [
+        replace(each, stddev=float(table.stddevs.max()))
+        for each, table in zip(mean, found, strict=True)
+    ]
     weighed = _weighed(mean)
     fitted, own = modelled(description, _NO_LEDGER, weighed, engine, seed, progress, said=largest)
     return PublishedTables(

@@ -43,14 +43,14 @@ class ColumnLabels:
     """
 
     def __init__(self, column: Column) -> None:
-        self.column = column
-        self.texts = code_labels(column)
+        self.column, self.texts = column, code_labels(column)
+        self._splits = not isinstance(column.cells, Categories)  # the two ends of a range
 
     def codes(self, label: Any) -> Codes:
         """The codes that a label names, in order. Raises ``ValueError`` if it names none."""
         if is_missing(label) and self.column.nullable:
             return (self.column.size - 1,)
-        key = _plain(label, splits=not self._is_category)
+        key = _plain(label, splits=self._splits)
         found = self._of_value(label) or self._known.get(key)
         if found is None:
             raise ValueError(
@@ -72,10 +72,6 @@ class ColumnLabels:
                 return None
         return self._by_value.get(label)
 
-    @property
-    def _is_category(self) -> bool:
-        return isinstance(self.column.cells, Categories)
-
     @cached_property
     def _by_value(self) -> Mapping[Any, Codes]:
         """The code of each category by its value, so that 22.0 in a table is 22."""
@@ -87,9 +83,9 @@ class ColumnLabels:
     @cached_property
     def _known(self) -> Mapping[Any, Codes]:
         """Single codes, then groups of neighboring ones, and of these with missing."""
-        values, splits = self.texts[: self.column.num_values], not self._is_category
+        values = self.texts[: self.column.num_values]
         found: dict[Any, Codes] = {
-            _plain(text, splits=splits): (code,) for code, text in enumerate(self.texts)
+            _plain(text, splits=self._splits): (code,) for code, text in enumerate(self.texts)
         }
         for first in range(len(values)):
             for last in range(first, len(values)):
@@ -100,7 +96,7 @@ class ColumnLabels:
         return found
 
     def _run(self, values: list[str], first: int, last: int) -> Any:
-        if not self._is_category:
+        if self._splits:
             low, high = (_plain(values[at], splits=True)[:2] for at in (first, last))
             return low[0], high[1]
         more = f" and {last - first} others" if first < last else ""
@@ -112,11 +108,6 @@ def is_missing(label: Any) -> bool:
     return (isinstance(label, str) and label.strip() == MISSING) or (
         not isinstance(label, str) and bool(pd.isna(label))
     )
-
-
-def names_missing(label: Any) -> bool:
-    """Whether a label names missing, alone or in a group."""
-    return is_missing(label) or (isinstance(label, str) and label.strip().endswith(_OR_MISSING))
 
 
 def _plain(label: Any, *, splits: bool) -> Any:
@@ -259,8 +250,8 @@ class TidyTable:
         return " x ".join(self.clique) or "the number of rows"
 
     def completed(self, labels: Mapping[str, ColumnLabels]) -> "TidyTable":
-        """The same table with its absent cells, if there may be any. Raises as ``answers``."""
-        if self.unknown is None or not self.clique or not labels.keys() >= set(self.clique):
+        """The same table with its absent cells, if there may be any. Raises as ``answer``."""
+        if self.unknown is None or not self.clique:
             return self
         own = [labels[name] for name in self.clique]
         named = [
@@ -286,8 +277,8 @@ class TidyTable:
             stddevs=np.append(self.stddevs, np.full(len(absent), variance**0.5)),
         )
 
-    def answers(self, labels: Mapping[str, ColumnLabels]) -> tuple[Measurement, Measurement]:
-        """The table as an answer, with its mean noise, and with its largest noise.
+    def answer(self, labels: Mapping[str, ColumnLabels]) -> Measurement:
+        """The table as an answer, with its mean noise.
 
         Raises:
             ValueError: For labels that name no cell, and for cells that are missing or there twice.
@@ -320,9 +311,7 @@ class TidyTable:
             query = GroupedMarginalQuery(self.clique, grouping)
         return self._measured(query, places, shape)
 
-    def _measured(
-        self, query: Query, places: np.ndarray, shape: tuple[int, ...]
-    ) -> tuple[Measurement, Measurement]:
+    def _measured(self, query: Query, places: np.ndarray, shape: tuple[int, ...]) -> Measurement:
         number = int(np.prod(shape))
         times = np.bincount(places, minlength=number)
         if times.max() > 1:
@@ -339,11 +328,7 @@ class TidyTable:
         counts = np.empty(number)
         counts[places] = self.counts
         mean = float(np.sqrt(np.square(self.stddevs).mean()))
-        mean_one, largest = (
-            Measurement(query=query, answer=counts.reshape(shape).copy(), stddev=stddev)
-            for stddev in (mean, float(self.stddevs.max()))
-        )
-        return mean_one, largest
+        return Measurement(query=query, answer=counts.reshape(shape), stddev=mean)
 
     @property
     def is_even(self) -> bool:
@@ -374,7 +359,8 @@ def without_missing(columns: Mapping[str, Mapping], tables: Sequence[TidyTable])
         name
         for table in tables
         for name, labels in zip(table.clique, table.labels, strict=True)
-        if any(names_missing(label) for label in pd.unique(pd.Series(labels, dtype=object)))
+        for label in pd.unique(pd.Series(labels, dtype=object))
+        if is_missing(label) or (isinstance(label, str) and label.strip().endswith(_OR_MISSING))
     }
     return {
         name: dict(facts)
@@ -384,20 +370,14 @@ def without_missing(columns: Mapping[str, Mapping], tables: Sequence[TidyTable])
     }
 
 
-def completed(tables: Sequence[TidyTable], schema: Schema) -> list[TidyTable]:
-    """The tables with their absent cells, where small counts were suppressed."""
-    labels = {column.name: ColumnLabels(column) for column in schema.columns}
-    return [table.completed(labels) for table in tables]
-
-
 def answers_of(
     tables: Sequence[TidyTable], schema: Schema
-) -> tuple[list[Measurement], list[Measurement]]:
-    """All tables as answers, with their mean noise, and with their largest noise.
+) -> tuple[list[TidyTable], list[Measurement]]:
+    """All tables with their absent cells, and as answers, with their mean noise.
 
     Raises:
         ValueError: For tables of columns that are not declared, for declared columns that no table
-            has, and as ``TidyTable.answers``.
+            has, and as ``TidyTable.answer``.
     """
     labels = {column.name: ColumnLabels(column) for column in schema.columns}
     named = dict.fromkeys(name for table in tables for name in table.clique)
@@ -412,8 +392,8 @@ def answers_of(
         raise ValueError(
             f"No table has the columns {lacking!r}. Nothing is known of them: leave them out."
         )
-    found = [table.answers(labels) for table in tables]
-    return _sharing([mean for mean, _ in found]), _sharing([largest for _, largest in found])
+    whole = [table.completed(labels) for table in tables]
+    return whole, _sharing([table.answer(labels) for table in whole])
 
 
 def _frame(source: Source) -> pd.DataFrame:
@@ -550,14 +530,11 @@ def _sharing(answers: Sequence[Measurement]) -> list[Measurement]:
         else:
             members.append(len(shared))
             shared.append(own)
-    groupings = [Grouping.of(known) for known in shared]
-    return [
-        each
-        if place is None
-        else Measurement(
-            query=GroupedMarginalQuery(each.query.clique, groupings[place]),  # pyright: ignore
-            answer=each.answer,
-            stddev=each.stddev,
-        )
-        for each, place in zip(answers, members, strict=True)
-    ]
+    groupings, found = [Grouping.of(known) for known in shared], []
+    for each, place in zip(answers, members, strict=True):
+        if place is not None:
+            assert isinstance(each.query, GroupedMarginalQuery)
+            query = GroupedMarginalQuery(each.query.clique, groupings[place])
+            each = replace(each, query=query)
+        found.append(each)
+    return found

@@ -12,6 +12,7 @@ have.
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -28,8 +29,8 @@ from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics import l1_by_pair, scores
+from sdv_privpgd.metrics.learning import usefulness
 from sdv_privpgd.metrics.pairs import columns_of, facts_of, keys_of
-from sdv_privpgd.metrics.usefulness import usefulness
 from sdv_privpgd.metrics.values import (
     READ,
     CommonCells,
@@ -44,7 +45,6 @@ from sdv_privpgd.report.figures import Bars, Heat, pair_heat
 from sdv_privpgd.report.page import (
     Facts,
     Figure,
-    Fold,
     Grid,
     Items,
     Page,
@@ -55,7 +55,7 @@ from sdv_privpgd.report.page import (
     Text,
     as_text,
     checked_ending,
-    long_grid,
+    folded,
     long_table,
 )
 
@@ -92,7 +92,7 @@ def useful_scores(
     label: str | None = None,
     held_out: Columns | None = None,
 ) -> Useful:
-    """The scores of ``metrics.usefulness`` for the synthetic rows and for fresh real ones.
+    """The scores of ``metrics.learning`` for the synthetic rows and for fresh real ones.
 
     Both are compared with the rows that were held out. Without them, a random fifth of ``real`` is
     taken, and the fresh real rows are the others. Raises ``ValueError`` if the label is no column.
@@ -100,21 +100,21 @@ def useful_scores(
     names = [column.name for column in columns]
     if label is not None and label not in names:
         raise ValueError(f"label must be one of the columns {listed(names, 12)}, got {label!r}.")
-    generator = np.random.default_rng(0)
+    fresh, made = pd.DataFrame(dict(real)), pd.DataFrame(dict(synthetic))
     if held_out is None:
-        order = generator.permutation(_size(real))
+        order = np.random.default_rng(0).permutation(len(fresh))
         cut = round(len(order) / 5)
-        real, held_out = _taken(real, order[cut:]), _taken(real, order[:cut])
-    if min(_size(real), _size(synthetic), 5 * _size(held_out)) < _FEWEST:
+        fresh, judges = fresh.iloc[order[cut:]], fresh.iloc[order[:cut]]
+    else:
+        judges = pd.DataFrame(dict(held_out))
+    size = min(len(fresh), len(made), _MOST)
+    if min(size, 5 * len(judges)) < _FEWEST:
         return {}
-    size = min(_size(real), _size(synthetic), _MOST)
-    real, synthetic, held_out = (
-        _drawn(each, most, generator)
-        for each, most in ((real, size), (synthetic, size), (held_out, _MOST))
-    )
+    known: Any = dict(judges.sample(min(len(judges), _MOST), random_state=0))
+    arms: Any = {"synthetic": made, "real": fresh}
     return {
-        arm: usefulness(columns, rows, held_out, label)
-        for arm, rows in (("synthetic", synthetic), ("real", real))
+        arm: usefulness(columns, dict(rows.sample(size, random_state=0)), known, label)
+        for arm, rows in arms.items()
     }
 
 
@@ -137,21 +137,6 @@ def useful_section(found: Useful) -> Section:
     header = ("score", "what it measures", "synthetic rows", "fresh real rows")
     table = Table("In the values that a user gets", header, rows, texts=2)
     return Section("What the rows are good for", [Text(said), table])
-
-
-def _size(columns: Columns) -> int:
-    return len(next(iter(columns.values())))
-
-
-def _taken(columns: Columns, places: np.ndarray) -> Columns:
-    return {name: series.iloc[places] for name, series in columns.items()}
-
-
-def _drawn(columns: Columns, most: int, generator: np.random.Generator) -> Columns:
-    size = _size(columns)
-    if size <= most:
-        return columns
-    return _taken(columns, np.sort(generator.choice(size, size=most, replace=False)))
 
 
 _MOST_DRAWN = 40
@@ -209,18 +194,14 @@ def _maps(first: CommonCells, second: CommonCells, distance: float) -> list[Figu
         for each in ("real", "synthetic")
     )
     top, largest = float(max(ours.max(), theirs.max())), float(np.abs(theirs - ours).max())
-    figures = []
-    for what, table, limit, diverging in (
-        ("real", theirs, top, False),
-        ("synthetic", ours, top, False),
-        ("difference", theirs - ours, largest, True),
-    ):
-        summary = f"Share of rows in each of {table.size:,} cells, at most {share(top)}."
-        if diverging:
-            summary = f"Real less synthetic, distance {share(distance)}."
-        heat = Heat(names, rows, columns, table, limit, diverging=diverging)
-        figures.append(Figure(f"{title}: {what}", summary, heat))
-    return figures
+    summary = f"Share of rows in each of {ours.size:,} cells, at most {share(top)}."
+    less = f"Real less synthetic, distance {share(distance)}."
+    drawn = partial(Heat, names, rows, columns)
+    return [
+        Figure(f"{title}: real", summary, drawn(theirs, top)),
+        Figure(f"{title}: synthetic", summary, drawn(ours, top)),
+        Figure(f"{title}: difference", less, drawn(theirs - ours, largest, diverging=True)),
+    ]
 
 
 def _few(cells: CommonCells) -> Names:
@@ -253,7 +234,7 @@ _MEANINGS = {
 }
 
 
-def comparison_page(
+def _page(
     cells: Mapping[str, CommonCells],
     lost: Mapping[str, Outside],
     pairs: Mapping[Clique, float],
@@ -261,12 +242,7 @@ def comparison_page(
     quality: Mapping[str, float],
     useful: Useful,
 ) -> Page:
-    """The page of columns in common cells. Not private.
-
-    ``lost`` has the shares of each column's values that the domain does not hold. ``pairs`` has
-    distances, ``scores`` the papers' metrics, ``quality`` SDMetrics' score and its parts, and
-    ``useful`` what the rows are good for.
-    """
+    """The page of columns in common cells; ``quality`` has SDMetrics' score and its parts."""
     first = next(iter(cells.values()))
     facts = [
         ("real rows", f"{len(first.real):,}"),
@@ -311,19 +287,14 @@ def said(name: str, lost: Outside) -> str:
 def _outside_section(lost: Mapping[str, Outside]) -> Section:
     worst = sorted(lost.items(), key=lambda item: -item[1].share)
     sentences = [said(name, each) for name, each in worst if each.share > 0]
+    shown: list[Part] = [Text("None: every real value lies in the domain of its column.")]
     if sentences:
-        shown: list[Part] = [
-            Text(
-                f"Real values of {len(sentences):,} of {len(lost):,} columns cannot come back: "
-                "the fit has put them where the domain has a place. Declare a wider range, "
-                "or more categories, from public knowledge and not from this list."
-            ),
-            Items(sentences[:12]),
-        ]
-        if rest := sentences[12:]:
-            shown.append(Fold(f"The other {len(rest)} columns", [Items(rest)]))
-    else:
-        shown = [Text("None: every real value lies in the domain of its column.")]
+        told = (
+            f"Real values of {len(sentences):,} of {len(lost):,} columns cannot come back: the fit "
+            "has put them where the domain has a place. Declare a wider range, or more categories, "
+            "from public knowledge and not from this list."
+        )
+        shown = [Text(told), *folded(sentences, " columns", Items)]
     finer = sorted(lost.items(), key=lambda item: -item[1].finer)
     rounded = [f"{name} ({share(each.finer)})" for name, each in finer if each.finer > 0]
     if rounded:
@@ -355,7 +326,7 @@ def _columns_section(cells: Mapping[str, CommonCells]) -> Section:
                 "would have to change cells: a value that was clipped, or became missing or "
                 "another, counts."
             ),
-            *long_grid("grid", figures, "columns"),
+            *folded(figures, " columns", partial(Grid, "grid")),
             *([] if not numeric else _numbers_table(numeric)),
         ],
     )
@@ -561,18 +532,15 @@ def compare(
         "usefulness": useful,
     }
     parts = {"Overall": quality, **properties}
-    page = comparison_page(cells, lost, pairs, overall, parts, useful)
+    page = _page(cells, lost, pairs, overall, parts, useful)
     listed = [{"columns": list(pair), "distance": distance} for pair, distance in pairs.items()]
-    evaluation = Evaluation(
+    return Evaluation(
         **numbers,
         text=as_text([Text(BANNER), *page.lead, *page.sections]),
         page=page,
         facts={"report": "evaluation", "public": False, **numbers, "pairs": listed},
         path=None if path is None else Path(path),
-    )
-    if evaluation.path is not None:
-        evaluation.save(evaluation.path)
-    return evaluation
+    ).saved(path)
 
 
 def _by_pairs(cells: Mapping[str, CommonCells]) -> tuple[dict[Clique, float], dict[str, float]]:

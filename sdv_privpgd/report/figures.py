@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -41,19 +41,6 @@ _STYLE: Any = {
 }
 
 Numbers = tuple[Sequence[str], Sequence[Sequence[str]]]  # a table: its header and its rows
-
-
-class Picture(Protocol):
-    """A picture and its numbers."""
-
-    @property
-    def numbers(self) -> Numbers:
-        """The numbers that it shows as a table, in percent of the rows."""
-        ...
-
-    def svg(self, label: str) -> str:
-        """The picture as an SVG element. ``label`` says what it shows."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -213,6 +200,10 @@ class Curves:
         lines += [[(place, least), (place, most)] for place in places]
         _paths(axes, lines, _LINE, 0.7)
         figure.legend(loc="upper left", ncols=3, labelcolor=_INK, borderaxespad=0.2)
+
+
+Picture = Bars | Heat | Curves
+"""It has its ``numbers`` as a table, in percent of the rows, and is an element of SVG."""
 
 
 def pair_matrix(domain: Domain, values: Mapping[Clique, float]) -> np.ndarray:

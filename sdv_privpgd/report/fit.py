@@ -5,6 +5,7 @@ import math
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from statistics import fmean
 from typing import NamedTuple
@@ -13,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.domain import Clique, Domain
-from sdv_privpgd.base.words import in_rows, share
+from sdv_privpgd.base.words import number_of, share
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.labels import Names, code_labels, code_names
 from sdv_privpgd.columns.schema import Schema
@@ -38,9 +39,8 @@ from sdv_privpgd.report.page import (
     Section,
     Table,
     Text,
-    long_grid,
+    folded,
     long_table,
-    number_of,
 )
 
 
@@ -148,7 +148,7 @@ def _noise_section(release: Release, noisy: Mapping[Clique, NoisyTable], total: 
         rows.append((strength, name, cells, total.value / cells, stddev))
     rows.sort(key=lambda row: row[0])
     left_out = "" if len(rows) <= shown else f" (the first {shown} of {len(rows):,})"
-    count = in_rows(total.value) + (
+    count = number_of(total.value) + (
         f", give or take {CONFIDENT * total.stddev:,.0f}" if total.stddev else ""
     )
     return Section(
@@ -188,7 +188,9 @@ def _columns_section(
         for name in release.domain.attributes
     ]
     figures = [figure for _, figure in sorted(drawn, key=lambda pair: -pair[0])]
-    return Section("Columns one by one", [explanation, *long_grid("grid", figures, "columns")])
+    return Section(
+        "Columns one by one", [explanation, *folded(figures, " columns", partial(Grid, "grid"))]
+    )
 
 
 def _column_figure(
@@ -386,6 +388,15 @@ def download_section(
     said = (
         f"the {' and '.join(lacking)} tables of pairs, which are too large, and " if lacking else ""
     )
+    # Without a time of packing: pages of the same answers are the same.
+    packed = Download(
+        f"The {' and the '.join(kinds)} tables of columns and pairs, packed with gzip",
+        "noisy_tables.csv.gz",
+        "application/gzip",
+        lambda: gzip.compress(
+            _csv(tables.noisy_tables(release, schema, kinds=kinds, most=2)), mtime=0
+        ),
+    )
     parts: list[Part] = [
         Text(
             "The noisy tables are what was measured; all else on this page follows from them. They "
@@ -397,23 +408,13 @@ def download_section(
             "text/csv",
             lambda: _columns_csv(schema, estimates),
         ),
-        # Without a time of packing: pages of the same answers are the same.
-        Download(
-            f"The {' and the '.join(kinds)} tables of columns and pairs, packed with gzip",
-            "noisy_tables.csv.gz",
-            "application/gzip",
-            lambda: gzip.compress(
-                _csv(tables.noisy_tables(release, schema, kinds=kinds, most=2)), mtime=0
-            ),
-        ),
+        *([packed] if kinds else []),
         Text(
             f"Left out are {said}tables of three columns: the program's "
             'noisy_tables("tables.csv") writes everything.',
             quiet=True,
         ),
     ]
-    if not kinds:
-        del parts[2]
     return Section("Download the noisy tables", parts, folded=True)
 
 

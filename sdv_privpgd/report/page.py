@@ -8,7 +8,7 @@ import json
 import math
 import re
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -18,7 +18,7 @@ from itertools import zip_longest
 from pathlib import Path
 from tempfile import mkdtemp
 from textwrap import fill, wrap
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -36,6 +36,9 @@ _FRAME = (
     '<iframe srcdoc="{}" sandbox="allow-downloads" '
     'style="width: 100%; height: 40rem; border: 0"></iframe>'
 )
+
+
+Own = TypeVar("Own", bound="Report")
 
 
 class Part(Protocol):
@@ -167,34 +170,20 @@ class Details:
         )
 
 
-def number_of(count: int, word: str) -> str:
-    """So many of a thing."""
-    return f"{count:,} {word}{'s' * (count != 1)}"
-
-
 def long_table(
     caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 1
 ) -> list[Part]:
     """A table that shows its first rows; if it is long, the others are folded behind a line."""
-    if len(rows) <= _IN_SIGHT + 3:
-        return [Table(caption, header, rows, texts)]
-    rest = rows[_IN_SIGHT:]
-    words = f"The other {len(rest):,}: {caption[0].lower()}{caption[1:]}"
-    return [
-        Table(caption, header, rows[:_IN_SIGHT], texts),
-        Fold(words, [Table(words, header, rest, texts)]),
-    ]
+    words = f": {caption[0].lower()}{caption[1:]}"
+    return folded(rows, words, lambda some: Table(caption, header, some, texts))
 
 
-def long_grid(kind: str, figures: Sequence[Figure], words: str) -> list[Part]:
-    """Figures side by side; those after the first dozen are folded behind a line on ``words``."""
-    if len(figures) <= _IN_SIGHT + 3:
-        return [Grid(kind, figures)]
-    rest = figures[_IN_SIGHT:]
-    return [
-        Grid(kind, figures[:_IN_SIGHT]),
-        Fold(f"The other {len(rest):,} {words}", [Grid(kind, rest)]),
-    ]
+def folded(things: Sequence, words: str, show: Callable[[Sequence], Part]) -> list[Part]:
+    """The first dozen of things, as ``show`` has them; others are behind a line on ``words``."""
+    if len(things) <= _IN_SIGHT + 3:
+        return [show(things)]
+    rest = things[_IN_SIGHT:]
+    return [show(things[:_IN_SIGHT]), Fold(f"The other {len(rest):,}{words}", [show(rest)])]
 
 
 @dataclass(frozen=True)
@@ -305,6 +294,12 @@ class Report:
         path = self.save(Path(mkdtemp(prefix="sdv-privpgd-"), "report.html"))
         webbrowser.open(path.as_uri())
         return path
+
+    def saved(self: Own, path: str | Path | None) -> Own:
+        """The report itself, written to a file if there is a path."""
+        if path is not None:
+            self.save(path)
+        return self
 
     def save(self, path: str | Path) -> Path:
         """Writes it to a file and returns where it lies.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sdv_privpgd.base.domain import Clique
-from sdv_privpgd.base.words import in_rows, listed
+from sdv_privpgd.base.words import listed, number_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.figures import Curves
 from sdv_privpgd.report.page import (
@@ -220,7 +220,7 @@ def expected_section(expected: ExpectedErrors) -> Section:
         for figure in _figures(name, curve, expected)
     ]
     parts += [Grid("wide", figures)] if figures else []
-    at = f"epsilon {expected.epsilon:g} and {in_rows(expected.num_rows)}"
+    at = f"epsilon {expected.epsilon:g} and {number_of(expected.num_rows)}"
     return Section(f"What to expect at {at}", parts)
 
 
@@ -274,22 +274,17 @@ def _of_pairs(expected: ExpectedErrors, noise: float) -> str:
     if len(ranked) > 2:
         (loudest, _, most_noise), (quietest, _, least_noise) = ranked[0], ranked[-1]
         what += f", from {least_noise} % ({quietest}) to {most_noise} % ({loudest})"
-    least, most = map(_of_100, of_rows(noise, expected.here.lost))
+    lost, more = expected.here.lost, ""
+    if lost >= 0.005:  # what discovery has to do with that, if it is worth a word
+        more = (
+            f" That counts what nobody declared: noise may hide {_of_100(lost)} % of the rows of a "
+            "pair from the search for categories and ranges. Declare them to keep these rows."
+        )
+    least, most = map(_of_100, of_rows(noise, lost))
     return (
         f"Pairs: {what}. The synthetic rows of the default method are closer, because what is only "
         f"noise is taken out: in fits with as much noise {least} to {most} % of them were in "
-        "another cell than in the table; the less columns depend on each other, the fewer."
-        f"{_on_lost(expected.here.lost)}"
-    )
-
-
-def _on_lost(lost: float) -> str:
-    """What discovery has to do with that, if it is worth a word."""
-    if lost < 0.005:
-        return ""
-    return (
-        f" That counts what nobody declared: noise may hide {_of_100(lost)} % of the rows of a "
-        "pair from the search for categories and ranges. Declare them to keep these rows."
+        f"another cell than in the table; the less columns depend on each other, the fewer.{more}"
     )
 
 
@@ -348,32 +343,21 @@ def plan_report(
     notes: Sequence[str] = (),
 ) -> Report:
     """What a fit would ask and how large its errors would be, if anything is asked. Public."""
-    asked = (
-        f"Epsilon {ledger.epsilon:g}, delta {ledger.delta:g}, {in_words(ledger.adjacency)}, for "
-        f"{ledger.unit}"
-    )
+    title = f"Plan for {number_of(num_rows)}"
+    budget = f"Epsilon {ledger.epsilon:g}, delta {ledger.delta:g}"
+    asked = f"{budget}, {in_words(ledger.adjacency)}, for {ledger.unit}"
     shown = [] if expected is None else [expected_section(expected)]
-    text = [
-        *first_line(ledger),
-        Text(f"Plan for {in_rows(num_rows)}: no table was asked, nothing was spent"),
-        Text(asked),
-    ]
-    page = Page(
-        title=f"Plan for {in_rows(num_rows)}",
-        lead=[
-            *first_line(ledger),
-            Facts([("rows assumed", f"{num_rows:,}"), ("epsilon", f"{ledger.epsilon:g}")]),
-            Text("No table was asked, and nothing was spent."),
-            Text(f"{asked}."),
-            *map(Text, notes),
-        ],
-        sections=[*shown, Section("What would be asked of the table", [ledger_table(ledger)])],
-    )
+    said = [*map(Text, notes)]
+    told = [Text(f"{title}: no table was asked, nothing was spent"), Text(asked)]
+    known = Facts([("rows assumed", f"{num_rows:,}"), ("epsilon", f"{ledger.epsilon:g}")])
+    text = as_text([*first_line(ledger), *told]), events(ledger), as_text([*shown, *said])
     return Report(
-        text="\n\n".join(
-            filter(None, [as_text(text), events(ledger), as_text([*shown, *map(Text, notes)])])
+        text="\n\n".join(filter(None, text)),
+        page=Page(
+            title=title,
+            lead=[*first_line(ledger), known, *told, *said],
+            sections=[*shown, Section("What would be asked of the table", [ledger_table(ledger)])],
         ),
-        page=page,
         facts={
             "report": "plan",
             "public": True,

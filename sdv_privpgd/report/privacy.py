@@ -1,18 +1,43 @@
-"""Says in plain words what a ledger promises, and what was spent: lines and sections. Public."""
+"""Says in plain words what a ledger promises, and what was spent: lines, sections, a page. Public.
 
+The page is that of a ledger's file, for one population over the years. The charges are the
+ledger's, and they alone are counted. Beside them the file says of each release what it was; what no
+release says it has cost is shown as such.
+"""
+
+import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from importlib.metadata import version
 from textwrap import fill
+from typing import Any
 
 from scipy.special import ndtr, ndtri
 
-from sdv_privpgd.privacy.accounting import delta_of_rows, epsilon_of
+from sdv_privpgd.base.arguments import check_epsilon
+from sdv_privpgd.base.files import digest_of
+from sdv_privpgd.privacy.accounting import delta_of_rows, epsilon_of, mu_squared_of
 from sdv_privpgd.privacy.ledger import TRAINED, Charge, PrivacyLedger
+from sdv_privpgd.privacy.ledger_file import PLANNED, read_ledger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.thresholding import thresholded_delta
-from sdv_privpgd.report.page import WIDTH, Details, Items, Section, Table, Text, aligned, as_text
+from sdv_privpgd.report.page import (
+    WIDTH,
+    Details,
+    Facts,
+    Items,
+    Page,
+    Part,
+    Report,
+    Section,
+    Table,
+    Text,
+    aligned,
+    as_text,
+)
 from sdv_privpgd.report.warnings import OPENING
 
 _MEANING = {
@@ -27,10 +52,11 @@ _MEANING = {
 }
 
 _NOT_COVERED = (
-    "Not covered: {people}; the names, types, formats and keys of columns "
-    "(which SDV's detection may have read off the rows), and declared ranges and categories, which "
-    "were all taken as public; anything computed by comparing with the real table; timing and "
-    "memory."
+    "the names, types, formats and keys of columns (which SDV's detection may have read off the "
+    "rows), dtypes such as category, Int64 or a time zone, which no cell chose, and declared "
+    "ranges, categories and precisions, which were all taken as public",
+    "anything computed by comparing with the real table",
+    "timing and memory",
 )
 
 _LEGEND: tuple[str, ...] = (
@@ -88,16 +114,15 @@ def protected(ledger: PrivacyLedger) -> str:
 
 def of_several_rows(ledger: PrivacyLedger) -> str:
     """What a row is promised, and a person with several, as a part of a sentence. Public."""
-    several = 2, 4, 12
-    first, *others = (of_rows(ledger, rows) for rows in (1, *several))
+    first, *others = (of_rows(ledger, rows) for rows in (1, 2, 4, 12))
     # A delta is said where a threshold has made it another one.
-    told = [
+    two, four, twelve = (
         f"{epsilon:.3g}" + (f" at delta {delta:.2g}" if delta > 1.01 * first[1] else "")
         for epsilon, delta in others
-    ]
+    )
     return (
-        f"epsilon is {first[0]:.3g} for a row, and for a person with {_in_words(several)} rows it "
-        f"is {_in_words(told)}"
+        f"epsilon is {first[0]:.3g} for a row, and for a person with 2, 4 and 12 rows it is {two}, "
+        f"{four} and {twelve}"
     )
 
 
@@ -108,8 +133,7 @@ def of_rows(ledger: PrivacyLedger, rows: int) -> tuple[float, float]:
     has for them what values have that k rows alone may hold, and a training the delta of k rows.
     Before anything is spent it is what the whole budget would be.
     """
-    own = sum((charge.delta for charge in ledger.charges), Fraction(0))
-    spent, left = ledger.mu_squared, float(Fraction(ledger.delta) - own)
+    spent, left = ledger.mu_squared, float(Fraction(ledger.delta) - own_delta(ledger))
     if not ledger.charges:
         spent, left = ledger.budget, float(Fraction(ledger.delta) - ledger.reserved)
     if left <= 0:
@@ -128,13 +152,9 @@ def _delta_of_rows(charge: Charge, rows: int, adjacency: Adjacency) -> float:
     return float(charge.delta)
 
 
-def _in_words(parts: Sequence[object]) -> str:
-    return f"{', '.join(map(str, parts[:-1]))} and {parts[-1]}"
-
-
 def first_line(ledger: PrivacyLedger | None) -> list[Text]:
     """The first line of a page: whose row is protected, where nobody has said it."""
-    return [*map(Text, filter(None, [ledger and whose_row(ledger)]))]
+    return [] if ledger is None or ledger.says_whose else [Text(whose_row(ledger))]
 
 
 def uncovered_rows(ledger: PrivacyLedger) -> str:
@@ -158,7 +178,7 @@ def neighbors_in_words(ledger: PrivacyLedger) -> str:
 def not_covered(ledger: PrivacyLedger) -> str:
     """What the promise does not cover, and where it is weaker. Public."""
     is_trained = any(charge.mechanism == TRAINED for charge in ledger.charges)
-    said = _NOT_COVERED.format(people=uncovered_rows(ledger))
+    said = f"Not covered: {'; '.join((uncovered_rows(ledger), *_NOT_COVERED))}."
     return f"{said} Of the mechanism {_WEAKER}" if is_trained else said
 
 
@@ -191,12 +211,6 @@ def privacy_report(ledger: PrivacyLedger, *, notes: Sequence[str] = ()) -> str:
 
     ``notes`` are public sentences that stand at its end.
     """
-    own, other = ledger.adjacency, other_adjacency(ledger.adjacency)
-    exact = ", given the exact answers above, which that adjacency would count as private"
-    under = (
-        f"Under {in_words(other)} the same release is ({ledger.spent(adjacency=other):.6g}, "
-        f"{ledger.delta:g})-differentially private{exact if ledger.exact_releases else ''}."
-    )
     covered = [
         *neighbors_in_words(ledger).splitlines(),
         "It covers every attribute, sample, file, message and log record of the synthesizer.",
@@ -206,12 +220,12 @@ def privacy_report(ledger: PrivacyLedger, *, notes: Sequence[str] = ()) -> str:
         fill(whose_row(ledger), WIDTH),
         f"Privacy report (sdv-privpgd {version('sdv-privpgd')})",
         f"Guarantee   ({ledger.spent():.6g}, {ledger.delta:g})-differential privacy, "
-        f"{in_words(own)}, for {ledger.unit}\n"
+        f"{in_words(ledger.adjacency)}, for {ledger.unit}\n"
         f"Asked for   epsilon {ledger.epsilon:g}, delta {ledger.delta:g}",
         "\n".join(fill(said, WIDTH) for said in covered),
         events(ledger),
         f"Spent       {_share(ledger.mu_squared, ledger)} of mu² = {float(ledger.budget):.6g}\n"
-        + fill(under, WIDTH),
+        + fill(under_other(ledger), WIDTH),
         fill(not_covered(ledger), WIDTH),
         *worth_a_look(notes),
     ]
@@ -233,9 +247,15 @@ def odds(ledger: PrivacyLedger) -> float:
     return math.exp(epsilon) if (epsilon := ledger.spent()) < 700 else math.inf
 
 
-def other_adjacency(adjacency: Adjacency) -> Adjacency:
-    """The adjacency that a fit does not have. Public."""
-    return next(member for member in Adjacency if member is not adjacency)
+def under_other(ledger: PrivacyLedger) -> str:
+    """What the same release spends by the adjacency that a fit does not have. Public."""
+    (other,) = (member for member in Adjacency if member is not ledger.adjacency)
+    exact = ", given the answers without noise, which that reading would count as private"
+    return (
+        f"If two tables count as neighbors by {in_words(other)} instead, the same release has "
+        f"epsilon {ledger.spent(adjacency=other):.6g} at delta {ledger.delta:g}"
+        f"{exact if ledger.exact_releases else ''}."
+    )
 
 
 def _share(mu_squared, ledger: PrivacyLedger) -> str:
@@ -380,26 +400,13 @@ def meaning_section(ledger: PrivacyLedger) -> Section:
                 "about a smoker who never took part."
             ),
             Text("Not covered by the promise:"),
-            Items(
-                (
-                    f"{uncovered_rows(ledger)};",
-                    "names and kinds of columns (sdtypes, which SDV's detection may have read off "
-                    "the rows, and dtypes such as category, Int64 or a time zone, which no cell "
-                    "chose), declared ranges, categories and precisions, all "
-                    "taken as public;",
-                    "anything computed by comparing with the real table;",
-                    "what the duration of a fit or its use of memory would tell.",
-                )
-            ),
+            Items([uncovered_rows(ledger), *_NOT_COVERED]),
         ],
     )
 
 
 def ledger_section(ledger: PrivacyLedger) -> Section:
     """Each use of the budget, to be folded."""
-    other = other_adjacency(ledger.adjacency)
-    exact = " given the answers without noise, which that reading would count as private"
-    condition = exact if ledger.exact_releases else ""
     return Section(
         "What was asked of the table",
         [
@@ -408,15 +415,182 @@ def ledger_section(ledger: PrivacyLedger) -> Section:
                 "about it left the fit, and no question was asked that the budget did not cover."
             ),
             ledger_table(ledger),
-            Text(
-                f"If two tables count as neighbors by {in_words(other)} instead, the "
-                f"same release has epsilon {ledger.spent(adjacency=other):.4g} at delta "
-                f"{ledger.delta:g}{condition}.",
-                quiet=True,
-            ),
+            Text(under_other(ledger), quiet=True),
             Details("The report as plain text", privacy_report(ledger)),
             Details("The ledger as JSON, exact", ledger.to_json()),
             Text(f"Written by sdv-privpgd {version('sdv-privpgd')}.", quiet=True),
         ],
         folded=True,
     )
+
+
+_SAID = ("name", "date", "release", "method", "unit", "program")
+_NUMBERS = ("epsilon", "delta", "mu")
+_ADDS_UP = (
+    "Whoever is in several releases has the epsilon so far, which is less than the sum: the "
+    "squares of mu add up, exactly. Whoever is in one alone has that one's."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """The ledger of one population, and what its releases were. Public.
+
+    Attributes:
+        ledger: All charges.
+        releases: A dictionary each, in order, as ``release_entry`` makes them.
+        limit: The epsilon that all of them together may spend, if somebody has set one.
+    """
+
+    ledger: PrivacyLedger
+    releases: Sequence[Mapping[str, Any]] = ()
+    limit: float | None = None
+
+    def to_json(self) -> str:
+        """The text of the file: the ledger's own, with the releases and the limit beside it."""
+        facts = self.ledger.to_dict()
+        if self.limit is not None:
+            facts["max_epsilon"] = self.limit
+        if self.releases:
+            facts["releases"] = list(self.releases)
+        return json.dumps({**facts, "digest": digest_of(facts)}, indent=2)
+
+    @property
+    def left(self) -> float | None:
+        """The epsilon that one more release may spend within the limit; ``None`` without one."""
+        if self.limit is None:
+            return None
+        delta = Fraction(self.ledger.delta) - own_delta(self.ledger)
+        if delta <= 0:
+            return 0.0
+        left = mu_squared_of(self.limit, float(delta)) - self.ledger.mu_squared
+        return epsilon_of(left, float(delta)) if left > 0 else 0.0
+
+
+def read_history(text: str) -> History:
+    """What ``History.to_json`` wrote. Raises ``ValueError`` for any other text."""
+    ledger, facts = read_ledger(text), json.loads(text)
+    releases, limit = facts.get("releases", []), facts.get("max_epsilon")
+    try:
+        costs = [_cost(each) for each in releases]
+        whole = all(isinstance(each[name], str) for each in releases for name in _SAID)
+        whole &= all(isinstance(each[name], float) for each in releases for name in _NUMBERS)
+        limit = None if limit is None else check_epsilon(limit)
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        costs, whole = [], False
+    if not whole or sum(mu_squared for mu_squared, _ in costs) > ledger.mu_squared:
+        raise ValueError("The releases in the ledger are not as they were written.")
+    return History(ledger=ledger, releases=releases, limit=limit)
+
+
+def release_entry(
+    ledger: PrivacyLedger, *, name: str, release: str | None, method: str
+) -> dict[str, Any]:
+    """What the ledger's file says of a release.
+
+    Args:
+        ledger: With its own charges alone.
+        name: The file of its rows or of its tables.
+        release: Its digits, by ``release_id``; ``None`` for a run that paid and made none.
+        method: What was measured, and how rows were made.
+    """
+    return {
+        "name": name,
+        "date": date.today().isoformat(),
+        "release": release or "none was made",
+        "method": method,
+        "unit": ledger.unit,
+        "program": f"sdv-privpgd {version('sdv-privpgd')}",
+        "epsilon": ledger.spent(),
+        "delta": ledger.delta,
+        "mu": math.sqrt(ledger.mu_squared),
+        "mu_squared": str(ledger.mu_squared),
+        "own_delta": str(own_delta(ledger)),
+    }
+
+
+def ledger_report(history: History, name: str) -> Report:
+    """A page of the ledger: its releases, what each cost, the sum so far, and what is left."""
+    ledger, left = history.ledger, history.left
+    rows, whats, told, so_far, deltas = [], [], [], Fraction(0), Fraction(0)
+    for each in history.releases:
+        mu_squared, own = _cost(each)
+        so_far, deltas = so_far + mu_squared, deltas + own
+        cost, delta, mu = (f"{each[number]:.4g}" for number in _NUMBERS)
+        together = f"{_epsilon(so_far, ledger.delta, deltas):.4g}"
+        said = [each[fact] for fact in ("name", "date", "method")]
+        rows.append([*said, cost, delta, mu, together])
+        whats.append(
+            f"{each['name']} protects {each['unit']}. Release: {each['release']}. By "
+            f"{each['program']}."
+        )
+        told.append(
+            f"{each['name']} ({each['date']}, {each['method']}): epsilon {cost} at delta "
+            f"{delta}, mu {mu}; epsilon {together} so far. It{whats[-1].removeprefix(each['name'])}"
+        )
+    glance = [
+        ("releases", f"{len(rows):,}"),
+        ("epsilon spent in all", f"{ledger.spent():.4g}"),
+        ("delta", f"{ledger.delta:g}"),
+        ("limit of epsilon", "none is set" if history.limit is None else f"{history.limit:g}"),
+        *([] if left is None else [("left for another release", f"{left:.4g}")]),
+    ]
+    whose = protected(ledger).split(" If each row")[0]
+    notes = _notes(history, so_far, deltas)
+    title = f"What was spent on the people of {name}"
+    header = ["release", "date", "method", "epsilon", "delta", "mu", "epsilon so far"]
+    lead: list[Part] = [Text(whose), Facts(glance)]
+    sections = [
+        Section("Releases", [Table("In order", header, rows, 3), Text(_ADDS_UP)]),
+        Section("What each is", [Items(whats)]),
+        *([Section("To be looked at", [Items(notes)])] if notes else []),
+    ]
+    facts = {
+        "report": "ledger",
+        "public": True,
+        "releases": list(history.releases),
+        "epsilon_spent": ledger.spent(),
+        "delta": ledger.delta,
+        "limit": history.limit,
+        "left": left,
+        "notes": notes,
+        "ledger": ledger.to_dict(),
+    }
+    text = as_text([Text(title), *lead, Items(told), *map(Text, (_ADDS_UP, *notes))])
+    return Report(text=text, page=Page(title=title, lead=lead, sections=sections), facts=facts)
+
+
+def _notes(history: History, mu_squared: Fraction, deltas: Fraction) -> list[str]:
+    """Sentences on what was spent beside the releases, which cost so much together."""
+    ledger = history.ledger
+    planned = [charge for charge in ledger.charges if charge.mechanism == PLANNED]
+    notes = [f"{charge.what} has not ended: all of that counts as spent." for charge in planned]
+    rest = ledger.mu_squared - mu_squared - sum(charge.mu_squared for charge in planned)
+    if rest > 0:
+        own = own_delta(ledger) - deltas - sum(charge.delta for charge in planned)
+        notes.append(
+            f"Epsilon {_epsilon(rest, ledger.delta, own):.4g} was spent by what is no release of "
+            "this list: the ledger is older than such lists, or learned later of a model."
+        )
+    if len({each["unit"] for each in history.releases}) > 1:
+        notes.append("The releases do not protect the same: each protects what its line says.")
+    return notes
+
+
+def _cost(release: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
+    """The mu^2 of a release, and what its events add to delta. Raises for what is neither."""
+    cost = Fraction(release["mu_squared"]), Fraction(release["own_delta"])
+    if min(cost) < 0:
+        raise ValueError("A cost is not negative.")
+    return cost
+
+
+def own_delta(ledger: PrivacyLedger) -> Fraction:
+    """What the events of a ledger add to delta on their own. Public."""
+    return sum((charge.delta for charge in ledger.charges), Fraction(0))
+
+
+def _epsilon(mu_squared: Fraction, delta: float, own: Fraction) -> float:
+    """The epsilon of a sum of mu^2 at ``delta``, of which the events take their own part."""
+    left = float(Fraction(delta) - own)
+    return epsilon_of(mu_squared, left) if left > 0 else math.inf

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 from scipy.special import ndtr
 
 from sdv_privpgd.base.files import write_tree
-from sdv_privpgd.base.words import in_rows, listed, share
+from sdv_privpgd.base.words import listed, number_of, share
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.pipeline import Release
@@ -32,14 +31,14 @@ from sdv_privpgd.report.about import (
     on_visits,
     prior_facts,
 )
-from sdv_privpgd.report.page import Items, Section, Text, number_of
+from sdv_privpgd.report.page import Items, Section, Text
 from sdv_privpgd.report.privacy import (
-    in_words,
     ledger_table,
     neighbors_in_words,
     not_covered,
     of_several_rows,
-    other_adjacency,
+    own_delta,
+    under_other,
     what_counts,
 )
 from sdv_privpgd.synthesize.engine import Engine
@@ -111,7 +110,7 @@ def methods_section(about: About, release: Release, ledger: PrivacyLedger) -> Se
 
 def _made(about: About, release: Release, ledger: PrivacyLedger) -> str:
     total = estimate_total(release.domain, release.measurements)
-    rows = in_rows(total.value)
+    rows = number_of(total.value)
     if ledger.adjacency is Adjacency.ADD_REMOVE:
         rows = (
             f"about {total.value:,.0f} rows (a noisy count; ± {CONFIDENT * total.stddev:,.0f} with "
@@ -335,10 +334,8 @@ def _unprotected(ledger: PrivacyLedger, about: About) -> str:
 
 def _privacy_loss(ledger: PrivacyLedger) -> dict[str, Any]:
     advantage = 2 * ndtr(math.sqrt(ledger.mu_squared) / 2) - 1
-    mu, other = math.sqrt(ledger.mu_squared), other_adjacency(ledger.adjacency)
-    own = sum((charge.delta for charge in ledger.charges), Fraction(0))
-    but = f", but for events of probability {float(own):.2g}" if ledger.reserved else ""
-    exact = " given the answers without noise" if ledger.exact_releases else ""
+    mu, own = math.sqrt(ledger.mu_squared), float(own_delta(ledger))
+    but = f", but for events of probability {own:.2g}" if ledger.reserved else ""
     several = "" if ledger.says_whose else f" For more rows of a person: {of_several_rows(ledger)}."
     apart = (
         f" People are told apart by the column {ledger.people!r}; all rows without a value there "
@@ -358,11 +355,9 @@ def _privacy_loss(ledger: PrivacyLedger) -> dict[str, Any]:
         "privacy_parameters_details": (
             f"The release is {mu:.6g}-Gaussian differentially private (mu), from which epsilon at "
             f"this delta is computed exactly; rho is mu² / 2{but}. Asked for was epsilon "
-            f"{ledger.epsilon:g} at delta {ledger.delta:g}. If tables are neighbors by "
-            f"{in_words(other)} instead, epsilon is "
-            f"{ledger.spent(adjacency=other):.6g}{exact}. The best attacker who decides between "
-            f"two neighbors has an advantage of at most "
-            f"{math.ceil(1_000 * (advantage + float(own))) / 1_000:.3f}."
+            f"{ledger.epsilon:g} at delta {ledger.delta:g}. {under_other(ledger)} The best "
+            "attacker who decides between two neighbors has an advantage of at most "
+            f"{math.ceil(1_000 * (advantage + own)) / 1_000:.3f}."
         ),
     }
 

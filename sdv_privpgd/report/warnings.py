@@ -8,7 +8,6 @@ rule that applies to it alone.
 
 import datetime
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -20,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.domain import Clique
-from sdv_privpgd.base.words import listed, share
+from sdv_privpgd.base.words import listed, rounded_up, share
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
@@ -29,13 +28,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.values import USUAL_DATES, USUAL_NUMBERS
 from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.discovery.plan import rows_unseen
-from sdv_privpgd.estimate.noisy_tables import (
-    NoisyTable,
-    Total,
-    estimate_total,
-    margin_estimates,
-    noisy_tables,
-)
+from sdv_privpgd.estimate import noisy_tables as estimates
 from sdv_privpgd.inference.conditions import HEAVIEST, code_values
 from sdv_privpgd.methods.pipeline import Answers, Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -55,13 +48,6 @@ rows; at 8,000 the pairs of columns are as far from the true ones as if columns 
 SEVERAL = 5
 """Fewer values are few: one of them may well be the only one, or an end of a range. And clipped
 values are so many times as dense as those beside them; with the right range few columns are."""
-
-FAR, NARROW = 0.8, 0.1
-"""A code lies so many times the width of all other values away from them, as -99 from ages of 0 to
-120; and the cell that holds it is at most this part of that gap wide."""
-
-CROWDED = 0.25
-"""The share of rows in one wide cell that is worth a word. A cell of 32 has a thirtieth."""
 
 LARGE_DELTA = 1e-2
 """The delta that promises nothing whatever the table: fewer than 100 rows show nothing anyway."""
@@ -116,31 +102,31 @@ class PublicFacts:
     settings: Sequence[str] = ()  # sentences that follow from declarations and settings alone
 
     @cached_property
-    def noisy(self) -> dict[Clique, NoisyTable]:
+    def noisy(self) -> dict[Clique, estimates.NoisyTable]:
         """The measured tables over codes, those of a clique averaged."""
         assert self.release is not None
-        return noisy_tables(self.release.domain, self.release.measurements)
+        return estimates.noisy_tables(self.release.domain, self.release.measurements)
 
     @cached_property
-    def total(self) -> Total:
+    def total(self) -> estimates.Total:
         """The number of rows."""
         assert self.release is not None
-        return estimate_total(self.release.domain, self.release.measurements)
+        return estimates.estimate_total(self.release.domain, self.release.measurements)
 
     @cached_property
     def columns(self) -> dict[str, "ColumnShares"]:
         """The measured columns of the table, by name."""
-        tables = {name: table for (name,), table in margin_estimates(self.noisy, 1).items()}
+        tables = estimates.margin_estimates(self.noisy, 1)
         return {
             column.name: ColumnShares(
                 facts=self,
                 column=column,
                 declared=self.declared.get(column.name),
-                shares=tables[column.name].counts / self.total.value,
-                error=SURE * math.sqrt(tables[column.name].variance) / self.total.value,
+                shares=tables[column.name,].counts / self.total.value,
+                error=SURE * math.sqrt(tables[column.name,].variance) / self.total.value,
             )
             for column in self.schema.columns
-            if column.name in tables and column.name not in self.added
+            if (column.name,) in tables and column.name not in self.added
         }
 
 
@@ -148,7 +134,7 @@ class PublicFacts:
 class ColumnShares:
     """What noisy answers say of a column: the share of each code, and its largest error.
 
-    Missing values have the last share. The others are those of ``size`` codes.
+    Missing values have the last share. The others are those of its values.
     """
 
     facts: PublicFacts
@@ -158,25 +144,24 @@ class ColumnShares:
     error: float
 
     @property
-    def size(self) -> int:
-        return self.column.num_values
+    def other(self) -> Any:
+        """The category that stands for all that are not listed; ``None`` without one."""
+        cells = self.column.cells
+        return cells.values[-1] if isinstance(cells, Categories) and cells.has_other else None
 
-    @property
-    def has_other(self) -> bool:
-        """Whether one category stands for all that are not listed."""
-        return isinstance(self.column.cells, Categories) and self.column.cells.has_other
-
-    def surely(self, part: float, what: str = "", remedy: str = "") -> Finding:
-        """A finding of a share of the rows, less what noise may add to it."""
+    def surely(self, code: int, what: str = "", remedy: str = "") -> Finding:
+        """A finding of the share of a code, less what noise may add to it."""
+        part = float(self.shares[code])
         words = f"{what} in {share(part)}" if what else share(part)
         return Finding(part - self.error, words, remedy)
 
-    def ends(self) -> Iterator["End"]:
+    def ends(self) -> Iterator[tuple[Finding, float, bool]]:
         """The declared ends of the range, but for those that many rows of good tables are at.
 
-        There are none of a range beyond which rows were counted.
+        Each has a finding of its share, what that would be if it were as dense as the next code,
+        and whether it is one value of several. There are none where rows beyond were counted.
         """
-        cells, merging, last = self.column.cells, self.column.merging, self.size - 1
+        cells, merging, last = self.column.cells, self.column.merging, self.column.num_values - 1
         is_counted = self.column.name in self.facts.counted
         if isinstance(cells, Categories) or last < 2 or is_counted:
             return
@@ -188,22 +173,10 @@ class ColumnShares:
         for key, code, beside in (("range_min", 0, 1), ("range_max", last, last - 1)):
             # Nothing, the first of a count and a code hold many rows in many good tables.
             if words.get(key) is not None and words[key] not in (-1, 0, 1):
+                found = self.surely(code, f"{key}={words[key]!r}")
+                dense = (max(float(self.shares[beside]), 0.0) + self.error) / widths[beside]
                 is_single = isinstance(cells, Ticks) and last >= SEVERAL - 1 and widths[code] == 1
-                wider = widths[code] / widths[beside]
-                expected = wider * (max(float(self.shares[beside]), 0.0) + self.error)
-                yield End(code, f"{key}={words[key]!r}", float(expected), bool(is_single))
-
-
-class End(NamedTuple):
-    """A declared end: its code, words for it, its share if it were as dense as the next code.
-
-    It is single if it is the only value of its code, in a range of several.
-    """
-
-    code: int
-    words: str
-    expected: float
-    is_single: bool
+                yield found, float(dense * widths[code]), bool(is_single)
 
 
 def _missing(seen: ColumnShares) -> Finding | None:
@@ -212,7 +185,7 @@ def _missing(seen: ColumnShares) -> Finding | None:
     remedy = _on_parsing(seen)
     if remedy and not getattr(seen.declared, "nullable", None):
         remedy += " If they are missing indeed, declare range_is_nullable=True."
-    return seen.surely(float(seen.shares[-1]), remedy=remedy)
+    return seen.surely(-1, remedy=remedy)
 
 
 def _unparsed(seen: ColumnShares) -> Finding | None:
@@ -229,7 +202,7 @@ def _on_parsing(seen: ColumnShares) -> str:
         or pd.api.types.is_datetime64_any_dtype(column.dtype)
     )
     has_words = isinstance(cells, Categories) and column.sdtype != "boolean"
-    if seen.has_other or (is_typed and not has_words and column.dtype.kind != "f"):
+    if seen.other is not None or (is_typed and not has_words and column.dtype.kind != "f"):
         return ""
     if has_words and isinstance(cells, Categories) and not getattr(seen.declared, "values", None):
         has_dates = any(isinstance(value, datetime.date) for value in cells.values)
@@ -253,8 +226,11 @@ def on_reading(declared: ColumnFacts) -> str:
             written = f"check whether they are written as {declared.datetime_format!r}"
         return f"dates as text: {written}; times of the day are TimeOfDay()."
     if isinstance(declared, TruthFacts):
-        read = declared.values or ("true", "false, 1", "0")
-        return f"written otherwise: only {' and '.join(map(str, read))} are read."
+        read = " and ".join(map(str, declared.values or ("true", "false, 1", "0")))
+        others = "true_value and false_value say others"
+        return f"written otherwise: only {read} are read, unless {others}."
+    if getattr(declared, "lacks_domain", False):
+        return "neither text nor numbers nor dates: give each part of a list a column of its own."
     return (
         "not in the codebook: check capitals, spaces, and numbers against text; other_value takes "
         "in all that is not declared."
@@ -262,15 +238,13 @@ def on_reading(declared: ColumnFacts) -> str:
 
 
 def _other(seen: ColumnShares) -> Finding | None:
-    cells = seen.column.cells
-    if not (isinstance(cells, Categories) and cells.has_other):
-        return None
-    return seen.surely(float(seen.shares[seen.size - 1]), repr(cells.values[-1]))
+    return None if seen.other is None else seen.surely(seen.column.num_values - 1, repr(seen.other))
 
 
 def _other_unsaid(seen: ColumnShares) -> Finding | None:
-    """As ``_other``, where nobody named a value for all others, who will have meant it."""
-    return _other(seen) if getattr(seen.declared, "other", None) is None else None
+    """As ``_other``, less if somebody named a value for all others, who will have meant it."""
+    found, is_said = _other(seen), getattr(seen.declared, "other", None) is not None
+    return found and found._replace(value=found.value - is_said * (MOST - MANY))
 
 
 def _at_one_end(seen: ColumnShares) -> Finding | None:
@@ -278,37 +252,30 @@ def _at_one_end(seen: ColumnShares) -> Finding | None:
     missing = max(float(seen.shares[-1]) - seen.error, 0.0) if seen.column.nullable else 0.0
     # Where their number is private, the rows may be more than they seem.
     rows = 1 + SURE * seen.facts.total.stddev / seen.facts.total.value
-    for end in seen.ends():
-        there = float(seen.shares[end.code]) - seen.error
-        if end.is_single and there > MOST * rows:
-            words = seen.surely(float(seen.shares[end.code]), end.words).words
-            return Finding(there / max(rows - missing, MOST), words)
+    for found, _, is_single in seen.ends():
+        if is_single and found.value > MOST * rows:
+            return found._replace(value=found.value / max(rows - missing, MOST))
     return None
 
 
 def _clipped(seen: ColumnShares) -> Finding | None:
     """The share of rows that pile up at an end of a declared range."""
-    found = [
-        seen.surely(float(seen.shares[end.code]), end.words)
-        for end in seen.ends()
-        if seen.shares[end.code] - seen.error > SEVERAL * end.expected
-    ]
-    return max(found, default=None)
+    ends = [found for found, dense, _ in seen.ends() if found.value > SEVERAL * dense]
+    return max(ends, default=None)
 
 
 def _one_value(seen: ColumnShares) -> Finding | None:
     """The share of one value, or cell, if it may be that of all rows."""
-    code = int(seen.shares[: seen.size].argmax())
-    part = float(seen.shares[code])
-    if seen.size < SEVERAL or part + seen.error < 1 - SOME:
+    code = int(seen.shares[: seen.column.num_values].argmax())
+    if seen.column.num_values < SEVERAL or seen.shares[code] + seen.error < 1 - SOME:
         return None
-    return seen.surely(part, code_labels(seen.column)[code])
+    return seen.surely(code, code_labels(seen.column)[code])
 
 
 def _found_constant(seen: ColumnShares) -> Finding | None:
     """Whether no range was declared, and one was found that holds one value."""
     is_found = isinstance(seen.declared, NumberFacts | DateFacts) and seen.declared.lacks_domain
-    if seen.size > 1 or not is_found:
+    if seen.column.num_values > 1 or not is_found:
         return None
     rows = rows_unseen(seen.facts.ledger)
     return Finding(1.0, f"{code_labels(seen.column)[0]}; {rows:,.0f} others would not be seen")
@@ -324,7 +291,14 @@ def _code(seen: ColumnShares) -> Finding | None:
     column = seen.column
     if isinstance(column.cells, Categories):
         return None
-    shares, values, is_date = seen.shares[: seen.size], code_values(column), column.unit is not None
+    # A code lies so many times the width of all other values away from them, as -99 from ages of 0
+    # to 120; and the cell that holds it is at most this part of that gap wide.
+    far, narrow = 0.8, 0.1
+    shares, values, is_date = (
+        seen.shares[: seen.column.num_values],
+        code_values(column),
+        column.unit is not None,
+    )
     clear = np.flatnonzero(shares > 2 * seen.error)  # some of many empty codes exceed it once
     for at, others in ((clear[:1], clear[1:]), (clear[-1:], clear[:-1])):
         if not len(others):
@@ -336,19 +310,19 @@ def _code(seen: ColumnShares) -> Finding | None:
         step = 1 if is_date else 0 if column.decimal_places is None else float(column.tick)
         between = shares[at + 1 : first] if at < first else shares[last + 1 : at]
         if (
-            max(step, FAR * spread) < gap
-            and high - low <= NARROW * gap
+            max(step, far * spread) < gap
+            and high - low <= narrow * gap
             and between.sum() - seen.error * math.sqrt(between.size) <= shares[at] / 2  # no tail
             and shares[others].sum() >= MOST * (shares.sum() - shares[at])
             and (_is_usual_date(column, low, high) if is_date else {low, high} & USUAL_NUMBERS)
         ):
-            return seen.surely(float(shares[at]), code_labels(column)[at])
+            return seen.surely(at, code_labels(column)[at])
     return None
 
 
 def _is_usual_date(column: Column, *ends: int) -> bool:
     """Whether one of the ends is a date that forms use, or the first or last day of a year."""
-    days = _moments(column, np.array(ends)).astype("datetime64[D]")
+    days = _moments(column, np.array(ends))[0].astype("datetime64[D]")
     years = days.astype("datetime64[Y]")
     is_edge = (days == years) | (days + 1 == (years + 1).astype("datetime64[D]"))
     return bool(is_edge.any()) or any(day in USUAL_DATES for day in days)
@@ -358,23 +332,22 @@ def _wide(seen: ColumnShares) -> Finding | None:
     """Whether the mean depends on how rows are spread in wide cells, or many rows are in one."""
     if seen.column.sdtype != "numerical":
         return None
-    values, shares = code_values(seen.column), seen.shares[: seen.size]
-    # By more than a mean distance from the median: that is all that spreads the values.
-    is_far = values.far_reaching(shares, seen.error, 1.0).any()
-    is_crowded = not values.is_shaped and values.crowded(shares, seen.error, CROWDED).any()
-    found = float(is_far or is_crowded or values.heavy(shares, HEAVIEST).any())
-    declared = words_of(seen.declared)
-    lacks = [
-        what
-        for what, key in (("the range", "range_max"), ("decimal_places", "decimal_places"))
-        if declared.get(key) is None
-    ] or ["cut_points that double, such as 0.01, 0.02, 0.04"]
+    values, shares = code_values(seen.column), seen.shares[: seen.column.num_values]
+    # That few rows could lie far out, unseen, is no reason: nearly all means are right then.
+    is_far = values.moved_by_noise(shares, seen.error / SURE, HEAVIEST).any()
+    # A quarter of the rows in one wide cell is worth a word: a cell of 32 has a thirtieth.
+    is_crowded = not values.is_shaped and values.crowded(shares, seen.error, 0.25).any()
+    is_heavy = values.heavy(shares, HEAVIEST).any()
+    cuts, declared = "cut_points that double, such as 0.01, 0.02, 0.04", words_of(seen.declared)
+    named = {"range_max": "the range", "decimal_places": "decimal_places"}
+    lacks = [what for key, what in named.items() if declared.get(key) is None] or [cuts]
     remedy = f"Declare {' and '.join(lacks)}, or spend more."
-    unseen = (
-        "Let a fit see where rows lie (discovery_share above 0), or declare decimal_places and "
-        "cut_points that double, such as 0.01, 0.02, 0.04: they keep values that many rows share."
-    )
-    return Finding(found, remedy=remedy if values.is_shaped else unseen)
+    if not values.is_shaped:
+        remedy = (
+            "Let a fit see where rows lie (discovery_share above 0), or declare decimal_places and "
+            f"{cuts}: they keep values that many rows share."
+        )
+    return Finding(float(is_far or is_crowded or is_heavy), remedy=remedy)
 
 
 def _dates_as_numbers(seen: ColumnShares) -> Finding | None:
@@ -382,7 +355,7 @@ def _dates_as_numbers(seen: ColumnShares) -> Finding | None:
     column = seen.column
     if column.sdtype != "numerical" or column.decimal_places != 0 or column.increment is not None:
         return None
-    values, shares = code_values(column), np.maximum(seen.shares[: seen.size], 0.0)
+    values, shares = code_values(column), np.maximum(seen.shares[: seen.column.num_values], 0.0)
     # Hardly any other column lies between the dates of two centuries alone.
     are_dates = (values.lows >= 1900_01_01) & (values.highs <= 2099_12_31)
     return Finding(float(shares[are_dates].sum() / max(float(shares.sum()), seen.error, SOME)))
@@ -392,7 +365,7 @@ def _rare(seen: ColumnShares) -> Finding | None:
     """The part of the categories that noise hides."""
     if not isinstance(seen.column.cells, Categories):
         return None
-    size, labels = seen.size - seen.has_other, code_labels(seen.column)
+    size, labels = seen.column.num_values - (seen.other is not None), code_labels(seen.column)
     rare = np.flatnonzero(seen.shares[:size] < seen.error)
     named = listed([labels[code] for code in rare], 3)
     return Finding(len(rare) / max(size, 1), f"{len(rare)} of {size}: {named}")
@@ -414,7 +387,10 @@ def _order(facts: PublicFacts) -> Finding | None:
         shares = shares / max(float(shares.sum()), 1.0)
         error = SURE * math.sqrt(table.variance) / facts.total.value
         by_chance = np.outer(*(np.maximum(shares.sum(axis=axis), 0.0) for axis in (1, 0)))
-        first = np.stack([_before(one, other), _before(other, one).T])  # the one, or the other
+        values = [(each, code_values(each)) for each in (one, other)]
+        (low, high), (other_low, other_high) = [_moments(c, v.lows, v.highs) for c, v in values]
+        # Where the one surely is earlier, or the other.
+        first = np.stack([high[:, None] < other_low, other_high < low[:, None]])
         held, chance = (shares * first).sum(axis=(1, 2)), (by_chance * first).sum(axis=(1, 2))
         errors = error * np.sqrt(first.sum(axis=(1, 2)))
         is_rare = (held < MANY * chance) & (held + errors < MOST * chance) & (chance > MANY)
@@ -425,29 +401,22 @@ def _order(facts: PublicFacts) -> Finding | None:
     return Finding(float(len(found)), listed(found))
 
 
-def _before(one: Column, other: Column) -> np.ndarray:
-    """For each code of one date and each of another, whether the first surely is earlier."""
-    highs = _moments(one, code_values(one).highs)
-    lows = _moments(other, code_values(other).lows)
-    return highs[:, None] < lows[None, :]
-
-
-def _moments(column: Column, ticks: np.ndarray) -> np.ndarray:
-    return ticks.astype(np.int64).astype(f"datetime64[{column.unit}]")
+def _moments(column: Column, *ticks: np.ndarray) -> list[np.ndarray]:
+    return [each.astype(np.int64).astype(f"datetime64[{column.unit}]") for each in ticks]
 
 
 def _few_rows(facts: PublicFacts) -> Finding | None:
     """The part of the rows that noise moves in a column's counts, and how many rows would do."""
-    errors = [(seen.shares.size * seen.error, seen.error) for seen in facts.columns.values()]
-    if not errors:
+    columns, rows = facts.columns.values(), facts.total.value
+    if not columns:
         return None
-    moved, hidden = map(fmean, zip(*errors, strict=True))
-    rows, moved = facts.total.value, moved / SURE / math.sqrt(2 * math.pi)
+    hidden = fmean(seen.error for seen in columns)
+    moved = fmean(seen.column.size * seen.error for seen in columns) / SURE / math.sqrt(2 * math.pi)
     return Finding(
         moved,
         f"on average noise moves {share(moved)} of {rows:,.0f} in the counts of a column, and "
         f"{share(hidden)} of its values may be missing unseen. From about "
-        f"{_rounded_up(2 * moved * rows / MANY):,} rows on it moves {share(MANY / 2)}",
+        f"{rounded_up(2 * moved * rows / MANY):,} rows on it moves {share(MANY / 2)}",
     )
 
 
@@ -459,8 +428,8 @@ def _correlations(facts: PublicFacts) -> Finding | None:
     """
     squares = {}  # the sum over the codes of the squares of standard units
     for name, seen in facts.columns.items():
-        shares, codes = np.maximum(seen.shares[: seen.size], 0.0), np.arange(seen.size)
-        shares /= max(float(shares.sum()), 1e-9)
+        shares = np.maximum(seen.shares[: seen.column.num_values], 0.0)
+        shares, codes = shares / max(float(shares.sum()), 1e-9), np.arange(shares.size)
         codes = np.square(codes - shares @ codes)
         if shares @ codes > 0:
             squares[name] = float(codes.sum() / (shares @ codes))
@@ -477,9 +446,9 @@ def _coarse_pairs(facts: PublicFacts) -> Finding | None:
     """The number of pairs that were too many to be measured in full."""
     assert facts.release is not None
     queries = [each.query for each in facts.release.measurements]
-    grouped = {each.clique for each in queries if isinstance(each, GroupedMarginalQuery)}
-    pairs = [each for each in grouped if len(each) == 2]
-    coarse = set(pairs) - facts.noisy.keys()
+    grouped = [each.clique for each in queries if isinstance(each, GroupedMarginalQuery)]
+    pairs = {each for each in grouped if len(each) == 2}
+    coarse = pairs - facts.noisy.keys()
     return Finding(float(len(coarse)), f"{len(coarse):,} of {len(pairs):,} pairs")
 
 
@@ -492,15 +461,9 @@ def _hidden(facts: PublicFacts) -> Finding | None:
     ]
     rows, names = rows_unseen(facts.ledger), listed(ranged)
     part = rows / facts.total.value if names else 0.0
-    words = f"about {_rounded_up(rows):,} rows ({share(part)}) have when the ranges of {names}"
+    words = f"about {rounded_up(rows):,} rows ({share(part)}) have when the ranges of {names}"
     return Finding(part, words)
 
-
-_OTHERS = (
-    "Many values are not among those that are declared or were found: {}. Declare their "
-    "categories; dates need the sdtype datetime, and numbers with words in between the sdtype "
-    "numerical."
-)
 
 OF_MANY = (
     "If each row has another value, it is an id: give it the sdtype id; if it says whose a row is, "
@@ -532,10 +495,12 @@ COLUMN_RULES = (
          "elsewhere, or the categories written otherwise than in the table."),
     Rule(Rank.DOUBTFUL, _missing, MOST, "Most values are missing: {}."),
     Rule(Rank.DOUBTFUL, _unparsed, MANY, "Many values are missing: {}."),
-    Rule(Rank.DOUBTFUL, _other, MOST, _OTHERS),
+    Rule(Rank.DOUBTFUL, _other_unsaid, MANY,
+         "Many values are not among those that are declared or were found: {}. Declare their "
+         "categories; dates need the sdtype datetime, and numbers with words in between the sdtype "
+         "numerical."),
     Rule(Rank.DOUBTFUL, _found_constant, 0,
          "One value was found in all rows: {}. If there are other values, declare the range."),
-    Rule(Rank.DOUBTFUL, _other_unsaid, MANY, _OTHERS),
     Rule(Rank.DOUBTFUL, _unparsed, SOME, "Some values are missing: {}."),
     Rule(Rank.DOUBTFUL, _dates_as_numbers, NEARLY_ALL,
          "Numbers may be dates, as 20240131 is: {}. Most that are sampled are no dates then: "
@@ -578,11 +543,11 @@ def warnings_of(facts: PublicFacts, *, but: Collection[Rank] = ()) -> tuple[str,
     """Returns the warnings about a fit, by rank behind a summary, but for some ranks. Public."""
     if facts.release is None:
         return tuple(facts.settings)
-    found = findings(facts.columns, COLUMN_RULES)
+    found = _of_columns(facts.columns)
     ranks, number = [rule.rank for rule, _ in found], len(facts.columns)
     lost, doubtful = ranks.count(Rank.LOST), ranks.count(Rank.DOUBTFUL)
     found += [(rule, finding) for rule in FIT_RULES if (finding := rule.finding(facts))]
-    said = {rank: sentences([each for each in found if each[0].rank is rank]) for rank in Rank}
+    said = {rank: _sentences([each for each in found if each[0].rank is rank]) for rank in Rank}
     said[Rank.SETTINGS] = [*facts.settings, *on_delta(facts.ledger.delta, facts.total.value)]
     summary = (
         f"{number - lost - doubtful} of {number} column{'s' * (number != 1)} usable, "
@@ -592,20 +557,10 @@ def warnings_of(facts: PublicFacts, *, but: Collection[Rank] = ()) -> tuple[str,
     return (*([summary] if lost or doubtful else []), *lines)
 
 
-def usable(notes: Sequence[str], number: int) -> tuple[str, Sequence[str]]:
-    """Returns how many of the modelled columns are usable, as a sentence, and the other notes."""
-    if notes and re.match(r"\d+ of \d+ columns? usable, ", notes[0]):
-        return notes[0], notes[1:]
-    said = {0: "No column was modelled.", 1: "The only column is usable."}
-    return said.get(number, f"All {number} columns usable."), notes
-
-
-def findings(
-    columns: Mapping[str, ColumnShares], rules: Iterable[Rule]
-) -> list[tuple[Rule, Finding]]:
+def _of_columns(columns: Mapping[str, ColumnShares]) -> list[tuple[Rule, Finding]]:
     """Returns what the first rule that applies to a column found of it, in the rules' order."""
     found, left = [], dict(columns)
-    for rule in rules:
+    for rule in COLUMN_RULES:
         for name, seen in list(left.items()):
             if finding := rule.finding(seen):
                 words = f" ({finding.words})" if finding.words else ""
@@ -614,7 +569,7 @@ def findings(
     return found
 
 
-def sentences(found: Iterable[tuple[Rule, Finding]]) -> list[str]:
+def _sentences(found: Iterable[tuple[Rule, Finding]]) -> list[str]:
     """Returns a line for each kind of finding and each remedy, with all that it was found of."""
     kinds: dict[tuple[str, str], list[str]] = {}
     for rule, finding in found:
@@ -639,9 +594,3 @@ def on_delta(delta: float, num_rows: float | None = None) -> list[str]:
         f"each person as they are with a chance of {delta:.2g} would be within it. Choose one far "
         "below 1 / (number of rows); 1e-5 is usual."
     ]
-
-
-def _rounded_up(number: float) -> int:
-    """The number, rounded to two significant digits."""
-    step = 10 ** max(math.floor(math.log10(max(number, 1))) - 1, 0)
-    return math.ceil(number / step) * step

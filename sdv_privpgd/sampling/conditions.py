@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.base.words import in_rows
+from sdv_privpgd.base.words import number_of
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import instants, to_ticks
@@ -248,7 +248,7 @@ def why_not(conditions: pd.DataFrame, schema: Schema) -> str:
             outside |= wrong
             said += [_outside(column, wanted.loc[wrong])] if wrong.any() else []
     if not outside.all():
-        said.append(f"{in_rows((~outside).sum())} would contradict the constraints.")
+        said.append(f"{number_of((~outside).sum())} would contradict the constraints.")
     return " ".join(said)
 
 
@@ -260,7 +260,7 @@ def _outside(column: Column, wanted: pd.Series) -> str:
     shown = ", ".join(asked[:3]) + (f" and {len(asked) - 3} others" if len(asked) > 3 else "")
     lies = "lies" if len(asked) == 1 else "lie"
     return (
-        f"In {in_rows(len(wanted))} {shown} {lies} outside the domain of {column.name!r}, which "
+        f"In {number_of(len(wanted))} {shown} {lies} outside the domain of {column.name!r}, which "
         f"holds {_held(column)}."
     )
 

@@ -3,9 +3,8 @@
 A number's codes have ranks: each code is as wide as the share of rows that have it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import torch
@@ -62,15 +61,14 @@ def wanted_of(
     Codes of an attribute that lies on a line are told apart by thresholds between their places.
     """
     tables = [
-        (clique, (), table.counts, table.variance)
+        _told_apart(clique, (), table.counts, table.variance, lines)
         for clique, table in noisy_tables(domain, measurements).items()
     ]
-    tables += [
-        (each.query.clique, each.query.cuts, each.answer.astype(np.float64), each.stddev**2)
-        for each in measurements
-        if isinstance(each.query, CutMarginalQuery)
-    ]
-    return [_told_apart(*table, lines) for table in tables]
+    for each in measurements:
+        if isinstance(each.query, CutMarginalQuery):
+            own, counts = each.query, each.answer.astype(np.float64)
+            tables.append(_told_apart(own.clique, own.cuts, counts, each.stddev**2, lines))
+    return tables
 
 
 def _told_apart(
@@ -258,8 +256,7 @@ class _Cuts:
 
     @classmethod
     def of(cls, cuts: Sequence[Cut], ranks: Mapping[str, Ranks], device: torch.device) -> "_Cuts":
-        # The narrowest intervals of ranks that a sigmoid is told of, and that at an end of all
-        # ranks.
+        # The narrowest intervals of ranks that a sigmoid is told of, and that at an end of all.
         narrow, narrowest = 0.02, 1e-3
         columns, steps, used, firsts = [], [], [], []
         names = list(ranks)
@@ -463,31 +460,21 @@ class AnnealedProjection(Engine):
         total = estimate_total(domain, measurements).value
         wanted = wanted_of(domain, measurements, lines)
         ranks = {name: Ranks.of(lines[name], wanted) for name in domain.attributes if name in lines}
-        is_warm = _is_start(warm_start, domain, self.num_components, ranks)
-        start = cast(Mixture, warm_start) if is_warm else None
+        start = _as_start(warm_start, domain, self.num_components, ranks)
         rows = self._started(domain, ranks, wanted, start, device)
-        made = lambda rows: rows.mixture(domain, ranks)
         shares = Shares(progress, "fit")
-        model = made(rows)
+        model = rows.mixture()
         if wanted:
             loss = HalfSpaceLoss(domain, ranks, wanted, total, device)
-            model = self._annealed(rows, loss, made, shares, is_warm=is_warm)
+            begun = 0 if start is None else self.slopes // 2
+            model = self._annealed(rows, loss, shares, begun)
         shares.reach(1.0)
         return model
 
-    def _annealed(
-        self,
-        rows: "_Rows",
-        loss: HalfSpaceLoss,
-        mixture: Callable[["_Rows"], Mixture],
-        shares: Shares,
-        *,
-        is_warm: bool,
-    ) -> Mixture:
+    def _annealed(self, rows: "_Rows", loss: HalfSpaceLoss, shares: Shares, begun: int) -> Mixture:
         """The rows, moved slope by slope, where their exact answers were best."""
         lot = 20  # steps after which it is asked whether a slope still brings anything
-        best, kept = float(loss(*rows.relaxed()).detach()), mixture(rows)
-        begun = self.slopes // 2 if is_warm else 0
+        best, kept = float(loss(*rows.relaxed()).detach()), rows.mixture()
         for number in range(begun, self.slopes):
             slope, before = self.first_slope * 2**number, float("inf")
             adam = Adam(rows.parameters)
@@ -503,7 +490,7 @@ class AnnealedProjection(Engine):
                     before = now
             exact = float(loss(*rows.relaxed()).detach())
             if exact <= best:
-                best, kept = exact, mixture(rows)
+                best, kept = exact, rows.mixture()
             shares.reach((number + 1 - begun) / (self.slopes - begun))
         return kept
 
@@ -531,14 +518,16 @@ class AnnealedProjection(Engine):
             shares = mean * np.exp(rng.standard_normal((number, len(mean))))
         chance = np.clip(missing, 1e-4, 1 - 1e-4)
         moved = np.stack(placed, axis=1) if placed else np.zeros((number, 0))
-        nullable = [own.line.nullable for own in ranks.values()]
+        nullable = torch.tensor([own.line.nullable for own in ranks.values()], device=device)
         tensor = lambda values: torch.tensor(values, device=device).float().requires_grad_()
         return _Rows(
-            tensor(moved * _FINER),
-            tensor(np.log(chance / (1 - chance))),
-            tensor(np.log(np.maximum(shares, 1e-6))),
-            torch.tensor(nullable, dtype=torch.bool, device=device),
-            domain.project(categories),
+            ranks=tensor(moved * _FINER),
+            absent=tensor(np.log(chance / (1 - chance))),
+            logits=tensor(np.log(np.maximum(shares, 1e-6))),
+            nullable=nullable.bool(),
+            categories=domain.project(categories),
+            domain=domain,
+            numbers=ranks,
         )
 
 
@@ -551,6 +540,8 @@ class _Rows:
     logits: Tensor
     nullable: Tensor
     categories: Domain
+    domain: Domain
+    numbers: Mapping[str, Ranks]
 
     @property
     def parameters(self) -> list[Tensor]:
@@ -569,36 +560,34 @@ class _Rows:
         self.ranks.clamp_(0.0, _FINER)
 
     @torch.no_grad()
-    def mixture(self, domain: Domain, ranks: Mapping[str, Ranks]) -> Mixture:
+    def mixture(self) -> Mixture:
         """The rows as components: in each of them a number has one code, or is missing."""
         placed, there, shares = (each.cpu().numpy() for each in self.relaxed())
         number, missing = len(shares), 1 - there
-        values = np.zeros((number, len(ranks)), dtype=np.float32)
+        values = np.zeros((number, len(self.numbers)), dtype=np.float32)
         parts = np.split(shares, np.cumsum(self.categories.sizes)[:-1].astype(int), axis=1)
         of_names = dict(zip(self.categories.attributes, parts, strict=False))
-        for at, (name, own) in enumerate(ranks.items()):
+        for at, (name, own) in enumerate(self.numbers.items()):
             size, values[:, at] = len(own.line.places), own.to_values(placed[:, at])
             codes = np.floor(values[:, at].astype(np.float64) * size).clip(0, size - 1)
             of_names[name] = np.zeros((number, own.line.size), dtype=np.float32)
             of_names[name][np.arange(number), codes.astype(np.int64)] = 1 - missing[:, at]
             of_names[name][:, -1] += missing[:, at]
         return Mixture(
-            domain=domain,
-            shares=np.concatenate([of_names[name] for name in domain.attributes], axis=1),
+            domain=self.domain,
+            shares=np.concatenate([of_names[name] for name in self.domain.attributes], axis=1),
             weights={"values": values, "missing": missing, "shares": shares},
         )
 
 
-def _is_start(model: Model | None, domain: Domain, number: int, ranks: Mapping) -> bool:
-    """Whether a model has as many relaxed rows of the same kinds."""
+def _as_start(model: Model | None, domain: Domain, number: int, ranks: Mapping) -> Mixture | None:
+    """The model if it has as many relaxed rows of the same kinds."""
     others = sum(domain.shape(name for name in domain.attributes if name not in ranks))
     of_numbers = (number, len(ranks))
     shapes = {"values": of_numbers, "missing": of_numbers, "shares": (number, others)}
-    return (
-        isinstance(model, Mixture)
-        and model.domain == domain
-        and {name: own.shape for name, own in model.weights.items()} == shapes
-    )
+    if not isinstance(model, Mixture) or model.domain != domain:
+        return None
+    return model if {key: own.shape for key, own in model.weights.items()} == shapes else None
 
 
 def _shares(size: int, name: str, wanted: Sequence[Wanted]) -> np.ndarray:
@@ -606,8 +595,6 @@ def _shares(size: int, name: str, wanted: Sequence[Wanted]) -> np.ndarray:
 
     A code that surely holds no rows gets 1e-4: the logarithm must be finite.
     """
-    for table in wanted:
-        if name in table.clique:
-            counts = table.along(table.clique.index(name))
-            return counts / max(counts.sum(), 1.0) + 1e-4
-    return np.full(size, 1 / size)
+    held = (table.along(table.clique.index(name)) for table in wanted if name in table.clique)
+    counts = next(held, np.ones(size))
+    return counts / max(counts.sum(), 1.0) + 1e-4

@@ -22,7 +22,7 @@ from sdv_privpgd.benchmark.tables import TABLES, columns_of
 from sdv_privpgd.columns.differences import differences_of
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.constraints.limits import Constraints
+from sdv_privpgd.constraints.kinds import Constraints
 from sdv_privpgd.metrics.pairs import average, l1_by_pair
 from sdv_privpgd.plugin.arguments import translated, valid_rows
 

@@ -18,17 +18,17 @@ import numpy as np
 from benchmarks.experiment import options, quiet
 from benchmarks.learning import of_arms
 from sdv_privpgd import fit_table
-from sdv_privpgd.benchmark.fits import Stopwatch
+from sdv_privpgd.benchmark.single import Stopwatch
 from sdv_privpgd.benchmark.tables import columns_of
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.metrics.learning import learning_scores
 from sdv_privpgd.metrics.pairs import columns, embedded
 from sdv_privpgd.metrics.queries import (
     categorical_marginal_errors,
     linear_threshold_errors,
     mixed_marginal_errors,
 )
-from sdv_privpgd.metrics.usefulness import learning_scores
 
 _ARMS = {
     "RAP++": {"method": "rap++"},

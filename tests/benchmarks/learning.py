@@ -12,7 +12,7 @@ answer many. Its epsilon is that of its authors' accounting, under add/remove.
 ``r2``, are those of gradient boosting, ``linear_`` of a linear model; ``pmse`` says how well
 boosting tells synthetic from real rows; ``tv2`` and ``tv3`` are mean distances of 2-way and 3-way
 tables in cells made of both tables' values; ``tail`` says how far the ends of columns of numbers
-lie off (``metrics.usefulness``). ``--times`` samples so many times the fitted rows. Not private.
+lie off (``metrics.learning``). ``--times`` samples so many times the fitted rows. Not private.
 """
 
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ import pandas as pd
 
 from benchmarks.experiment import means, options, particles, quiet
 from sdv_privpgd import fit_table
-from sdv_privpgd.benchmark.fits import Stopwatch
+from sdv_privpgd.benchmark.single import Stopwatch
 from sdv_privpgd.benchmark.tables import SPLIT_SEED, TABLES, TEST_SHARE, columns_of, rows_and_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.method import method_of
-from sdv_privpgd.metrics.usefulness import learning_scores, usefulness
+from sdv_privpgd.metrics.learning import learning_scores, usefulness
 from sdv_privpgd.metrics.values import Described
 
 _STRATEGIES = ("MST", "AIM", "MWEM", "Independent")

@@ -8,7 +8,7 @@ shuffled by itself, or has each of its values equally often; and ``fresh``, as m
 rows, which nobody may publish.
 
 ``tv2`` and ``tv3`` are mean distances (half L1) of pairs and of three columns in decoded values,
-``auroc`` is what gradient boosting learns of the label (``metrics.usefulness``), and ``trust`` the
+``auroc`` is what gradient boosting learns of the label (``metrics.learning``), and ``trust`` the
 weight of the prior's rows beside the private ones, 0 where it was left out. Not private.
 """
 
@@ -16,10 +16,10 @@ import numpy as np
 
 from benchmarks.experiment import means, options, quiet
 from sdv_privpgd import Prior, fit_table
-from sdv_privpgd.benchmark.fits import Stopwatch
+from sdv_privpgd.benchmark.single import Stopwatch
 from sdv_privpgd.benchmark.tables import TABLES, columns_of, rows_and_facts
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.metrics.usefulness import usefulness
+from sdv_privpgd.metrics.learning import usefulness
 from sdv_privpgd.metrics.values import Described
 
 PAIRS = {

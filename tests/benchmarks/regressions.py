@@ -1,10 +1,11 @@
 """Whether intervals of regressions hold the truth where outcomes are missing more often in a group.
 
 Rows are drawn from a known population. ``x`` and ``z`` are numbers that go with a group ``g`` of
-four. The outcome is 5 x + z + a number of the group + noise, or is true with log odds x - z / 2 - 1
-+ a part of that number. In the last group a part ``missing`` of the outcomes is missing. The
-curator, the strategy and the noise are the real ones. ``--engine particles`` fits the default
-model; ``entropy`` is a joint table of all columns, which is quicker.
+four; ``--categories`` makes more, which repeat what the four are like, the last ones rare. The
+outcome is 5 x + z + a number of the group + noise, or is true with log odds x - z / 2 - 1 + a part
+of that number. In the last group a part ``missing`` of the outcomes is missing. The curator, the
+strategy and the noise are the real ones. ``--engine particles`` fits the default model; ``entropy``
+is a joint table of all columns, which is quicker.
 
 ``x``, ``g = D`` and ``z`` are the parts of 95 % intervals that hold the true coefficients, ``+-``
 is the standard error of such a part where 95 of 100 do. ``bias`` is the mean error of x, ``width``
@@ -21,7 +22,7 @@ import numpy as np
 from small_engine import Joint, MaximumEntropy
 
 from benchmarks.experiment import options
-from sdv_privpgd.benchmark.fits import Stopwatch
+from sdv_privpgd.benchmark.single import Stopwatch
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
 from sdv_privpgd.inference.linear import Groups
@@ -48,18 +49,19 @@ _LEVEL = 0.95
     epsilons=[5.0, 1.0],
     rows=40_000,
     fits=200,
+    categories=4,
     engine="entropy",
     on=["x", "g", "z"],
 )
 def rows(given):
     for kind in given.kinds:
-        schema = _schema(kind)
+        schema = _schema(kind, given.categories)
         for epsilon in given.epsilons:
             for missing in given.missing:
                 watch = Stopwatch()
                 rng, found = np.random.default_rng(0), {}
                 for _ in range(given.fits):
-                    codes = drawn(rng, given.rows, kind, missing)
+                    codes = drawn(rng, given.rows, kind, missing, given.categories)
                     asked = _questions(schema, codes, epsilon, _engine(given.engine))
                     for arm, ends in _answers(asked, given.on, kind).items():
                         found.setdefault(arm, []).append(ends)
@@ -104,26 +106,32 @@ class Entropy(MaximumEntropy):
         return Joint(domain, table / table.sum(), block=20_000)
 
 
-def drawn(rng, num_rows, kind, missing):
+def drawn(rng, num_rows, kind, missing, categories=4):
     """Codes of x, g, z and y of rows of the population; those of missing outcomes are the last."""
-    g = rng.choice(4, num_rows, p=[0.4, 0.3, 0.2, 0.1])
-    x = rng.binomial(3, 0.3 + 0.1 * g)
+    often = np.arange(categories, 0, -1)
+    g = rng.choice(categories, num_rows, p=often / often.sum())
+    x = rng.binomial(3, 0.3 + 0.1 * (g % 4))
     z = rng.binomial(4, 0.3 + 0.1 * x)
+    adds = _OF_GROUP[g % 4]
     if kind == "linear":
-        y = 5 * x + z + _OF_GROUP[g] + rng.integers(0, 7, num_rows)
+        y = 5 * x + z + adds + rng.integers(0, 7, num_rows)
     else:
-        y = rng.random(num_rows) < 1 / (1 + np.exp(1 - x + 0.5 * z - _OF_GROUP[g] / 4))
+        y = rng.random(num_rows) < 1 / (1 + np.exp(1 - x + 0.5 * z - adds / 4))
     gone = (g == 3) & (rng.random(num_rows) < missing)
     return np.stack([x, g, z, np.where(gone, 30 if kind == "linear" else 2, y)], 1).astype(np.int64)
 
 
-def _schema(kind):
+def _schema(kind, categories):
     numbers = {"sdtype": "numerical", "range_min": 0, "decimal_places": 0}
     always = {"range_is_nullable": False}
     return Schema.from_sdv(
         {
             "x": {**numbers, **always, "range_max": 3},
-            "g": {**always, "sdtype": "categorical", "range_values": list("ABCD")},
+            "g": {
+                **always,
+                "sdtype": "categorical",
+                "range_values": list("ABCDEFGHIJKLMNOP"[:categories]),
+            },
             "z": {**numbers, **always, "range_max": 4},
             "y": {**numbers, "range_max": 29} if kind == "linear" else {"sdtype": "boolean"},
         }

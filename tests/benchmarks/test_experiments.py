@@ -43,6 +43,7 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "projection": (["--rows", "2000", "--columns", "3", "--cells", "16", "--repetitions", "1",
                     "--compared", "1", "--steps", "50", "--epsilon", "1"], 2),
     "regressions": (["--rows", "5000", "--fits", "2", "--epsilons", "5", "--missing", "0.4"], 6),
+    "rivals": (["--list"], 6),
     "scale": (["--rows", "300", "--columns", "2", "3", "--num-particles", "100"], 2),
     "scale --from-frame": (["--rows", "300", "--columns", "2", "--num-particles", "100"], 1),
     "scale --from-files .": (["--rows", "2000", "--sources", "parquet", "tuples"], 2),

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd import Between, Boolean, Link, Numerical, fit_tables
+from sdv_privpgd.inference import Question
 
 NUMBER = 4_000
 COLUMNS = {
@@ -120,6 +121,37 @@ def test_intervals_hold_what_is_true(fitted, asked, true):
     assert drawn.low <= own.low
     assert own.high <= drawn.high
     assert str(answer)
+
+
+def test_listed_questions_are_answered_by_tables_of_their_own():
+    given, links = (
+        tables(3),
+        [Link("homes", "people", "home", 3), Link("people", "pills", "person", 2)],
+    )
+    joined = given["people"].merge(given["homes"]).merge(given["pills"])
+    asked = {
+        "people": {"where": {"age": Between(33, 47)}, "among": {"homes.rents": True}},
+        "pills": {"where": {"strong": True}, "among": {"people.ill": True}},
+    }
+    people = joined.drop_duplicates("person")
+    true = {
+        "people": people.loc[people["rents"], "age"].between(33, 47).mean(),
+        "pills": joined.loc[joined["ill"], "strong"].mean(),
+    }
+    questions = {name: [Question(what="share", **own)] for name, own in asked.items()}
+    how = {"epsilon": 5.0, "delta": 1e-6, "method": "independent"}
+    fitted = fit_tables(given, COLUMNS, links, questions=questions, **how)
+    for name, own in asked.items():
+        for each in ("row", "family"):
+            answer = fitted.answer("share", name, each=each, **own)
+            assert answer.basis == "tables"
+        low, high = fitted.answer("share", name, **own).interval("table", 1 - 1e-6)
+        assert low < true[name] < high < low + 0.25
+    plain = fit_tables(given, COLUMNS, links, **how)
+    assert plain.answer("share", "people", **asked["people"]).basis == "model"
+    for wrong, said in ({"persons": []}, "no tables"), ([], "dictionary of lists by table"):
+        with pytest.raises(ValueError, match=said):
+            fit_tables(given, COLUMNS, links, questions=wrong, **how)
 
 
 def test_who_holds_such_a_row_is_told_of_two_and_bounded_of_more(fitted):

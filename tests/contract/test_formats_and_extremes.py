@@ -1,6 +1,7 @@
 """Formats without a whole year, times of the day, and what is beyond numbers and dates."""
 
 import datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -128,12 +129,21 @@ def test_numbers_beyond_those_told_apart_are_named(cells, declared):
     assert any("['x'] reach 2**62" in each for each in fitted(cells, declared).warnings)
 
 
+def test_numbers_in_a_declared_range_beyond_all_whole_types_come_back():
+    rows = sampled(RNG.normal(6e23, 1e22, ROWS), Numerical(0, 1e24))
+    assert rows.quantile([0.1, 0.9]).tolist() == pytest.approx([5.87e23, 6.13e23], rel=0.01)
+
+
 def test_types_of_numbers_beyond_those_told_apart_are_named_before_anything_is_spent():
     """By the type that somebody chose, and not by one that pandas chooses by the cells."""
-    named = "'x': 'UInt64'", "'x': 'uint64[pyarrow]'", "'x': 'decimal128(30, 2)[pyarrow]'"
+    named = (
+        *("'x': 'UInt64'", "'x': 'decimal128(38, 0)[pyarrow]'"),
+        *("'x': 'uint64[pyarrow]'", "'x': 'decimal128(30, 2)[pyarrow]'"),
+    )
     cells = pd.Series([1, 2] * 500)
     wide = (
         pa.table({"x": pa.array(cells, pa.uint64())}),
+        pa.table({"x": pa.array(cells).cast(pa.decimal128(38, 0))}),
         pd.DataFrame({"x": cells.astype("uint64[pyarrow]")}),
         pd.DataFrame({"x": cells.astype(pd.ArrowDtype(pa.decimal128(30, 2)))}),
     )
@@ -143,6 +153,7 @@ def test_types_of_numbers_beyond_those_told_apart_are_named_before_anything_is_s
     for table in (
         pd.DataFrame({"x": cells.astype("uint64")}),
         pd.DataFrame({"x": cells.astype("UInt32")}),
+        pa.Table.from_pandas(pd.DataFrame({"x": [Decimal(10**25), Decimal(2)] * 500})),
         pd.DataFrame({"x": cells.astype("int8").astype(pd.ArrowDtype(pa.decimal128(18, 2)))}),
     ):
         assert "hold whole numbers" not in str(check(table, {"x": Numerical()}, 5.0))
@@ -183,5 +194,8 @@ def test_dates_that_nanoseconds_do_not_hold_are_named(first):
 @pytest.mark.parametrize("ends", [("2016-01-01", "9999-12-31"), (LONG_AGO, "2020-12-31")])
 def test_never_may_be_an_end_of_a_declared_range(ends):
     code = NEVER if NEVER.isoformat() in ends else LONG_AGO
-    rows = sampled(pd.Series(days(code), dtype=object), Datetime(*ends))
+    cells = pd.Series(days(code), dtype=object)
+    rows = sampled(cells, Datetime(*ends))
     assert (rows.dt.year == code.year).mean() == pytest.approx(0.1, abs=0.06)
+    said = str(check(pd.DataFrame({"x": cells}), {"x": Datetime(*ends)}, 5.0))
+    assert "['x'] reach the first or the last day" in " ".join(said.split())

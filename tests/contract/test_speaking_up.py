@@ -49,18 +49,21 @@ def clipped():
     domain = {"income": {"range_min": 0, "range_max": 20, "decimal_places": 0}}
     synthesizer = new(5.0, columns, keys=(), public_domain=domain)
     assert synthesizer.warnings_ == ()
-    with pytest.warns(UserWarning, match=OPENING) as caught:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         synthesizer.fit(table)
     return synthesizer, caught
 
 
 class TestWhatIsWorthALook:
-    def test_it_is_told_in_one_warning_at_the_caller_s_line(self, clipped):
+    def test_it_is_told_before_and_after_a_fit_at_the_caller_s_line(self, clipped):
         synthesizer, caught = clipped
-        (warning,) = caught
-        assert warning.filename == __file__
-        assert all(sentence in str(warning.message) for sentence in synthesizer.warnings_)
-        summary, clipped, ids, rows = synthesizer.warnings_
+        assert {each.filename for each in caught} == {__file__}
+        before, after = (str(each.message) for each in caught)
+        summary, clipped, *told = synthesizer.warnings_
+        assert before == " ".join(told)  # what declarations alone say
+        assert after == "\n- ".join((OPENING, summary, clipped))
+        ids, _, rows = told
         assert summary == "0 of 1 column usable, 1 doubtful, 0 lost."
         assert "range_max=20" in clipped
         assert "['who'] are ids by their sdtype" in ids
@@ -69,7 +72,7 @@ class TestWhatIsWorthALook:
     def test_it_stands_on_the_page_in_the_report_and_in_the_file(self, clipped, tmp_path):
         synthesizer, _ = clipped
         page = synthesizer.report().html()
-        first = f"</h1><p>{synthesizer.warnings_[0]} There are 3 notes below the pictures.</p>"
+        first = f"</h1><p>{synthesizer.warnings_[0]} There are 4 notes below the pictures.</p>"
         assert page.index(first) < page.index("<figure>") < page.index("range_max=20")
         assert page.index("range_max=20") < page.index("what an attacker can gain")
         said = " ".join(synthesizer.privacy_report().split())
@@ -199,7 +202,9 @@ def test_a_plan_names_ids_and_dates_that_would_be_modelled_before_anything_is_sp
     several = new(1.0, columns, keys=(), public_domain={}, people=People(max_rows=2))
     assert "are no keys" not in several.plan(100).text
     columns = {"patient_id": {"sdtype": "categorical"}, "Geburtsdatum": {"sdtype": "categorical"}}
-    ids, dates = new(1.0, columns, keys=(), public_domain={}).plan(1_000).to_dict()["warnings"][:2]
+    plan = new(1.0, columns, keys=(), public_domain={}).plan(1_000)
+    ids, asked, dates = plan.to_dict()["warnings"][:3]
+    assert asked.startswith("Whose rows are these?")
     assert "'patient_id'] are those of ids" in ids
     assert "'Geburtsdatum'] are those of dates" in dates
     declared = {name: {"range_values": ["A"]} for name in columns}

@@ -293,6 +293,22 @@ def test_whole_numbers_are_numbers_and_whole(tmp_path, capsys):
     assert (rows.mean() - 3).abs().median() < 0.5
 
 
+def test_a_line_of_sums_and_lists_are_told_before_anything_is_spent(tmp_path, capsys):
+    frame = pd.DataFrame({"age": np.random.default_rng(0).integers(0, 90, NUMBER), "sex": "f"})
+    (tmp_path / "t.csv").write_text(frame.to_csv(index=False) + "Sum: 99,\n")
+    asked = (*QUICK, "--out", tmp_path / "out.csv")
+    said = refused(run("synthesize", tmp_path / "t.csv", *asked), capsys)
+    assert "'age' would not be in the rows" in said
+    assert "--skip-footer 1 leaves out a line of sums" in said
+    assert run("synthesize", tmp_path / "t.csv", *asked, "--skip-footer", 1) == 0
+    frame.assign(**{"two parts": [[1, 2]] * NUMBER}).to_parquet(tmp_path / "t.parquet")
+    asked = ("check", tmp_path / "t.parquet", "--epsilon", 5)
+    said = refused(run(*asked), capsys)
+    assert "No type of column reads {'two parts': 'list" in said
+    assert "--drop 'two parts'." in said
+    assert run(*asked, "--drop", "two parts") == 0
+
+
 def test_text_and_ids_that_are_no_keys_stop_a_command_before_it_spends(tmp_path, capsys):
     rng, out = np.random.default_rng(0), tmp_path / "out.csv"
     words = rng.choice(["pain", "knee", "left"], (NUMBER, 8))
@@ -309,7 +325,7 @@ def test_text_and_ids_that_are_no_keys_stop_a_command_before_it_spends(tmp_path,
     asked = ("synthesize", tmp_path / "t.csv", *QUICK, "--out", out)
     said = refused(run(*asked), capsys)
     assert "was spent" not in said.replace("Nothing was spent", "")
-    assert "'note' would not be in the rows: most of their cells differ" in said
+    assert "'note' would not be in the rows: no number, date or time is read in all" in said
     assert "'patient_id', 'source_id', 'matricule' are ids by their names and no keys" in said
     assert said.count("Whose rows are these?") == 1
     mended = ("--drop", "note", "--dtype", "source_id=category")

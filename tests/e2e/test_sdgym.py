@@ -11,7 +11,7 @@ from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 # Some releases of SDGym import what SDV 2 no longer has.
 sdgym = pytest.importorskip("sdgym", exc_type=ImportError)
 
-from sdv_privpgd.plugin.sdgym import variant  # noqa: E402
+from sdv_privpgd.plugin.synthesizers import variant  # noqa: E402
 
 
 @pytest.mark.filterwarnings("ignore")  # that nothing is declared

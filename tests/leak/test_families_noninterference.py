@@ -24,6 +24,7 @@ from sdv_privpgd import (
     fit_tables,
 )
 from sdv_privpgd.constraints import Inequality
+from sdv_privpgd.inference import Question
 
 LINKS = [
     Link("patients", "visits", "patient", 3, "id"),
@@ -42,6 +43,7 @@ COLUMNS = {
     "bills": {"bill": Key(), "paid": Boolean(), "due": Numerical(0, 120)},
 }
 LOST = {"visits": ["days", "ward"], "drugs": ["drug"], "patients": ["age", "sex", "owes"]}
+ASKED = {"bills": [Question(what="mean", of="due", where={"patients.sex": "f"})]}
 UNPAID = {"bills": [Inequality("patients.age", "due")]}
 
 
@@ -166,6 +168,7 @@ def observed(private, caplog):
             progress=bar,
             method="independent",
             constraints=UNPAID,
+            questions=ASKED,
         )
     report = fitted.report()
     return {

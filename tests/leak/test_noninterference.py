@@ -16,8 +16,16 @@ import sdv_tables
 from answers import open_curator
 from interference import OTHER_TABLES, nasty, observe, other_values, settings
 
-from sdv_privpgd import DomainMismatchError, MSTSynthesizer, PrivPGDSynthesizer, fit_table
+from sdv_privpgd import (
+    Boolean,
+    Categorical,
+    DomainMismatchError,
+    MSTSynthesizer,
+    PrivPGDSynthesizer,
+    fit_table,
+)
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.columns.readings import LOOKS
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.methods import (
     AIM,
@@ -199,13 +207,13 @@ UNREAD_CODE, ABOVE_CODE = 2, 4
 """Of ``Readable``."""
 
 
-def all_cells_are(code):
-    """Answers to the first question, of five codes, that stop a fit; of all others there are 0."""
+def all_cells_are(code, of=5):
+    """Answers to the first question ``of`` so many codes that stop a fit; of others there are 0."""
 
     def noisy(answer, stddev, words):
         if not stddev:
             return answer
-        there = (np.arange(answer.size) == code) & (answer.size == 5)
+        there = (np.arange(answer.size) == code) & (answer.size == of)
         return np.where(there, 120, 0).reshape(answer.shape)
 
     return noisy
@@ -256,8 +264,22 @@ def test_nothing_depends_on_the_table_where_a_range_stops_a_fit(fixed_answers, m
 
     first = seen(table)
     assert "'age'" in first[0][0]
-    assert "'age'" in first[0][-1]
+    assert "Worth a look" in first[0][-1]
     assert first == seen(nasty(table))
+
+
+def test_nothing_depends_on_the_table_where_text_that_is_no_category_stops_a_fit(
+    fixed_answers, monkeypatch
+):
+    monkeypatch.setattr(curator, "_noisy", all_cells_are(5, of=5 + len(LOOKS)))
+    table = sdv_tables.table(120)[["ward", "smoker"]]
+    declared, told = {"ward": Categorical(), "smoker": Boolean()}, []
+    for each in (table, nasty(table), table.assign(ward="31.01.2024")):
+        with pytest.raises(DomainMismatchError, match=r"'ward'.* are dates or times") as caught:
+            fit_table(each, declared, 20.0, method="mst")
+        error = caught.value
+        told.append([str(error), *getattr(error, "__notes__", []), error.ledger.to_json()])
+    assert told[0] == told[1] == told[2]
 
 
 def test_nothing_depends_on_the_table_in_sdv_s_dict_form(unmoved):

@@ -8,15 +8,13 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
+from benchmarks import reference_codes, rivals
+from benchmarks.experiment import main
+from benchmarks.reference_codes import REFERENCES, Call
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.benchmark import reference_codes, rivals
-from sdv_privpgd.benchmark.__main__ import main
-from sdv_privpgd.benchmark.compare import read
 from sdv_privpgd.benchmark.methods import METHODS
-from sdv_privpgd.benchmark.reference_codes import REFERENCES, Call
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.queries import Adjacency
 
@@ -171,56 +169,35 @@ def test_errors_are_halves_of_l1_over_pairs_and_triples():
     assert found["sw1"] > 0
 
 
-METADATA = {
-    "columns": {"a": {"sdtype": "boolean"}, "b": {"sdtype": "boolean"}, "c": {"sdtype": "boolean"}}
-}
+def test_both_are_run_on_the_same_rows_and_in_processes_of_their_own(monkeypatch, capsys):
+    domain, fitted = Domain(("a", "b", "c"), tuple(SIZES)), []
+    table = types.SimpleNamespace(domain=domain, split=lambda: [CODES], encode=lambda rows: rows)
+    monkeypatch.setattr(rivals, "load", lambda *of: table)
+    monkeypatch.setattr(rivals.os, "environ", {})
+
+    def run(command, **_):  # a reference gives back what it is given
+        fitted.append(command[0])
+        given = np.load(command[-2])
+        assert math.isclose(json.loads(str(given["call"]))["rho"], rivals.rho_of(1.0, 1e-5))
+        np.savez(command[-1], codes=given["codes"])
+        return types.SimpleNamespace(stdout='{"seconds": 7.0, "peak_mebibytes": 1.0}')
+
+    def apart(function, **given):
+        fitted.append(given["method"])
+        return function(**given)
+
+    monkeypatch.setattr(rivals.subprocess, "run", run)
+    monkeypatch.setattr(rivals, "apart", apart)
+    main(["rivals", "--reference", "dpmm MST", "--python", "other/python", "--seeds", "1",
+          "--own-seeds", "2", "--only", "a", "c", "b"])  # fmt: skip
+    assert fitted == ["other/python", "MST", "MST"]
+    header, theirs, *ours = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert dict(zip(header, theirs[1:], strict=True))["half_l1"] == "0"  # what it was given
+    assert ours[-1][0] == "MST"
 
 
-def test_both_are_run_on_the_same_rows_and_runs_that_are_held_are_not_repeated(
-    monkeypatch, tmp_path, capsys
-):
-    frame = pd.DataFrame(CODES < 1, columns=["a", "b", "c"])
-    frame.to_csv(tmp_path / "own.csv", index=False)
-    (tmp_path / "metadata.json").write_text(json.dumps(METADATA))
-    fitted = []
-
-    def fit(name, python, given):
-        fitted.append(name)
-        if name == "dpmm MST":
-            assert python == "other/python"
-            return {"seconds": 7.0, "peak_mebibytes": 1.0}, given["codes"]
-        with monkeypatch.context() as patch:
-            source, target = tmp_path / "given.npz", tmp_path / "rows.npz"
-            np.savez(source, **given)
-            patch.setattr(sys, "argv", ["", "rivals-once", str(source), str(target)])
-            main()
-        return json.loads(capsys.readouterr().out.splitlines()[-1]), np.load(target)["codes"]
-
-    monkeypatch.setattr(rivals, "_fitted", fit)
-    command = [
-        "", "rivals", "--table", str(tmp_path / "own.csv"), "--out", str(tmp_path / "r.parquet"),
-        "--metadata", str(tmp_path / "metadata.json"), "--reference", "dpmm MST",
-        "--python", "other/python", "--seeds", "1", "--own-seeds", "2", "--only", "a", "c", "b",
-    ]  # fmt: skip
-    monkeypatch.setattr(sys, "argv", command)
-    main()
-    assert fitted == ["dpmm MST", "MST", "MST"]
-    main()
-    assert len(fitted) == 3
-    results = read(tmp_path / "r.parquet")
-    assert len(results) == 3 * 3
-    exact = results[(results["method"] == "dpmm MST") & (results["metric"] == "half_l1")]
-    assert exact["value"].tolist() == [0.0]  # the reference was given what it is compared with
-    assert (results["rows"] == 240).all()  # 80 % of the rows
-    printed = capsys.readouterr().out
-    assert "dpmm MST" in printed
-    assert printed.count("half_l1_of_triples") == 2
-
-
-def test_without_a_reference_the_command_says_what_it_needs(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["", "rivals"])
+def test_without_a_reference_the_command_says_what_it_needs(capsys):
     with pytest.raises(SystemExit, match="--list"):
-        main()
-    monkeypatch.setattr(sys, "argv", ["", "rivals", "--list"])
-    main()
-    assert "dpmm MST, beside MST: pip install" in capsys.readouterr().out
+        main(["rivals"])
+    main(["rivals", "--list"])
+    assert "pip install dpmm" in capsys.readouterr().out

@@ -369,7 +369,7 @@ def test_signs_of_numbers_are_seen_named_and_not_both(tmp_path):
     with pytest.raises(SourceError, match="both marked") as caught:
         read(tmp_path, "n\n1\n", None, thousands=".")
     assert "Name the sign with --decimal" in in_options(caught.value)
-    seen = SimpleNamespace(column=numerical(0, 9).column, declared=None, has_other=False)
+    seen = SimpleNamespace(column=numerical(0, 9).column, declared=None, other=None)
     told = in_options(warnings._on_parsing(seen))  # pyright: ignore[reportArgumentType]
     assert "--decimal" in told
     assert "--thousands" in told
@@ -408,6 +408,10 @@ def test_workbooks(workbook):
     table = read_table(workbook([["n", "day"], [1, day], [2.5, day]]), Reading(header=True), None)
     assert table["n"].tolist() == [1, 2.5]
     assert table["day"].tolist() == [day, day]
+    path, alley = workbook([["alley"], ["NA"], ["Grvl"]]), {"sdtype": "categorical"}
+    for known, first in (({}, "NA"), ({"range_values": ["Grvl"]}, None)):
+        cells = read_table(path, Reading(header=True), {"alley": {**alley, **known}})["alley"]
+        assert cells.fillna("").tolist() == [first or "", "Grvl"]
     path = workbook([["a", "b"], [1, 2]], [["c"], [SECRET]])
     with pytest.raises(CommandError, match="--sheet"):
         read_table(path, Reading(header=True), None)

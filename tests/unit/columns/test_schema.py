@@ -384,8 +384,8 @@ def test_ids_that_would_be_modelled_are_named(name, sdtype):
     (said,) = on_names({name: read_facts(name, {"sdtype": sdtype})}, says_whose=True)
     assert repr(name) in said
     assert "ids" in said
-    (asked,) = on_names({name: read_facts(name, {"sdtype": sdtype})}, says_whose=False)
-    assert asked == f"{said} {WHOSE}"
+    asked = on_names({name: read_facts(name, {"sdtype": sdtype})}, says_whose=False)
+    assert asked == [said, WHOSE]
     assert "People(column" in WHOSE
     assert "People(rows_are_people=True)" in WHOSE
 

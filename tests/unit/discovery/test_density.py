@@ -1,5 +1,7 @@
 """Where rows lie is found from coarse to fine, and stays wide where the noise hides it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -222,9 +224,10 @@ class TestCloser:
         assert exactly([8_000, 500, 500]).closer(9_000, {0.0: 8_000}, 10.0) is not None
         assert exactly([8_000, *[50] * 20]).closer(9_000, {0.5: 8_000}, 10.0) is None
         own = exactly([500.0] * 8)
-        sizes = [own.fine_edges(512, np.inf, stddev).size - 1 for stddev in (10, 100, 400)]
+        sizes = [own.fine_edges(512, stddev, whole=False).size - 1 for stddev in (10, 100, 400)]
         assert sizes == [512, 200, 16]
-        assert own.fine_edges(512, 4.0, 10).size - 1 == 32
+        quarters = replace(own, edges=4 * own.edges)
+        assert quarters.fine_edges(512, 10.0, whole=True).size - 1 == 32
 
     @pytest.mark.parametrize(
         ("counts", "stddev"),
@@ -238,7 +241,6 @@ class TestCloser:
 
     def test_cells_where_rows_begin_and_end_are_cut_further(self):
         """What a cell of few rows there holds says how far a range reaches."""
-        parts = np.diff(
-            np.searchsorted(exactly([50, *[2_000] * 9, 50]).fine_edges(16, np.inf, 1.0), range(12))
-        )
+        own = exactly([50, *[2_000] * 9, 50])
+        parts = np.diff(np.searchsorted(own.fine_edges(16, 1.0, whole=False), range(12)))
         assert parts.tolist() == [8, *[2] * 9, 8]

@@ -272,8 +272,9 @@ def test_what_does_not_fit_is_told_and_what_fits_is_not():
 def test_ids_and_names_are_told_where_nothing_is_declared():
     columns = {"patient": {"sdtype": "id"}, "visit": {"sdtype": "id"}, "ill": {"sdtype": "boolean"}}
     metadata = {"columns": columns, "primary_key": "visit"}
-    (told,) = check_domain(metadata, {})
+    told, asked = check_domain(metadata, {})
     assert told.startswith("The ids ['patient'] are no keys")
+    assert asked.startswith("Whose rows are these?")
     assert check_domain(metadata, {}, says_whose=True) == []
     columns = {"patient_id": {"sdtype": "categorical"}, "datum": {"sdtype": "categorical"}}
     told = " ".join(check_domain({"columns": columns}, {}))

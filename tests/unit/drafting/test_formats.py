@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.columns.number_formats import NumberFormat
-from sdv_privpgd.drafting.formats import type_of
+from sdv_privpgd.drafting.formats import are_nearly_numbers, type_of
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,9 @@ from sdv_privpgd.drafting.formats import type_of
         (["31.01.24 10:05", "01.02.24 23:59"], "date:%d.%m.%y %H:%M"),
         (["10:30", "9:15"], "time:%H:%M"),
         (["20240131", "19991231"], "date:%Y%m%d"),
+        (["2024-01-31", "9999-12-31"], "date:%Y-%m-%d"),
+        (["31.01.2024", "31.12.9999"], "date:%d.%m.%Y"),
+        (["0001-01-01 00:00:00", "2024-01-31 10:05:07"], "date:%Y-%m-%d %H:%M:%S"),
         (["$3,012.20", "$9.00"], "number:$1,234.50"),
         (["12,5", "3,75"], "number:1234,50"),
         (["CHF 3'012", "CHF 12"], "number:CHF 1'234"),
@@ -47,6 +50,19 @@ def test_cells_that_are_all_written_alike_say_how(cells, said):
 )
 def test_codes_and_what_can_be_read_in_two_ways_say_nothing(cells):
     assert type_of(cells) is None
+
+
+@pytest.mark.parametrize(
+    ("numbers", "others", "told"),
+    [
+        (99, ["Sum: 1,200"], True),
+        (99, [f"V{code}" for code in range(20)], False),  # of a fifth it is no accident
+        (9, ["Sum"], False),  # few categories
+        (0, [f"0{code}" for code in range(10, 99)], False),
+    ],
+)
+def test_a_line_of_sums_beside_numbers_is_found(numbers, others, told):
+    assert are_nearly_numbers([*map(str, range(numbers)), *others]) == told
 
 
 @pytest.mark.parametrize("example", ["$1,234.50", "1.234,50 EUR", "1'234", "1 234,5", "1234,5 kg"])

@@ -9,6 +9,7 @@ from sdv_privpgd.estimate import denoising
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.effects import expected, independent
 from sdv_privpgd.estimate.factors import with_factors
+from sdv_privpgd.estimate.signals import FirstLook
 
 ROWS = 20_000
 DOMAIN = Domain(tuple("abcdefghij"), (*[8] * 9, 5))
@@ -40,7 +41,7 @@ def test_a_pair_in_the_noise_becomes_what_the_others_imply(monkeypatch, stddev, 
         noisy = measured(tables, stddev, seed)
         found = [denoising.denoised(noisy).tables]
         with monkeypatch.context() as patched:
-            patched.setattr(denoising, "with_factors", lambda tables: tables)
+            patched.setattr(denoising, "with_factors", lambda tables, look: tables)
             found.append(denoising.denoised(noisy).tables)
         errors.append(
             [sum(np.square(own[pair] - tables[pair]).sum() for pair in tables) for own in found]
@@ -52,7 +53,7 @@ def test_a_pair_in_the_noise_becomes_what_the_others_imply(monkeypatch, stddev, 
 @pytest.mark.parametrize("stddev", [40.0, 150.0])
 def test_noise_has_next_to_no_factors(stddev):
     noisy = measured(true_tables(0, depend=False), stddev, 0)
-    found = with_factors(noisy)
+    found = with_factors(noisy, FirstLook.of(noisy))
     for pair, table in noisy.tables.items():
         apart = independent(noisy, pair)
         believed = np.square(expected(found, pair) - apart).sum()
@@ -62,4 +63,4 @@ def test_noise_has_next_to_no_factors(stddev):
 def test_two_pairs_tell_nothing_of_a_third():
     pairs = {pair: table for pair, table in true_tables(0).items() if pair[0] == "a"}
     noisy = measured(dict(list(pairs.items())[:2]), 40.0, 0)
-    assert with_factors(noisy) is noisy
+    assert with_factors(noisy, FirstLook.of(noisy)) is noisy

@@ -21,7 +21,7 @@ from sdv_privpgd import (
     fit_table,
     plan_table,
 )
-from sdv_privpgd.columns.facts import NumberFacts
+from sdv_privpgd.columns.facts import CategoryFacts, NumberFacts
 from sdv_privpgd.columns.readings import Readable
 from sdv_privpgd.fitting.mismatch import UNREAD
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
@@ -116,6 +116,22 @@ def test_a_plan_says_what_a_fit_would_lose():
     assert "hidden" not in many
 
 
+def test_what_metadata_call_ids_and_are_not_called_so_is_told_before_a_fit():
+    known = {"note": {"sdtype": "id"}, "ill": {"sdtype": "boolean"}}
+    table = pd.DataFrame({"note": [f"{row} tablets" for row in range(60)], "ill": [True] * 60})
+    own = PrivPGDSynthesizer(
+        sdv_tables.metadata_of(known, primary_key="note"), 1.0, method="independent"
+    )
+    said = " ".join(own.check(table).to_dict()["warnings"])
+    assert "['note'] are ids by their sdtype, perhaps because it was detected" in said
+    assert "Whose rows" not in said  # each is another one's, or the table's
+    with pytest.warns(UserWarning, match="'note'.* are ids by their sdtype"):
+        own.fit(table)
+    assert not any(
+        "'note'" in each for each in fit(table, {"note": Key(), "ill": Boolean()}).warnings
+    )
+
+
 METADATA = sdv_tables.metadata_of(
     {"ward": {"sdtype": "categorical"}, "city": {"sdtype": "city"}, "mail": {"sdtype": "email"}}
 )
@@ -153,6 +169,10 @@ GERMAN = pd.date_range("2020-01-01", periods=ROWS, freq="h").strftime("%d.%m.%Y"
         (TABLE["age"] * 365, Numerical(0, 120), "unit"),
         (GERMAN, Datetime("01.01.2010", "31.12.2010", datetime_format="%d.%m.%Y"), "year"),
         (np.where(TABLE["age"] < 40, "d", TABLE["ward"]), Categorical(["A", "B", "C"]), "codebook"),
+        (GERMAN, Categorical(), "dates or times.* datetime_format"),
+        ([f"{row / 100} %" for row in range(ROWS)], Categorical(), "number_format"),
+        ([f"{row}@example.org" for row in range(ROWS)], Categorical(), "leave out"),
+        (["It was long ago, and nobody knew " * 2] * ROWS, Categorical(), "long texts"),
     ],
 )
 def test_cells_that_are_not_as_declared_stop_a_fit_for_little(cells, declared, remedy):
@@ -185,8 +205,10 @@ def test_a_column_may_be_unread_if_that_is_said_or_the_fit_is_finished():
         (np.where(RNG.random(ROWS) < 0.03, "?", TABLE["ward"]), Categorical(["A", "B", "C"])),
         (TABLE["ward"], Categorical(["A"], other="other")),
         (np.where(TABLE["ill"], 50, 999), Numerical(0, 99)),
+        (np.where(TABLE["ill"], "31.01.2024", "never"), Categorical()),
+        (GERMAN[:1].repeat(ROWS), Categorical(["01.01.2020"])),
     ],
-    ids=["missing", "blank", "few", "other", "outside"],
+    ids=["missing", "blank", "few", "other", "outside", "some dates", "declared dates"],
 )
 def test_a_fit_goes_on_where_declarations_may_be_meant(cells, declared):
     table = TABLE.assign(odd=np.asarray(cells, dtype=object))
@@ -194,6 +216,25 @@ def test_a_fit_goes_on_where_declarations_may_be_meant(cells, declared):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert len(fit(table, columns).sample(5)) == 5
+
+
+@pytest.mark.parametrize(
+    ("cell", "look"),
+    [
+        *((cell, 5) for cell in ("2024-01-31", "1/2/24 10:30", "05-Jan-2024", "12:30:01")),
+        *((cell, 6) for cell in ("12 %", "$1,234.50", "1.234,5", "-5€", "(5) £", 77.59461)),
+        *((cell, 7) for cell in ("a@b", "https://x", "550e8400-e29b-41d4-a716-446655440000")),
+        *(
+            (cell, 0)
+            for cell in ("401.9", 250.01, "18-25", "18 bis 25", "5 mg", "16", "ill", "A123", 7, "")
+        ),
+        *((cell, code) for cell, code in ((None, 1), (object(), 2))),
+    ],
+)
+def test_a_cell_alone_says_how_it_is_written(cell, look):
+    cells = pd.Series([cell, "2024-01-31", "x"], dtype=object)
+    (codes,) = Readable(name="x", facts=CategoryFacts()).codes(cells)
+    assert codes.tolist() == [look, 5, 0]
 
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])

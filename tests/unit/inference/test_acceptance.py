@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd import Between, Boolean, Categorical, Numerical, fit_table
+from sdv_privpgd import Between, Boolean, Categorical, Numerical, fit_table, plan_table
 from sdv_privpgd.inference import Criterion
 from sdv_privpgd.inference.acceptance import MET, NOT_MET, UNTOLD, _verdict
 from sdv_privpgd.inference.intervals import Interval
@@ -142,10 +142,33 @@ def test_nothing_is_moved_or_spent_and_what_no_table_knows_cannot_be_told(fitted
         fitted.accept([Criterion(**SHARE, within=0.1)], fitted.sample(9)[["ward"]])
 
 
+def test_unique_rows_are_counted_in_the_rows_alone(fitted):
+    rows = fitted.sample(400)
+    names = ["age", "ward", "ill"]
+    alone = int((rows.groupby(names, dropna=False)["age"].transform("size") == 1).sum())
+    assert alone > 3
+    few = {"what": "unique", "of": names}
+    criteria = [Criterion(**few, below=alone), Criterion(**few, below=alone - 1)]
+    found = fitted.accept(criteria, rows)
+    assert [each.verdict for each in found.verdicts] == [MET, NOT_MET]
+    assert str(found).endswith(f"in age, ward, ill, at most {alone - 1}: rows {alone}.")
+    assert found.to_frame()["table_low"].isna().all()
+    crowded = fitted.crowded(rows, on=names, min_rows_like=2).rows
+    assert fitted.accept([Criterion(**few, below=0)], crowded).is_met
+    with pytest.raises(ValueError, match="no column 'age'"):
+        fitted.accept(criteria, rows[["ward"]])
+    for more, is_asked in (criteria, False), ([*criteria, Criterion(**SHARE, within=1)], True):
+        plan = plan_table(COLUMNS, 1.0, num_rows=1_000, questions=more)
+        assert ("tables of listed questions" in str(plan).replace("\n", " ")) is is_asked
+
+
 @pytest.mark.parametrize(
     ("told", "match"),
     [
         ({"what": "median", "within": 1}, "what must be"),
+        ({"what": "unique", "of": "age", "above": 1}, "has of= and below="),
+        ({"what": "unique", "below": 1}, "has of= and below="),
+        ({"what": "unique", "of": "age", "where": {"ill": True}, "below": 1}, "has of= and below="),
         (SHARE, "takes one of"),
         ({**SHARE, "within": 0.1, "above": 1}, "takes one of"),
         ({**SHARE, "within": True}, "is a number"),

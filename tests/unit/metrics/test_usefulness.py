@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd.metrics.usefulness import (
+from sdv_privpgd.metrics.learning import (
     distances,
     learning_scores,
     propensity_error,

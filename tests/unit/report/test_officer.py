@@ -16,8 +16,8 @@ from sdv_privpgd.privacy.accounting import mu_squared_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import planned, read_ledger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.ledger import History, ledger_report, read_history, release_entry
-from sdv_privpgd.report.officer import YOURS, attackers_gains
+from sdv_privpgd.report.privacy import History, ledger_report, read_history, release_entry
+from sdv_privpgd.report.release import YOURS, attackers_gains
 
 TABLE = pd.DataFrame({"ward": ["A", "B"] * 600, "ill": [True, False] * 600, "p": range(1_200)})
 COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Boolean()}

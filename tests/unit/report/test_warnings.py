@@ -20,6 +20,7 @@ from sdv_privpgd.columns.facts import CategoryFacts, DateFacts, NumberFacts, Tru
 from sdv_privpgd.columns.parsing import describe, read_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.plan import FINE_GRIDS
+from sdv_privpgd.inference.conditions import CodeValues
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
@@ -315,7 +316,7 @@ TAILS = {
     "nobody beyond 100, and a range to 10^6": (
         INCOME | {"range_max": 1e6} | NOBODY,
         [9] * 10,
-        True,
+        False,
     ),
     "nobody beyond 100, and a range to 500": (
         INCOME
@@ -337,6 +338,16 @@ TAILS = {
 def test_cells_that_reach_far_out_and_decide_a_mean_are_told(facts, shares, told):
     said = lines(fitted(facts, shares, num_rows=50_000))
     assert any(each.startswith(SPREAD) for each in said) == told
+
+
+@pytest.mark.parametrize(
+    ("last", "noise", "told"), [(20, 10, True), (5, 10, False), (20, 0.001, False), (0, 0, False)]
+)
+def test_noise_in_few_rows_far_out_moves_a_mean(last, noise, told):
+    ends = np.array([0.0, 10.0, 20.0, 30.0, 9_000.0])
+    values = CodeValues(ends, ends + 9, ends + 4.5, np.full(5, 3.0), is_shaped=True)
+    counts = np.array([1_000.0, 1_000.0, 1_000.0, 1_000.0, last])
+    assert values.moved_by_noise(counts, noise, 0.1).tolist() == [False] * 4 + [told]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from canaries import TEXT, traces
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd import Numerical, fit_table
+from sdv_privpgd import Categorical, Numerical, check, fit_table
 from sdv_privpgd.cli.reading import read_table
 from sdv_privpgd.cli.saying import CommandError
 from sdv_privpgd.columns.dialect import Reading
@@ -94,6 +94,38 @@ def test_whole_numbers_stay_beside_missing_ones_and_files_say_what_means_missing
         source = open_source(CsvFiles(f"{tmp_path}/*.csv", na=words), facts)
         (batch,) = source.batches(["age"])
         assert np.flatnonzero(batch.columns["age"].isna()).tolist() == missing
+
+
+TEXT_OF_WORDS = {"sdtype": "categorical"}
+
+
+@pytest.mark.parametrize(
+    ("facts", "na", "missing"),
+    [
+        (TEXT_OF_WORDS, (), [3, 4]),
+        ({"sdtype": "id"}, (), [3, 4]),
+        (TEXT_OF_WORDS, "null", [1, 3, 4]),
+        (TEXT_OF_WORDS | {"range_values": ["A"]}, (), [0, 1, 3, 4]),
+        (TEXT_OF_WORDS | {"range_values": ["A", "NA"]}, (), [1, 3, 4]),
+        (TEXT_OF_WORDS | {"groups": {"NA": "Africa"}}, "NA", [1, 3, 4]),
+        ({"sdtype": "datetime"}, (), [0, 1, 3, 4]),
+        ({"sdtype": "boolean"}, (), [0, 1, 3, 4]),
+    ],
+)
+def test_words_for_missing_are_values_of_text_that_nobody_declared(tmp_path, facts, na, missing):
+    (tmp_path / "table.csv").write_text('x\nNA\nnull\nA\n""\n" "\n')
+    source = open_source(CsvFiles(tmp_path / "table.csv", na=na), {"x": facts})
+    (batch,) = source.batches(["x"])
+    assert np.flatnonzero(batch.columns["x"].isna()).tolist() == missing
+
+
+def test_a_check_says_which_words_are_categories_where_a_table_is_text(tmp_path):
+    frame = pd.DataFrame({"x": ["NA", "A"] * 99, "y": ["A", "B"] * 99})
+    columns, path = {"x": Categorical(), "y": Categorical(["A", "B"])}, tmp_path / "table.csv"
+    frame.to_csv(path, index=False)
+    for table, told in ((path, True), ([str(path)], True), (CsvFiles(path), True), (frame, False)):
+        notes = check(table, columns, 9.0).to_dict()["warnings"]
+        assert any("In 'x' only a blank is missing" in each for each in notes) == told
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz"])
