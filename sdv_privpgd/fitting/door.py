@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from sdv_privpgd.base.paths import are_text
+from sdv_privpgd.base.files import are_text
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.dialect import on_words
 from sdv_privpgd.columns.dtypes import is_of_days
