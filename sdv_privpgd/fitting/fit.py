@@ -276,7 +276,7 @@ class Fit:
     @property
     def told_before(self) -> list[str]:
         """Sentences on what is worth a look by names and declarations alone."""
-        return notes_on(self.settings, self.description)
+        return notes_on(self.settings, self.description, self.description.facts)
 
     @property
     def has_answers(self) -> bool:

@@ -331,6 +331,15 @@ def test_a_table_of_keys_alone_costs_nothing_and_has_as_many_rows():
     assert "people" in fitted.report().to_dict()["tables"]
 
 
+def test_parts_of_the_budget_are_as_the_cube_roots_of_pairs_of_columns():
+    link = Link("homes", "people", "home", max_children=2)
+    told = {"homes": {"a": Boolean()}, "people": dict.fromkeys("bcd", Boolean())}
+    shares = plan_tables(told, link, 1.0, 1e-6, num_rows=900).to_dict()["shares"]
+    # Of 'a' and the number of people one; of b, c, d three, and nine with those and the place.
+    expected = np.cbrt([1, 3 + 9, 6 / 4])  # homes, people, and siblings of these
+    assert list(shares.values()) == pytest.approx(expected / expected.sum(), rel=0.01)
+
+
 def test_a_tree_is_the_same_in_any_order_of_its_links_and_after_use():
     tree = tree_of(LINKS)
     assert tree.tables == ("people", "stays", "bills", "drugs")
