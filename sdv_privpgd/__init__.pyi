@@ -18,11 +18,11 @@ from .drafting.template import draft_metadata as draft_metadata
 from .fitting.door import check as check
 from .fitting.door import fit_table as fit_table
 from .fitting.door import plan_table as plan_table
+from .fitting.door import plan_tables as plan_tables
 from .fitting.fates import ColumnsLostError as ColumnsLostError
 from .fitting.fitted import FittedTable as FittedTable
 from .fitting.linked import FittedTables as FittedTables
 from .fitting.linked import fit_tables as fit_tables
-from .fitting.linked import plan_tables as plan_tables
 from .fitting.mismatch import DomainMismatchError as DomainMismatchError
 from .fitting.prior import Prior as Prior
 from .fitting.settings import People as People

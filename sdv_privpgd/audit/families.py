@@ -131,7 +131,8 @@ class TablesFit:
         more = self.told.told
         small = method_of(more["method"], seed=more.get("seed", 0)).small()
         told = replace(self.told, told={**more, "method": small})
-        lost = {name: list(told.modelled(name)) for name in told.tree.tables}
+        tree = told.tree
+        lost = {name: [*told.modelled(name), *tree.numbers(name)] for name in tree.tables}
         seen: dict[str, Any] = {}
         with listening() as said:
             running = RunningTables.of(told, table.frames, lost)

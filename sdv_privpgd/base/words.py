@@ -55,6 +55,12 @@ def dates(nanoseconds: Sequence[float] | np.ndarray) -> list[str]:
     return [text.replace("T", " ") for text in np.datetime_as_string(moments, unit=unit).tolist()]
 
 
+def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table of text, each column as wide as it needs to be."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
 def number_of(count: float, word: str = "row") -> str:
     """So many of a thing."""
     return f"{count:,.0f} {word}{'s' * (round(count) != 1)}"

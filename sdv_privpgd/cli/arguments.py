@@ -25,7 +25,8 @@ _WRITTEN = """
 """
 _READ = """
     --thousands SIGN    in numbers of text, such as . in 1.234,56
-    --na WORD*          means missing, besides empty cells, NA, null and the like: -, n/a, -99
+    --na WORD*          means missing, such as - or -99: besides empty cells, and besides NA, null
+                        and the like where columns are no text or have declared categories
     --sheet NAME        of a workbook with several
     --skip-rows LINES   lines above the names (or the first row) in each file, such as a title;
                         TOLDnone
@@ -108,6 +109,8 @@ _LINKS = """
                         links are those of the metadata unless --link names them
     --in-order CHILD.COLUMN[=START]*  dates or numbers of a declared range by which the rows that
                         lead to one row are in order, and that row's column at which this begins
+    --count CHILD=COLUMN*  the column of the rows that CHILD leads to that says how many of its rows
+                        lead there: synthetic rows have as many
 """
 _MARK = """
     --mark {column,comment}  say in the rows, too, that they are synthetic: in a column, or in a
@@ -146,9 +149,10 @@ _ASKED = {
     "whose the rows are": _PEOPLE,
 }
 _FIT = {_HOW: _MEASURED + _FITTED + _OF_TABLE, **_ASKED}
-_AUDITED = {_HOW: _MEASURED + _FITTED, **_ASKED, "what may be spent": _BUDGET.replace("X!", "X")}
 _RUNS = {"the books of several runs": _BOOKS}
 _LINKED = {"several tables that belong together": _LINKS}
+_AUDITED = {_HOW: _MEASURED + _FITTED, **_ASKED, **_LINKED}
+_AUDITED["what may be spent"] = _BUDGET.replace("X!", "X")
 _READS = {_ITS_TEXT: (_WRITTEN + _READ).replace("TOLD", "")}
 _READS_AS_KEPT = {_ITS_TEXT: (_WRITTEN + _READ).replace("TOLD", "what synthesize was told; else ")}
 
@@ -481,7 +485,7 @@ def _most(text: str) -> tuple[str, int]:
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not COLUMN=VALUE")
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     return name, value
 
 
@@ -508,6 +512,7 @@ _KINDS: Mapping[str | None, dict[str, Any]] = {
     "LINES": {"type": _lines, "metavar": "N"},
     "[TABLE=]N": {"type": _most},
     "COLUMN=VALUE": {"type": _pair},
+    "CHILD=COLUMN": {"type": _pair},
     "COLUMN=TYPE": {"type": _typed},
 }
 """What options take, and what argparse is told of that; anything else is text."""

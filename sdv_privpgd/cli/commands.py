@@ -16,9 +16,10 @@ from sdv_privpgd.base.files import TREES, DamagedFileError, undamaged
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli import linking
 from sdv_privpgd.cli.asking import wanted
+from sdv_privpgd.cli.documents import metadata_of, read_metadata
 from sdv_privpgd.cli.journal import Journal, Model, after, is_unwritten, ledger_of
 from sdv_privpgd.cli.keeping import facts_of, fitted, how_to_finish, kept_in, paid_for, require_file
-from sdv_privpgd.cli.questions import metadata_of, questions, read_metadata
+from sdv_privpgd.cli.questions import questions
 from sdv_privpgd.cli.reading import (
     Kind,
     kind_read,
@@ -357,7 +358,9 @@ def _audited(arguments: Namespace) -> Report:
         for name, usual in arguments.usual.items():
             if getattr(arguments, name) is None:
                 setattr(arguments, name, usual)
-        audited = partial(audit_fit, **questions(arguments).told, runs=arguments.runs)
+        audited = partial(linking.audit, arguments)
+        if not (arguments.link or arguments.max_children):
+            audited = partial(audit_fit, **questions(arguments).told, runs=arguments.runs)
     else:
         for name in arguments.usual:
             if getattr(arguments, name) is not None:

@@ -267,7 +267,7 @@ def paid_for(path: Path, model: SavedModel | None = None) -> Model:
     if isinstance(model, FittedTables):
         raise CommandError(
             f"{path} holds several tables: {PROGRAM} describe takes them, and sample with a folder "
-            "as --out."
+            "as --out. To spend more on them, synthesize them once more, on the same --ledger."
         )
     raise CommandError(f"{path} holds a {type(model).__name__}, and no fitted table.")
 

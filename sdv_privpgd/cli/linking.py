@@ -8,9 +8,10 @@ from typing import Any
 
 from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.base.words import listed
+from sdv_privpgd.cli.documents import read_json
 from sdv_privpgd.cli.journal import Journal
 from sdv_privpgd.cli.keeping import kept_in, require_file
-from sdv_privpgd.cli.questions import Declared, detected, read_json
+from sdv_privpgd.cli.questions import Declared, detected
 from sdv_privpgd.cli.reading import open_table, reading, tables_in
 from sdv_privpgd.cli.saying import (
     CommandError,
@@ -24,8 +25,9 @@ from sdv_privpgd.cli.writing import Outputs, check_report, moving_on, write_rows
 from sdv_privpgd.columns.links import read_tables
 from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.fitting.fates import tables_report
-from sdv_privpgd.fitting.linked import FittedTables, RunningTables, planned_tables
+from sdv_privpgd.fitting.linked import FittedTables, RunningTables
 from sdv_privpgd.fitting.options import Asked
+from sdv_privpgd.fitting.plan import planned_tables
 from sdv_privpgd.fitting.settings import People
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.report.page import Report
@@ -156,6 +158,14 @@ def check(arguments: Namespace) -> Report:
     return found
 
 
+def audit(arguments: Namespace) -> Report:
+    """Returns the audit of what the options say, on families that are made up."""
+    from sdv_privpgd.audit.families import audited_tables
+
+    told, _, _ = _asked(arguments)
+    return audited_tables(told, runs=arguments.runs)
+
+
 def _outputs(arguments: Namespace, paths: Mapping[str, Path]) -> Outputs:
     """The files of a command, which are none that it reads."""
     inputs = (*paths.values(), arguments.metadata, arguments.domain)
@@ -182,20 +192,20 @@ def _asked(arguments: Namespace) -> tuple[Asked, dict[str, Path], list[str]]:
         raise CommandError(f"{options}: not taken with tables that belong together (--link).")
     if arguments.delta is None:
         raise CommandError("--delta is needed: the number of rows is private.")
-    paths = {path.name.split(".")[0]: path for path in arguments.table}
+    files = getattr(arguments, "table", ())  # an audit has none
+    paths = {path.name.split(".")[0]: path for path in files}
     is_said = arguments.metadata is not None
     metadata: Any = read_json(arguments.metadata) if is_said else None
     metadata, written = (metadata, {}) if is_said else _typed(arguments, paths)
     domain: Any = {} if arguments.domain is None else read_json(arguments.domain)
     try:
-        metadata, most, starts = _linked(arguments, metadata)
-        declared = {name: dict(domain.get(name, {})) for name in metadata["tables"]}
+        metadata, most, starts, counts = _linked(arguments, metadata)
+        declared = {name: dict(own) for name, own in domain.items()}
         for name, own in written.items():
-            found = declared[name]
+            found = declared.setdefault(name, {})
             found |= {column: facts | found.get(column, {}) for column, facts in own.items()}
-        columns, links = read_tables(
-            metadata, declared, most, starts, keep=arguments.public_metadata
-        )
+        keep = arguments.public_metadata
+        columns, links = read_tables(metadata, declared, most, starts, counts=counts, keep=keep)
     except ValueError as error:
         raise CommandError(in_options(error)) from None
     except (AttributeError, KeyError, TypeError):
@@ -204,7 +214,7 @@ def _asked(arguments: Namespace) -> tuple[Asked, dict[str, Path], list[str]]:
             "the facts of each by table and column."
         ) from None
     out = _left_out(arguments, metadata, {each.child: each.key for each in links}, is_said=is_said)
-    if arguments.table and set(paths) != set(columns):
+    if paths and set(paths) != set(columns):
         raise CommandError(
             f"The tables are {sorted(paths)!r} by their files, and {sorted(columns)!r} by "
             "--metadata: give each file the name of its table."
@@ -236,14 +246,15 @@ def _typed(
     keys, found, written = {above: to for _, _, above, to in links}, {}, {}
     for name, path in paths.items():
         tables = tables_in([path])
-        columns, _, own = detected(arguments, tables, reading(arguments, tables[0]))
+        how = reading(arguments, tables[0])
+        columns, _, own = detected(arguments, tables, how, is_said=bool(found))
         columns |= {column: {"sdtype": words["sdtype"]} for column, words in own.items()}
-        written[name] = own
         found[name] = {"columns": columns}
         if name in keys:
             found[name]["primary_key"] = keys[name]
-            columns[keys[name]] = {"sdtype": "id"}
-        columns |= {key: {"sdtype": "id"} for child, key, _, _ in links if child == name}
+        ends = {keys.get(name), *(key for child, key, _, _ in links if child == name)} - {None}
+        columns |= {key: {"sdtype": "id"} for key in ends}
+        written[name] = {column: words for column, words in own.items() if column not in ends}
     return {"tables": found}, written
 
 
@@ -266,7 +277,8 @@ def _left_out(
         ]
         out += [f"{name}.{column}" for column in names]
         lost += [f"{name}.{column}" for column in found.lost(People()) if column in names]
-    if lost := [column for column in lost if column not in arguments.allow_lost]:
+    allowed = getattr(arguments, "allow_lost", lost)  # an audit has no rows to lose
+    if lost := [column for column in lost if column not in allowed]:
         raise CommandError(
             f"Nothing was spent. {listed([*map(repr, lost)])} would not be in the rows: by their "
             "types they are no numbers, dates or categories. Say what they are in --metadata, or "
@@ -279,10 +291,10 @@ def _left_out(
 
 def _linked(
     arguments: Namespace, metadata: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, int], dict[str, str]]:
+) -> tuple[dict[str, Any], dict[str, int], dict[str, str], dict[str, str]]:
     """The metadata with the links and orders that options name.
 
-    By table, how many rows lead to one, and where its order starts.
+    By table, how many rows lead to one, where its order starts, and what counts its rows.
     """
     links = [
         dict(zip(_ENDS, ends, strict=True)) for ends in map(_link, arguments.link)
@@ -299,7 +311,8 @@ def _linked(
             raise CommandError(f"--in-order {text} names no column of a table that leads to one.")
         tables[child]["sequence_index"] = order
         starts |= {child: start} if start else {}
-    return {**metadata, "tables": tables, "relationships": links}, most, starts
+    counts = dict(arguments.count)
+    return {**metadata, "tables": tables, "relationships": links}, most, starts, counts
 
 
 _ENDS = "child_table_name", "child_foreign_key", "parent_table_name", "parent_primary_key"

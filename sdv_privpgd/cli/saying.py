@@ -61,6 +61,8 @@ _OPTIONS = (
     (r"weight_column", "--weight-column"),
     (r"weight_range", "--weight-range"),
     (r"max_children(?= says )", "--max-children"),
+    (r"Link\.(order|start)", "--in-order"),
+    (r"(Link\.count|counts)(?= names )", "--count"),
     (r"adjacency='add_remove'", "--adjacency add_remove"),
     (r"discovery_share", "--discovery-share"),
     (r"num_bins(?! of ')", "--num-bins"),

@@ -251,7 +251,8 @@ class Tree(FieldsAlone):
             if self.most_of(table) > most:
                 raise ValueError(
                     f"A family may have {self.most_of(table)} rows of {table!r}, by the "
-                    f"max_children of its links: together they may have {most} at most."
+                    f"max_children of its links: together they may have {most} at most. Choose "
+                    "smaller ones: of more rows so many are used, by chance."
                 )
             link = self.above(table)
             above = {} if link is None else self.carried(link.parent, columns)
@@ -285,19 +286,26 @@ def read_tables(
     columns before them. A ``sequence_index`` is the order of its table's rows.
 
     Raises:
-        ValueError: If nobody says how many rows of a table may lead to one, and for ``starts`` and
-            ``counts`` of tables that lead to none.
+        ValueError: If nobody says how many rows of a table may lead to one, for ``starts`` and
+            ``counts`` of tables that lead to none, and for what is declared of no modelled column.
     """
-    columns: dict[str, dict[str, Mapping]] = {}
-    for table, own in metadata["tables"].items():
-        said, key = declared.get(table, {}), own.get("primary_key")
+    tables, columns = metadata["tables"], {}
+    for table, own in tables.items():
+        key = own.get("primary_key")
         columns[table] = {
             name: Key(facts.get("regex_format"))
             if name == key
-            else facts_in(facts, keep=keep) | said.get(name, {})
+            else {**facts_in(facts, keep=keep), **declared.get(table, {}).get(name, {})}
             for name, facts in own["columns"].items()
             if name == key or facts["sdtype"] in MODELLED
         }
+    for table, said in declared.items():
+        modelled = [n for n in columns.get(table, ()) if n != tables[table].get("primary_key")]
+        if unknown := [name for name in said if name not in modelled]:
+            raise ValueError(
+                f"public_domain names the columns {unknown!r} of {table!r}, of which "
+                f"{modelled!r} are modelled."
+            )
     links = [
         (each["parent_table_name"], each["child_table_name"], each["child_foreign_key"],
          each["parent_primary_key"]) for each in metadata.get("relationships") or ()

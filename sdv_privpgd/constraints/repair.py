@@ -208,7 +208,9 @@ class Repair:
         obeys = np.ones(len(rows), dtype=bool)
         codes, places = self._by_name(rows.codes), self._by_name(rows.positions)
         for rule in self._rules:
-            obeys &= rule.holds(codes, places)
+            obeys &= rule.allows(codes)
+        for order in self._orders:  # of other rules the places in cells do not matter
+            obeys &= order.holds(codes, places)
         if self._predicates and len(rows):
             decoded = self._decode(rows.codes, rows.positions)
             for predicate in self._predicates:

@@ -34,34 +34,13 @@ class Rule(Protocol):
         """Marks the rows whose cells can hold values that obey, bool."""
         ...
 
-    def holds(
-        self, codes: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]
-    ) -> np.ndarray:
-        """Marks the rows that obey with their values at these places of their cells, bool."""
-        ...
-
     def possible(self) -> dict[Clique, np.ndarray]:
         """Marks the cells that can hold rows that obey, for some cliques, bool."""
         ...
 
 
-class _OfCells:
-    """A rule that cells decide: the places in them do not matter."""
-
-    def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Marks the rows whose cells can hold values that obey, bool."""
-        raise NotImplementedError
-
-    def holds(
-        self, codes: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]
-    ) -> np.ndarray:
-        """Marks the rows that ``allows`` marks."""
-        del places
-        return self.allows(codes)
-
-
 @dataclass(frozen=True, eq=False)
-class Combinations(_OfCells):
+class Combinations:
     """Some columns together have one of the listed combinations of codes, shape (entry, column)."""
 
     names: Clique
@@ -91,7 +70,7 @@ class Combinations(_OfCells):
 
 
 @dataclass(frozen=True, eq=False)
-class OneHot(_OfCells):
+class OneHot:
     """Exactly one of the columns is 1, and the others are 0.
 
     ``zero`` and ``one`` mark the codes of each column that are these values, bool.
@@ -196,7 +175,7 @@ class Order:
     def holds(
         self, codes: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]
     ) -> np.ndarray:
-        """Marks the rows that are in order, bool."""
+        """Marks the rows that are in order with their values at these places of cells, bool."""
         low, high = (
             self.values(column, codes[column.name], places[column.name])
             for column in (self.low, self.high)

@@ -15,6 +15,7 @@ from sdv_privpgd.columns.number_formats import NumberFormat
 _DAYS = (
     "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d",
     "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%d %B %Y", "%d %b %Y", "%d-%b-%Y", "%d.%m.",
+    "%Y-%m-%d",
 )  # fmt: skip
 _TIMES = "%H:%M", "%H:%M:%S"
 _MOMENTS = tuple(" ".join(each) for each in product(_DAYS, _TIMES))
@@ -23,6 +24,8 @@ _NUMBER = re.compile("([^0-9]*)([0-9](?:[0-9.,'\u2019 \u00a0\u2009\u202f]*[0-9])
 _PLAIN = re.compile("-?(0|[1-9][0-9]*)([.,][0-9]+)?")
 _DIGITS = re.compile("(19|20)[0-9]{6}")
 _SIGN = re.compile("[-+()\u2212]")
+_NEVER = re.compile("9999|0001")
+"""Years of dates that stand for never, which pandas does not hold."""
 
 
 def type_of(cells: Sequence[str]) -> str | None:
@@ -33,8 +36,9 @@ def type_of(cells: Sequence[str]) -> str | None:
     """
     if all(map(_DIGITS.fullmatch, cells)):
         return "date:%Y%m%d" if _are_dates(cells, "%Y%m%d") else None
+    dates = [_NEVER.sub("2000", cell) for cell in cells]
     for word, formats in (("time", _TIMES), ("date", (*_DAYS, *_MOMENTS))):
-        if found := [each for each in formats if _are_dates(cells, each)]:
+        if found := [each for each in formats if _are_dates(dates, each)]:
             return f"{word}:{found[0]}" if len(found) == 1 else None
     read: dict[tuple[str, ...], str] = {}
     for example in _examples(cells):

@@ -118,7 +118,8 @@ class Description(FieldsAlone):
     @property
     def on_days(self) -> list[str]:
         """A sentence on dates that are counted in days though nobody said so, if there are any."""
-        return on_days({name: e for name, e in self.facts.items() if name not in self.timeless})
+        but = {*self.timeless, *self.given}  # what is given is another table's to say
+        return on_days({name: e for name, e in self.facts.items() if name not in but})
 
     @property
     def on_wide(self) -> list[str]:

@@ -3,21 +3,23 @@
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
-from sdv_privpgd.base.paths import are_text
+from sdv_privpgd.base.files import are_text
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.dialect import on_words
 from sdv_privpgd.columns.dtypes import is_of_days
 from sdv_privpgd.columns.links import Link
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.kinds import Constraint
+from sdv_privpgd.discovery.transcript import Answered
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import check_report, tables_report
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable, RunningFit
 from sdv_privpgd.fitting.options import Asked, asked, check_match, checked_lost, opened
-from sdv_privpgd.fitting.plan import planned
+from sdv_privpgd.fitting.plan import planned, planned_tables
 from sdv_privpgd.fitting.prior import leaning
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta
 from sdv_privpgd.inference.listed import Question
@@ -197,6 +199,40 @@ def plan_table(
     return planned(settings, leaning(settings, description, prior, num_rows, {}), num_rows)
 
 
+def plan_tables(
+    columns: Mapping[str, Mapping[str, Mapping]],
+    relationships: Link | Iterable[Link],
+    epsilon: float,
+    delta: float,
+    *,
+    num_rows: int,
+    constraints: Mapping[str, Sequence[Constraint]] = MappingProxyType({}),
+    **others: Any,
+) -> Report:
+    """Returns what ``fit_tables`` would ask of each table, and how large its errors would be.
+
+    Public: no table is read and nothing is spent. Rows are families: each counts as one.
+
+    Args:
+        columns: As ``fit_tables`` takes them.
+        relationships: As ``fit_tables`` takes them.
+        epsilon: What all tables together may spend.
+        delta: At this delta.
+        num_rows: How many rows the root has, about.
+        constraints: As ``fit_tables`` takes them.
+        others: Other arguments of ``fit_tables``, such as ``method``.
+
+    >>> from sdv_privpgd import Boolean, Link, plan_tables
+    >>> declared = {"shops": {"open": Boolean()}, "sales": {"big": Boolean()}}
+    >>> link = Link("shops", "sales", "shop", max_children=3)
+    >>> plan = plan_tables(declared, link, 1.0, 1e-6, num_rows=5_000)
+    >>> sorted(plan.to_dict()["tables"])
+    ['sales', 'shops']
+    """
+    told = Asked.of(columns, relationships, epsilon, delta, constraints, **others)
+    return planned_tables(told, num_rows)
+
+
 def check(
     table: Any,
     columns: Mapping[str, Mapping],
@@ -233,6 +269,8 @@ def check(
     ['drug']
     """
     if relationships is not None:
+        if prior is not None:
+            raise ValueError("prior takes one table: check tables that belong together without it.")
         delta = usual_delta("add_remove") if delta is None else delta
         return tables_report(Asked.of(columns, relationships, epsilon, delta, **told), table)
     if isinstance(table, Mapping):
@@ -298,10 +336,11 @@ def running_fit(
     begun: PrivacyLedger | None = None,
     allow_lost: Collection[str] = (),
     given: Callable[[Schema], Sequence[Measurement]] | None = None,
+    answered: Sequence[Answered] = (),
 ) -> RunningFit:
     """Returns the fit of a table that was opened as the description says."""
     timeless = frozenset(name for name in description.modelled if is_of_days(private.dtypes[name]))
     dtypes = description.dtypes_kept(private.dtypes)
     description = replace(description, timeless=timeless, dtypes=dtypes)
-    fit = Fit(settings, description, begun=begun, given=given)
+    fit = Fit(settings, description, begun=begun, given=given, answered=answered)
     return RunningFit(fit=fit, private=private, before=after, allow_lost=allow_lost)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
-from sdv_privpgd.base.words import listed, number_of
+from sdv_privpgd.base.words import in_columns, listed, number_of
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.discovery.first_look import FirstLook
 from sdv_privpgd.fitting.description import Description
@@ -188,9 +188,7 @@ def check_report(
     header = ("column", "type", "values", "in the rows")
     table = [(name, each.sdtype, each.values, each.becomes) for name, each in told.items()]
     outcome = "A fit stops before it spends anything:" if lost else "No column is lost."
-    widths = [max(map(len, column)) for column in zip(header, *table, strict=True)]
-    rows = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in (header, *table))
-    lines = [f"{title}. Nothing is spent.", "", *rows]
+    lines = [f"{title}. Nothing is spent.", "", *in_columns([header, *table])]
     for sentence in (outcome, *lost, *notes):
         lines += ["", *wrap(sentence, WIDTH, break_on_hyphens=False)]
     return Report(

@@ -16,7 +16,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import date
-from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -31,26 +30,28 @@ from sdv_privpgd.columns.links import Link, Tree, sibling
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import read_by
 from sdv_privpgd.constraints.kinds import Constraint
+from sdv_privpgd.discovery.transcript import Transcript
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups
 from sdv_privpgd.fitting.door import running_fit
+from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable
-from sdv_privpgd.fitting.mismatch import DomainMismatchError
+from sdv_privpgd.fitting.given import GivenTables
+from sdv_privpgd.fitting.mismatch import DomainMismatchError, stopped
 from sdv_privpgd.fitting.options import Asked
-from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.readings import by_families, by_rows, of_holders
 from sdv_privpgd.fitting.resume import note_on
 from sdv_privpgd.fitting.sampled import SavedModel
 from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement
+from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyLedger
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
 from sdv_privpgd.report.page import Report
-from sdv_privpgd.report.release import linked_report, plans_report
+from sdv_privpgd.report.release import linked_report
 from sdv_privpgd.report.warnings import in_one
 from sdv_privpgd.sampling.families import Siblings, children_of
-from sdv_privpgd.sampling.sampler import MOVING, Sampler, encoded_rows, read_rows
+from sdv_privpgd.sampling.sampler import MOVING, Sampler, read_rows
 
 _GROUPS = 8
 """Groups of each column by which pairs of siblings are counted, at most. In the survey at epsilon 1
@@ -260,8 +261,8 @@ class FittedTables(SavedModel):
             if name not in self.tables:
                 continue
             fitted, link = self.tables[name].fitted, self.tree.above(name)
-            assert fitted.sampler is not None
             if link is None:
+                assert fitted.sampler is not None
                 made[name] = pd.DataFrame(
                     {**fitted.keys.take(num_rows), **fitted.sampler.take(num_rows)}
                 )
@@ -298,6 +299,10 @@ class FittedTables(SavedModel):
         fitted, siblings = self.tables[link.child].fitted, self.siblings.get(link.child)
         sampler: Any = fitted.sampler
         above, numbers = self.above(link, parents, family)
+        if sampler is None:  # there are keys alone
+            whose = np.repeat(np.arange(len(numbers)), numbers)
+            keys = parents[str(link.parent_key)].take(whose).reset_index(drop=True)
+            return pd.DataFrame({**fitted.keys.take(len(whose)), link.key: keys}), family[whose]
         used = np.minimum(numbers, 0 if siblings is None else siblings.most)
         pairs = np.bincount(family, weights=used * (used - 1), minlength=1)
         known = {each.name for each in sampler.attributes}
@@ -406,65 +411,13 @@ def fit_tables(
     return fitted
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class GivenTables:
-    """What a table's rows have of their parents, as the models of these say. Public.
-
-    Attributes:
-        cells: The columns of parents, with a row for each child.
-        weights: What each child counts as.
-        total: How many families have children.
-        error: The standard deviation of a share that is 1 / number of cells, times its root.
-    """
-
-    cells: Mapping[str, pd.Series]
-    weights: np.ndarray
-    total: float
-    error: float
-
-    @classmethod
-    def of(cls, fitted: FittedTables, link: Link) -> "GivenTables":
-        """Those of a table below tables that are fitted: of about as many families as there are."""
-        num_rows = max(fitted.tables[fitted.tree.root].num_rows or 0, 0)
-        number = min(max(num_rows, 1), _AT_ONCE)
-        made, families = fitted.families_so_far(number, -1)
-        fitted.reset_sampling()
-        family = families[link.parent]
-        above, numbers = fitted.above(link, made[link.parent], family)
-        whose = np.repeat(np.arange(len(numbers)), numbers)
-        cells = {name: own.take(whose).reset_index(drop=True) for name, own in above.items()}
-        if link.place is not None:
-            first = np.cumsum(numbers) - numbers
-            cells[link.place] = pd.Series(np.arange(len(whose)) - first[whose] + 1)
-        sizes = np.bincount(family, weights=numbers, minlength=1)
-        weights = 1 / sizes[family][whose]
-        total = num_rows * weights.sum() / number
-        return cls(cells=cells, weights=weights, total=total, error=total / number**0.5)
-
-    def __call__(self, schema: Schema) -> list[Measurement]:
-        """The tables of all such columns and pairs of them in codes of a schema, in counts."""
-        columns = [each for each in schema.attributes if each.name in self.cells]
-        codes = {each.name: encoded_rows(each, self.cells[each.name]) for each in columns}
-        found = []
-        for degree in (1, 2):
-            for own in combinations(columns, degree):
-                shape = tuple(each.size for each in own)
-                clique = tuple(each.name for each in own)
-                at = np.ravel_multi_index([codes[name] for name in clique], shape)
-                sums = np.bincount(at, weights=self.weights, minlength=math.prod(shape))
-                counts = sums.reshape(shape) * self.total / max(sums.sum(), 1e-9)
-                stddev = self.error / math.prod(shape) ** 0.5
-                query = MarginalQuery(clique)
-                found.append(Measurement(query=query, answer=counts, stddev=stddev))
-        return found
-
-
 @dataclass(eq=False)
 class RunningTables:
     """A fit of tables that is about to run, or did: it holds the books, however it ends.
 
     It has the ``private`` tables, whose ``names`` are in the order in which they were given, the
-    pairs of siblings of some of them, and the columns of each for which it does not stop.
+    pairs of siblings of some of them, the columns of each for which it does not stop, and the links
+    that must lead somewhere.
     """
 
     told: Asked
@@ -472,6 +425,7 @@ class RunningTables:
     private: Mapping[str, PrivateTable]
     pairs: Mapping[str, PrivateTable]
     let_pass: Mapping[str, Collection[str]]
+    leading: Sequence[Link]
     ledger: PrivacyLedger
 
     @classmethod
@@ -486,14 +440,18 @@ class RunningTables:
         for sentence in told.told_before:
             warnings.warn(sentence, stacklevel=3)
         private, pairs = told.opened(tables)
-        return cls(told, list(tables), private, pairs, let_pass, told.ledger)
+        links = [each for name in told.tree.tables for each in told.tree.below(name)]
+        leading = [each for each in links if each.number not in allow_lost.get(each.parent, ())]
+        return cls(told, list(tables), private, pairs, let_pass, leading, told.ledger)
 
     def run(self, progress: Progress = silent) -> FittedTables:
         """Asks about all tables, and makes the models. Errors say what was spent."""
         told, fitted, pairs = self.told, {}, {}
         try:
+            begun = {table: self._begun(table) for table in told.tree.tables}
+            self._require_led({table: fit.transcript for table, fit in begun.items()})
             for table in told.tree.tables:
-                fitted[table] = self._fitted(table, fitted, progress)
+                fitted[table] = self._fitted(table, begun[table], fitted, progress)
                 if table in self.pairs:
                     pairs[table] = self._asked_of_siblings(table, fitted[table], progress)
         except BaseException as error:
@@ -526,8 +484,43 @@ class RunningTables:
             seed=self.told.told.get("seed", 0),
         )
 
+    def _begun(self, table: str) -> Fit:
+        """What the first question about a table has found: no table is fitted if one stops."""
+        settings, description = self.told.asked(table)
+        fit = Fit(settings, description, begun=self.told.part(table))
+        stops_at = set(description.modelled) - set(self.let_pass[table])
+        try:
+            fit.ask_first(self.private[table], stops_at=stops_at)
+        finally:
+            self._charge(fit.books.ledger.charges, table)
+        return fit
+
+    def _require_led(self, first: Mapping[str, Transcript]) -> None:
+        """Raises ``DomainMismatchError`` where next to no family seems to have rows of a table.
+
+        The first questions were about all that are used, each family as one.
+        """
+        found = {}
+        for table, own in first.items():
+            if own.answered:
+                answers = own.answered[-1].found
+                error = answers[0].stddev * math.sqrt(answers[0].answer.size / len(answers))
+                found[table] = float(np.mean([each.answer.sum() for each in answers])), error
+        for link in self.leading:
+            families, _ = found[self.told.tree.root]
+            number, error = found.get(link.child, (families, 0.0))
+            if number < 3 * error and number + 5 * error < families / 10:
+                key = f"{link.child}.{link.key}", f"{link.parent}.{link.parent_key}"
+                said = (
+                    f"Next to no row of {link.child!r} leads to a row of {link.parent!r} that is "
+                    f"used: see whether {key[0]!r} and {key[1]!r} are written alike, and whether "
+                    f"keys of {link.parent!r} are there once. If that is how it is: "
+                    f"allow_lost={ {link.parent: [link.number]} }."
+                )
+                raise stopped("the first questions", [said], self.ledger)
+
     def _fitted(
-        self, table: str, above: Mapping[str, FittedTable], progress: Progress
+        self, table: str, begun: Fit, above: Mapping[str, FittedTable], progress: Progress
     ) -> FittedTable:
         """The fit of a table, which is told what was found of its parent's columns."""
         link, known = self.told.tree.above(table), None
@@ -540,19 +533,20 @@ class RunningTables:
         settings, description = self.told.asked(table, known)
         given = None
         if link is not None and description.given:
-            given = GivenTables.of(self._so_far(above), link)
+            given = GivenTables.of(self._so_far(above), link, _AT_ONCE)
         running = running_fit(
             settings,
             description,
             self.private[table],
-            begun=self.told.part(table),
+            begun=begun.books.ledger,
             allow_lost=self.let_pass[table],
             given=given,
+            answered=begun.transcript.answered,
         )
         try:
             return replace(running.run(progress, stops=True), name=table)
         finally:
-            self._charge(running.ledger, table)
+            self._charge(running.ledger.charges[len(begun.books.ledger.charges) :], table)
 
     def _asked_of_siblings(
         self, table: str, fitted: FittedTable, progress: Progress
@@ -585,7 +579,7 @@ class RunningTables:
                 progress=progress,
             )
         finally:
-            self._charge(books.ledger, table)
+            self._charge(books.ledger.charges, table)
         tables = over_groups(consistent_tables(curator.domain, answers), grouping)
         found = {}
         for clique, counts in denoised(tables, progress, "compare").tables.items():
@@ -595,48 +589,7 @@ class RunningTables:
         most = self.told.siblings[table]
         return answers, Siblings(grouping=Grouping.of(groups), tables=found, most=most)
 
-    def _charge(self, part: PrivacyLedger, table: str) -> None:
+    def _charge(self, charges: Sequence[Charge], table: str) -> None:
         """Puts what was spent on a table on the ledger of all."""
-        own = (replace(each, what=f"{table}: {each.what}") for each in part.charges)
+        own = (replace(each, what=f"{table}: {each.what}") for each in charges)
         self.ledger = replace(self.ledger, charges=(*self.ledger.charges, *own))
-
-
-def plan_tables(
-    columns: Mapping[str, Mapping[str, Mapping]],
-    relationships: Link | Iterable[Link],
-    epsilon: float,
-    delta: float,
-    *,
-    num_rows: int,
-    constraints: Mapping[str, Sequence[Constraint]] = MappingProxyType({}),
-    **others: Any,
-) -> Report:
-    """Returns what ``fit_tables`` would ask of each table, and how large its errors would be.
-
-    Public: no table is read and nothing is spent. Rows are families: each counts as one.
-
-    Args:
-        columns: As ``fit_tables`` takes them.
-        relationships: As ``fit_tables`` takes them.
-        epsilon: What all tables together may spend.
-        delta: At this delta.
-        num_rows: How many rows the root has, about.
-        constraints: As ``fit_tables`` takes them.
-        others: Other arguments of ``fit_tables``, such as ``method``.
-
-    >>> from sdv_privpgd import Boolean, Link, plan_tables
-    >>> declared = {"shops": {"open": Boolean()}, "sales": {"big": Boolean()}}
-    >>> link = Link("shops", "sales", "shop", max_children=3)
-    >>> plan = plan_tables(declared, link, 1.0, 1e-6, num_rows=5_000)
-    >>> sorted(plan.to_dict()["tables"])
-    ['sales', 'shops']
-    """
-    told = Asked.of(columns, relationships, epsilon, delta, constraints, **others)
-    return planned_tables(told, num_rows)
-
-
-def planned_tables(told: Asked, num_rows: int) -> Report:
-    """What a fit of tables with so many rows of the root would ask. Public."""
-    plans = {table: planned(*told.asked(table), num_rows) for table in told.tree.tables}
-    shares = {f"siblings of {n}" if pairs else n: part for (n, pairs), part in told.shares.items()}
-    return plans_report(plans, told.tree, told.ledger, shares, num_rows)

@@ -1,5 +1,6 @@
 """The arguments of a fit, checked before a row is read, and the table they describe. Public."""
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -270,12 +271,6 @@ def checked_lost(allow_lost: Collection[str], description: Description) -> tuple
     return names
 
 
-_ROOT, _SIBLINGS = Fraction(2, 5), Fraction(1, 3)
-"""What the root, and pairs of siblings, have of the budget beside a table of children. On the
-survey at epsilon 1 the root's tables are then still nearer to the truth than the children's
-(``tests/benchmarks linked``)."""
-
-
 @dataclass(frozen=True)
 class Asked:
     """What a fit of tables is told, and how the budget is divided. Public.
@@ -339,12 +334,12 @@ class Asked:
         known = self.given(table)
         settings = replace(
             settings,
-            epsilon=self.part(table).epsilon,
+            epsilon=self.part(table).epsilon if self._asks(table) else self.epsilon,
             family=self.tree.tables,
             method=settings.method.knowing(known),
         )
         linked, size = (*known, *self._time(table)), self.tree.size(table)
-        counted_by = () if size is None else (size,)
+        counted_by = () if size is None or not self._asks(table) else (size,)
         description = replace(description, given=known, linked=linked, counted_by=counted_by)
         check_match(settings, description)
         return settings, description
@@ -356,13 +351,13 @@ class Asked:
         link, tree = self.tree.above(table), self.tree
         if parents is None:
             parents = {} if link is None else self.carried(link.parent)
+        columns = {**self.columns[table], **tree.numbers(table)}
+        if self._asks(table):
+            columns |= {**tree.joined(table, parents), **self._time(table)}
+        elif link is not None:
+            columns[link.key] = Key()
         return asked(
-            {
-                **self.columns[table],
-                **tree.numbers(table),
-                **tree.joined(table, parents),
-                **self._time(table),
-            },
+            columns,
             self.epsilon,
             self.delta,
             adjacency="add_remove",
@@ -412,9 +407,14 @@ class Asked:
     def given(self, table: str) -> tuple[str, ...]:
         """The columns of a table of which fits of other tables ask, if it has others, too."""
         link = self.tree.above(table)
-        if link is None or not (self.modelled(table) or self.tree.numbers(table) or link.order):
+        if link is None or not self._asks(table):
             return ()
         return tuple(self.tree.joined(table, self.carried(link.parent)))
+
+    def _asks(self, table: str) -> int:
+        """How many columns, or else questions, there are of a table itself; of keys alone none."""
+        own = {*self.modelled(table), *self.tree.numbers(table), *self._time(table)}
+        return len(own) or len(self.questions.get(table, ()))
 
     def require(self) -> None:
         """Raises ``ValueError`` for what no fit can ask of some table, before one is opened."""
@@ -455,11 +455,20 @@ class Asked:
 
     @property
     def shares(self) -> dict[tuple[str, bool], Fraction]:
-        """The part of the budget of each table, and of its pairs of siblings (``True``)."""
-        parts = {(n, False): Fraction(1) if self.tree.above(n) else _ROOT for n in self.tree.tables}
-        parts |= {(name, True): _SIBLINGS for name in self.siblings}
-        whole = sum(parts.values())
-        return {name: part / whole for name, part in parts.items()}
+        """The part of the budget of each table, and of its pairs of siblings (``True``).
+
+        The noise of each of k pairs of columns grows as the root of k / part. So the noise of all
+        parts together is the least if they are as the cube roots of k. That of siblings counts half
+        as much as that of a table, so that they are as those of k / 4.
+        """
+        pairs = {}
+        for name in self.tree.tables:
+            if number := self._asks(name):
+                asked = math.comb(number, 2) + number * len(self.given(name))
+                pairs[name, False] = max(asked, 1)
+        pairs |= {(n, True): math.comb(len(self.modelled(n)) + 1, 2) / 4 for n in self.siblings}
+        parts = {name: Fraction(k ** (1 / 3)).limit_denominator(100) for name, k in pairs.items()}
+        return {name: part / sum(parts.values()) for name, part in parts.items()}
 
     @property
     def ledger(self) -> PrivacyLedger:
@@ -471,7 +480,7 @@ class Asked:
     def part(self, table: str, *, pairs: bool = False) -> PrivacyLedger:
         """The empty ledger of a table, or of its pairs of siblings."""
         kept = Fraction(0) if pairs else self._reserved[table]
-        budget = self.ledger.budget * self.shares[table, pairs]
+        budget = self.ledger.budget * self.shares.get((table, pairs), Fraction(0))
         epsilon = epsilon_of(budget, float(Fraction(self.delta) - kept))
         return replace(self.ledger, budget=budget, reserved=kept, epsilon=epsilon)
 

@@ -39,7 +39,7 @@ from sdv_privpgd.estimate.denoising import equal_groups
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import fates, least_rows, on_lost
 from sdv_privpgd.fitting.fit import Fit, codes_paid_for
-from sdv_privpgd.fitting.options import notes_on
+from sdv_privpgd.fitting.options import Asked, notes_on
 from sdv_privpgd.fitting.prior import foretold
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate
@@ -54,6 +54,7 @@ from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery
 from sdv_privpgd.report.about import CONFIDENT
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.plan import Curve, Errors, ExpectedErrors, plan_report
+from sdv_privpgd.report.release import plans_report
 from sdv_privpgd.report.warnings import on_delta
 
 _MADE_UP = 1_000
@@ -107,6 +108,13 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
         *_on_categories(description.uncategorized, fit.books.ledger),
     ]
     return plan_report(without_choices(fit.books.ledger), num_rows, expected, notes)
+
+
+def planned_tables(told: Asked, num_rows: int) -> Report:
+    """What a fit of tables with so many rows of the root would ask. Public."""
+    plans = {table: planned(*told.asked(table), num_rows) for table in told.tree.tables}
+    shares = {f"siblings of {n}" if pairs else n: part for (n, pairs), part in told.shares.items()}
+    return plans_report(plans, told.tree, told.ledger, shares, num_rows)
 
 
 class _Repeated(PrivateTable):

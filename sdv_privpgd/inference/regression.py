@@ -14,6 +14,7 @@ The coefficients of a linear regression need no more than that, but for missing 
 (``moments.py``). How much of their error is sampling depends on whether errors are larger for some
 rows than for others (White 1980), which involves the products of four columns. How the size of
 errors goes with the terms is taken from the fitted model's rows, the size itself from the tables.
+Where noise leaves nothing of the outcome, its whole variance counts as error.
 
 The score equations of a logistic regression say that the mean of x y is that of x times the chance
 of y given x. So they need the means of x y, which pairs have, and the joint distribution of the
@@ -266,10 +267,7 @@ def _linear(
         own = np.diagonal(noise) * [term.is_compared for term in design.terms]
         if own.any():
             raise Alike(design.terms[int(own.argmax())].name)
-        raise ValueError(
-            f"The terms leave less of {design.outcome.name!r} than the noise of the tables, so "
-            "there is no standard error. Regress on fewer columns, or spend more."
-        )
+        residual = 1.0  # the variance of the scaled outcome, which is the most that can be left
     spread = residual * inverse @ _spread(design, model, coefficients) @ inverse
     return coefficients, found.sampling(change, spread), noise, found
 

@@ -15,7 +15,7 @@ from sdv.errors import (
     SynthesizerInputError,
 )
 
-from sdv_privpgd.base.paths import are_text
+from sdv_privpgd.base.files import are_text
 from sdv_privpgd.base.progress import Progress, shown
 from sdv_privpgd.columns.dialect import on_words
 from sdv_privpgd.columns.dtypes import is_of_days

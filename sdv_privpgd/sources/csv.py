@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, TextIO, cast
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.base.paths import KNOWN, Kind, files_of, kind_of
+from sdv_privpgd.base.files import KNOWN, Kind, files_of, kind_of
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.dialect import RENAME, SAY, Facts, Reading, missing_words

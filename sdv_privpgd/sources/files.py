@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sdv_privpgd.base.paths import PARQUET, files_of
+from sdv_privpgd.base.files import PARQUET, files_of
 from sdv_privpgd.sources.source import Source, SourceError
 from sdv_privpgd.sources.withheld import withheld
 

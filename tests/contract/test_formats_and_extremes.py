@@ -129,6 +129,11 @@ def test_numbers_beyond_those_told_apart_are_named(cells, declared):
     assert any("['x'] reach 2**62" in each for each in fitted(cells, declared).warnings)
 
 
+def test_numbers_in_a_declared_range_beyond_all_whole_types_come_back():
+    rows = sampled(RNG.normal(6e23, 1e22, ROWS), Numerical(0, 1e24))
+    assert rows.quantile([0.1, 0.9]).tolist() == pytest.approx([5.87e23, 6.13e23], rel=0.01)
+
+
 def test_types_of_numbers_beyond_those_told_apart_are_named_before_anything_is_spent():
     """By the type that somebody chose, and not by one that pandas chooses by the cells."""
     named = (

@@ -10,6 +10,7 @@ import pytest
 from sdv_privpgd import (
     Boolean,
     Categorical,
+    Datetime,
     DomainMismatchError,
     FittedTables,
     Key,
@@ -286,6 +287,9 @@ def test_what_stops_a_fit_of_tables_is_said(tables, fitted):
         fit_tables(tables, columns, LINKS, 5.0, 1e-6, method="independent")
     assert 0 < stopped.value.ledger.spent() < 5
     assert "had spent epsilon" in stopped.value.__notes__[-1]
+    # The first questions about all tables come first: nothing else is spent on those before.
+    kinds = {charge.what.partition(": ")[2] for charge in stopped.value.ledger.charges}
+    assert kinds == {"cells that are no declared values"}
     lost = {"stays": ["ward"]}
     fit_tables(tables, columns, LINKS, 5.0, 1e-6, method="independent", allow_lost=lost)
     told = {**COLUMNS, "stays": {**COLUMNS["stays"], "patient_nr": Numerical()}}
@@ -297,6 +301,45 @@ def test_what_stops_a_fit_of_tables_is_said(tables, fitted):
         fit_tables({**tables, "stays": stays}, told, LINKS, 5.0, 1e-6)
 
 
+def test_keys_that_lead_nowhere_stop_a_fit_after_the_first_questions(tables):
+    strangers = tables["stays"].assign(person=[f"X{row}" for row in range(len(tables["stays"]))])
+    others = {**tables, "stays": strangers}
+    with pytest.raises(DomainMismatchError, match=r"'stays\.person' and 'people\.id' are"):
+        fit_tables(others, COLUMNS, LINKS, 9.0, 1e-6, method="independent")
+    told = {"people": ["number of stays", "number of bills"], "stays": ["number of drugs"]}
+    fitted = fit_tables(others, COLUMNS, LINKS, 9.0, 1e-6, method="independent", allow_lost=told)
+    assert len(fitted.sample(500)["stays"]) < 50
+    assert fitted.ledger.spent() > 8.9
+
+
+def test_a_table_of_keys_alone_costs_nothing_and_has_as_many_rows():
+    size = np.random.default_rng(0).integers(0, 4, 2_000)
+    homes = pd.DataFrame({"home": range(2_000), "rents": [True, False] * 1_000})
+    people = pd.DataFrame({"home": np.repeat(homes["home"], size)})
+    link = Link("homes", "people", "home", max_children=3)
+    told = {"homes": {"rents": Boolean()}, "people": {"person": Key("P[0-9]{6}")}}
+    fitted = fit_tables({"homes": homes, "people": people.assign(person=0)}, told, link, 3.0, 1e-6)
+    assert {charge.what.partition(":")[0] for charge in fitted.ledger.charges} == {"homes"}
+    assert fitted.ledger.spent() > 2.9
+    rows = fitted.sample()
+    assert list(rows["people"]) == ["home", "person"]
+    assert rows["people"]["person"].is_unique
+    shares = rows["homes"]["home"].map(rows["people"]["home"].value_counts()).fillna(0)
+    assert shares.value_counts(normalize=True).to_numpy() == pytest.approx(0.25, abs=0.05)
+    plan = plan_tables(told, link, 3.0, 1e-6, num_rows=2_000)
+    assert plan.to_dict()["shares"] == {"homes": 1.0}
+    assert "people" in fitted.report().to_dict()["tables"]
+
+
+def test_parts_of_the_budget_are_as_the_cube_roots_of_pairs_of_columns():
+    link = Link("homes", "people", "home", max_children=2)
+    told = {"homes": {"a": Boolean()}, "people": dict.fromkeys("bcd", Boolean())}
+    shares = plan_tables(told, link, 1.0, 1e-6, num_rows=900).to_dict()["shares"]
+    # Of 'a' and the number of people one; of b, c, d three, and nine with those and the place.
+    expected = np.cbrt([1, 3 + 9, 6 / 4])  # homes, people, and siblings of these
+    assert list(shares.values()) == pytest.approx(expected / expected.sum(), rel=0.01)
+
+
 def test_a_tree_is_the_same_in_any_order_of_its_links_and_after_use():
     tree = tree_of(LINKS)
     assert tree.tables == ("people", "stays", "bills", "drugs")
@@ -305,9 +348,10 @@ def test_a_tree_is_the_same_in_any_order_of_its_links_and_after_use():
 
 
 def test_a_check_says_what_becomes_of_each_column_and_reads_no_cell():
-    homes = pd.DataFrame({"home": range(50), "rents": [True, False] * 25})
+    homes = pd.DataFrame({"home": range(50), "built": ["2020-01-01"] * 50})
     people = pd.DataFrame({"home": [*range(50)] * 2, "job": ["a", "b"] * 50})
-    told = {"homes": {"rents": Boolean()}, "people": {"job": Categorical()}}
+    built = Datetime("2000-01-01", "2024-12-31")
+    told = {"homes": {"built": built}, "people": {"job": Categorical()}}
     link = Link("homes", "people", "home", max_children=2)
 
     def checked(**more):
@@ -316,10 +360,11 @@ def test_a_check_says_what_becomes_of_each_column_and_reads_no_cell():
 
     found = checked()
     assert {name: set(own["columns"]) for name, own in found.to_dict()["tables"].items()} == {
-        "homes": {"home", "rents"},
+        "homes": {"home", "built"},
         "people": {"job"},
     }
     assert "noise hides what fewer than" in " ".join(str(found).split())
+    assert str(found).count("are counted in days") == 1  # by the table that has the dates
     assert found.to_dict()["stops"] == []
     other = people.assign(job=None)
     assert str(checked(people=other)) == str(found)

@@ -18,7 +18,12 @@ from sdv.errors import (
 from sdv.metadata import Metadata
 from sdv.utils import load_synthesizer
 
-from sdv_privpgd import DomainMismatchError, PrivPGDMultiTableSynthesizer
+from sdv_privpgd import (
+    Categorical,
+    DomainMismatchError,
+    Numerical,
+    PrivPGDMultiTableSynthesizer,
+)
 
 IDS, TRUTH, KIND = {"sdtype": "id"}, {"sdtype": "boolean"}, {"sdtype": "categorical"}
 LINKS = [("homes", "home", "people", "lives"), ("people", "person", "jobs", "person"),
@@ -108,6 +113,18 @@ def test_rows_are_those_of_the_metadata_and_scales_follow_noisy_sizes(fitted):
     if own in named:  # what is installed may be older
         assert sdv.multi_table.PrivPGDMultiTableSynthesizer is PrivPGDMultiTableSynthesizer
     assert issubclass(PrivPGDMultiTableSynthesizer, sdv.multi_table.base.BaseMultiTableSynthesizer)
+
+
+def test_what_is_public_may_be_declared_as_in_fit_tables_and_of_no_other_column():
+    own = {"people": {"age": Numerical(0, 99, decimal_places=0), "born": Numerical(1900, 2030)}}
+    told = synthesizer(public_domain={**own, "jobs": {"kind": Categorical(["desk", "field"])}})
+    assert "declared" in str(told.check(tables()))
+    for wrong in (
+        {"people": {"agge": own["people"]["age"]}},
+        {"homes": {"home": Categorical([1])}},
+    ):
+        with pytest.raises(SynthesizerInputError, match="public_domain names the columns"):
+            synthesizer(public_domain=wrong)
 
 
 def test_models_and_rows_are_saved_as_sdv_does_it(fitted, tmp_path):

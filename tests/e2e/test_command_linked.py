@@ -109,6 +109,9 @@ def test_a_kept_model_is_described_and_gives_more_rows(folder, capsys):
         (("--out", "nowhere"), "There is no folder nowhere"),
         (("--link", "x.home=homes.id"), "the tables"),
         (("--allow-lost", "persons.x"), "no columns"),
+        (("--count", "homes=age"), "--count names ['homes'], which lead to no table"),
+        (("--count", "persons=rents"), "--count names 'rents', which must be a column of whole"),
+        (("--in-order", "persons.age=rents"), "--in-order names 'rents', which must be"),
     ],
 )
 def test_what_cannot_be_is_said_and_nothing_is_spent(folder, more, said, capsys):
@@ -157,6 +160,24 @@ def test_a_stop_says_what_was_spent_and_the_books_have_it(folder, capsys):
     assert fit(folder, "--allow-lost", "homes.rents", "--quiet") == 0
 
 
+def test_a_parents_own_count_is_that_of_its_rows(folder):
+    homes, persons = (pd.read_csv(folder / f"{name}.csv") for name in ("homes", "persons"))
+    held = homes["id"].astype(str).map(persons["home"].value_counts()).fillna(0).astype(int)
+    homes.assign(held=held).to_csv(folder / "homes.csv", index=False)
+    for name, facts in (
+        ("metadata", {"sdtype": "numerical"}),
+        ("domain", {"range_min": 0, "range_max": 9, "decimal_places": 0}),
+    ):
+        told = json.loads((folder / f"{name}.json").read_text())
+        own = told["tables"]["homes"]["columns"] if name == "metadata" else told["homes"]
+        own["held"] = facts
+        (folder / f"{name}.json").write_text(json.dumps(told))
+    assert fit(folder, "--count", "persons=held", "--quiet") == 0
+    homes, persons = (pd.read_csv(folder / "out" / f"{name}.csv") for name in ("homes", "persons"))
+    number = homes["id"].map(persons["home"].value_counts()).fillna(0)
+    assert (number == homes["held"].clip(upper=3)).all()  # more are not used
+
+
 def test_types_are_detected_where_nobody_says_them_and_what_would_be_lost_stops(folder, capsys):
     persons = pd.read_csv(folder / "persons.csv")
     persons = persons.assign(city="Berlin", email=[f"{row}@x.org" for row in range(len(persons))])
@@ -169,11 +190,30 @@ def test_types_are_detected_where_nobody_says_them_and_what_would_be_lost_stops(
     assert "Nothing was spent. 'persons.city' would not be in the rows" in said
     assert run(*asked, "--allow-lost", "persons.city") == 0
     said = capsys.readouterr().err
+    assert said.count("were detected from the table") == 1
     assert "Left out: persons.city, persons.email" in said
     assert SECRET not in said
     rows = {name: pd.read_csv(folder / "out" / f"{name}.csv") for name in ("homes", "persons")}
     assert [*rows["persons"].columns] == ["home", "age"]
     assert rows["persons"]["home"].isin(rows["homes"]["id"]).all()
+
+
+def test_an_audit_of_families_takes_the_same_words(folder, capsys):
+    told = (*documents(folder), "--epsilon", 2, "--delta", 1e-6, "--method", "independent", *LINK)
+    assert run("audit", *told, "--runs", 50, "--report", folder / "audit.html") == 0
+    assert "Passed: none of" in capsys.readouterr().out
+    assert "Passed: none of" in (folder / "audit.html").read_text()
+    assert "--max-children says nothing of" in refused(run("audit", *told[:-2]), capsys)
+    assert "needs --metadata" in refused(run("audit", *told[4:]), capsys)
+
+
+def test_a_domain_of_no_column_is_refused(folder, capsys):
+    domain = json.loads((folder / "domain.json").read_text())
+    for table, name in (("persons", "agge"), ("person", "age"), ("homes", "id")):
+        said = {**domain, table: {**domain.get(table, {}), name: {"range_min": 0}}}
+        (folder / "said.json").write_text(json.dumps(said))
+        told = refused(fit(folder, "--domain", folder / "said.json"), capsys)
+        assert f"--domain names the columns ['{name}'] of '{table}'" in told
 
 
 def test_rows_are_in_order_if_that_is_asked(folder, capsys):

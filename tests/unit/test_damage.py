@@ -10,9 +10,9 @@ import pytest
 
 from sdv_privpgd import Boolean, Categorical, Measured, fit_table, measure, read_domain
 from sdv_privpgd.base.files import DamagedFileError, write_archive
+from sdv_privpgd.cli.documents import read_json
 from sdv_privpgd.cli.journal import Journal
 from sdv_privpgd.cli.keeping import fitted
-from sdv_privpgd.cli.questions import read_json
 from sdv_privpgd.cli.saying import CommandError
 from sdv_privpgd.cli.writing import Outputs
 from sdv_privpgd.synthesize.particles.compiler import is_compiled

@@ -110,6 +110,20 @@ def test_the_noise_adds_what_it_does():
         assert (ratio > 0.4).all(), (kind, ratio)
 
 
+def test_noise_that_hides_what_terms_leave_is_in_the_intervals():
+    asked = questions(drawn())
+    count, *exact = asked.release.measurements
+    tables = {each.query.clique: each.answer for each in exact}
+    truth, held = regression(asked, "pay", ["age"]).coefficients["age"], []
+    for seed in range(60):
+        noisy = (count, *noisy_answers(tables, 60.0, seed))
+        own = Questions(replace(asked.release, measurements=noisy), SCHEMA)
+        low, high = regression(own, "pay", ["age"]).interval().loc["age"]
+        assert high - low > 0.1
+        held.append(low <= truth <= high)
+    assert sum(held) >= 53
+
+
 def test_another_reference_or_event_gives_the_same_model():
     asked = questions(drawn())
     one = regression(asked, "pay", ["age", "ward"])
