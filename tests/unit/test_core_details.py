@@ -23,7 +23,7 @@ from sdv_privpgd.privacy.queries import (
     MarginalQuery,
     ModelErrorQuery,
 )
-from sdv_privpgd.privacy.streams import ClusterRecords
+from sdv_privpgd.privacy.streams import ClusterRecords, MarginRecords
 from sdv_privpgd.privacy.thresholding import thresholded_delta
 from sdv_privpgd.privacy.value_counts import NumberCounts, ValueCounts
 
@@ -159,6 +159,15 @@ def test_books_of_people_say_whose_rows_they_protect_and_compose_with_their_like
 
 
 class TestCurators:
+    def test_a_threshold_hides_what_all_rows_of_a_weighed_person_count_as(self):
+        whose = {"people": "who", "weighed": True, "reserved": Fraction(1e-6)}
+        books = Books(PrivacyLedger.open(2.0, 1e-5, ADD, 3, **whose))
+        records, values = MarginRecords(Domain((), ()), {}, 6), values_of({"x": [("a", 50)]})
+        Curator(records, books, values=values).discover(PART, Fraction(1e-6), what="values")
+        (charge,), shape = books.ledger.charges, (Fraction(1e-6), 1, 3, ADD)
+        found = [thresholding.threshold_for(charge.stddev, *shape, whole) for whole in (6, 3)]
+        assert charge.threshold == found[0] > found[1]
+
     def test_rows_that_are_weighed_are_as_far_apart_as_two_or_as_one_from_none(self):
         plain = PrivacyLedger.open(1.0, 1e-5, REPLACE)
         heavy = replace(plain, weights=Weights("w", 1.0, 4.0))
