@@ -32,6 +32,7 @@ from sdv_privpgd.discovery.plan import (
 )
 from sdv_privpgd.discovery.transcript import Answered, Transcript
 from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.estimate.prior import departures
 from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.mismatch import ask_first, require_categories
@@ -232,31 +233,34 @@ class Fit:
     def _doubt_prior(self, table: PrivateTable, progress: Progress) -> None:
         """Forgets what public rows say of columns whose rows surely lie elsewhere.
 
-        It asks how many rows are in each of the cells that the public rows suggest. Where one has
-        many more than it is made for, the column is looked into as if there were no prior.
+        It asks how many rows are in each of the cells that the public rows suggest. A column whose
+        rows are surely far from that is looked into as if there were no prior, and so are all if
+        the others are on average.
         """
-        description, books, most = self.description, self.books, 4
+        description, books = self.description, self.books
         public = description.public
         if public is None or not public.replaced:
             return
         own = {name: description.stated[name] for name in public.replaced}
         schema = Schema.of(own, description.most_bins)
-        expected = public.shares(schema)
         asker = self.transcript.asking(lambda: table.curator(schema, books), books)
         answers = asker.measure(
             [MarginalQuery((name,)) for name in own],
-            books.ledger.budget / 100,
+            books.ledger.budget * Fraction(3, 100),
             what="where rows lie, in cells of public rows",
             progress=progress,
         )
         rows = table.known_rows(self.settings.adjacency)
         total = estimate_total(schema.domain(), answers).value if rows is None else max(rows, 1)
-        wrong = {}
-        for name, answer in zip(own, answers, strict=True):
-            shares = (answer.answer - most * answer.stddev) / total
-            if (shares > most * np.maximum(expected[name], 1 / len(shares))).any():
-                wrong[name] = public.replaced[name]
-        self.description = replace(description, facts={**description.facts, **wrong})
+        excess, variances = departures(public.shares(schema), answers, total)
+        wrong = excess > 2 * np.sqrt(variances)
+        wrong |= excess[~wrong].sum() > 2 * math.sqrt(variances[~wrong].sum())
+        doubted = {name: public.replaced[name] for name, far in zip(own, wrong, strict=True) if far}
+        self.description = replace(
+            description,
+            facts={**description.facts, **doubted},
+            public=replace(public, doubted=tuple(doubted)),
+        )
 
     @property
     def shares(self) -> tuple[Fraction, Fraction]:

@@ -164,6 +164,7 @@ class FittedTable(SampledTable):
             settings=usual if told is None else told,
             visits=description.visits,
             prior=() if description.public is None else description.public.said,
+            doubted=() if description.public is None else description.public.doubted,
             constraints=tuple(map(_in_words, description.constraints.declared)),
         )
 

@@ -107,13 +107,14 @@ class PublicTable:
     """The public rows that a fit leans on: their described columns, and how much each row counts.
 
     ``said`` is a sentence on each of the priors. ``replaced`` has what was declared of the numbers
-    and dates whose cells follow from the rows.
+    and dates whose cells follow from the rows, but for those that were ``doubted``.
     """
 
     frame: pd.DataFrame
     weights: np.ndarray
     said: tuple[str, ...]
     replaced: Mapping[str, ColumnFacts] = field(default_factory=dict)
+    doubted: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, prior: Any, modelled: Sequence[str], seed: int) -> "PublicTable":
@@ -166,9 +167,9 @@ class PublicTable:
         }
 
     def codes(self, schema: Schema) -> PublicRows:
-        """Returns the rows as codes of a schema. What they lack is ``lacking``."""
+        """Returns the rows as codes of a schema. What they lack, or is doubted, is ``lacking``."""
         columns = self.columns(schema)
-        lacking = {name for name in columns if name not in self.frame}
+        lacking = {name for name in columns if name not in self.frame or name in self.doubted}
         lacking |= {
             each.name for each in schema.differences if {each.low.name, each.high.name} & lacking
         }
@@ -219,6 +220,7 @@ def leaning(
         patterns={},
         constraints=Constraints(),
         discovers=True,
+        given=tuple(names),  # of what was declared of them, nothing is asked
     )
     table, errors = PrivateTable.opened(public.frame, own.words, own.facts)
     if errors:

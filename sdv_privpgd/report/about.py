@@ -38,6 +38,7 @@ class About:
     settings: Mapping[str, Any]  # the others
     visits: Visits | None = None  # the order of a person's rows, if they are in order
     prior: Sequence[str] = ()  # whose public rows the fit leaned on, a sentence each
+    doubted: Sequence[str] = ()  # columns of which it forgot where these lie
     constraints: Sequence[str] = ()  # in words
 
 
@@ -83,11 +84,12 @@ def facts_about(about: About, release: Release | None) -> dict[str, Any]:
 def prior_facts(about: About, release: Release | None) -> dict[str, Any]:
     """Whose public rows a fit leaned on, and what became of them, by name."""
     use = getattr(getattr(release, "model", None), "prior", None)
+    said = {"rows": list(about.prior), "doubted": list(about.doubted)}
     if use is None:
-        return {"rows": list(about.prior)}
+        return said
     moved = [{"columns": list(clique), "share": share} for clique, share in use.moved.items()]
     return {
-        "rows": list(about.prior),
+        **said,
         "is_used": use.is_used,
         "num_rows": use.num_rows,
         "effective_rows": use.effective_rows,

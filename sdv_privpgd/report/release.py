@@ -174,13 +174,15 @@ def prior_sections(about: About, release: Release | None) -> list[Section]:
     """The section on the public rows that a fit leaned on, if there are any."""
     if not about.prior:
         return []
-    facts = prior_facts(about, release)
+    facts, whose = prior_facts(about, release), [*about.prior]
+    if about.doubted:
+        whose.append(f"Rows lie elsewhere in {', '.join(about.doubted)}: as if that was lacking.")
     if not facts.get("is_used"):
         said = (
             "They say what the columns' values are. Their relations were left out: without them "
             "the rows come nearer to the noisy answers."
         )
-        return [Section("Public rows", [Items(about.prior), Text(said)])]
+        return [Section("Public rows", [Items(whose), Text(said)])]
     moved = {each: [m for m in facts["moved"] if len(m["columns"]) == each] for each in (1, 2)}
     said = (
         f"The rows start from these, weighted until they fit the noisy answers: the weighted ones "
@@ -196,7 +198,7 @@ def prior_sections(about: About, release: Release | None) -> list[Section]:
     ]
     caption = "Where the believed tables are farthest from the public rows"
     table = long_table(caption, ["columns", "rows that would have to move"], rows)
-    return [Section("Public rows", [Items(about.prior), Text(said), *table])]
+    return [Section("Public rows", [Items(whose), Text(said), *table])]
 
 
 def on_links(tree: Tree) -> list[str]:

@@ -188,7 +188,11 @@ def test_public_rows_that_lie_elsewhere_do_not_choose_the_cells():
     even = pd.DataFrame({**wards, "paid": rng.integers(0, 100_001, 4_000)})
     fitted = fit_table(own, columns, epsilon=1.0, prior=even)
     assert "fine grids" in str(fitted.ledger)
+    assert fitted.report().to_dict()["prior"]["doubted"] == ["paid"]
+    assert "elsewhere in paid" in fitted.report().html()
+    assert fitted.fitted.description.public_rows.lacking == {"paid"}
     low, middle, high = fitted.sample(4_000)["paid"].quantile([0.1, 0.5, 0.9])
     assert (low, middle, high) == pytest.approx((212, 403, 765), rel=0.25)
     near = fit_table(own, columns, epsilon=1.0, prior=own.sample(frac=0.5, random_state=0))
     assert "fine grids" not in str(near.ledger)
+    assert near.report().to_dict()["prior"]["doubted"] == []

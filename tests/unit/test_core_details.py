@@ -1,6 +1,7 @@
 """What planted faults in the core had got past all other tests."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,12 +11,14 @@ from answers import values_of
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.privacy import accounting, counting, ledger, selection, thresholding
-from sdv_privpgd.privacy.curator import Curator, _usable_stddev
+from sdv_privpgd.privacy.counting import Weights
+from sdv_privpgd.privacy.curator import Curator, _squared, _usable_stddev
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA
 from sdv_privpgd.privacy.queries import (
     Adjacency,
+    CountQuery,
     GroupedMarginalQuery,
     MarginalQuery,
     ModelErrorQuery,
@@ -139,9 +142,30 @@ def test_books_of_people_say_whose_rows_they_protect_and_compose_with_their_like
     assert plain.followed_by(many).people is many.followed_by(plain).people is None
     with pytest.raises(ValueError, match=r"got add_remove/3 and add_remove/3/weighed\.$"):
         plain.followed_by(weighed)
+    alone, two = open_(1.0, 1e-5, ADD, people="who"), open_(1.0, 1e-5, ADD, 2)
+    ours, heavy = replace(one, rows_are_people=True), replace(one, weights=Weights("w", 1.0, 4.0))
+    tied = replace(weighed, people="home", family=("homes", "people", "visits"))
+    assert [each.says_whose for each in (one, two, alone, ours)] == [False, True, True, True]
+    assert ours.unit == "the row of one person"
+    assert tied.unit == "one row of 'homes' with all rows of 'people', 'visits' that lead to it"
+    both = [each.followed_by(ours).rows_are_people for each in (one, ours)]
+    assert [*both, ours.followed_by(one).rows_are_people] == [False, True, False]
+    for unlike, end in (
+        (heavy, r"/1/\('w', 1\.0, 4\.0\)"),
+        (tied, "/3/weighed/homes/people/visits"),
+    ):
+        with pytest.raises(ValueError, match=f"got add_remove/1 and add_remove{end}\\.$"):
+            one.followed_by(unlike)
 
 
 class TestCurators:
+    def test_rows_that_are_weighed_are_as_far_apart_as_two_or_as_one_from_none(self):
+        plain = PrivacyLedger.open(1.0, 1e-5, REPLACE)
+        heavy = replace(plain, weights=Weights("w", 1.0, 4.0))
+        asked = CountQuery(), MarginalQuery(("a",))
+        assert [_squared(query, REPLACE, plain) for query in asked] == [0, 2]
+        assert [_squared(query, REPLACE, heavy) for query in asked] == [1, 2]
+
     def test_only_named_columns_are_asked_for_and_of_no_values_or_choices_nothing(self):
         curator = curator_of({"x": [("a", 50)], "y": [("b", 50)]})
         found = curator.discover(PART, Fraction(1e-6), what="values", names=["y"])

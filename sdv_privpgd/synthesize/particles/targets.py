@@ -18,7 +18,7 @@ from sdv_privpgd.estimate.consistency import (
 )
 from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
-from sdv_privpgd.estimate.prior import WeightedRows, believed
+from sdv_privpgd.estimate.prior import WeightedRows, towards
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.particles.kernels import PackedTargets
 from sdv_privpgd.synthesize.particles.projection import SignedTable
@@ -80,8 +80,8 @@ def goals_of(
     """
     agreed = consistent_tables(domain, measurements)
     if prior is not None:
-        agreed = believed(agreed, measurements, prior, progress)
-    elif kind == "denoised":
+        agreed = towards(agreed, measurements, prior)
+    if kind == "denoised":
         agreed = denoised(agreed, progress)
     if possible:
         agreed = emptied(agreed, possible)
