@@ -69,7 +69,7 @@ class TestBooks:
         report = " ".join(fitted.privacy_report().split())
         assert "replace-one" in report
         assert "for one row" in report
-        assert "Under add-remove" in report
+        assert "count as neighbors by add-remove instead" in report
         assert "given the exact answers" in report
         several = boolean(adjacency="add_remove", delta=1e-5, people=People(max_rows=3))
         several.fit(pd.DataFrame({"a": [True, False] * 20}))

@@ -237,7 +237,7 @@ def test_too_much_or_without_types_is_refused_unspent(tmp_path, capsys, csv, mon
         "synthesize", tmp_path / "table.parquet", "--epsilon", 1, "--out", tmp_path / "out.csv"
     ) == 1  # fmt: skip
     said = capsys.readouterr().err
-    assert "cannot detect the columns' types (InvalidMetadataError). Give them with" in said
+    assert "No type of column reads {'time': 'duration[ns][pyarrow]'}. Convert them" in said
     assert SECRET not in said
     monkeypatch.setattr("sdv_privpgd.cli.synthesizing.open_table", lambda *args: 1 / 0)
     assert declared(csv, "--max-epsilon", 0.9) == 1

@@ -6,11 +6,11 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 64_051,
-    "package lines of code": 43_131,
-    "package files": 249,
-    "test lines": 54_813,
-    "constants": 250,
+    "package lines": 62_890,
+    "package lines of code": 42_142,
+    "package files": 241,
+    "test lines": 55_606,
+    "constants": 244,
     "floors": 14,
     "circles": 0,
     "arrows": 109,
