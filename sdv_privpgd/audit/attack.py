@@ -112,41 +112,30 @@ def attack_checks(attack: Attack, ledger: PrivacyLedger, false_alarms: float) ->
         ("attack", "normal theory", attack.lower_bound),
         ("attack, counted", "Clopper and Pearson", attack.counted_bound),
     ]
-    checks = []
+    checks, claim = [], attack.claim
     for name, how, bound in bounds:
         shown, sure, ceiling = bound(level), bound(1 - false_alarms), attack.ceiling(level)
-        # Rounding of the ledger's own numbers.
-        passed = sure <= attack.claim * (1 + 1e-9)
-        checks.append(
-            Check(
-                LAYER,
-                name,
-                f"{attack.comparisons:,} scores in each of two worlds, by {how}",
-                passed,
-                (
-                    f"mu is at least {shown:.4g} with 95 % confidence, and {attack.claim:.4g} is "
-                    f"claimed: epsilon {_epsilon(shown, delta):.3g} of "
-                    f"{_epsilon(attack.claim, delta):.3g}. So many comparisons could have shown "
-                    f"up to mu {ceiling:.3g}, epsilon {_epsilon(ceiling, delta):.3g}."
-                    + ("" if passed else f" It is above {sure:.4g} almost surely.")
-                ),
-                false_alarms,
-                {
-                    "mu_claimed": attack.claim,
-                    "mu_estimate": attack.estimate,
-                    "mu_lower_bound": shown,
-                    "mu_lower_bound_of_the_verdict": sure,
-                    "mu_ceiling": ceiling,
-                    "epsilon_claimed": _epsilon(attack.claim, delta),
-                    "epsilon_lower_bound": _epsilon(shown, delta),
-                    "epsilon_ceiling": _epsilon(ceiling, delta),
-                    "delta": delta,
-                    "comparisons": attack.comparisons,
-                    "people": attack.people,
-                    "columns": list(attack.names),
-                },
-            )
+        in_mu = {"claimed": claim, "lower_bound": shown, "ceiling": ceiling}
+        epsilon = {of: _epsilon(mu, delta) for of, mu in in_mu.items()}
+        passed = sure <= claim * (1 + 1e-9)  # rounding of the ledger's own numbers
+        found = (
+            f"mu is at least {shown:.4g} with 95 % confidence, and {claim:.4g} is claimed: epsilon "
+            f"{epsilon['lower_bound']:.3g} of {epsilon['claimed']:.3g}. So many comparisons could "
+            f"have shown up to mu {ceiling:.3g}, epsilon {epsilon['ceiling']:.3g}."
         )
+        found += "" if passed else f" It is above {sure:.4g} almost surely."
+        facts = {
+            **{f"mu_{of}": mu for of, mu in in_mu.items()},
+            **{f"epsilon_{of}": own for of, own in epsilon.items()},
+            "mu_estimate": attack.estimate,
+            "mu_lower_bound_of_the_verdict": sure,
+            "delta": delta,
+            "comparisons": attack.comparisons,
+            "people": attack.people,
+            "columns": list(attack.names),
+        }
+        looked_at = f"{attack.comparisons:,} scores in each of two worlds, by {how}"
+        checks.append(Check(LAYER, name, looked_at, passed, found, false_alarms, facts))
     return checks
 
 
@@ -250,8 +239,7 @@ def _questions(
     own, simple = settings.method.small(), Independent()
     for method, number in ((own, 2), (own, 3), (simple, 2)):
         few, books, tape = fewer_columns(schema, number), Books(ledger), Tape()
-        codes = _people(few, settings).world(1)
-        table = _table(few, codes, ledger)
+        table = _table(few, _people(few, settings).world(1), ledger)
         curator = watched(table.curator(few, books), books, tape)
         try:
             pipeline.ask(curator, method)
@@ -296,8 +284,7 @@ def _effects(
 
 def _table(schema: Schema, codes: np.ndarray, ledger: PrivacyLedger) -> EncodedTable:
     """The codes of people who have as many rows each as they may have."""
-    names = pd.Index(schema.domain().attributes)
-    frame = pd.DataFrame(codes, columns=names)
+    frame = pd.DataFrame(codes, columns=pd.Index(schema.domain().attributes))
     return EncodedTable(frame, bound=ledger.bound, rows=ledger.rows_per_person)
 
 

@@ -147,11 +147,9 @@ def audit_report(
         "The bounds of 95 % are for reading: the verdict needs one that is exceeded by chance that "
         "rarely."
     )
-    layers: dict[str, list[Check]] = {}
-    for check in checks:
-        layers.setdefault(check.layer, []).append(check)
     shown, told = [], []
-    for layer, own in layers.items():
+    for layer in dict.fromkeys(check.layer for check in checks):
+        own = [check for check in checks if check.layer == layer]
         title = layer[0].upper() + layer[1:]
         header = ("check", "verdict", "looked at", "what was found")
         rows = [(each.name, each.verdict, each.looked_at, each.found) for each in own]
@@ -160,7 +158,7 @@ def audit_report(
         lines = [f"{each.verdict}: {each.name}. {each.found}" for each in own]
         told.append(Section(title, [Items(lines)]))
     unseen = Section("What the audit cannot see", [Items(_UNSEEN)])
-    faults = [f"{check.name}: {check.found}" for check in checks if check.passed is False]
+    faults = [f"{each.name}: {each.found}" for each in checks if each.passed is False]
     in_tiles = [(key, fact) for key, fact in facts.items() if key not in _IN_TEXT]
     page = Page(
         title=f"Audit of {name}",

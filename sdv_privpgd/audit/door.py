@@ -133,16 +133,10 @@ def audited(
     more: Sequence[Check] = (),
     path: str | Path | None = None,
 ) -> Report:
-    """All layers of an audit, and the report of them.
+    """All layers of an audit of a subject, which the page calls by a name, and their report.
 
-    Args:
-        subject: What is audited.
-        name: What it is called on the page.
-        runs: How often a few people are attacked in each of two worlds.
-        false_alarms: How likely all statistical checks together are to fail although all is right.
-        seed: Of the made-up rows.
-        more: Checks of a fitted object.
-        path: Where to save the report as well, if anywhere.
+    The others are as ``audit_fit`` takes them; ``seed`` is that of the made-up rows, and ``more``
+    are checks of a fitted object.
     """
     fewest = 10  # runs from which a deviation can be estimated
     chances = 15  # checks that can fail by chance; each gets as large a part of what is allowed

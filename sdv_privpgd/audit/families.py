@@ -10,7 +10,7 @@ siblings by what the family adds to them. The fit that is attacked has few colum
 
 import math
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from sdv_privpgd.audit.noise import answer_checks, mechanism_checks
 from sdv_privpgd.audit.recording import AuditedTable, Event, Tape, in_units
 from sdv_privpgd.audit.replay import Recording, fitted_again, replay_checks
 from sdv_privpgd.audit.subjects import ROWS, Outcome, Through, finished, listening, of_answers
-from sdv_privpgd.audit.tables import BEYOND, ODD, MadeUp, made_up
+from sdv_privpgd.audit.tables import BEYOND, ODD, MadeUp, made_up, of_objects
 from sdv_privpgd.audit.training import accountant_check
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.columns.links import Link, Tree
@@ -165,26 +165,19 @@ def _recorded(subject: TablesFit) -> Recording:
     again = fitted_again(subject, base, tape)
     again.is_same = True
     keys = {str(name) for e in told.tree.links for name in (e.key, e.parent_key)}
-    odd = lambda own, at: [ODD[(row + at) % len(ODD)] for row in range(len(own))]
+    odd = lambda row, at: ODD[(row + at) % len(ODD)]
+    alike = lambda *_: "one"
+    others = lambda own: [str(name) for name in own if name not in keys]
+    of_keys = lambda own: [str(name) for name in own if name in keys]
     changed = {
         "other families": _families(told, 90, seed=5).frames,
         "no families": {name: own.iloc[:0] for name, own in base.frames.items()},
-        "keys of every kind": {
-            name: _with(own, {str(key): odd(own, at) for at, key in enumerate(own) if key in keys})
-            for name, own in base.frames.items()
-        },
-        "one key again and again": {
-            name: _with(own, {str(key): ["one"] * len(own) for key in own if key in keys})
-            for name, own in base.frames.items()
-        },
+        "keys of every kind": {n: _with(e, of_keys(e), odd) for n, e in base.frames.items()},
+        "one key again and again": {n: _with(e, of_keys(e), alike) for n, e in base.frames.items()},
     }
     one = base.frames[told.tree.root][told.tree.root_key].iloc[0]
-    cells = {
-        name: _with(
-            own, {str(each): odd(own, at) for at, each in enumerate(own) if each not in keys}
-        )
-        for name, own in _families(told, 1, seed=9, named="odd").frames.items()
-    }
+    came = _families(told, 1, seed=9, named="odd").frames
+    cells = {name: _with(own, others(own), odd) for name, own in came.items()}
     close = {
         "a family gone": _without(told.tree, base.frames, one),
         "a family more, with odd cells": {n: _joined([base.frames[n], cells[n]]) for n in cells},
@@ -207,13 +200,8 @@ def _attacked(told: Asked, runs: int) -> Attack:
     TablesFit(told).fit(without, lambda opened: AuditedTable(opened, without, other))
     events = [[e for e in t.events if e.kind == "measure" and e.queries] for t in (other, tape)]
     truths = [_exact(own) for own in events]
-    sigmas = np.concatenate(
-        [
-            np.full(len(exact), stddev * event.units)
-            for event in events[0]
-            for exact, stddev in zip(event.exact, event.stddevs, strict=True)
-        ]
-    )
+    told_of = [(e.units, *own) for e in events[0] for own in zip(e.exact, e.stddevs, strict=True)]
+    sigmas = np.concatenate([np.full(len(own), sd * units) for units, own, sd in told_of])
     weights = np.divide(truths[1] - truths[0], sigmas, out=0 * sigmas, where=sigmas > 0)
     filtered = weights / max(float(np.linalg.norm(weights)), 1e-12)
     scores, claim = np.zeros((2, runs)), 0.0
@@ -223,7 +211,7 @@ def _attacked(told: Asked, runs: int) -> Attack:
             answers = [_answered(event, books) for event in asked]
             noisy = np.concatenate(answers) - truths[0]
             scores[world, run] = filtered @ np.divide(
-                noisy, sigmas, out=np.zeros(len(sigmas)), where=sigmas > 0
+                noisy, sigmas, out=0 * sigmas, where=sigmas > 0
             )
             claim = math.sqrt(books.ledger.mu_squared)
     names = tuple(f"{t}.{n}" for t in told.tree.tables for n in told.modelled(t))
@@ -295,7 +283,11 @@ def _joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).astype(object)
 
 
-def _with(own: pd.DataFrame, cells: Mapping[str, list[Any]]) -> pd.DataFrame:
-    """A table with other cells in some columns."""
-    changed = {n: pd.Series(each, dtype=object, index=own.index) for n, each in cells.items()}
+def _with(own: pd.DataFrame, names: Iterable[str], cell: Callable[[int, int], Any]) -> pd.DataFrame:
+    """A table with other cells, of a row and a column each, in some columns."""
+    changed = {
+        name: of_objects([cell(row, at) for row in range(len(own))]).set_axis(own.index)
+        for at, name in enumerate(map(str, own))
+        if name in names
+    }
     return own.assign(**changed)

@@ -71,28 +71,16 @@ def law_checks(attack: Attack, false_alarms: float) -> list[Check]:
     own = attack.noise[:, wide]
     even = float(np.mean(own % 2 == 0)) if own.size else 0.5
     odd = abs(even - 0.5) * 2 * math.sqrt(own.size)
+    of_sd = f"Its standard deviation is {sd:.4f} of what the ledger says (rounding adds a little)."
+    of_mean = f"Its mean is {centre:.2f} standard errors from 0."
+    whole = "All answers are whole numbers" if attack.whole else "Answers are NOT whole numbers"
+    on_lattice = attack.whole and odd <= float(norm.isf(false_alarms / 2))
+    of_draws = f"{whole}, and {100 * even:.2f} % of the draws are even."
     return [
-        check(
-            "noise sd",
-            spread <= limit,
-            f"Its standard deviation is {sd:.4f} of what the ledger says (rounding adds a little).",
-            sd_of_promised=sd,
-            z=spread,
-        ),
-        check(
-            "noise mean",
-            centre <= limit,
-            f"Its mean is {centre:.2f} standard errors from 0.",
-            z=centre,
-        ),
+        check("noise sd", spread <= limit, of_sd, sd_of_promised=sd, z=spread),
+        check("noise mean", centre <= limit, of_mean, z=centre),
         _shape(own / attack.errors[wide], false_alarms),
-        check(
-            "noise lattice",
-            attack.whole and odd <= float(norm.isf(false_alarms / 2)),
-            f"All answers are {'' if attack.whole else 'NOT '}whole numbers, and "
-            f"{100 * even:.2f} % of the draws are even.",
-            even=even,
-        ),
+        check("noise lattice", on_lattice, of_draws, even=even),
     ]
 
 
@@ -106,15 +94,9 @@ def _shape(draws: np.ndarray, false_alarms: float) -> Check:
         return unseen(LAYER, "noise shape", _TOO_LITTLE)
     kurtosis = float(np.mean(draws**4) / np.mean(draws**2) ** 2) if draws.any() else math.nan
     chance = float(kurtosistest(draws.ravel()).pvalue) if draws.any() else 0.0
-    return Check(
-        LAYER,
-        "noise shape",
-        f"{draws.size:,} draws",
-        chance >= false_alarms,
-        f"Its kurtosis is {kurtosis:.4f}; a Gaussian's is 3.",
-        false_alarms,
-        {"kurtosis": kurtosis, "p_value": chance},
-    )
+    looked_at, facts = f"{draws.size:,} draws", {"kurtosis": kurtosis, "p_value": chance}
+    found, passed = f"Its kurtosis is {kurtosis:.4f}; a Gaussian's is 3.", chance >= false_alarms
+    return Check(LAYER, "noise shape", looked_at, passed, found, false_alarms, facts)
 
 
 def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:
@@ -133,18 +115,11 @@ def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:
     faults = []
     for what, stddev, noise, slack in named:
         if unlikely_noise(noise, stddev, slack) < 2 * limit:
-            size = math.sqrt(float(np.mean(np.square(noise, dtype=float))))
-            faults.append(
-                f"An answer to {what!r} has noise of {size:.4g}, and {stddev:.4g} was charged for."
-            )
-    each = check_of(
-        LAYER,
-        "noise of each answer",
-        f"{len(named)} answers of the recorded fit",
-        faults,
-        "Each has the noise that was charged for.",
-        false_alarms=false_alarms,
-    )
+            told = f"noise of {math.sqrt(float(np.mean(np.square(noise, dtype=float)))):.4g}"
+            faults.append(f"An answer to {what!r} has {told}, and {stddev:.4g} was charged for.")
+    looked_at = f"{len(named)} answers of the recorded fit"
+    name, right = "noise of each answer", "Each has the noise that was charged for."
+    each = check_of(LAYER, name, looked_at, faults, right, false_alarms=false_alarms)
     return [each, _twice([(stddev, noise) for _, stddev, noise, _ in named])]
 
 
@@ -154,12 +129,9 @@ def choice_check(ledger: PrivacyLedger, schema: Schema, false_alarms: float) -> 
     few = Schema(tuple(column for column in schema.columns if column.name in clique))
     first = made_up_curator(few, ledger)
     expected = np.zeros(few.domain().sizes, dtype=np.int64)
-    unit = ModelErrorQuery(clique=clique, expected=expected).l2_sensitivity_squared(
-        ledger.adjacency
-    )
-    temperature = (
-        2 * ledger.rows_counted * math.isqrt(unit) / float(range_epsilon_of(ledger.budget))
-    )
+    one = ModelErrorQuery(clique=clique, expected=expected)
+    most = ledger.rows_counted * math.isqrt(one.l2_sensitivity_squared(ledger.adjacency))
+    temperature = 2 * most / float(range_epsilon_of(ledger.budget))
     gap = max(round(temperature), 1)
     scores = [ModelErrorQuery(clique=clique, expected=expected, bias=bias) for bias in (gap, 0)]
     dataset = first._dataset
@@ -188,17 +160,11 @@ def split_check(ledger: PrivacyLedger, false_alarms: float) -> Check:
 
 def _chosen(name: str, what: str, taken: int, score: float, false_alarms: float) -> Check:
     """Whether the one with the larger score was taken as often as it should be."""
-    odds = 1 / (1 + math.exp(-score))
-    return Check(
-        LAYER,
-        name,
-        f"{_CHOICES:,} {what}",
-        float(binomtest(taken, _CHOICES, odds).pvalue) >= false_alarms,
-        f"The better one was taken in {100 * taken / _CHOICES:.1f} % and should be in "
-        f"{100 * odds:.1f} %.",
-        false_alarms,
-        {"taken": taken / _CHOICES, "expected": odds},
-    )
+    odds, share = 1 / (1 + math.exp(-score)), taken / _CHOICES
+    passed = float(binomtest(taken, _CHOICES, odds).pvalue) >= false_alarms
+    found = f"The better one was taken in {100 * share:.1f} % and should be in {100 * odds:.1f} %."
+    facts = {"taken": share, "expected": odds}
+    return Check(LAYER, name, f"{_CHOICES:,} {what}", passed, found, false_alarms, facts)
 
 
 def mechanism_checks(events: Sequence[Event]) -> list[Check]:
@@ -214,10 +180,7 @@ def mechanism_checks(events: Sequence[Event]) -> list[Check]:
 def unlikely_noise(noise: np.ndarray, stddev: float, slack: float) -> float:
     """How likely draws of this deviation are so small, or so large, by chance.
 
-    Args:
-        noise: The draws.
-        stddev: What is promised.
-        slack: By how much each may have been rounded afterwards.
+    Each may have been rounded afterwards by as much as the ``slack``.
     """
     second = moments(stddev)[0]
     least = chi2.cdf(np.sum((np.abs(noise) + slack) ** 2) / second, noise.size)
@@ -244,16 +207,11 @@ def _noise_of(event: Event) -> list[np.ndarray]:
         return []
     (charge, *_) = event.charges
     far = (charge.threshold or 0) + far_above * charge.stddev
-    return [
-        np.array(
-            [
-                number - exact.get(cell, 0)
-                for cell, number in given.items()
-                if cell == (type(None), None) or exact.get(cell, 0) >= far
-            ]
-        )
-        for exact, given in zip(event.exact, event.given, strict=True)
-    ]
+    found = []
+    for exact, given in zip(event.exact, event.given, strict=True):
+        known = [each for each in given if each[1] is None or exact.get(each, 0) >= far]
+        found.append(np.array([given[each] - exact.get(each, 0) for each in known]))
+    return found
 
 
 def _slack(event: Event) -> float:
@@ -272,15 +230,9 @@ def _twice(named: Sequence[tuple[float, np.ndarray]]) -> Check:
         if min(one.size, other.size) >= needed:
             pairs += 1
             found += bool(np.array_equal(one[: int(needed)], other[: int(needed)]))
-    return Check(
-        LAYER,
-        "noise once",
-        f"{pairs:,} pairs of answers",
-        not found,
-        f"In {found} of them both answers have the same noise." if found else "None share noise.",
-        same * pairs,
-        {"pairs": pairs},
-    )
+    said = f"In {found} of them both answers have the same noise." if found else "None share noise."
+    looked_at, facts = f"{pairs:,} pairs of answers", {"pairs": pairs}
+    return Check(LAYER, "noise once", looked_at, not found, said, same * pairs, facts)
 
 
 def made_up_curator(schema: Schema, ledger: PrivacyLedger, number: int = 5) -> Curator:
@@ -303,9 +255,8 @@ class FreshProcesses:
 
     def __enter__(self) -> "FreshProcesses":
         command, out, err = [sys.executable, "-c", _PROCESS], subprocess.PIPE, subprocess.DEVNULL
-        self._running = [
-            subprocess.Popen(command, stdout=out, stderr=err, text=True) for _ in range(2)
-        ]
+        begun = (subprocess.Popen(command, stdout=out, stderr=err, text=True) for _ in range(2))
+        self._running = list(begun)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -336,9 +287,7 @@ def fresh_check(ledger: PrivacyLedger, processes: FreshProcesses) -> Check:
     one, other = processes.draws()
     if one and one == other:
         faults.append("Two processes have drawn the same noise.")
-    where = (
-        "after seeds" + ", in two processes" * bool(one) + " and in a fork" * (child is not None)
-    )
+    where = f"after seeds{', in two processes' * bool(one)}{' and in a fork' * (child is not None)}"
     return check_of(LAYER, "noise fresh", where, faults, "It was another each time.")
 
 
@@ -346,9 +295,8 @@ def _drawn(ledger: PrivacyLedger) -> tuple[str, ...]:
     """The noise of a table of made-up rows."""
     facts = {"code": {"range_values": [f"{place}" for place in range(_DRAWS)]}}
     schema = Schema.from_sdv({"code": {"sdtype": "categorical"}}, public_domain=facts)
-    (answer,) = made_up_curator(schema, ledger).measure(
-        [MarginalQuery(("code",))], ledger.budget, what="an audit"
-    )
+    curator, query = made_up_curator(schema, ledger), MarginalQuery(("code",))
+    (answer,) = curator.measure([query], ledger.budget, what="an audit")
     return tuple(map(str, answer.answer.tolist()))
 
 

@@ -204,10 +204,8 @@ class _Recorded(Curator):
     ) -> dict:
         asked = self._values.names if names is None else tuple(names)
         queries = [ValueCountsQuery(name) for name in asked]
-        question, squares = (
-            (asked, Fraction(mu_squared), Fraction(delta), what),
-            self._squares(queries),
-        )
+        question = asked, Fraction(mu_squared), Fraction(delta), what
+        squares = self._squares(queries)
         with self._event("discover", question, queries, squares, mu_squared) as event:
             found = super().discover(mu_squared, delta, what=what, names=names)
             event.exact = [_by_value(query.answer(self._values).pairs()) for query in queries]
@@ -249,8 +247,7 @@ class _Recorded(Curator):
             counted = _Counted(trainer, is_idle=self._tape.frozen(event) is not None)
             trained = super().train(counted, mu_squared, delta, progress=progress)
         event.steps, event.noise = counted.taken, getattr(trainer, "noise", 0.0)
-        event.stddevs = [trained.stddev]
-        event.result = [(trained.answer, trained.stddev)]
+        event.stddevs, event.result = [trained.stddev], [(trained.answer, trained.stddev)]
         ((answer, stddev),) = self._tape.frozen(event)
         given = replace(trained, answer=answer.copy(), stddev=stddev)
         self._measurements = (*self._measurements[:known], given)
@@ -281,8 +278,7 @@ def in_units(answer: np.ndarray, units: int) -> np.ndarray:
     """An answer in units: whole numbers, if it is made of them."""
     if units == 1:
         return answer
-    scaled = answer * units
-    nearest = np.rint(scaled)
+    nearest = np.rint(scaled := answer * units)
     are_whole = bool((np.abs(scaled - nearest) <= 1e-9 * np.maximum(np.abs(scaled), 1)).all())
     return nearest.astype(np.int64) if are_whole else scaled
 

@@ -167,14 +167,7 @@ def replay_checks(recording: Recording) -> list[Check]:
         _repeatable(unsteady),
         _questions(recording),
         _changes(recording),
-        _people(
-            [
-                (each.table, each.tape.events)
-                for each in [again, *rest]
-                if each.has_known_people and isinstance(each.table, MadeUp)
-            ],
-            recording.subject.settings,
-        ),
+        _people([each for each in recording.replays if each.has_known_people], recording),
         _books(recording.tape.events, recording.adjacency),
         _kept(recording),
         *(_the_same(recording, rest, name, unsteady) for name in COMPARED),
@@ -183,17 +176,12 @@ def replay_checks(recording: Recording) -> list[Check]:
 
 def _repeatable(unsteady: Iterable[str]) -> Check:
     named = ", ".join(sorted(unsteady))
-    faults = [
+    fault = (
         f"Two fits to one table with the same answers differ in {named}: an engine or a strategy "
         "draws randomness of its own that no seed fixes, so that tables cannot be compared."
-    ]
-    return check_of(
-        LAYER,
-        "repeatable",
-        "two fits to the same table with the same answers",
-        faults if unsteady else [],
-        "They are the same to the byte.",
     )
+    looked_at, right = "two fits to the same table with the same answers", "The same to the byte."
+    return check_of(LAYER, "repeatable", looked_at, [fault] * bool(named), right)
 
 
 def _questions(recording: Recording) -> Check:
@@ -203,21 +191,15 @@ def _questions(recording: Recording) -> Check:
         if replay.asks_as(recording.tape):
             continue
         own = [event.asked for event in replay.tape.events]
-        place = next(
-            (at for at, (x, y) in enumerate(zip(asked, own, strict=False)) if x != y),
-            min(len(asked), len(own)),
-        )
+        unlike = (at for at, (x, y) in enumerate(zip(asked, own, strict=False)) if x != y)
+        place = next(unlike, min(len(asked), len(own)))
         faults.append(
             f"With {replay.table.name}, question {place + 1} was another one, although all "
             "answers before it were the same."
         )
-    return check_of(
-        LAYER,
-        "questions",
-        f"what was asked of {len(recording.replays)} other tables",
-        faults,
-        f"All {len(asked)} questions follow from the answers before them.",
-    )
+    looked_at = f"what was asked of {len(recording.replays)} other tables"
+    right = f"All {len(asked)} questions follow from the answers before them."
+    return check_of(LAYER, "questions", looked_at, faults, right)
 
 
 def _changes(recording: Recording) -> Check:
@@ -240,47 +222,39 @@ def _changes(recording: Recording) -> Check:
                 )
             elif declared:
                 largest = max(largest, (found / declared) ** 0.5)
-    return check_of(
-        LAYER,
-        "changes",
-        f"the true answers of {pairs} pairs of neighbors",
-        faults,
-        f"No answer changes by more than {100 * largest:.3g} % of what was charged for.",
-        largest_share=largest,
-        pairs=pairs,
-    )
+    looked_at = f"the true answers of {pairs} pairs of neighbors"
+    right = f"No answer changes by more than {100 * largest:.3g} % of what was charged for."
+    facts = {"largest_share": largest, "pairs": pairs}
+    return check_of(LAYER, "changes", looked_at, faults, right, **facts)
 
 
-def _people(recorded: Sequence[tuple[MadeUp, Sequence[Event]]], settings: Settings) -> Check:
+def _people(replays: Sequence[Replay], recording: Recording) -> Check:
     """Whether of each person as many rows were counted as may be, or all of them as one."""
-    whose, name = settings.people, "people"
-    if not recorded:
+    settings, name = recording.subject.settings, "people"
+    whose, known = settings.people, [each for each in replays if isinstance(each.table, MadeUp)]
+    if not known:
         return unseen(LAYER, name, "The changes between neighbors say it of families.")
     if whose.column is None and whose.weights is None:
         return unseen(LAYER, name, "No column says whose a row is.")
     faults, looked = [], 0
-    for made, events in recorded:
-        for event in events:
+    for made, tape in ((each.table, each.tape) for each in known):
+        for event in tape.events:
             least, most = _right_numbers(made, settings, event.units)
             for number in _numbers_of_rows(event):
                 looked += 1
                 counted = number / event.units
                 if not least <= counted <= most:
-                    faults.append(
-                        f"With {made.name}, {event.asked[-1]!r} counted {counted:,.6g}, and "
-                        f"{(least + most) / 2:,.6g} is right."
-                    )
+                    said = f"With {made.name}, {event.asked[-1]!r} counted {counted:,.6g}, and"
+                    faults.append(f"{said} {(least + most) / 2:,.6g} is right.")
     if whose.weights is not None:
         rows, right = "rows with weights", f"as its weight / {whose.weights.high:g}"
         otherwise = f"Each row is counted {right}."
     else:
         beyond = rows_of_one(settings) - whose.max_rows
         rows = f"people of whom some have {beyond} rows too many"
-        otherwise = (
-            "All rows of a person count as one."
-            if whose.weighed
-            else f"Of each person {whose.max_rows} rows are counted, or all if they are fewer."
-        )
+        otherwise = "All rows of a person count as one."
+        if not whose.weighed:
+            otherwise = f"Of each person {whose.max_rows} rows are counted, or all that there are."
     return check_of(LAYER, name, f"{looked:,} true answers about {rows}", faults, otherwise)
 
 
@@ -329,35 +303,23 @@ def _books(events: Sequence[Event], adjacency: Adjacency) -> Check:
     for event in events:
         costs = len(event.queries) > 1 if event.kind == "select" else bool(event.queries)
         own = [
-            fault for charge in event.charges for fault in _charge_faults(event, charge, adjacency)
+            each for charge in event.charges for each in _charge_faults(event, charge, adjacency)
         ]
         if len(event.charges) != costs:
             own = [f"{len(event.charges)} charges were made for it, and {int(costs)} is right."]
         faults += [f"{_named(event)}: {fault}" for fault in own]
     paid = sum(len(event.charges) for event in events)
-    return check_of(
-        LAYER,
-        "books",
-        f"the charges for {len(events)} questions",
-        faults,
-        f"{paid} charges, each for all that was asked, at the noise that was added.",
-    )
+    right = f"{paid} charges, each for all that was asked, at the noise that was added."
+    return check_of(LAYER, "books", f"the charges for {len(events)} questions", faults, right)
 
 
 def _kept(recording: Recording) -> Check:
     """Each number that is kept or written to a file is one of a noisy answer."""
     kept = recording.outcome.seen.get("answers", [])
-    given = {
-        comparable(answer)
-        for event in recording.tape.events
-        if event.kind in ("measure", "train")
-        for answer, _ in event.result
-    }
-    faults = [
-        f"Answer {place} is kept with other numbers than the noisy ones that were given out."
-        for place, numbers in enumerate(kept, 1)
-        if numbers not in given
-    ]
+    told = [event for event in recording.tape.events if event.kind in ("measure", "train")]
+    given = {comparable(answer) for event in told for answer, _ in event.result}
+    otherwise = "is kept with other numbers than the noisy ones that were given out."
+    faults = [f"Answer {at} {otherwise}" for at, own in enumerate(kept, 1) if own not in given]
     looked_at = f"the numbers of {len(kept)} answers that are kept, or written to a file"
     if not kept:
         return unseen(LAYER, "answers kept", "No answer is kept.", looked_at)
@@ -405,13 +367,8 @@ def _the_same(
                 f"With {replay.table.name} it is another, although the noisy answers are the same"
                 + (f": the fit ends with {replay.error[0]}." if replay.error else ".")
             )
-    return check_of(
-        LAYER,
-        name,
-        f"{COMPARED[name]}, of {len(whole)} other tables",
-        faults,
-        "The same to the byte.",
-    )
+    looked_at = f"{COMPARED[name]}, of {len(whole)} other tables"
+    return check_of(LAYER, name, looked_at, faults, "The same to the byte.")
 
 
 def _named(event: Event) -> str:

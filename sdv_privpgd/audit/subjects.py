@@ -15,7 +15,7 @@ import threading
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -84,16 +84,13 @@ class Steps:
 @contextmanager
 def listening() -> Iterator[Said]:
     """Collects what the calling thread says. An error ends the run and is collected, too."""
-    said, me = Said(), threading.get_ident()
-    handler = _Handler(said, me)
-    root = logging.getLogger()
-    level = root.level
-    out, err = sys.stdout, sys.stderr
+    said, me, root = Said(), threading.get_ident(), logging.getLogger()
+    handler, level = _Handler(said, me), root.level
+    out, err = _Ear(sys.stdout, said.printed, me), _Ear(sys.stderr, said.printed, me)
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
-    sys.stdout, sys.stderr = _Ear(out, said.printed, me), _Ear(err, said.printed, me)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err):
             shown = warnings.showwarning
             warnings.simplefilter("always")
             warnings.showwarning = _warned(said, me, shown)
@@ -102,7 +99,6 @@ def listening() -> Iterator[Said]:
         notes = tuple(getattr(error, "__notes__", ()))
         said.error = type(error).__name__, str(error), notes
     finally:
-        sys.stdout, sys.stderr = out, err
         root.setLevel(level)
         root.removeHandler(handler)
 
@@ -127,11 +123,9 @@ class _Handler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if threading.get_ident() != self._me:
             return
-        text: Any = record.msg
+        text: Any = record.msg if isinstance(record.msg, dict) else record.getMessage()
         if isinstance(text, dict):
             text = {name: fact for name, fact in text.items() if name != _CLOCK}
-        else:
-            text = record.getMessage()
         self._said.log.append((record.name, record.levelname, str(text)))
 
 
@@ -193,8 +187,7 @@ def _leaves(part: Any, place: str, above: set[int]) -> Iterator[tuple[str, Leaf]
     elif isinstance(part, np.ndarray) and part.dtype != object:
         yield place, ("array", f"{part.dtype} {part.shape} {hash(part.tobytes())}")
     elif isinstance(part, np.ndarray):
-        for at, each in enumerate(part.ravel().tolist()):
-            yield from _leaves(each, f"{place}[{at}]", above)
+        yield from _leaves(part.ravel().tolist(), place, above)
     elif isinstance(part, pd.Series | pd.Index):
         yield place, (type(part).__name__, str(part.dtype))
         yield from _leaves(list(part), place, above)
@@ -291,8 +284,7 @@ class TableFit:
             fitted = running_fit(settings, description, through(private)).run(said.steps)
             fitted = replace(fitted, date="")
             seen["file"] = pickle.dumps(fitted)
-            rows = fitted.sample(ROWS)
-            seen |= of_rows(rows)
+            seen |= of_rows(fitted.sample(ROWS))
             seen["answers"] = of_answers(fitted.fitted.release)
             seen["books"] = fitted.ledger.to_json()
             seen["discovered domain"] = repr(fitted.discovered_domain())
@@ -386,36 +378,25 @@ def _contents(kept: Kept) -> Check:
     name, looked_at = "kept contents", "all texts and numbers that the object holds"
     release = kept.release
     if release is None or all(isinstance(each.query, CountQuery) for each in release.measurements):
-        return unseen(
-            LAYER,
-            name,
-            "No noisy tables are kept, so that no model can be made of them anew.",
-            looked_at,
-        )
+        why = "No noisy tables are kept, so that no model can be made of them anew."
+        return unseen(LAYER, name, why, looked_at)
     own = kept.leaves()
     places = unlike(own, kept.leaves_made_anew())
     model = [place for place in places if ".model" in place]
     others = [place for place in places if ".model" not in place]
     if model and not others:
-        return unseen(
-            LAYER,
-            name,
+        why = (
             "A model made anew of the same noisy answers is another one. That can be so on another "
-            "machine or with other versions of NumPy and torch; all else is the same.",
-            looked_at,
+            "machine or with other versions of NumPy and torch; all else is the same."
         )
-    faults = [
-        f"At {place} stands what neither the noisy answers nor the public facts give."
-        for place in others
-    ]
-    return check_of(
-        LAYER,
-        name,
+        return unseen(LAYER, name, why, looked_at)
+    unknown = "stands what neither the noisy answers nor the public facts give."
+    faults, looked_at = (
+        [f"At {at} {unknown}" for at in others],
         f"{len(own):,} texts, numbers and arrays",
-        faults,
-        "Made anew of the noisy answers and of what is declared or was found, all are the same.",
-        places=others,
     )
+    right = "Made anew of the noisy answers and of what is declared or was found, all are the same."
+    return check_of(LAYER, name, looked_at, faults, right, places=others)
 
 
 def _books(kept: Kept) -> Check:
@@ -433,17 +414,13 @@ def _books(kept: Kept) -> Check:
         faults.append(f"Epsilon {ledger.spent():.4g} was spent of {ledger.epsilon:.4g}.")
     if release is not None:
         faults += _release_faults(release, settings)
-    return check_of(
-        LAYER,
-        "kept ledger",
-        f"{len(ledger.charges)} charges",
-        faults,
+    looked_at, facts = f"{len(ledger.charges)} charges", {"epsilon": ledger.spent(), **kept.facts}
+    right = (
         f"They add up to epsilon {ledger.spent():.4g} at delta {ledger.delta:g}, "
         f"{ledger.adjacency.value.replace('_', '-')}, for {ledger.unit}, and pay for every answer "
-        "that is kept.",
-        epsilon=ledger.spent(),
-        **kept.facts,
+        "that is kept."
     )
+    return check_of(LAYER, "kept ledger", looked_at, faults, right, **facts)
 
 
 def _release_faults(release: Release, settings: Settings) -> list[str]:
@@ -461,13 +438,10 @@ def _release_faults(release: Release, settings: Settings) -> list[str]:
         faults.append("The settings are not those that the last fit was charged for.")
     for stddev in {each.stddev for each in release.measurements}:
         answers = [each for each in release.measurements if each.stddev == stddev]
-        paid = sum(
-            charge.num_queries for charge in books.charges if charge.stddev / books.units == stddev
-        )
+        paid = sum(e.num_queries for e in books.charges if e.stddev / books.units == stddev)
         if len(answers) > paid:
-            faults.append(
-                f"{len(answers)} answers have noise of {stddev:.4g}, and {paid} were paid for."
-            )
+            said = f"{len(answers)} answers have noise of {stddev:.4g}, and {paid} were paid for."
+            faults.append(said)
         needed = sum(each.query.l2_sensitivity_squared(books.adjacency) for each in answers)
         if not stddev and needed:
             faults.append("An answer that is not public has no noise.")
@@ -475,16 +449,12 @@ def _release_faults(release: Release, settings: Settings) -> list[str]:
 
 
 def _delta(kept: Kept) -> Check:
-    rows, delta = kept.num_rows, kept.ledger.delta
+    rows, delta, looked_at = kept.num_rows, kept.ledger.delta, "delta beside the number of rows"
     if rows is None:
-        return unseen(
-            LAYER, "kept delta", "No rows were counted.", "delta beside the number of rows"
-        )
+        return unseen(LAYER, "kept delta", "No rows were counted.", looked_at)
     faults = [f"Delta is {delta:g}, and not below 1 / {rows:,}, one by the number of rows."]
-    return check_of(
-        LAYER,
-        "kept delta",
-        "delta beside the number of rows",
-        faults if rows > 0 and delta >= 1 / rows else [],
+    faults, right = (
+        faults * (rows > 0 and delta >= 1 / rows),
         f"Delta is {delta:g}, below 1 / {max(rows, 1):,}.",
     )
+    return check_of(LAYER, "kept delta", looked_at, faults, right)

@@ -12,6 +12,7 @@ others.
 import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -66,26 +67,23 @@ def others(usual: MadeUp, columns: Mapping[str, Mapping], rows: Sequence[int]):
     """
     frame = usual.frame
 
-    def sized(cells: Callable[[int, int], Any], number: int) -> pd.DataFrame:
-        data = {
-            name: [cells(row, place) for row in range(number)]
-            for place, name in enumerate(frame.columns)
-        }
-        return _framed(data, number)
+    number = lambda place: rows[place % len(rows)]
 
-    def number(place: int) -> int:
-        return rows[place % len(rows)]
+    def sized(cells: Callable[[int, int], Any], place: int) -> pd.DataFrame:
+        places = range(number(place))
+        data = {each: [cells(row, at) for row in places] for at, each in enumerate(frame.columns)}
+        return _framed(data, len(places))
 
     first = frame.iloc[0].tolist() if len(frame) else [None] * frame.shape[1]
     # In the dtypes that pandas would have read them in, in reverse order.
     read = made_up(columns, number(4), seed=7, missing=0).frame.infer_objects()
     return [
         MadeUp("other values", made_up(columns, number(0), seed=99).frame),
-        MadeUp("nothing but missing cells", sized(lambda *_: None, number(1))),
-        MadeUp("cells of every kind", sized(lambda row, at: ODD[(row + at) % len(ODD)], number(2))),
-        MadeUp("one row again and again", sized(lambda _, place: first[place], number(3))),
+        MadeUp("nothing but missing cells", sized(lambda *_: None, 1)),
+        MadeUp("cells of every kind", sized(lambda row, at: ODD[(row + at) % len(ODD)], 2)),
+        MadeUp("one row again and again", sized(lambda _, place: first[place], 3)),
         MadeUp("other dtypes", read.iloc[::-1, ::-1].copy()),
-        MadeUp("values that only one row has", sized(_single(columns), number(5))),
+        MadeUp("values that only one row has", sized(_single(columns), 5)),
     ]
 
 
@@ -95,17 +93,14 @@ def neighbors(
     """Tables that differ from a usual one in its first rows, which are a person's, in many ways."""
     frame = usual.frame
     rest = frame.iloc[rows:]
+    width = frame.shape[1]
+    odd = [[ODD[(5 * at + place) % len(ODD)] for place in range(width)] for at in range(6)]
     people = {
         "at the upper ends": [_ends(columns[name])[1] for name in frame.columns],
-        "with nothing but missing cells": [None] * frame.shape[1],
-        "with categories that nobody knows": ["made up"] * frame.shape[1],
-        "a copy of another": rest.iloc[0].tolist() if len(rest) else [None] * frame.shape[1],
-        **{
-            f"with odd cells, number {at + 1}": [
-                ODD[(5 * at + place) % len(ODD)] for place in range(frame.shape[1])
-            ]
-            for at in range(6)
-        },
+        "with nothing but missing cells": [None] * width,
+        "with categories that nobody knows": ["made up"] * width,
+        "a copy of another": rest.iloc[0].tolist() if len(rest) else [None] * width,
+        **{f"with odd cells, number {at}": cells for at, cells in enumerate(odd, 1)},
     }
     made = [MadeUp("a person gone", _objects(rest))] if removes else []
     for name, person in people.items():
@@ -125,12 +120,15 @@ def lowest(usual: MadeUp, columns: Mapping[str, Mapping], rows: int) -> MadeUp:
 
 def _framed(cells: Mapping[str, Sequence[Any]], num_rows: int) -> pd.DataFrame:
     """A frame of objects: no dtype is guessed."""
-    made = {}
-    for name, column in cells.items():
-        own = np.empty(num_rows, dtype=object)
-        own[:] = list(column)
-        made[name] = pd.Series(own, dtype=object)
+    made = {name: of_objects(column) for name, column in cells.items()}
     return pd.DataFrame(made, index=range(num_rows))
+
+
+def of_objects(cells: Sequence[Any]) -> pd.Series:
+    """A column of these cells, each as it is."""
+    own = np.empty(len(cells), dtype=object)
+    own[:] = list(cells)
+    return pd.Series(own, dtype=object)
 
 
 def _objects(frame: pd.DataFrame) -> pd.DataFrame:
@@ -189,10 +187,8 @@ def _dates(facts: Mapping) -> list[Any]:
     ends: list[Any] = []
     for key, usual in zip(("range_min", "range_max"), _DATES, strict=True):
         end, form = facts.get(key), facts.get("datetime_format")
-        read = None
-        if end is not None:
-            options = {"format": form} if isinstance(end, str) and form else {}
-            read = pd.to_datetime(end, errors="coerce", **options)
+        form = form if isinstance(end, str) and form else None
+        read: Any = pd.to_datetime(end, errors="coerce", format=form)  # ``None`` stays what it is
         ends.append(pd.Timestamp(usual) if read is None or pd.isna(read) else read)
     return [end.tz_localize(None) for end in ends]
 
@@ -293,20 +289,14 @@ def numbers_of_people(made: MadeUp, column: str) -> pd.Series:
 
 def _in_turn(number: int, most: int) -> list[str]:
     """So many rows of people of one row, of two, up to so many, and again."""
-    found: list[str] = []
-    person = 0
-    while len(found) < number:
-        person += 1
-        found += [f"person {person}"] * ((person - 1) % most + 1)
-    return found[:number]
+    every = (f"person {one}" for one in count(1) for _ in range((one - 1) % most + 1))
+    return list(islice(every, number))
 
 
 def _belonging(
     made: MadeUp, settings: Settings, whose: Sequence[Any], *, as_read: bool = False
 ) -> MadeUp:
     assert settings.people.column is not None
-    ids = np.empty(len(whose), dtype=object)
-    ids[:] = list(whose)
-    column = pd.Series(ids, dtype=object, index=made.frame.index)
+    column = of_objects(whose).set_axis(made.frame.index)
     column = column.infer_objects() if as_read else column
     return MadeUp(made.name, made.frame.assign(**{settings.people.column: column}))

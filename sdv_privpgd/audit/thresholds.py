@@ -23,7 +23,7 @@ from scipy.stats import binom, norm
 from sdv_privpgd.audit.checks import Check, check_of, unseen
 from sdv_privpgd.audit.noise import unlikely_noise
 from sdv_privpgd.audit.recording import Event, Tape
-from sdv_privpgd.audit.tables import ODD, pool_of
+from sdv_privpgd.audit.tables import ODD, of_objects, pool_of
 from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.fitting.description import Description
@@ -47,11 +47,8 @@ def threshold_checks(
     if not events:
         why = "No column has values that nobody declared: none has to be found by a threshold."
         return [unseen(LAYER, "thresholds", why)]
-    return [
-        _promised(events, settings),
-        _rare(events, settings),
-        *_released(settings, runs, false_alarms),
-    ]
+    own = _promised(events, settings), _rare(events, settings)
+    return [*own, *_released(settings, runs, false_alarms)]
 
 
 def _promised(events: Sequence[Event], settings: Settings) -> Check:
@@ -66,19 +63,18 @@ def _promised(events: Sequence[Event], settings: Settings) -> Check:
                     f"values out with probability {chance:.3g}; {float(charge.delta):.3g} is said."
                 )
             # What is given out is rounded to whole people.
-            low = _below(event, (charge.threshold or 0) - event.units // 2)
-            if low:
-                faults.append(f"{charge.what!r} gave out {len(low)} values below its threshold.")
+            least = (charge.threshold or 0) - event.units // 2
+            if low := sum(noisy < least for noisy, _ in _given_out(event)):
+                faults.append(f"{charge.what!r} gave out {low} values below its threshold.")
     total = float(sum(charge.delta for event in events for charge in event.charges))
-    return check_of(
-        LAYER,
-        "thresholds",
+    looked_at, right = (
         f"{len(events)} questions for values",
-        faults,
-        f"A value of one person comes out with probability {total:.2g} at most, which is part "
-        f"of delta, {settings.delta:g}.",
-        delta_of_thresholds=total,
+        (
+            f"A value of one person comes out with probability {total:.2g} at most, which is part "
+            f"of delta, {settings.delta:g}."
+        ),
     )
+    return check_of(LAYER, "thresholds", looked_at, faults, right, delta_of_thresholds=total)
 
 
 def chance_of(event: Event, charge: Charge, settings: Settings) -> float:
@@ -94,19 +90,16 @@ def _rare(events: Sequence[Event], settings: Settings) -> Check:
     """Of many values that one row has, none came out of the recorded fit."""
     ledger = settings.ledger()
     whole = ledger.rows_counted * ledger.units
-    rare = [value for event in events for value in _rare_and_given(event, whole)]
-    asked = sum(
-        number <= whole for event in events for exact in event.exact for number in exact.values()
+    rare = sum(true <= whole for event in events for _, true in _given_out(event))
+    asked = sum(n <= whole for event in events for own in event.exact for n in own.values())
+    looked_at = f"{asked:,} values that no more rows have than one person may"
+    passed, found = rare < 2, f"{rare} of them came out of the recorded fit."
+    # One may come out by chance; two do as good as never.
+    chance, facts = (
+        min((asked * ledger.delta / 2) ** 2, 1.0),
+        {"rare": asked, "given_out": rare},
     )
-    return Check(
-        layer=LAYER,
-        name="rare values",
-        looked_at=f"{asked:,} values that no more rows have than one person may",
-        passed=len(rare) < 2,  # one may come out by chance; two do as good as never
-        found=f"{len(rare)} of them came out of the recorded fit.",
-        false_alarms=min((asked * ledger.delta / 2) ** 2, 1.0),
-        facts={"rare": asked, "given_out": len(rare)},
-    )
+    return Check(LAYER, "rare values", looked_at, passed, found, chance, facts)
 
 
 def _released(settings: Settings, runs: int, false_alarms: float) -> list[Check]:
@@ -118,15 +111,10 @@ def _released(settings: Settings, runs: int, false_alarms: float) -> list[Check]
     own = 1 if settings.people.weighed else rows
     true = {"often": 5_000, None: 40}
     rare = [f"rare {number}" for number in range(rare_values)]
-    cells = [
-        *rare,
-        *(value for value, number in true.items() for _ in range(number)),
-        *["a person's"] * own,
-    ]
-    grid = SignedPowers()
-    reading = Reading(name="job", asks=frozenset(["categories"]), cells=grid)
+    cells = [*rare, *["often"] * true["often"], *[None] * true[None], *["a person's"] * own]
+    reading = Reading(name="job", asks=frozenset(["categories"]), cells=SignedPowers())
     wide = replace(settings, delta=0.5).ledger(Fraction(1, 4))
-    table = PrivateTable({"job": pd.Series(cells, dtype=object)}, bound=wide.bound)
+    table = PrivateTable({"job": of_objects(cells)}, bound=wide.bound)
     first = table.first_look([reading], Books(wide))
     dataset, values = first._dataset, first._values
     came_out, noise, stddev = 0, {value: np.zeros(runs) for value in true}, 1.0
@@ -147,46 +135,24 @@ def _released(settings: Settings, runs: int, false_alarms: float) -> list[Check]
         for value, draws in noise.items()
         if unlikely_noise(draws, stddev, (wide.units + (wide.units > 1)) / 2) < false_alarms / 2
     ]
+    facts, passed = {"came_out": came_out, "runs": runs, "allowed": most}, chance >= false_alarms
+    looked_at = f"a person's value in {runs:,} runs at a delta of {float(large):g}"
+    share = 100 * came_out / runs
+    found = f"It came out in {share:.2f} % of the runs, and {100 * most:.2f} % is allowed."
+    counted = f"numbers of a frequent value and of missing cells in {runs:,} runs"
+    noise_is, alarms = "Both have the noise that was charged for.", false_alarms
     return [
-        Check(
-            layer=LAYER,
-            name="values released",
-            looked_at=f"a person's value in {runs:,} runs at a delta of {float(large):g}",
-            passed=chance >= false_alarms,
-            found=f"It came out in {100 * came_out / runs:.2f} % of the runs, and {100 * most:.2f} "
-            "% is allowed.",
-            false_alarms=false_alarms,
-            facts={"came_out": came_out, "runs": runs, "allowed": most},
-        ),
-        check_of(
-            LAYER,
-            "counts released",
-            f"numbers of a frequent value and of missing cells in {runs:,} runs",
-            faults,
-            "Both have the noise that was charged for.",
-            false_alarms=false_alarms,
-        ),
+        Check(LAYER, "values released", looked_at, passed, found, alarms, facts),
+        check_of(LAYER, "counts released", counted, faults, noise_is, false_alarms=alarms),
     ]
 
 
-def _rare_and_given(event: Event, whole: int) -> list[Any]:
-    """The values that a discovery gave out although they count no more than a person may."""
-    return [
-        cell[1]
-        for exact, given in zip(event.exact, event.given, strict=True)
-        for cell in given
-        if cell != _MISSING and exact.get(cell, 0) <= whole
-    ]
-
-
-def _below(event: Event, threshold: int) -> list[Any]:
-    """The values of a discovery that were given out with a noisy count below the threshold."""
-    return [
-        cell[1]
-        for given in event.given
-        for cell, number in given.items()
-        if cell != _MISSING and number < threshold
-    ]
+def _given_out(event: Event) -> list[tuple[int, int]]:
+    """The noisy and the true number of each value that a discovery gave out."""
+    found = []
+    for exact, given in zip(event.exact, event.given, strict=True):
+        found += [(n, exact.get(cell, 0)) for cell, n in given.items() if cell != _MISSING]
+    return found
 
 
 ALONE = "each cell and row alone"
@@ -232,12 +198,14 @@ def _cells(tape: Tape, description: Description) -> Check:
         number = max(map(len, cells.values()))
         filled = {each: [own[at % len(own)] for at in range(number)] for each, own in cells.items()}
         alone = [
-            counted({each: _series([own[at]]) for each, own in filled.items()})
+            counted({each: of_objects([own[at]]) for each, own in filled.items()})
             for at in range(number)
         ]
         for crowd in crowds:
             place = crowd % number
-            whole = {each: _series([*own, *[own[place]] * _CROWD]) for each, own in filled.items()}
+            whole = {
+                each: of_objects([*own, *[own[place]] * _CROWD]) for each, own in filled.items()
+            }
             if cells is usual:  # as pandas would have read them
                 whole = {each: own.infer_objects() for each, own in whole.items()}
             expected = sum(alone, Counter[tuple]())
@@ -250,13 +218,8 @@ def _cells(tape: Tape, description: Description) -> Check:
                 for key in sorted(found.keys() | expected.keys(), key=repr)
                 if found[key] != expected[key]
             ]
-    return check_of(
-        ALONE,
-        name,
-        f"{looked:,} cells of {len(usual)} columns, beside crowds of {_CROWD} and alone",
-        faults,
-        "Each cell is read as it is alone.",
-    )
+    looked_at = f"{looked:,} cells of {len(usual)} columns, beside crowds of {_CROWD} and alone"
+    return check_of(ALONE, name, looked_at, faults, "Each cell is read as it is alone.")
 
 
 def _counts(curator: Curator) -> Counter[tuple]:
@@ -283,12 +246,6 @@ def _usual(names: Iterable[str], description: Description) -> dict[str, list[Any
     return found
 
 
-def _series(cells: Sequence[Any]) -> pd.Series:
-    own = np.empty(len(cells), dtype=object)
-    own[:] = list(cells)
-    return pd.Series(own, dtype=object)
-
-
 def _rows(description: Description, settings: Settings) -> Check:
     name, visits = "rows in order", description.visits
     if visits is None:
@@ -313,7 +270,7 @@ def _rows(description: Description, settings: Settings) -> Check:
         for each in visits.previous:
             values = [*own[each], None]
             frame[each] = [values[place % len(values)] for place in had]
-        table = pd.DataFrame({each: _series(cells)[stays] for each, cells in frame.items()})
+        table = pd.DataFrame({each: of_objects(cells)[stays] for each, cells in frame.items()})
         source = opened(table, description, settings.people.limit)._source
         parts = [batch.columns for batch in source.batches(list(visits.added))]
         whole = {each: [cell for part in parts for cell in part[each]] for each in visits.added}
@@ -331,10 +288,6 @@ def _rows(description: Description, settings: Settings) -> Check:
         whose = people == person
         if [first[row] for row in np.flatnonzero(whose)] != added(whose):
             faults.append("What is added to a person's rows depends on other people.")
-    return check_of(
-        ALONE,
-        name,
-        f"what is added to {len(people)} rows of {_PEOPLE} people",
-        faults,
-        "It depends on earlier rows of the same person alone.",
-    )
+    looked_at = f"what is added to {len(people)} rows of {_PEOPLE} people"
+    right = "It depends on earlier rows of the same person alone."
+    return check_of(ALONE, name, looked_at, faults, right)

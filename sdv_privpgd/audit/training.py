@@ -167,22 +167,15 @@ def accountant_check(events: Sequence[Event], books: str | None, settings: Setti
     steps, found, unknown = steps_of(events, settings)
     if steps and math.isfinite(claimed):
         found += delta_of(steps, claimed * tolerance + 1e-3)
-    if found > delta * tolerance:
-        faults.append(
-            f"At epsilon {claimed:.4g}, which the books claim, delta is {found:.3g}, and {delta:g} "
-            "is claimed."
-        )
-    return check_of(
-        ACCOUNTANT,
-        name,
-        f"{sum(steps.values()):,} steps of {len(events)} questions, added up numerically",
-        [*unknown, *faults],
-        f"At epsilon {claimed:.4g}, which the books claim, delta is {found:.3g}, and {delta:g} is "
-        "claimed.",
-        delta=found,
-        delta_claimed=delta,
-        epsilon_claimed=claimed,
+    said = (
+        f"At epsilon {claimed:.4g}, which the books claim, delta is {found:.3g}, and {delta:g} is"
     )
+    said = f"{said} claimed."
+    if found > delta * tolerance:
+        faults.append(said)
+    looked_at = f"{sum(steps.values()):,} steps of {len(events)} questions, added up numerically"
+    facts = {"delta": found, "delta_claimed": delta, "epsilon_claimed": claimed}
+    return check_of(ACCOUNTANT, name, looked_at, [*unknown, *faults], said, **facts)
 
 
 LAYER = "a training"
@@ -252,12 +245,9 @@ def _watched(settings: Settings) -> _Watched:
     # Imported late: opacus is an extra.
     from sdv_privpgd.methods.dp_sgd.training import Trainer
 
-    query = TrainingQuery(
-        network="made up", num_weights=_WEIGHTS, clip=1.0, rate=_RATE, steps=_STEPS
-    )
-    records = pd.DataFrame(
-        {"tens": np.arange(_RECORDS) // _ONES, "ones": np.arange(_RECORDS) % _ONES}
-    )
+    shape = {"num_weights": _WEIGHTS, "clip": 1.0, "rate": _RATE, "steps": _STEPS}
+    query, places = TrainingQuery(network="made up", **shape), np.arange(_RECORDS)
+    records = pd.DataFrame({"tens": places // _ONES, "ones": places % _ONES})
     kinds = {name: {"sdtype": "categorical"} for name in records}
     facts = {name: {"range_values": [*range(_ONES)]} for name in records}
     schema = Schema.from_sdv(kinds, public_domain=facts)
@@ -282,10 +272,8 @@ def _samples(seen: _Watched, false_alarms: float) -> Check:
     chance = float(binomtest(min(int(samples.sum()), samples.size), samples.size, rate).pvalue)
     faults = []
     if chance < false_alarms / 3:
-        faults.append(
-            f"A record is in a sample in {100 * samples.mean():.2f} %, and {100 * rate:.2f} % was "
-            "charged for."
-        )
+        share = f"{100 * samples.mean():.2f} %, and {100 * rate:.2f} % was charged for."
+        faults.append(f"A record is in a sample in {share}")
     # Records of a fresh sample are in so many, and samples so large, as coins say: neither all
     # alike (an epoch, a fixed size) nor some in all (a sample that is not drawn anew).
     for whose, axis in (("records", 0), ("samples", 1)):
@@ -293,14 +281,9 @@ def _samples(seen: _Watched, false_alarms: float) -> Check:
             faults.append(f"Numbers of {whose} are not those of samples that are drawn anew.")
     if samples.max(initial=0) > 1:
         faults.append("A record is in one sample more than once.")
-    return check_of(
-        LAYER,
-        "training samples",
-        f"{len(samples)} samples of {_RECORDS} records",
-        faults,
-        f"A record is in a sample in {100 * samples.mean():.2f} %; {100 * rate:.2f} % is right.",
-        false_alarms=false_alarms,
-    )
+    looked_at = f"{len(samples)} samples of {_RECORDS} records"
+    right = f"A record is in a sample in {100 * samples.mean():.2f} %; {100 * rate:.2f} % is right."
+    return check_of(LAYER, "training samples", looked_at, faults, right, false_alarms=false_alarms)
 
 
 def _spread_chance(numbers: np.ndarray, tries: int, rate: float) -> float:
@@ -334,33 +317,20 @@ def _sums(seen: _Watched, false_alarms: float) -> list[Check]:
     again = abs(float((across[1:] * across[:-1]).sum())) / noise**2
     if again / math.sqrt(max(freedom, 1)) > float(norm.isf(false_alarms / 4)):
         faults.append("Two steps have noise that is alike.")
+    of_clip = f"A record adds {added:.4g} clips to a sum; 1 is right."
+    pushed = f"{number:,} gradients that are {_LONG:g} clips long in each of {_WEIGHTS} weights"
+    drawn = f"{across.size:,} draws in {len(across)} steps"
     return [
-        check_of(
-            LAYER,
-            "training clip",
-            f"{number:,} gradients that are {_LONG:g} clips long in each of {_WEIGHTS} weights",
-            [f"A record adds {added:.4g} clips to a sum."] if clipped > far else [],
-            f"A record adds {added:.4g} clips to a sum; 1 is right.",
-            false_alarms=false_alarms,
-        ),
-        check_of(
-            LAYER,
-            "training noise",
-            f"{across.size:,} draws in {len(across)} steps",
-            faults,
-            told,
-            false_alarms=false_alarms,
-        ),
+        check_of(LAYER, name, looked_at, own, right, false_alarms=false_alarms)
+        for name, looked_at, own, right in (
+            ("training clip", pushed, [of_clip] if clipped > far else [], of_clip),
+            ("training noise", drawn, faults, told),
+        )
     ]
 
 
 def _charge(seen: _Watched, settings: Settings) -> Check:
     """The second accountant on what was seen: the steps that were taken, all of the same noise."""
     found = accountant_check([seen.event], seen.books, settings)
-    return check_of(
-        LAYER,
-        "training charge",
-        f"{seen.event.steps} steps, added up numerically",
-        [] if found.passed else [found.found],
-        found.found,
-    )
+    faults, looked_at = [found.found], f"{seen.event.steps} steps, added up numerically"
+    return check_of(LAYER, "training charge", looked_at, faults * (not found.passed), found.found)

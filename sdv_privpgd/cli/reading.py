@@ -18,14 +18,12 @@ import pandas as pd
 from sdv_privpgd.base.files import KNOWN, Kind, files_of, kind_of
 from sdv_privpgd.cli.saying import CommandError, say, spoken
 from sdv_privpgd.columns.declared import Boolean, TimeOfDay
-from sdv_privpgd.columns.dialect import Facts, Reading, missing_words
-from sdv_privpgd.columns.number_formats import percent_of
+from sdv_privpgd.columns.dialect import Facts, Reading, missing_words, percent_of
 from sdv_privpgd.sources.csv import (
     CsvSource,
     Retyped,
     TextFile,
     named,
-    names_in,
     orders_in,
     parsing,
 )
@@ -287,7 +285,7 @@ def _first_names(paths: Sequence[Path], how: Reading) -> list[str]:
     how.check_header(None)  # before a cell is read
     if kind_read(paths[0]).form == "excel":
         return named(how, _first_cells(_parsed_sheet(paths[0], how)), None)
-    return names_in([TextFile.at(path, how) for path in paths], how, None)
+    return orders_in([TextFile.at(path, how) for path in paths], how, None)[0]
 
 
 # Text

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.columns.dates import has_zone, instants, to_ticks, write_dates, years_of
+from sdv_privpgd.columns.dates import instants, to_ticks, write_dates
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts
 from sdv_privpgd.columns.scalars import quiet
-from sdv_privpgd.columns.units import directives, unit_of_format
+from sdv_privpgd.columns.units import directives, has_zone, unit_of_format, years_of
 
 _SPANS = {
     "yxDF": ("1969-01-01", "2068-12-31T23:59:59.999999"),

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns.scalars import cells, distinct, filled, plain, whole
-from sdv_privpgd.columns.units import digits_of, directives
+from sdv_privpgd.columns.units import digits_of, has_zone, years_of, zone_of
 
 _DAY_OF = 86_400 * 10**9
 
@@ -86,16 +86,6 @@ def write_dates(
     return texts[positions]
 
 
-def is_aware(dtype: Any) -> bool:
-    """Whether all dates of a column of the dtype carry a time zone, which is public."""
-    return zone_of(dtype) is not None
-
-
-def zone_of(dtype: Any) -> Any:
-    """The time zone of a dtype's dates, which is public; ``None`` without one."""
-    return getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
-
-
 def are_aware(series: pd.Series) -> np.ndarray:
     """Which of a private column's dates carry a time zone, bool; text counts as having none."""
     if series.dtype.kind == "M":
@@ -111,11 +101,6 @@ def on_the_clock(moments: np.ndarray, zone: Any) -> np.ndarray:
     shown = pd.DatetimeIndex(moments.astype("datetime64[ns]")).tz_localize("UTC").tz_convert(zone)
     told = shown.tz_localize(None).to_numpy().astype(np.int64)
     return np.where(np.isin(moments, BEYOND), moments, told)
-
-
-def has_zone(datetime_format: str) -> bool:
-    """Whether dates that are written in the format carry a time zone."""
-    return re.search("%[zZ]", datetime_format) is not None
 
 
 def precisions(series: pd.Series) -> np.ndarray:
@@ -136,12 +121,6 @@ def _timestamps(ticks: np.ndarray, unit: str, utc: bool, far: bool) -> pd.Dateti
         moments = np.select([ticks <= first, ticks >= last], _FAR, moments.astype("datetime64[us]"))
     index = pd.DatetimeIndex(moments)
     return index.tz_localize("UTC") if utc else index
-
-
-def years_of(datetime_format: str | None) -> tuple[bool, str]:
-    """Whether a format says the whole year, and the year that is added to what says none."""
-    said = directives(datetime_format or "%Y")
-    return not said.isdisjoint("YGcs"), " 2000" if said.isdisjoint("YyGcxsDF") else ""
 
 
 def _text_or_instant(cell: Any, datetime_format: str | None, year: str) -> str | int | None:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval, Ticks
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
-from sdv_privpgd.columns.dates import BEYOND, instants, to_ticks, write_dates, zone_of
+from sdv_privpgd.columns.dates import BEYOND, instants, to_ticks, write_dates
 from sdv_privpgd.columns.dtypes import (
     cast,
     categories_in,
@@ -22,10 +22,11 @@ from sdv_privpgd.columns.dtypes import (
     is_decimal,
     is_moment,
     unit_of,
+    zone_in,
 )
-from sdv_privpgd.columns.encoders import indices_in, read, ticks_a_unit, zone_in
+from sdv_privpgd.columns.encoders import indices_in, read
 from sdv_privpgd.columns.scalars import quiet, real_numbers
-from sdv_privpgd.columns.units import digits_of
+from sdv_privpgd.columns.units import digits_of, zone_of
 
 _MOST_DIGITS = 18
 """Decimal digits that int64 always holds."""
@@ -156,7 +157,7 @@ class DecimalDecoder(_NumberDecoder):
     def _is_declared(self, series: pd.Series) -> np.ndarray:
         cells = self._cells
         numbers, missing = self._real(series)
-        ticks = numbers * ticks_a_unit(self.column)
+        ticks = numbers * float(1 / self.column.tick)
         inside = (np.rint(ticks) >= cells.first) & (np.rint(ticks) <= cells.last)
         # The nearest float64 of a decimal is a few units of the last place off a whole tick.
         return ~missing & inside & np.isclose(ticks, np.rint(ticks), rtol=1e-14, atol=1e-9)

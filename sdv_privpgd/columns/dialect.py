@@ -210,3 +210,9 @@ def declared_values(facts: Mapping) -> list:
     listed = list(values) if isinstance(values, list | tuple | range) else []
     named = map(facts.get, ("other_value", "true_value", "false_value"))
     return listed + [value for value in named if value is not None]
+
+
+def percent_of(places: int | None, decimal: str = ".") -> str:
+    """The example of percentages of so many decimal places, which is one if nobody says it."""
+    places = 1 if places is None else places
+    return f"1234{decimal}{'5'.ljust(places, '0')}%" if places else "1234%"

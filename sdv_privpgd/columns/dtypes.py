@@ -27,8 +27,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
+from sdv_privpgd.columns.units import zone_of
 
 _INFERRED = tuple(map(np.dtype, ("bool", "int64", "uint64", "float64", "complex128", "object")))
 
@@ -160,6 +162,11 @@ def is_whole(dtype: Any) -> bool:
 def inner_of(dtype: Any) -> Any:
     """The kept part of the dtype of a categorical's categories; any other dtype unchanged."""
     return chosen(dtype.categories.dtype) if isinstance(dtype, pd.CategoricalDtype) else dtype
+
+
+def zone_in(column: Column) -> Any:
+    """The time zone in which days begin and end, if the dtype names one: a public fact."""
+    return zone_of(inner_of(column.dtype)) if column.unit in ("D", "M", "Y") else None
 
 
 def categories_in(dtype: Any, values: Sequence) -> Any:

@@ -10,15 +10,13 @@ undeclared category is missing. Where nothing may be missing it is the value for
 is declared, and else it goes to the first cell.
 """
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.dates import BEYOND, are_aware, instants, on_the_clock, to_ticks, zone_of
-from sdv_privpgd.columns.dtypes import inner_of
+from sdv_privpgd.columns.dates import BEYOND, are_aware, instants, on_the_clock, to_ticks
+from sdv_privpgd.columns.dtypes import zone_in
 from sdv_privpgd.columns.scalars import indices, quiet, real_numbers, truths, whole_numbers
 
 
@@ -62,16 +60,9 @@ def _ticks_of_numbers(
         numbers, missing = whole_numbers(series, column.number_format)
         return (numbers + increment // 2) // increment, missing
     numbers, missing = real_numbers(series, column.number_format)
-    scale = ticks_a_unit(column)
+    scale = float(1 / column.tick)
     inside = np.clip(numbers, cells.first / scale, cells.last / scale)
     return np.rint(inside * scale).astype(np.int64), missing
-
-
-def ticks_a_unit(column: Column) -> float:
-    """The number of ticks in one unit; below 1 if a tick is several units. Public."""
-    if column.increment is not None:
-        return 1 / column.increment
-    return 10.0 ** (column.decimal_places or 0)
 
 
 def _ticks_of_dates(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -82,11 +73,6 @@ def _ticks_of_dates(column: Column, series: pd.Series) -> tuple[np.ndarray, np.n
     if zone is not None:
         moments = np.where(are_aware(series), on_the_clock(moments, zone), moments)
     return to_ticks(moments, column.unit), missing
-
-
-def zone_in(column: Column) -> Any:
-    """The time zone in which days begin and end, if the dtype names one: a public fact."""
-    return zone_of(inner_of(column.dtype)) if column.unit in ("D", "M", "Y") else None
 
 
 def indices_in(column: Column, series: pd.Series, other: int) -> tuple[np.ndarray, np.ndarray]:

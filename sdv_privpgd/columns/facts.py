@@ -11,10 +11,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar
 
-from sdv_privpgd.columns.dates import has_zone
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import Number
-from sdv_privpgd.columns.units import unit_of_bounds, unit_of_format
+from sdv_privpgd.columns.units import has_zone, unit_of_bounds, unit_of_format
 
 Kind = TypeVar("Kind", bound="_Facts")
 

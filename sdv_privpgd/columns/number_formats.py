@@ -81,9 +81,3 @@ class NumberFormat(FieldsAlone):
             f"([-+(]?) ?(?:{before})? ?([-+(]?) ?({whole}|)(?:{point}([0-9]*))?"
             f"([-)]?) ?(?:{after})? ?([-)]?)"
         )
-
-
-def percent_of(places: int | None, decimal: str = ".") -> str:
-    """The example of percentages of so many decimal places, which is one if nobody says it."""
-    places = 1 if places is None else places
-    return f"1234{decimal}{'5'.ljust(places, '0')}%" if places else "1234%"

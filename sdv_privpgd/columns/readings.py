@@ -74,11 +74,9 @@ class Reading:
         if "grid" in self.asks:
             yield self._days(series) if self._are_dates else self._powers(series)
         if "precision" in self.asks:
-            written = self.number_format
+            form = self.number_format
             yield (
-                precisions(series)
-                if self._are_dates
-                else decimal_places(series, MOST_PLACES, written)
+                precisions(series) if self._are_dates else decimal_places(series, MOST_PLACES, form)
             )
 
     @property
@@ -87,13 +85,8 @@ class Reading:
 
     def _days(self, series: pd.Series) -> np.ndarray:
         assert isinstance(self.cells, Ticks)
-        column = Column(
-            name=self.name,
-            sdtype="datetime",
-            cells=self.cells,
-            unit="D",
-            datetime_format=self.datetime_format,
-        )
+        cells, form = self.cells, self.datetime_format
+        column = Column(name="", sdtype="datetime", cells=cells, unit="D", datetime_format=form)
         return encode(column, series)[0]
 
     def _powers(self, series: pd.Series) -> np.ndarray:

@@ -16,14 +16,7 @@ import pandas as pd
 from sdv_privpgd.base.domain import FieldsAlone
 from sdv_privpgd.columns.dates import instants
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
-from sdv_privpgd.columns.scalars import (
-    LARGEST_WHOLE,
-    category,
-    distinct,
-    number_in,
-    plain,
-    quiet,
-)
+from sdv_privpgd.columns.scalars import LARGEST_WHOLE, category, distinct, number_in, plain, quiet
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
-"""The unit in which a column's dates are counted: that of their format, or of their bounds."""
+"""What formats, bounds and dtypes say of a column's dates: units, years and time zones. Public."""
 
 import re
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +37,27 @@ def unit_of_format(datetime_format: str) -> str:
     """The finest unit that a format writes."""
     said = directives(datetime_format)
     return next((unit for unit, letters in _WRITTEN.items() if not said.isdisjoint(letters)), "D")
+
+
+def years_of(datetime_format: str | None) -> tuple[bool, str]:
+    """Returns if a format says the whole year, and the year that is added to what says none."""
+    said = directives(datetime_format or "%Y")
+    return not said.isdisjoint("YGcs"), " 2000" if said.isdisjoint("YyGcxsDF") else ""
+
+
+def has_zone(datetime_format: str) -> bool:
+    """Returns if dates that are written in the format carry a time zone."""
+    return re.search("%[zZ]", datetime_format) is not None
+
+
+def is_aware(dtype: Any) -> bool:
+    """Returns if all dates of a column of the dtype carry a time zone."""
+    return zone_of(dtype) is not None
+
+
+def zone_of(dtype: Any) -> Any:
+    """The time zone of a dtype's dates; ``None`` without one."""
+    return getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
 
 
 def unit_of_bounds(low: int, high: int) -> str:

@@ -12,9 +12,9 @@ import numpy as np
 from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.columns.bins import Ticks
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES, column_of
-from sdv_privpgd.columns.dates import is_aware
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.readings import Reading, attribute_of
+from sdv_privpgd.columns.units import is_aware
 from sdv_privpgd.columns.values import Value, in_order
 from sdv_privpgd.discovery.density import CLEAR
 from sdv_privpgd.discovery.ranges import SINGLE, Rough, grid_of, roughly

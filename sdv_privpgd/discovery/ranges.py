@@ -12,7 +12,7 @@ from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import survive_writing
-from sdv_privpgd.columns.dates import LATEST, has_zone, to_ticks
+from sdv_privpgd.columns.dates import LATEST, to_ticks
 from sdv_privpgd.columns.facts import (
     ColumnFacts,
     DateFacts,
@@ -23,7 +23,7 @@ from sdv_privpgd.columns.facts import (
 )
 from sdv_privpgd.columns.readings import MOST_PLACES, UNITS
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE, Number
-from sdv_privpgd.columns.units import unit_of_format
+from sdv_privpgd.columns.units import has_zone, unit_of_format
 from sdv_privpgd.columns.values import USUAL_DATES, USUAL_NUMBERS
 from sdv_privpgd.discovery.density import DAY, POWERS, YEARS, Density, Grid, last_clear
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total

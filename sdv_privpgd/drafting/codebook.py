@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from sdv_privpgd.columns.declared import Boolean, TimeOfDay
-from sdv_privpgd.columns.number_formats import percent_of
+from sdv_privpgd.columns.dialect import percent_of
 
 _HEADERS = {
     "name": ("name", "column", "variable", "field", "attribute"),

@@ -10,37 +10,37 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/noise.py``            45  rounded Gaussian noise
     ``privacy/selection.py``        49  the exponential mechanism, and PrivTree by it
     ``privacy/thresholding.py``     34  values that nobody declared
-    ``privacy/queries.py``         214  what can be asked, its sensitivity, and a noisy answer
+    ``privacy/queries.py``         206  what can be asked, its sensitivity, and a noisy answer
     ``privacy/counting.py``        136  what is counted over codes, in which units
     ``privacy/dataset.py``          66  codes in memory
-    ``privacy/value_counts.py``     64  values, and their counting
-    ``privacy/ledger.py``          222  the books; more budget, and people of several tables
-    ``privacy/curator.py``         294  charging, counting and noise in one act
-    ``privacy/streams.py``         197  rows in a file or on a cluster, weights, first looks
+    ``privacy/value_counts.py``     63  values, and their counting
+    ``privacy/ledger.py``          218  the books; more budget, and people of several tables
+    ``privacy/curator.py``         271  charging, counting and noise in one act
+    ``privacy/streams.py``         185  rows in a file or on a cluster, weights, first looks
     ``privacy/boundary.py``        176  the table's way in
-    ``columns/encoders.py``         69  cells to codes
+    ``columns/encoders.py``         62  cells to codes
     ``columns/encoding.py``         38  columns to codes
-    ``columns/readings.py``        104  cells of which little is known to codes
-    ``columns/recoding.py``        111  codes for missing, and groups of codes
+    ``columns/readings.py``        135  cells of which little is known to codes
+    ``columns/recoding.py``        104  codes for missing, and groups of codes
     ``columns/scalars.py``         187  numbers, truths and text of cells
-    ``columns/number_formats.py``   60  numbers as they are written
-    ``columns/dates.py``           157  dates of cells
+    ``columns/number_formats.py``   57  numbers as they are written
+    ``columns/dates.py``           148  dates of cells
     ``sources/source.py``           91  what rows come from
     ``sources/frames.py``           41  frames of pandas
-    ``sources/people.py``          116  no more than so many rows of a person
+    ``sources/people.py``          113  no more than so many rows of a person
 
-These are 2,552 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,591 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,506 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,535 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
-    ``sources/opening.py``         135  the source of what a user has, as it is to be read
+    ``sources/opening.py``         134  the source of what a user has, as it is to be read
     ``sources/withheld.py``         41  messages that could quote a cell
-    ``sources/files.py``            79  files of Parquet
-    ``sources/arrow.py``           167  batches of Arrow, and tables of other libraries
-    ``sources/csv.py``             367  files of text, their names, and dtypes that a user names
-    ``sources/texts.py``           133  what a text means
+    ``sources/files.py``            76  files of Parquet
+    ``sources/arrow.py``           156  batches of Arrow, and tables of other libraries
+    ``sources/csv.py``             337  files of text, their names, and dtypes that a user names
+    ``sources/texts.py``           127  what a text means
     ``sources/spark.py``           269  tallies to the workers of a cluster
-    ``sources/families.py``        297  rows of tables that belong together
+    ``sources/families.py``        292  rows of tables that belong together
     ``sources/visits.py``          103  at most so many rows of a person, in order
 
 What they call besides holds no record: ``domain`` and the cells of ``columns/`` are public facts.

@@ -228,7 +228,7 @@ class PrivateTable(_Table):
         seen = total_of(self._source, tally.names, tally, "look", progress)
         units = 1 if self._weighing is None else self._weighing.units
         domain = Domain(tuple(tally.sizes), tuple(tally.sizes.values()))
-        records = MarginRecords(domain, list(seen.tables.values()), seen.num_rows, units)
+        records = MarginRecords(domain, seen.tables, units)
         found = {name: own.counted() for name, own in (seen.values | seen.numbers).items()}
         return Curator(records, books, values=ValueCounts(found))
 

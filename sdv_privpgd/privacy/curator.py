@@ -155,30 +155,10 @@ class Curator(Opaque):
         """All that was measured so far, in order. Public."""
         return self._measurements
 
-    def _charge(
-        self,
-        mechanism: str,
-        what: str,
-        num_queries: int,
-        num_values: int,
-        squares: Mapping[Adjacency, int],
-        mu_squared: Fraction,
-        delta: Fraction,
-        **noise: Any,
-    ) -> None:
+    def _charge(self, squares: Mapping[Adjacency, int], *said: Any, **noise: Any) -> None:
         """Charges first: if the budget is short this raises, and no row has been read."""
-        self._books.charge(
-            Charge(
-                mechanism=mechanism,
-                what=what,
-                num_queries=num_queries,
-                num_values=num_values,
-                sensitivity_squared=tuple(squares.items()),
-                mu_squared=mu_squared,
-                delta=delta,
-                **noise,
-            )
-        )
+        charge = Charge(*said, sensitivity_squared=tuple(squares.items()), **noise)
+        self._books.charge(charge)
 
     def _released(self, measurement: Measurement) -> Measurement:
         """The same measurement, among those that were made: at once, whatever happens next."""
@@ -221,9 +201,8 @@ class Curator(Opaque):
         mechanism, own = "Gaussian, rounded", SAMPLING_DELTA
         if not stddev:
             mechanism, mu_squared, own = "exact (public)", Fraction(0), Fraction(0)
-        self._charge(mechanism, what, len(queries), number, squares, mu_squared, own, stddev=stddev)
-        in_one = self._dataset.in_one_pass
-        blocks = [queries] if in_one else _blocks(queries, self.domain)
+        self._charge(squares, mechanism, what, len(queries), number, mu_squared, own, stddev=stddev)
+        blocks = [queries] if self._dataset.in_one_pass else _blocks(queries, self.domain)
         return [
             self._released(
                 Measurement(
@@ -272,7 +251,7 @@ class Curator(Opaque):
         mechanism = "Gaussian, rounded, over a threshold"
         own = SAMPLING_DELTA + thresholded_delta(stddev, threshold, *shape)
         noise = {"stddev": stddev, "threshold": threshold}
-        self._charge(mechanism, what, len(names), 0, squares, mu_squared, own, **noise)
+        self._charge(squares, mechanism, what, len(names), 0, mu_squared, own, **noise)
         found: dict[str, list[tuple[Value | None, int]]] = {}
         for name, query in zip(names, queries, strict=True):
             counted = query.answer(self._values)
@@ -307,9 +286,8 @@ class Curator(Opaque):
             score.shape(self.domain)  # a mismatch is public, and raised before anything is spent
         if len(scores) == 1:
             return 0
-        scores = [
-            score.in_units(self.ledger.units) for score in scores
-        ]  # refuses what is too large
+        # What is too large is refused before anything is spent.
+        scores = [score.in_units(self.ledger.units) for score in scores]
         temperature = self._charged_choice(
             "exponential",
             what,
@@ -360,7 +338,7 @@ class Curator(Opaque):
         sensitivity = math.isqrt(squares[self.ledger.adjacency])
         temperature = 2 * sensitivity / Fraction(range_epsilon_of(mu_squared))
         own = {"temperature": temperature}
-        self._charge(mechanism, what, num_scores, 1, squares, mu_squared, SAMPLING_DELTA, **own)
+        self._charge(squares, mechanism, what, num_scores, 1, mu_squared, SAMPLING_DELTA, **own)
         return temperature
 
     @sealed
@@ -403,7 +381,7 @@ class Curator(Opaque):
         number, mu_squared = math.prod(query.shape(self.domain)), Fraction(mu_squared)
         noise = {"stddev": stddev, "deltas": tuple(deltas.items())}
         own = deltas[ledger.adjacency]
-        self._charge(TRAINED, what, trainer.steps, number, squares, mu_squared, own, **noise)
+        self._charge(squares, TRAINED, what, trainer.steps, number, mu_squared, own, **noise)
         codes = np.concatenate(self._dataset.total(AllCodes(len(self.domain))))
         try:
             # The steps that were charged are taken; the bar only looks on.

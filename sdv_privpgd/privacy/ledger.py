@@ -11,11 +11,7 @@ from numbers import Integral
 from typing import Any
 
 from sdv_privpgd.base.arguments import check_delta, check_epsilon
-from sdv_privpgd.privacy.accounting import (
-    epsilon_of,
-    mu_squared_of,
-    mu_squared_of_range,
-)
+from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of, mu_squared_of_range
 from sdv_privpgd.privacy.counting import Bound, Weights, units_of
 from sdv_privpgd.privacy.noise import WordSource
 from sdv_privpgd.privacy.queries import Adjacency
@@ -36,7 +32,7 @@ class PrivacyBudgetError(ValueError):
     """
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Charge:
     """One use of the budget. Public.
 
@@ -54,9 +50,9 @@ class Charge:
     what: str
     num_queries: int
     num_values: int
-    sensitivity_squared: tuple[tuple[Adjacency, int], ...]
     mu_squared: Fraction
     delta: Fraction
+    sensitivity_squared: tuple[tuple[Adjacency, int], ...]
     stddev: float = 0.0
     temperature: Fraction | None = None
     threshold: int | None = None

@@ -87,9 +87,13 @@ class TableQuery:
         counted = domain if self.grouping is None else self.grouping.domain
         return (*counted.shape(self.clique), *(cut.size for cut in self.cuts))
 
+    def of_counts(self, counts: np.ndarray) -> np.ndarray:
+        """The answer on a table with these counts. Private as they are."""
+        return counts
+
     def answer(self, dataset: Records) -> np.ndarray:
         (table,) = dataset.counts_of([self.clique], self.grouping, [self.cuts])
-        return table
+        return self.of_counts(table)
 
 
 @dataclass(frozen=True)
@@ -150,15 +154,12 @@ class DependenceQuery(TableQuery):
         return (1,)
 
     def of_counts(self, counts: np.ndarray) -> np.ndarray:
-        """The answer on a table with these counts of the pair. Private as they are."""
+        """The answer on a table with these counts of the pair."""
         total = int(counts.sum())
         # Their products must not wrap around: beyond 2^30 records they are Python's integers.
         exact = counts if total <= 2**30 else counts.astype(object)
         gaps = total * exact - np.outer(exact.sum(axis=1), exact.sum(axis=0))
         return np.array([np.abs(gaps).sum() // max(total, 1)], dtype=np.int64)
-
-    def answer(self, dataset: Records) -> np.ndarray:
-        return self.of_counts(dataset.counts(self.clique))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -354,20 +355,12 @@ def answers(queries: Sequence[Query], dataset: Records) -> list[np.ndarray]:
     for query in queries:
         if isinstance(query, TableQuery):
             asked.setdefault(query.grouping, []).append(query)
-    tables = {
-        grouping: iter(
-            dataset.counts_of([each.clique for each in own], grouping, [each.cuts for each in own])
-        )
-        for grouping, own in asked.items()
-    }
-    found = [
-        next(tables[query.grouping]) if isinstance(query, TableQuery) else query.answer(dataset)
-        for query in queries
-    ]
-    return [
-        query.of_counts(counts) if isinstance(query, DependenceQuery) else counts
-        for query, counts in zip(queries, found, strict=True)
-    ]
+    found: dict[int, np.ndarray] = {}
+    for grouping, own in asked.items():
+        cliques, cuts = [each.clique for each in own], [each.cuts for each in own]
+        tables = dataset.counts_of(cliques, grouping, cuts)
+        found |= {id(each): each.of_counts(table) for each, table in zip(own, tables, strict=True)}
+    return [found[id(each)] if id(each) in found else each.answer(dataset) for each in queries]
 
 
 def answers_of_codes(

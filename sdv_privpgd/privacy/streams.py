@@ -11,7 +11,7 @@ times what its digit is worth, is that of weighed rows.
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -88,17 +88,12 @@ class Encoding:
             self.domain = Domain((*names, *own), (*self.domain.sizes, *sizes))
             self.read = list(dict.fromkeys([*self.read, weighing.name]))
 
-    def codes(self, columns: Columns) -> np.ndarray:
-        """The codes of private columns, of shape (attribute, record)."""
-        codes = encode_table(columns, self._schema).T
-        if self._weighing is None:
-            return codes
-        own = self._weighing.of_cells(columns[self._weighing.name])
-        return np.vstack([codes, own.astype(codes.dtype)])
-
     def blocks(self, columns: Columns) -> list[np.ndarray]:
-        """The same in blocks that fit the cache."""
-        codes = self.codes(columns)
+        """The codes of private columns, of shape (attribute, record), in blocks for the cache."""
+        codes = encode_table(columns, self._schema).T
+        if self._weighing is not None:
+            own = self._weighing.of_cells(columns[self._weighing.name])
+            codes = np.vstack([codes, own.astype(codes.dtype)])
         return [codes[:, at : at + BLOCK] for at in range(0, codes.shape[1], BLOCK)]
 
 
@@ -188,7 +183,14 @@ class StoredRecords(Records):
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
         weakref.finalize(self, self._file.close)
         for part in parts:
-            self._write(part)
+            try:
+                self._file.write(part.tobytes())
+            except OSError as error:
+                raise SourceError(
+                    "The folder for temporary files cannot hold the codes of the table "
+                    f"({error.strerror}): name another one with the environment variable TMPDIR."
+                ) from None
+            self._sizes.append(part.shape[1])
 
     def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
         found, kind, width = tally.zero(), np.dtype(code_type(self.domain)), len(self.domain)
@@ -199,32 +201,17 @@ class StoredRecords(Records):
                 tally.add(found, np.frombuffer(held, kind).reshape(width, size))
         return found
 
-    def _write(self, block: np.ndarray) -> None:
-        try:
-            self._file.write(block.tobytes())
-        except OSError as error:
-            raise SourceError(
-                "The folder for temporary files cannot hold the codes of the table "
-                f"({error.strerror}): name another one with the environment variable TMPDIR."
-            ) from None
-        self._sizes.append(block.shape[1])
-
 
 class MarginRecords(Records):
     """Records of which single attributes alone were counted, all in one reading."""
 
-    def __init__(
-        self, domain: Domain, tables: Sequence[np.ndarray], number: int, units: int
-    ) -> None:
-        """Takes an int64 table an attribute, in order, and the number of records.
+    def __init__(self, domain: Domain, tables: Mapping[Clique, np.ndarray], units: int) -> None:
+        """Takes the int64 table of each attribute, and of none: the number of records.
 
-        Both are in ``units``.
+        All are in ``units``.
         """
         super().__init__(domain)
-        self.units = units
-        self._tables: dict[Clique, np.ndarray] = {(): np.array([number], dtype=np.int64)}
-        for name, own in zip(domain.attributes, tables, strict=True):
-            self._tables[(name,)] = own
+        self.units, self._tables = units, tables
 
     def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
         if not isinstance(tally, TableCounts) or not tally.are_single:
@@ -249,8 +236,7 @@ class ClusterRecords(Records):
 class Seen:
     """What was counted so far, in units of what rows count as. Private."""
 
-    num_rows: int  # the number of rows
-    tables: dict[str, np.ndarray]  # the int64 counts of the codes of each attribute
+    tables: dict[Clique, np.ndarray]  # int64 counts of each attribute's codes, and of all rows
     values: dict[str, KindCounts]  # the values of the columns of which all were asked for
     numbers: dict[str, NumberCounts]  # those of the columns of which numbers were asked for
 
@@ -273,9 +259,9 @@ class Looking:
         }
 
     def zero(self) -> Seen:
+        sizes = {(): 1} | {(name,): size for name, size in self.sizes.items()}
         return Seen(
-            num_rows=0,
-            tables={name: np.zeros(size, dtype=np.int64) for name, size in self.sizes.items()},
+            tables={clique: np.zeros(size, dtype=np.int64) for clique, size in sizes.items()},
             values={each.name: KindCounts() for each in self._asking("categories")},
             numbers={each.name: NumberCounts() for each in self._asking("numbers")},
         )
@@ -286,7 +272,7 @@ class Looking:
             self._add(total, columns, worth)
 
     def _add(self, total: Seen, item: Columns, worth: int) -> None:
-        total.num_rows += worth * len(next(iter(item.values()), ()))
+        total.tables[()] += worth * len(next(iter(item.values()), ()))
         with quiet():
             for name, found in total.values.items():
                 found.add(key_counts(item[name]), worth)
@@ -294,13 +280,12 @@ class Looking:
                 total.numbers[each.name].add(each.finite_numbers(item[each.name]), worth)
             for each in self.readings:
                 for kind, codes in zip(each.sizes, each.codes(item[each.name]), strict=True):
-                    table = total.tables[attribute_of(kind, each.name)]
+                    table = total.tables[attribute_of(kind, each.name),]
                     table += worth * np.bincount(codes, minlength=len(table))
 
     def merge(self, total: Seen, other: Seen) -> None:
-        total.num_rows += other.num_rows
-        for name, table in other.tables.items():
-            total.tables[name] += table
+        for clique, table in other.tables.items():
+            total.tables[clique] += table
         for name, found in other.values.items():
             total.values[name].merge(found)
         for name, found in other.numbers.items():

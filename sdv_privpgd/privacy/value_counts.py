@@ -105,9 +105,8 @@ class NumberCounts:
 
     def _put_together(self) -> None:
         """Sums the counts of equal numbers."""
-        values, places = np.unique(
-            np.concatenate([values for values, _ in self._parts]), return_inverse=True
-        )
+        every, numbers = map(np.concatenate, zip(*self._parts, strict=True))
+        values, places = np.unique(every, return_inverse=True)
         counts = np.zeros(len(values), dtype=np.int64)
-        np.add.at(counts, places, np.concatenate([numbers for _, numbers in self._parts]))
+        np.add.at(counts, places, numbers)
         self._parts = [(values, counts)]

@@ -129,20 +129,13 @@ def of_arrow(table: Any) -> Source:
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     if isinstance(table, pa.Table):
-        called = "The Arrow table"
-        return ArrowSource(
-            table.schema, lambda names: table.select(names).to_batches(), lambda: len(table), called
-        )
+        whole: Scan = lambda names: table.select(names).to_batches()
+        return ArrowSource(table.schema, whole, lambda: len(table), "The Arrow table")
     if isinstance(table, pyarrow.dataset.Dataset):
-        return ArrowSource(
-            table.schema,
-            # Arrow reads ahead as fast as it can, up to a gigabyte of its own.
-            lambda names: table.to_batches(
-                columns=names, batch_size=BLOCK, batch_readahead=2, fragment_readahead=1
-            ),
-            table.count_rows,
-            "The Arrow data set",
-        )
+        # Arrow reads ahead as fast as it can, up to a gigabyte of its own.
+        least = {"batch_size": BLOCK, "batch_readahead": 2, "fragment_readahead": 1}
+        scan: Scan = lambda names: table.to_batches(columns=names, **least)
+        return ArrowSource(table.schema, scan, table.count_rows, "The Arrow data set")
     raise SourceError(
         f"A {type(table).__name__} can be read once, and a fit reads its rows several times: give "
         "an Arrow table or data set."
@@ -163,9 +156,8 @@ def of_polars(table: Any) -> Source:
             for start in range(0, len(chosen), BLOCK):
                 yield from chosen.slice(start, BLOCK).to_arrow().to_batches()
 
-        return ArrowSource(
-            schema_of_polars(table.clear()), slices, lambda: len(table), "The Polars table"
-        )
+        schema = schema_of_polars(table.clear())
+        return ArrowSource(schema, slices, lambda: len(table), "The Polars table")
     if not isinstance(table, polars.LazyFrame):
         raise SourceError(f"The table must be a DataFrame, and not a {type(table).__name__}.")
     called = "The lazy Polars table"
@@ -176,9 +168,8 @@ def of_polars(table: Any) -> Source:
 
     with withheld(called):
         schema = schema_of_polars(polars.DataFrame(schema=table.collect_schema()))
-    return ArrowSource(
-        schema, collected, lambda: table.select(polars.len()).collect().item(), called
-    )
+    count = lambda: table.select(polars.len()).collect().item()
+    return ArrowSource(schema, collected, count, called)
 
 
 def of_duckdb(relation: Any) -> Source:
@@ -188,10 +179,8 @@ def of_duckdb(relation: Any) -> Source:
     """
     called = "The DuckDB relation"
     if not hasattr(relation, "aggregate"):
-        raise SourceError(
-            f"Give a DuckDB relation, such as connection.table('visits'), and not a "
-            f"{type(relation).__name__}."
-        )
+        usual = "a DuckDB relation, such as connection.table('visits')"
+        raise SourceError(f"Give {usual}, and not a {type(relation).__name__}.")
 
     def quoted(names: Iterable[str]) -> str:
         return ", ".join('"{}"'.format(name.replace('"', '""')) for name in names)

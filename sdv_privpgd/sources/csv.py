@@ -16,7 +16,7 @@ import os
 import warnings
 import zipfile
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,6 +34,7 @@ from sdv_privpgd.columns.dialect import RENAME, SAY, Facts, Reading, missing_wor
 from sdv_privpgd.sources import texts
 from sdv_privpgd.sources.source import Batch, Source, SourceError
 from sdv_privpgd.sources.texts import convert, signs_of
+from sdv_privpgd.sources.withheld import withheld
 
 _BLOCK = 1 << 16
 """Rows of a batch."""
@@ -54,12 +55,9 @@ class CsvFiles:
 
         Its ``dtypes`` may be in pandas' words, and its ``na`` a list.
         """
-        dtypes = {
-            name: pd.api.types.pandas_dtype(dtype)
-            for name, dtype in options.pop("dtypes", {}).items()
-        }
+        named, na = options.pop("dtypes", {}), options.pop("na", ())
+        dtypes = {name: pd.api.types.pandas_dtype(dtype) for name, dtype in named.items()}
         plain = {name: np.dtype(object) if d.kind == "U" else d for name, d in dtypes.items()}
-        na = options.pop("na", ())
         words = (na,) if isinstance(na, str) else tuple(map(str, na))
         self.paths, self.how = paths, Reading(dtypes=plain, na=words, **options)
 
@@ -106,9 +104,8 @@ class CsvSource:
                 columns = {name: self._column(cast(pd.Series, part[name])) for name in names}
                 yield Batch(min(read / max(number, 1), 1.0), columns)
         if read != number:
-            raise SourceError(
-                f"{self._files[0].path}, or a file beside it, changed while it was read."
-            )
+            changed = f"{self._files[0].path}, or a file beside it,"
+            raise SourceError(f"{changed} changed while it was read.")
 
     @cached_property
     def _number(self) -> int:
@@ -246,18 +243,9 @@ class TextFile:
         if self.how.skip_footer:
             text = io.TextIOWrapper(_opened(self.path, self.kind), encoding, newline="")
             place, packed = _Footless(text, above + self.how.has_header, self.how.skip_footer), None
-        return read(
-            place,
-            sep=self.sep,
-            decimal=signs_of(self.how).decimal,
-            encoding=encoding,
-            compression=packed,
-            index_col=False,
-            skiprows=above,
-            keep_default_na=False,
-            low_memory=False,
-            **options,
-        )
+        form = {"sep": self.sep, "decimal": signs_of(self.how).decimal, "encoding": encoding}
+        usual = {"index_col": False, "keep_default_na": False, "low_memory": False}
+        return read(place, skiprows=above, compression=packed, **form, **usual, **options)
 
     def _encoding(self) -> str:
         """The encoding that the user names, or that of the first bytes.
@@ -315,55 +303,36 @@ class _Footless:
 @contextmanager
 def parsing(path: Path, what: str = "text") -> Iterator[None]:
     """Hides a parser's messages, which may quote the file's cells, behind a ``SourceError``."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            # The first data row has more fields than there are names.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
+    with withheld(f"{path}, as {what},"):
+        # The first data row has more fields than there are names.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
             yield
-    except UnicodeError:
-        raise SourceError(
-            f"{path} is not in the encoding that it is read with. Name another one with "
-            "CsvFiles(encoding=...): utf-8, cp1252 and utf-16 are usual."
-        ) from None
-    except pd.errors.EmptyDataError:
-        raise EmptyFileError(
-            f"{path} is empty, without even a header: write it again, or leave it out. If there "
-            "are no rows in it, its header alone says so."
-        ) from None
-    except (pd.errors.ParserError, pd.errors.ParserWarning):
-        raise SourceError(
-            f"Cannot read {path}: rows have more fields than there are names, or a quote is open. "
-            "Correct the file, or name what separates its columns with CsvFiles(sep=...). If lines "
-            "such as a title are above the names, or others below the rows, leave them out with "
-            "CsvFiles(skip_rows=...) and CsvFiles(skip_footer=...)."
-        ) from None
-    except (SourceError, MemoryError):
-        raise
-    except OSError as error:
-        raise SourceError(
-            f"Cannot read {path}: {error.strerror or type(error).__name__}."
-        ) from None
-    except Exception as error:  # noqa: BLE001 - any parser's
-        raise SourceError(f"Cannot read {path} as {what}: {type(error).__name__}.") from None
+        except UnicodeError:
+            raise SourceError(
+                f"{path} is not in the encoding that it is read with. Name another one with "
+                "CsvFiles(encoding=...): utf-8, cp1252 and utf-16 are usual."
+            ) from None
+        except pd.errors.EmptyDataError:
+            raise EmptyFileError(
+                f"{path} is empty, without even a header: write it again, or leave it out. If "
+                "there are no rows in it, its header alone says so."
+            ) from None
+        except (pd.errors.ParserError, pd.errors.ParserWarning):
+            raise SourceError(
+                f"Cannot read {path}: rows have more fields than there are names, or a quote is "
+                "open. Correct the file, or name what separates its columns with CsvFiles(sep=...)."
+                " If lines such as a title are above the names, or others below the rows, leave "
+                "them out with CsvFiles(skip_rows=...) and CsvFiles(skip_footer=...)."
+            ) from None
 
 
 def _opened(path: Path, kind: Kind) -> BinaryIO:
     if kind.compression == "zip":
         archive = zipfile.ZipFile(path)
         return archive.open(archive.namelist()[0])  # pyright: ignore[reportReturnType]
-    openers: dict[str | None, Callable] = {
-        "gzip": gzip.open,
-        "bz2": bz2.open,
-        "xz": lzma.open,
-        None: open,
-    }
-    return openers[kind.compression](path, "rb")
-
-
-def names_in(files: Sequence[TextFile], how: Reading, facts: Facts | None) -> list[str]:
-    """The names of the columns of files, in the order of the first one."""
-    return orders_in(files, how, facts)[0]
+    openers = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open, None: open}
+    return cast(Any, openers[kind.compression])(path, "rb")
 
 
 def orders_in(files: Sequence[TextFile], how: Reading, facts: Facts | None) -> list[list[str]]:
@@ -379,10 +348,8 @@ def orders_in(files: Sequence[TextFile], how: Reading, facts: Facts | None) -> l
         return [_order(file, written[0], names) for file in files]
     for file in written[1:]:
         if len(file.first_record()) != len(first):
-            raise SourceError(
-                f"The number of fields of {file.path} is not that of {written[0].path}: a table "
-                "has one."
-            )
+            both = f"{file.path} is not that of {written[0].path}"
+            raise SourceError(f"The number of fields of {both}: a table has one.")
     return [names] * len(files)
 
 

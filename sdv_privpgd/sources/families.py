@@ -136,8 +136,8 @@ class Families:
     ) -> np.ndarray:
         """Which rows stay, by the rows that they lead to and their ranks among those; bool."""
         numbers = np.bincount(parent[parent >= 0], minlength=len(above.parent) + 1)
-        texts = [*above.keys, None]
-        names = [texts[code] for code in [*above.codes.tolist(), -1]]
+        keys = [*above.keys, None]
+        names = [keys[code] for code in [*above.codes.tolist(), -1]]
         starts = starts_of(names, numbers, most, self.key, in_order=in_order)
         return staying(parent, rank, numbers, starts, most)
 
@@ -223,9 +223,8 @@ class FamilySource:
         tree = families.tree
         self.people = tree.root_key, families.most, True
         self._link, self._in_family = tree.above(table), tree.in_family(table)
-        self._counts = [each.number for each in tree.below(table)]
-        self._place = None if self._link is None else self._link.place
-        since = None if self._link is None else self._link.since
+        self._counts, link = [each.number for each in tree.below(table)], self._link
+        self._place, since = (None, None) if link is None else (link.place, link.since)
         self._added = [each for each in (self._in_family, self._place, since) if each is not None]
         self.numbered = Numbered.among(self.names, families.most)
 
@@ -282,13 +281,11 @@ class FamilySource:
             read = part.stop
             stays = self._still(batch.columns[str(checked)], plan, part)
             rows = np.arange(part.start, part.start + len(stays))[stays]
-            columns = {}
+            columns = {name: batch.columns[name][stays] for name in own}
             for name in names:
                 if name in above:
                     columns[name] = taken(parents[above[name]], plan.parent[rows])
-                elif name in own:
-                    columns[name] = batch.columns[name][stays]
-                else:
+                elif name not in own:
                     columns[name] = pd.Series(added[name][rows])
             yield Batch(batch.done, columns)
 
@@ -298,11 +295,9 @@ class FamilySource:
         table = self._table if self._link is None else self._link.parent
         keys = self._families.plans[table].keys
         codes = self._families._numbers(table, cells, keys)  # noqa: SLF001 - of one module
-        if self._link is None:
-            now = plan.codes[part]
-        else:
-            above = self._families.plans[table]
-            now = np.append(above.codes, -1)[plan.parent[part]]
+        now = plan.codes[part]
+        if self._link is not None:
+            now = np.append(self._families.plans[table].codes, -1)[plan.parent[part]]
         found = np.zeros(len(cells), dtype=bool)
         found[: len(stays)] = stays & (codes[: len(stays)] == now)
         return found

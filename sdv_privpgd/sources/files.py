@@ -59,11 +59,8 @@ def _of_parquet(paths: Sequence[Path], facts: Collection[str]) -> Source:
             if pyarrow.parquet.read_schema(path) != own:
                 raise SourceError(f"{path} has other columns than before: it must stay as it is.")
             # Not by a data set: that reads ahead as fast as it can, and up to a gigabyte.
-            with pyarrow.parquet.ParquetFile(
-                path,
-                read_dictionary=[name for name in texts if name in own.names],
-                pre_buffer=False,
-            ) as file:
+            held = [name for name in texts if name in own.names]
+            with pyarrow.parquet.ParquetFile(path, read_dictionary=held, pre_buffer=False) as file:
                 yield from file.iter_batches(batch_size=BLOCK, columns=names)
 
     def count() -> int:

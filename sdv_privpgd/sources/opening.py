@@ -66,12 +66,11 @@ def open_source(
     if isinstance(table, CsvFiles):
         return CsvSource(table.paths, facts or {}, table.how)
     opener = _opener_of(table)
-    if opener is None and isinstance(table, Source):
+    if opener is not None:
+        return opener(table)
+    if isinstance(table, Source):
         return table
-    if opener is None:
-        kind = type(table).__name__
-        raise UnknownKindError(f"The table must be {KINDS}, and not of type {kind}.")
-    return opener(table)
+    raise UnknownKindError(f"The table must be {KINDS}, and not of type {type(table).__name__}.")
 
 
 def of_people(

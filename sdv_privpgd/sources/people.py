@@ -134,10 +134,7 @@ def numbers_in(
 ) -> np.ndarray:
     """The number of each cell's person among those who are known, who may become more; else -1."""
     found, places = people_in(cells, is_whole)
-    if grows:
-        numbers = [known.setdefault(each, len(known)) for each in found]
-    else:
-        numbers = [known.get(each, -1) for each in found]
+    numbers = [known.setdefault(p, len(known)) if grows else known.get(p, -1) for p in found]
     return np.array(numbers, dtype=np.int64)[places]
 
 

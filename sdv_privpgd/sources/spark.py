@@ -100,18 +100,13 @@ class SparkSource:
         self.dtypes = dtypes_of_spark(fields)
         self._require_ready()
 
-    people: tuple[str, int, bool] | None = None
-    """By which column people are told apart, how many rows of each are read, if they are weighed.
-    """
-
+    people: tuple[str, int, bool] | None = None  # as ``PeopleSource`` has them
     numbered: Numbered | None = None
-    """Where it says how many rows of a row's person are used, if it does."""
+    _drawn: tuple[str, ...] = ()
+    """Two hashes of a row, as Spark computes them, if rows are in their order."""
 
     def num_rows(self) -> int:
         return self._size[0]
-
-    _drawn: tuple[str, ...] = ()
-    """Two hashes of a row, as Spark computes them, if rows are in their order."""
 
     def ordered(self, by: Sequence[str]) -> "SparkSource":
         """The same rows in an order that a hash of these columns draws. They may come here.

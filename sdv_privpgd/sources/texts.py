@@ -20,6 +20,7 @@ from sdv_privpgd.columns.dialect import Reading, declared_values, has_codes
 from sdv_privpgd.sources.source import SourceError
 
 _TRUTHS = {"true": True, "false": False}
+_NUMBERED = {"0": False, "1": True, "0.0": False, "1.0": True}
 
 _SPACES = " \u00a0\u202f"
 """The spaces between groups of digits: an ordinary one, one that no line breaks at, a thin one."""
@@ -112,7 +113,7 @@ def convert(column: pd.Series, dtype: Any) -> pd.Series:
         if dtype.kind == "M" and column.dtype == object:
             return column  # dates are read one by one, as the metadata says
         if pd.api.types.is_bool_dtype(dtype):
-            column = column.map(lambda cell: _truth(cell), na_action="ignore")
+            column = column.map(_truth, na_action="ignore")
         return column.astype(dtype)
     except (TypeError, ValueError):
         raise SourceError(
@@ -125,17 +126,13 @@ def convert(column: pd.Series, dtype: Any) -> pd.Series:
 def _declared(text: str, declared: Sequence, signs: Signs) -> Any:
     """The declared value that a text stands for, or the text itself."""
     for written in (text, text.strip()):
-        for value in declared:
-            if isinstance(value, str) and value == written:
-                return value
+        if written in [each for each in declared if isinstance(each, str)]:
+            return written
     if _TRUTHS.get(text.strip().lower()) in [each for each in declared if isinstance(each, bool)]:
         return _truth(text)
     number = number_in(text, signs)
-    if number is not None:
-        for value in declared:
-            if isinstance(value, int | float) and value == number:
-                return value
-    return text
+    found = (each for each in declared if isinstance(each, int | float) and each == number)
+    return next(found, text)
 
 
 def _as_written(text: str) -> Any:
@@ -148,10 +145,7 @@ def _as_written(text: str) -> Any:
 
 def _truth(cell: Any) -> Any:
     """True or False for their words and for 1 and 0; anything else stays as it is."""
-    text = str(cell).strip().lower()
-    if text in _TRUTHS:
-        return _TRUTHS[text]
-    return {"0": False, "1": True, "0.0": False, "1.0": True}.get(text, cell)
+    return {**_TRUTHS, **_NUMBERED}.get(str(cell).strip().lower(), cell)
 
 
 def number_in(cell: Any, signs: Signs) -> int | float | None:

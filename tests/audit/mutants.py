@@ -104,6 +104,7 @@ TESTS = {
     "encoders": CELLS,
     "encoding": units("encoders", "encoded_dates", "differences", folder="columns"),
     "readings": (TALLIES, PEOPLE, *units("ranges", "outside", folder="discovery")),
+    "recoding": units("recoding", folder="columns"),
     "scalars": CELLS,
     "dates": CELLS,
     "number_formats": units("number_formats", folder="columns"),

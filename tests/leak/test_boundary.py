@@ -17,10 +17,10 @@ import pytest
 import sdv_tables
 
 from sdv_privpgd import Boolean, Categorical, Datetime, MSTSynthesizer, Numerical, fit_table
-from sdv_privpgd.columns.dates import is_aware
 from sdv_privpgd.columns.dtypes import dtypes_kept, is_of_days
 from sdv_privpgd.columns.facts import CategoryFacts, NumberFacts
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.units import is_aware
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.methods import MST, PrivatePGM, pipeline
 from sdv_privpgd.privacy import boundary

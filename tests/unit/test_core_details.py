@@ -1,6 +1,7 @@
 """What planted faults in the core had got past all other tests."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,17 +11,19 @@ from answers import values_of
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.privacy import accounting, counting, ledger, selection, thresholding
-from sdv_privpgd.privacy.curator import Curator, _usable_stddev
+from sdv_privpgd.privacy.counting import Weights
+from sdv_privpgd.privacy.curator import Curator, _squared, _usable_stddev
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA
 from sdv_privpgd.privacy.queries import (
     Adjacency,
+    CountQuery,
     GroupedMarginalQuery,
     MarginalQuery,
     ModelErrorQuery,
 )
-from sdv_privpgd.privacy.streams import ClusterRecords
+from sdv_privpgd.privacy.streams import ClusterRecords, MarginRecords
 from sdv_privpgd.privacy.thresholding import thresholded_delta
 from sdv_privpgd.privacy.value_counts import NumberCounts, ValueCounts
 
@@ -139,9 +142,39 @@ def test_books_of_people_say_whose_rows_they_protect_and_compose_with_their_like
     assert plain.followed_by(many).people is many.followed_by(plain).people is None
     with pytest.raises(ValueError, match=r"got add_remove/3 and add_remove/3/weighed\.$"):
         plain.followed_by(weighed)
+    alone, two = open_(1.0, 1e-5, ADD, people="who"), open_(1.0, 1e-5, ADD, 2)
+    ours, heavy = replace(one, rows_are_people=True), replace(one, weights=Weights("w", 1.0, 4.0))
+    tied = replace(weighed, people="home", family=("homes", "people", "visits"))
+    assert [each.says_whose for each in (one, two, alone, ours)] == [False, True, True, True]
+    assert ours.unit == "the row of one person"
+    assert tied.unit == "one row of 'homes' with all rows of 'people', 'visits' that lead to it"
+    both = [each.followed_by(ours).rows_are_people for each in (one, ours)]
+    assert [*both, ours.followed_by(one).rows_are_people] == [False, True, False]
+    for unlike, end in (
+        (heavy, r"/1/\('w', 1\.0, 4\.0\)"),
+        (tied, "/3/weighed/homes/people/visits"),
+    ):
+        with pytest.raises(ValueError, match=f"got add_remove/1 and add_remove{end}\\.$"):
+            one.followed_by(unlike)
 
 
 class TestCurators:
+    def test_a_threshold_hides_what_all_rows_of_a_weighed_person_count_as(self):
+        whose = {"people": "who", "weighed": True, "reserved": Fraction(1e-6)}
+        books = Books(PrivacyLedger.open(2.0, 1e-5, ADD, 3, **whose))
+        records, values = MarginRecords(Domain((), ()), {}, 6), values_of({"x": [("a", 50)]})
+        Curator(records, books, values=values).discover(PART, Fraction(1e-6), what="values")
+        (charge,), shape = books.ledger.charges, (Fraction(1e-6), 1, 3, ADD)
+        found = [thresholding.threshold_for(charge.stddev, *shape, whole) for whole in (6, 3)]
+        assert charge.threshold == found[0] > found[1]
+
+    def test_rows_that_are_weighed_are_as_far_apart_as_two_or_as_one_from_none(self):
+        plain = PrivacyLedger.open(1.0, 1e-5, REPLACE)
+        heavy = replace(plain, weights=Weights("w", 1.0, 4.0))
+        asked = CountQuery(), MarginalQuery(("a",))
+        assert [_squared(query, REPLACE, plain) for query in asked] == [0, 2]
+        assert [_squared(query, REPLACE, heavy) for query in asked] == [1, 2]
+
     def test_only_named_columns_are_asked_for_and_of_no_values_or_choices_nothing(self):
         curator = curator_of({"x": [("a", 50)], "y": [("b", 50)]})
         found = curator.discover(PART, Fraction(1e-6), what="values", names=["y"])

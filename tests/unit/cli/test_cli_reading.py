@@ -455,5 +455,5 @@ def test_pipes_and_missing_readers_are_refused(tmp_path, monkeypatch):
 
 def test_what_cannot_be_read_is_withheld(tmp_path):
     assert "empty" in refused(tmp_path, "", None)
-    assert "Cannot read" in refused(tmp_path, SECRET, None, name="table.parquet")
-    assert "Cannot read" in refused(tmp_path, SECRET, None, name="table.csv.gz")
+    assert "cannot be read" in refused(tmp_path, SECRET, None, name="table.parquet")
+    assert "cannot be read" in refused(tmp_path, SECRET, None, name="table.csv.gz")

@@ -13,6 +13,7 @@ from encoding import codes, dates, decoded
 from sdv_privpgd.columns import dates as dates_
 from sdv_privpgd.columns.decoders import in_zone
 from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.units import has_zone, is_aware
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -114,9 +115,9 @@ def test_instants_have_zones_of_their_dtype_or_their_own():
     arrow = pd.ArrowDtype(pa.timestamp("us", "Asia/Tokyo"))
     for dtype in ("datetime64[ns, Asia/Tokyo]", arrow, "datetime64[s]"):
         found = dates_.are_aware(pd.Series([None], dtype=dtype))
-        assert found.tolist() == [dates_.is_aware(pd.Series([], dtype=dtype).dtype)]
+        assert found.tolist() == [is_aware(pd.Series([], dtype=dtype).dtype)]
         assert found.tolist() == [dtype != "datetime64[s]"]
-    assert [dates_.has_zone(each) for each in ("%d %z", "%d %Z", "%d")] == [True, True, False]
+    assert [has_zone(each) for each in ("%d %z", "%d %Z", "%d")] == [True, True, False]
     first, last = dates_.BEYOND
     shown = dates_.on_the_clock(np.array([first, 0, last]), "Etc/GMT-9")
     assert shown.dtype == np.int64

@@ -12,7 +12,7 @@ import pytest
 import sdv_tables
 from encoding import EACH, Codec, categories, codes, dates, decoded, numerical, transformer
 
-from sdv_privpgd.columns.encoders import zone_in
+from sdv_privpgd.columns.dtypes import zone_in
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.dataset import Dataset

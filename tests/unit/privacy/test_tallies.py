@@ -158,10 +158,10 @@ def seen(found):
     assert all(table.dtype == np.int64 for table in found.tables.values())
     # Each row has one code of each kind.
     assert all(table.min() >= 0 for table in found.tables.values())
-    assert {int(table.sum()) for table in found.tables.values()} == {found.num_rows}
+    (number,) = {int(table.sum()) for table in found.tables.values()}
     values = found.values | found.numbers
     return (
-        found.num_rows,
+        number,
         found.tables,
         {name: own.counted().pairs() for name, own in values.items()},
     )
@@ -184,7 +184,7 @@ def test_first_looks_are_merged_to_the_whole(cut, weighing):
 
 
 def test_what_is_seen_is_by_column_and_weight_and_the_numbers_of_rows_have_their_own_name():
-    assert of_all(Looking([]), [{}, {}]).num_rows == 0
+    assert of_all(Looking([]), [{}, {}]).tables == {(): [0]}
     number, _, values = seen(of_all(Looking(READINGS, Weighing("number", PEOPLE)), [COLUMNS]))
     assert number == 6 + 3 + 3 + 2 + 2 + 2
     assert values["word"] == [(True, 2), (1, 2), ("A", 6 + 2), ("B", 3), (None, 3)]
@@ -223,7 +223,7 @@ def test_little_is_read_as_codes_of_each_kind(cells, cuts, column, precision, co
 @pytest.mark.parametrize("name", ["cliques", "lookups"])
 def test_of_margins_no_more_is_known(name):
     with pytest.raises(ValueError, match="one attribute alone"):
-        MarginRecords(DOMAIN, [np.zeros(size) for size in DOMAIN.sizes], 0, 1).total(tally_of(name))
+        MarginRecords(DOMAIN, {(): np.zeros(1)}, 1).total(tally_of(name))
 
 
 class TestEncodings:
@@ -238,13 +238,14 @@ class TestEncodings:
         assert encoding.domain.sizes == (3, 3, 256)
         assert encoding.read == ["number", "number'", "of the person"]
         columns = {name: pd.Series([True, False, None], dtype=object) for name in self.facts}
-        codes = encoding.codes({**columns, "of the person": pd.Series([1, 3, 2])})
+        (codes,) = encoding.blocks({**columns, "of the person": pd.Series([1, 3, 2])})
         assert codes[-1].tolist() == [6, 2, 3]
         plain = Encoding(schema, None)
         assert plain.domain == schema.domain()
         assert plain.read == ["number", "number'"]
-        assert (codes[:-1] == plain.codes(columns)).all()
-        assert codes.dtype == plain.codes(columns).dtype
+        (others,) = plain.blocks(columns)
+        assert (codes[:-1] == others).all()
+        assert codes.dtype == others.dtype
 
     @pytest.mark.parametrize("number", [1, 2, 3])
     def test_codes_alone_are_rows_of_people_of_so_many(self, number):
