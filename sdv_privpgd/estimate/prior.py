@@ -187,7 +187,8 @@ def weighted(
     rows = rows.cut(min(MOST_ROWS, max(_MOST_MEMBERS // len(noisy), 1)), seed)
     rows = rows.completed(agreed.one_way, seed)
     judged = _Dual.of(rows.cut(_JUDGED, seed), list(noisy))
-    splits = min(max(_CELLS_SPLIT // judged.member.shape[1], 1), _MOST_SPLITS)
+    cells = sum(table.counts.size for table in noisy.values())
+    splits = min(max(_CELLS_SPLIT // cells, 1), _MOST_SPLITS)
     found = [
         _errors_of(judged, measurements, agreed.total, split, splits, progress)
         for split in range(splits)
