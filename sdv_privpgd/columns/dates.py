@@ -106,9 +106,12 @@ def on_the_clock(moments: np.ndarray, zone: Any) -> np.ndarray:
 def precisions(series: pd.Series) -> np.ndarray:
     """The precision of each date, int64: 0 for days, 1 for seconds, 2 for finer, 3 for missing.
 
-    The dates are read in UTC, as ``instants`` reads them without a format.
+    The dates are read as ``instants`` reads them without a format. Where the dtype has a time zone,
+    its clock says whether a date has a time of the day.
     """
     moments, missing = instants(series, None)
+    if (zone := zone_of(series.dtype)) is not None:
+        moments = on_the_clock(np.clip(moments, *BEYOND), zone)
     fine = np.where(moments % 10**9 == 0, 1, 2)
     fine[moments % _DAY_OF == 0] = 0
     return np.where(missing, 3, fine)

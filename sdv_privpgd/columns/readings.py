@@ -86,7 +86,10 @@ class Reading:
     def _days(self, series: pd.Series) -> np.ndarray:
         assert isinstance(self.cells, Ticks)
         cells, form = self.cells, self.datetime_format
-        column = Column(name="", sdtype="datetime", cells=cells, unit="D", datetime_format=form)
+        column = Column(
+            name="", sdtype="datetime", cells=cells, unit="D", datetime_format=form,
+            dtype=series.dtype,
+        )  # fmt: skip
         return encode(column, series)[0]
 
     def _powers(self, series: pd.Series) -> np.ndarray:

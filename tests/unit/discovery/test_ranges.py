@@ -235,6 +235,16 @@ class TestDates:
         facts, _ = found(dates.astype(object), {"sdtype": "datetime"})
         assert not described("datetime", facts)[0].utc
 
+    @pytest.mark.parametrize("zone", ["Europe/Vienna", "America/New_York"])
+    def test_days_begin_on_the_clock_of_a_dtype(self, zone):
+        days = pd.date_range("2020-01-01", periods=400, tz=zone)
+        for dtype in (days.dtype, f"timestamp[us, tz={zone}][pyarrow]"):
+            dates = pd.Series(np.random.default_rng(0).choice(days, ROWS)).astype(dtype)
+            facts, _ = found(dates, {"sdtype": "datetime"})
+            assert described("datetime", facts)[0].unit == "D"
+            assert facts["range_min"].startswith(("2020-01-01", "2019-12"))
+            assert precisions(dates).max() == 0
+
     def test_what_was_declared_stays_and_writes_the_range(self):
         days = pd.Series(pd.date_range("1950-01-01", periods=ROWS))
         known = {"sdtype": "datetime", "range_is_nullable": True}
