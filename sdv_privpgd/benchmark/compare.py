@@ -53,6 +53,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd import MatchError
+from sdv_privpgd.benchmark.fits import FOLDER, Stopwatch, print_table
 from sdv_privpgd.benchmark.methods import (
     METHODS,
     PREPROCESSINGS,
@@ -61,7 +62,7 @@ from sdv_privpgd.benchmark.methods import (
     Compared,
     names_of,
 )
-from sdv_privpgd.benchmark.tables import FOLDER, TABLES, check_names, read_rows
+from sdv_privpgd.benchmark.tables import TABLES, check_names, read_rows
 from sdv_privpgd.methods.method import ENGINES
 
 if TYPE_CHECKING:
@@ -361,13 +362,7 @@ def _split(arguments: argparse.Namespace) -> None:
 
 
 def _score(arguments: argparse.Namespace) -> None:
-    from sdv_privpgd.benchmark.single import (
-        Stopwatch,
-        decoded_scores,
-        print_table,
-        scores_of,
-        table_of,
-    )
+    from sdv_privpgd.benchmark.single import decoded_scores, scores_of, table_of
 
     table = table_of(arguments)
     watch = Stopwatch()

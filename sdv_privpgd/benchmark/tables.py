@@ -26,9 +26,6 @@ from sdv_privpgd.metrics.pairs import facts_of, keys_of
 if TYPE_CHECKING:
     import pandas as pd
 
-FOLDER = Path(__file__).parents[3] / "shared" / "data"
-"""The default folder of the real tables, beside a checkout."""
-
 SPLIT_SEED, TEST_SHARE = 42, 0.2
 """The paper's split (Donhauser et al. 2024, section 4.1, and its code)."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.experiment import apart, metered_fit, options, particles
-from sdv_privpgd.benchmark.single import Stopwatch
+from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.benchmark.tables import load
 from sdv_privpgd.methods import ParticleGradientDescent
 from sdv_privpgd.methods.fixed import AllKWay

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.experiment import metadata_of, options
 from benchmarks.simulated import MIXED_COLUMNS, MIXED_DOMAIN, mixed_table, simulated_table
 from sdv_privpgd import Between, PrivPGDSynthesizer
-from sdv_privpgd.benchmark.single import Stopwatch, fit_dataset
+from sdv_privpgd.benchmark.fits import Stopwatch, fit_dataset
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.sampling.conditions import ConditionalRows

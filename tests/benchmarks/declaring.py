@@ -19,7 +19,7 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from benchmarks.experiment import means, metadata_of, options, quiet
 from sdv_privpgd import PrivPGDSynthesizer
-from sdv_privpgd.benchmark.single import Stopwatch
+from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 

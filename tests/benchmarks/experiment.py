@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from sdv_privpgd.benchmark.single import PeakMemory, Stopwatch, fit_dataset, print_table
-from sdv_privpgd.benchmark.tables import FOLDER
+from sdv_privpgd.benchmark.fits import FOLDER, PeakMemory, Stopwatch, fit_dataset, print_table
 from sdv_privpgd.methods import Method, PrivPGD
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.dataset import Dataset

@@ -10,7 +10,7 @@ import torch
 
 from benchmarks.experiment import options
 from benchmarks.simulated import simulated_table
-from sdv_privpgd.benchmark.single import Stopwatch, fit_dataset
+from sdv_privpgd.benchmark.fits import Stopwatch, fit_dataset
 from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
 

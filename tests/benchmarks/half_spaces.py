@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.experiment import options, quiet
 from benchmarks.learning import of_arms
 from sdv_privpgd import fit_table
-from sdv_privpgd.benchmark.single import Stopwatch
+from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.benchmark.tables import columns_of
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.experiment import options
-from sdv_privpgd.benchmark.single import Stopwatch
+from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.benchmark.tables import load
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
 from sdv_privpgd.inference.intervals import KINDS, Total, deviations

@@ -24,7 +24,7 @@ import pandas as pd
 
 from benchmarks.experiment import means, options, particles, quiet
 from sdv_privpgd import fit_table
-from sdv_privpgd.benchmark.single import Stopwatch
+from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.benchmark.tables import SPLIT_SEED, TABLES, TEST_SHARE, columns_of, rows_and_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.method import method_of

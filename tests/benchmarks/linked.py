@@ -30,7 +30,7 @@ import pandas as pd
 from benchmarks.experiment import apart, means, options, quiet
 from benchmarks.simulated_families import hospital, shop, shown
 from sdv_privpgd import Boolean, Categorical, Datetime, Link, Numerical, Ordinal, fit_tables
-from sdv_privpgd.benchmark.single import PeakMemory, Stopwatch
+from sdv_privpgd.benchmark.fits import PeakMemory, Stopwatch
 from sdv_privpgd.columns.links import tree_of
 
 _ORDINALS = lambda *sizes: [Ordinal(list(range(first, last + 1))) for first, last in sizes]

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.experiment import means, options, quiet
 from sdv_privpgd import Prior, fit_table
-from sdv_privpgd.benchmark.single import Stopwatch
+from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.benchmark.tables import TABLES, columns_of, rows_and_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics.learning import usefulness

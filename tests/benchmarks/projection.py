@@ -13,7 +13,7 @@ from references.wasserstein import project, sliced_w1
 
 from benchmarks.experiment import options
 from benchmarks.simulated import simulated_table
-from sdv_privpgd.benchmark.single import Stopwatch
+from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset

@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import Path
 
 from benchmarks.experiment import apart
-from sdv_privpgd.benchmark.single import PeakMemory, Stopwatch
+from sdv_privpgd.benchmark.fits import PeakMemory, Stopwatch
 
 SOURCES = ("parquet", "duckdb", "polars", "arrow", "csv", "frame", "tuples")
 """Files of Parquet, a DuckDB relation and a lazy Polars frame of them, an Arrow table, a file of

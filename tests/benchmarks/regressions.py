@@ -22,7 +22,7 @@ import numpy as np
 from small_engine import Joint, MaximumEntropy
 
 from benchmarks.experiment import options
-from sdv_privpgd.benchmark.single import Stopwatch
+from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
 from sdv_privpgd.inference.linear import Groups

@@ -28,8 +28,8 @@ from benchmarks import reference_codes
 from benchmarks.experiment import apart, means, options
 from benchmarks.reference_codes import REFERENCES
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.benchmark.fits import PeakMemory
 from sdv_privpgd.benchmark.methods import Compared
-from sdv_privpgd.benchmark.single import PeakMemory
 from sdv_privpgd.benchmark.tables import load
 from sdv_privpgd.methods.pipeline import run
 from sdv_privpgd.metrics.pairs import average, columns, differences, l1_by_pair, sw1_by_pair

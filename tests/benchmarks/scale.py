@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks import reading
 from benchmarks.experiment import apart, metadata_of, metered_fit, options, particles
 from benchmarks.simulated import simulated_table
-from sdv_privpgd.benchmark.single import PeakMemory, Stopwatch
+from sdv_privpgd.benchmark.fits import PeakMemory, Stopwatch
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
 

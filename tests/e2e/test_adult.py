@@ -6,7 +6,7 @@ import pytest
 from benchmarks.experiment import metadata_of, parts_of
 
 from sdv_privpgd import PrivPGDSynthesizer
-from sdv_privpgd.benchmark.single import fit_dataset
+from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.benchmark.tables import rows_and_facts
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd.benchmark.compare import Run, append, canonical, held, read
+from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.benchmark.methods import METHODS, Compared, published_epsilon
 from sdv_privpgd.benchmark.show import CUT, draw_ratios, labeled, log_ratios, said, summarize
-from sdv_privpgd.benchmark.single import Stopwatch
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.accounting import mu_squared_of
 
@@ -176,7 +176,7 @@ def test_the_stopwatch_puts_all_time_down_to_stages():
 
 _HOLDS_50_MEBIBYTES = """
 import numpy as np
-from sdv_privpgd.benchmark.single import PeakMemory
+from sdv_privpgd.benchmark.fits import PeakMemory
 memory = PeakMemory()
 held = np.ones(50 << 17)
 del held

@@ -89,7 +89,7 @@ FITS = """
 import json, sys
 import numpy as np, torch
 from sdv_privpgd.methods import ParticleGradientDescent
-from sdv_privpgd.benchmark.single import fit_dataset
+from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.fixed import AllKWay
