@@ -160,9 +160,9 @@ def on_repeated_ids(
     kinds = [name for name in (*names, *keys) if not is_id(name)]
     if kinds:
         said.append(
-            f"{kinds!r} are ids by their sdtype, perhaps because it was detected, and not by their "
-            "names: ids are made up anew, and what the table says in them is lost. If they say of "
-            "what kind a row is, give them the sdtype categorical."
+            f"{kinds!r} have the sdtype id, perhaps because it was detected, and no names of ids. "
+            "Ids are made up anew, and what the table says in them is lost. If they say of what "
+            "kind a row is, give them the sdtype categorical."
         )
     if names and not says_whose:
         said += [f"The ids {list(names)!r} are no keys of the table.", WHOSE]

@@ -134,7 +134,7 @@ class TestKindsOfTables:
             ("interval[int64, right]", [pd.Interval(0, 1)] * 9),
         ],
     )
-    @pytest.mark.filterwarnings("ignore:.*are ids by their sdtype")
+    @pytest.mark.filterwarnings("ignore:.*have the sdtype id")
     def test_dtypes_that_sdv_has_no_word_for_are_refused_with_a_way_out(self, dtype, cells):
         metadata = sdv_tables.metadata_of({"a": {"sdtype": "numerical"}, "b": {"sdtype": "id"}})
         column = pd.Series(cells, dtype=object).astype(dtype)

@@ -66,7 +66,7 @@ class TestWhatIsWorthALook:
         ids, _, rows = told
         assert summary == "0 of 1 column usable, 1 doubtful, 0 lost."
         assert "range_max=20" in clipped
-        assert "['who'] are ids by their sdtype" in ids
+        assert "['who'] have the sdtype id" in ids
         assert "max_rows" in rows
 
     def test_it_stands_on_the_page_in_the_report_and_in_the_file(self, clipped, tmp_path):
@@ -198,7 +198,7 @@ def test_a_plan_names_ids_and_dates_that_would_be_modelled_before_anything_is_sp
     plan = new(
         1.0, {**columns, **kinds}, keys=(), public_domain={}, people=People(max_rows=2)
     ).plan(100)
-    assert plan.to_dict()["warnings"][0].startswith("['who', 'admission_type_id'] are ids by their")
+    assert plan.to_dict()["warnings"][0].startswith("['who', 'admission_type_id'] have the sdtype")
     several = new(1.0, columns, keys=(), public_domain={}, people=People(max_rows=2))
     assert "are no keys" not in several.plan(100).text
     columns = {"patient_id": {"sdtype": "categorical"}, "Geburtsdatum": {"sdtype": "categorical"}}

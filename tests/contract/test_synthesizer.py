@@ -186,7 +186,7 @@ class TestRefusals:
 
 
 class TestTransformers:
-    @pytest.mark.filterwarnings("ignore:.*are ids by their sdtype")
+    @pytest.mark.filterwarnings("ignore:.*have the sdtype id")
     def test_every_column_has_one_that_was_fitted_on_no_table(self):
         synthesizer = new()
         synthesizer.auto_assign_transformers(sdv_tables.table(10))

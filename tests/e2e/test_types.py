@@ -19,6 +19,8 @@ from sdv.metadata import Metadata
 from sdv_privpgd import PrivPGDSynthesizer
 from sdv_privpgd.methods import Independent, ParticleGradientDescent
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*have the sdtype id")
+
 ROWS = 2_000
 RNG = np.random.default_rng(0)
 WHOLE = pd.Series(RNG.integers(20, 90, ROWS))

@@ -23,7 +23,7 @@ NUMBER = {"sdtype": "numerical"}
 
 
 @pytest.mark.skipif(not PATHS, reason="no real tables beside the checkout")
-@pytest.mark.filterwarnings("ignore:.*(names of|ids by their sdtype)")  # ids are asked about
+@pytest.mark.filterwarnings("ignore:.*(names of|have the sdtype id)")  # ids are asked about
 @pytest.mark.parametrize("path", SELECTED, ids=lambda path: path.stem)
 @pytest.mark.parametrize("kind", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_a_table_of_which_nothing_is_known_is_fitted_at_the_first_try(path, kind, tmp_path):

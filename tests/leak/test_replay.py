@@ -245,7 +245,7 @@ def fitted_undeclared(table, ledger, monkeypatch, answers=None):
     return replay.run(fit, monkeypatch, answers=answers)
 
 
-@pytest.mark.filterwarnings("ignore:The ranges or categories", "ignore:.*are ids by their sdtype")
+@pytest.mark.filterwarnings("ignore:The ranges or categories", "ignore:.*have the sdtype id")
 @pytest.mark.parametrize("ledger", LEDGERS, ids=lambda ledger: ledger.unit)
 class TestDiscovery:
     def test_all_that_is_not_noise_depends_on_the_noisy_answers_alone(self, ledger, monkeypatch):

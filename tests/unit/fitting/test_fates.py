@@ -123,9 +123,9 @@ def test_what_metadata_call_ids_and_are_not_called_so_is_told_before_a_fit():
         sdv_tables.metadata_of(known, primary_key="note"), 1.0, method="independent"
     )
     said = " ".join(own.check(table).to_dict()["warnings"])
-    assert "['note'] are ids by their sdtype, perhaps because it was detected" in said
+    assert "['note'] have the sdtype id, perhaps because it was detected" in said
     assert "Whose rows" not in said  # each is another one's, or the table's
-    with pytest.warns(UserWarning, match="'note'.* are ids by their sdtype"):
+    with pytest.warns(UserWarning, match="'note'.* have the sdtype id"):
         own.fit(table)
     assert not any(
         "'note'" in each for each in fit(table, {"note": Key(), "ill": Boolean()}).warnings
