@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 62_890,
-    "package lines of code": 42_142,
-    "package files": 241,
-    "test lines": 55_606,
+    "package lines": 62_900,
+    "package lines of code": 42_150,
+    "package files": 242,
+    "test lines": 55_617,
     "constants": 244,
     "floors": 14,
     "circles": 0,
