@@ -59,8 +59,10 @@ ACCOUNTING = (
 )
 NEIGHBORS = "tests/property/test_neighbors.py"
 PEOPLE = "tests/property/test_people_weighed.py"
+WEIGHED = "tests/property/test_rows_weighed.py"
 ANY_PEOPLE = "tests/property/test_people.py"
 DETAILS = "tests/unit/test_core_details.py"
+BOUNDARY = "tests/leak/test_boundary.py"
 
 
 def units(*names: str, folder: str = "privacy") -> tuple[str, ...]:
@@ -84,13 +86,14 @@ CELLS = (
 )
 TESTS = {
     "accounting": (*units("accounting", "training_door", "selection", "choosing"), DETAILS),
+    "noise": ("tests/statistical/test_noise.py", *units("ledger"), DETAILS),
     "selection": (*units("selection", "choosing"), "tests/property/test_privtree.py", DETAILS),
     "queries": (
         *units("queries", "embedding", "dependence", "half_spaces", "curator"),
         NEIGHBORS,
         DETAILS,
     ),
-    "counting": (TALLIES, *units("half_spaces"), PEOPLE, DETAILS),
+    "counting": (TALLIES, *units("half_spaces"), PEOPLE, WEIGHED, DETAILS),
     "dataset": (*units("dataset", "half_spaces", "queries"), TALLIES, DETAILS),
     "thresholding": (*units("value_counts"), "tests/unit/test_thresholding.py", DETAILS),
     "value_counts": (*units("value_counts"), TALLIES, NEIGHBORS, DETAILS),
@@ -99,11 +102,15 @@ TESTS = {
         DETAILS,
     ),
     "curator": (*units("curator", "choosing", "value_counts", "half_spaces"), DETAILS, PEOPLE),
-    "streams": (TALLIES, DETAILS, *units("half_spaces"), "tests/leak/test_boundary.py", PEOPLE),
-    "boundary": ("tests/leak/test_boundary.py", TALLIES, ANY_PEOPLE, PEOPLE),
+    "streams": (TALLIES, DETAILS, *units("half_spaces"), BOUNDARY, PEOPLE, WEIGHED),
+    "boundary": (BOUNDARY, TALLIES, ANY_PEOPLE, PEOPLE, WEIGHED),
     "encoders": CELLS,
     "encoding": units("encoders", "encoded_dates", "differences", folder="columns"),
-    "readings": (TALLIES, PEOPLE, *units("ranges", "outside", folder="discovery")),
+    "readings": (
+        TALLIES,
+        *units("outside", folder="discovery"),
+        *units("fates", folder="fitting"),
+    ),
     "recoding": units("recoding", folder="columns"),
     "scalars": CELLS,
     "dates": CELLS,

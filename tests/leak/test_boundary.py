@@ -363,6 +363,30 @@ class TestOpening:
               for each, rest in settings.items()),
         ]  # fmt: skip
 
+    def test_a_column_of_weights_is_there_and_read_as_numbers_if_it_is_not_declared(
+        self, monkeypatch
+    ):
+        asked, opens = [], boundary.open_source
+        noted = lambda table, told, name: asked.append((told, name)) or opens(table, told, name)
+        monkeypatch.setattr(boundary, "open_source", noted)
+        settings = {"columns": self.COLUMNS, "facts": FACTS, "has_others": True}
+        for name in ("w", "b"):
+            weights = Weights(name, 1.0, 9.0)
+            table, errors = PrivateTable.opened(CANARY.assign(w=1), people=weights, **settings)
+            assert (table._bound, table._weighing, errors) == (weights, (name, weights), [])
+        assert asked == [({**self.COLUMNS, "w": {"sdtype": "numerical"}}, "w"), (self.COLUMNS, "b")]
+        with pytest.raises(SourceError, match=r"no column 'w' to weigh rows by\.$"):
+            PrivateTable.opened(CANARY, people=Weights("w", 1.0, 9.0), **settings)
+
+    def test_tables_that_belong_together_are_rows_of_families_and_pairs(self, monkeypatch):
+        own, row, pair = (FrameSource({"a": CANARY["a"]}) for _ in range(3))
+        asked, rest = [], ("tree", "columns", "siblings", 3, "clocks")
+        noted = lambda *said: asked.append(said) or ({"homes": row}, {"people": pair})
+        monkeypatch.setattr(boundary, "of_families", noted)
+        rows, pairs = PrivateTable.together({"homes": PrivateTable(own)}, *rest)
+        assert asked == [({"homes": own}, *rest)]
+        assert (rows["homes"]._source, pairs["people"]._source) == (row, pair)
+
 
 class TestBounds:
     weighed = PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 3, people="who", weighed=True)

@@ -27,7 +27,7 @@ from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 from sdv_privpgd.sources import frames
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.opening import of_people, of_visits
-from sdv_privpgd.sources.people import PeopleSource, people_in, person_of
+from sdv_privpgd.sources.people import PeopleSource, people_in, person_of, rank_of, starts_of
 from sdv_privpgd.sources.source import Batch, SourceError
 
 SPELLED = {
@@ -218,6 +218,26 @@ def test_a_table_that_changes_between_two_readings_gives_no_person_more_rows(
             weights[name(who)] += Fraction(1, int(number))
     assert all(number <= most for number in rows.values())
     assert all(weight <= 1 for weight in weights.values())
+
+
+def test_who_comes_after_the_first_reading_has_no_rows_and_changes_nobody_elses():
+    first = [(SPELLED["A"][0], x) for x in range(3)]
+    found = []
+    for place in range(4):
+        for later in (first, [*first[:place], (SPELLED["one"][0], 9), *first[place:]]):
+            source = PeopleSource(Changing(first, later), "who", 1)
+            source._key = b"one key of both tables"
+            found.append(kept(source))
+    assert (len({str(each) for each in found}), len(found[0])) == (1, 1)
+
+
+def test_rows_stay_from_any_place_on_or_from_one_that_has_enough_after_it():
+    names, numbers = range(200), np.array([5] * 199 + [3])
+    for in_order, places in ((False, range(5)), (True, range(3))):
+        starts = starts_of(names, numbers, 3, b"a key", in_order=in_order)
+        assert (set(starts), starts[-1], starts.dtype) == (set(places), 0, np.int64)
+    ranks = rank_of(np.array([1, 0, 1, 1]), np.array([2, 9, 0, 1]))
+    assert (ranks.tolist(), ranks.dtype) == ([2, 0, 0, 1], np.int64)
 
 
 @given(rows=ROWS, others=ROWS, most=st.integers(1, 3))

@@ -146,6 +146,10 @@ def test_a_frame_is_read_in_parts_of_which_each_says_how_much_is_read(monkeypatc
     parts = [*source.batches(["b"])]
     assert [part.done for part in parts] == [0.4, 0.8, 1.0]
     assert ["".join(part.columns["b"]) for part in parts] == ["vw", "xy", "z"]
+    upper = source.recoded({"b": lambda cells: cells.str.upper()})
+    assert (upper.names, [*upper.columns["b"]], [*source.columns["b"]]) == (
+        source.names, [*"VWXYZ"], [*"vwxyz"]
+    )  # fmt: skip
     nothing = FrameSource({})
     assert (nothing.names, nothing.num_rows(), [*nothing.batches([])]) == ([], 0, [])
 

@@ -29,7 +29,8 @@ from sdv_privpgd import (
 )
 from sdv_privpgd.columns.mismatch import mismatches
 from sdv_privpgd.columns.parsing import describe, read_facts
-from sdv_privpgd.columns.recoding import Recoding
+from sdv_privpgd.columns.recoding import Recoding, code_of
+from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.sources.csv import CsvFiles
 from sdv_privpgd.sources.frames import FrameSource
@@ -113,6 +114,40 @@ def test_a_missing_code_is_found_exactly_in_any_dtype(dtype, cells):
 def test_a_code_becomes_its_group_and_any_other_cell_stays(declared, cells, groups):
     assert recoded(declared, cells) == groups
     assert recoded(declared, [cells[0]] * 2, "category") == [groups[0]] * 2
+
+
+@pytest.mark.parametrize(
+    ("declared", "cells", "dtype", "found"),
+    [
+        (Categorical(groups=CHAPTERS), ["-", "C"], object, ["-", "II"]),
+        (Categorical(missing_codes=["-"]), ["-", "C"], object, [None, "C"]),
+        (Numerical(missing_codes=[-9]), [-9, 1], object, [None, 1]),
+        (Numerical(missing_codes=[-9]), [-9, 1], "int8", [pd.NA, 1]),
+        (Boolean(missing_codes=["?"]), [True, False], "bool", [True, False]),
+        (Datetime(missing_codes=["1900-01-01"]), [], object, []),
+    ],
+)  # fmt: skip
+def test_a_recoded_column_keeps_its_index_name_and_dtype_and_what_was_given_stays(
+    declared, cells, dtype, found
+):
+    series = pd.Series(cells, index=range(5, 5 + len(cells)), name="given", dtype=dtype)
+    given = series.copy()
+    again = Recoding(facts_of(declared))(series)
+    pd.testing.assert_series_equal(series, given)
+    nullable = {"int8": "Int64", "bool": "boolean"}.get(dtype, dtype)
+    expected = pd.Series(found, index=series.index, name="given", dtype=nullable)
+    pd.testing.assert_series_equal(again, expected)
+    assert [type(cell) for cell in again] == [type(cell) for cell in expected]
+
+
+def test_only_columns_with_codes_or_groups_have_a_rule_and_largest_whole_numbers_are_codes():
+    facts = {"plain": Numerical(0, 9), "sorts": Categorical(["A"]), **COLUMNS}
+    assert list(Recoding.of({name: facts_of(each) for name, each in facts.items()})) == [*COLUMNS]
+    largest = LARGEST_WHOLE
+    cells = [largest, -largest, float(largest), largest + 1, 2.0 * largest, True]
+    assert [code_of(cell) for cell in cells] == [
+        str(largest), str(-largest), str(largest), None, None, None
+    ]  # fmt: skip
 
 
 def test_no_cell_can_make_the_recoding_raise():

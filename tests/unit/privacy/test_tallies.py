@@ -9,7 +9,8 @@ import pytest
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.columns.bins import Interval, SignedPowers, Ticks
-from sdv_privpgd.columns.readings import Reading
+from sdv_privpgd.columns.parsing import read_facts
+from sdv_privpgd.columns.readings import Readable, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.counting import LookupSums, TableCounts, units_of
 from sdv_privpgd.privacy.streams import (
@@ -218,6 +219,42 @@ def test_little_is_read_as_codes_of_each_kind(cells, cuts, column, precision, co
     assert reading.sizes == {"grid": 5, "precision": precision}
     found = reading.codes(pd.Series(column, dtype=object))
     assert [each.tolist() for each in found] == codes
+
+
+@pytest.mark.parametrize(
+    ("words", "cells", "codes"),
+    [
+        ({"sdtype": "numerical", "range_min": 0, "range_max": 9},
+         [0, 9, -0.1, 9.1, None, "x", 5], [0, 0, 3, 4, 1, 2, 0]),
+        ({"sdtype": "numerical", "range_min": 0}, [-1, 1e300], [3, 0]),
+        ({"sdtype": "numerical", "range_max": 9, "number_format": "1.234,5"},
+         ["9,5", "-1.000,5", "9.5"], [4, 0, 2]),
+        ({"sdtype": "datetime", "range_min": "01.02.2020", "range_max": "31.12.2020",
+          "datetime_format": "%d.%m.%Y"},
+         ["01.02.2020", "31.12.2020", "31.01.2020", "01.01.2021", None, "2020-03-03"],
+         [0, 0, 3, 4, 1, 2]),
+        ({"sdtype": "datetime", "range_min": "2020-01-01"}, ["2019-12-31", "9999-12-31"], [3, 0]),
+        ({"sdtype": "datetime", "range_max": "2020-01-01"}, ["2020-01-02", "0001-01-01"], [4, 0]),
+        ({"sdtype": "boolean"}, [True, False, "yes", None, 1], [0, 0, 2, 1, 0]),
+        ({"sdtype": "boolean", "true_value": "J", "false_value": "N"}, ["J", "N", True], [0, 0, 2]),
+        ({"sdtype": "categorical", "range_values": ["A", "B", "12:30"]},
+         ["A", "B", "a", None, "12:30", "12:31"], [0, 0, 2, 1, 0, 2]),
+        ({"sdtype": "categorical"}, ["A", " 12:30 ", 7 * "so long ", None, [1], 0.12345, b"1:30"],
+         [0, 5, 8, 1, 2, 6, 0]),
+    ],
+)  # fmt: skip
+def test_a_cell_is_as_declared_or_missing_or_no_such_value_or_beyond_the_range(words, cells, codes):
+    reading = Readable(name="x", facts=read_facts("x", words))
+    is_open = words == {"sdtype": "categorical"}
+    assert reading.sizes == {"read": 9 if is_open else 5}
+    for at, cell in enumerate(cells):
+        (found,) = reading.codes(pd.Series([cell], dtype=object))
+        assert found.tolist() == [codes[at]], cell
+    (found,) = reading.codes(pd.Series(cells, dtype=object))
+    assert found.tolist() == codes
+    assert next(reading.codes(pd.Series([], dtype=object))).tolist() == []
+    sparse = pd.Series(pd.arrays.SparseArray(np.array([0.0, np.nan])))
+    assert next(reading.codes(sparse)).tolist()[1] == 1
 
 
 @pytest.mark.parametrize("name", ["cliques", "lookups"])
