@@ -153,7 +153,8 @@ def test_a_protected_statistic_leaves_the_model_s_answers_and_no_repetitions(few
 
 
 def test_a_table_of_ids_alone_has_no_answers():
-    synthesizer = MSTSynthesizer(sdv_tables.metadata_of({"id": {"sdtype": "id"}}), 1.0)
+    metadata = sdv_tables.metadata_of({"id": {"sdtype": "id"}}, primary_key="id")
+    synthesizer = MSTSynthesizer(metadata, 1.0)
     synthesizer.fit(pd.DataFrame({"id": range(10)}))
     with pytest.raises(ValueError, match="No column is modelled"):
         synthesizer.answer("count")

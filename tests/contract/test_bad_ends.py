@@ -204,20 +204,17 @@ def test_a_full_disk(folder, kind, monkeypatch):
 @pytest.mark.parametrize("kind", [".csv", ".parquet"])
 def test_an_interrupt_while_codes_are_written(folder, kind, monkeypatch):
     two_files(folder, kind)
-    synthesizer, write_codes, calls = (
-        MSTSynthesizer(METADATA, 1.0),
-        streams.StoredRecords._write,
-        [],
-    )
+    synthesizer, calls = MSTSynthesizer(METADATA, 1.0), []
 
-    def interrupted(self, block):
-        calls.append(1)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        write_codes(self, block)
+    class Interrupted(tempfile.SpooledTemporaryFile):
+        def write(self, codes):
+            calls.append(1)
+            if len(calls) == 2:
+                raise KeyboardInterrupt
+            return super().write(codes)
 
     with monkeypatch.context() as patch:
-        patch.setattr(streams.StoredRecords, "_write", interrupted)
+        patch.setattr(tempfile, "SpooledTemporaryFile", Interrupted)
         fails(synthesizer, folder, kind, KeyboardInterrupt)
     earlier = synthesizer.ledger.charges
     assert earlier

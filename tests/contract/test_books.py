@@ -70,11 +70,11 @@ class TestBooks:
         assert "replace-one" in report
         assert "for one row" in report
         assert "count as neighbors by add-remove instead" in report
-        assert "given the exact answers" in report
+        assert "given the answers without noise" in report
         several = boolean(adjacency="add_remove", delta=1e-5, people=People(max_rows=3))
         several.fit(pd.DataFrame({"a": [True, False] * 20}))
         assert "up to 3 rows of one person" in several.privacy_report()
-        assert "given the exact answers" not in several.privacy_report()
+        assert "given the answers without noise" not in several.privacy_report()
         for text in map(str, (fitted.privacy_report(), fitted.plan(1_000_000), fitted.plan(10))):
             assert max(map(len, text.splitlines())) <= 100
             header = next(line for line in text.splitlines() if line.startswith("question"))
