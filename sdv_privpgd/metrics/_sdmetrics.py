@@ -17,7 +17,7 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.dates import instants
 from sdv_privpgd.columns.scalars import real_numbers
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.metrics import learning, pairs, queries
+from sdv_privpgd.metrics import pairs, queries
 from sdv_privpgd.metrics.pairs import columns_of, facts_of, keys_of
 
 _NUMERIC = ("numerical", "datetime")
@@ -253,11 +253,9 @@ def DownstreamError(cells: Cells, *, label: str, **options: Any) -> dict:
     Donhauser et al. 2024: ``real_data`` are test rows, which the synthesizer has not seen. Options:
     ``label``, the column to predict; it must be given; ``seed`` (0).
     """
-    return {
-        "score": learning.downstream_error(
-            cells.domain, cells.synthetic, cells.real, label, **options
-        )
-    }
+    from sdv_privpgd.metrics.learning import downstream_error  # it imports the package's decoders
+
+    return {"score": downstream_error(cells.domain, cells.synthetic, cells.real, label, **options)}
 
 
 @_metric(goal=Goal.MAXIMIZE)
@@ -268,7 +266,9 @@ def MLEfficiency(cells: Cells, *, label: str, **options: Any) -> dict:
     synthesizer has not seen. Options: ``label``, the column to predict; it must be given; ``seed``
     (0).
     """
-    return learning.f1_by_model(
+    from sdv_privpgd.metrics.learning import f1_by_model
+
+    return f1_by_model(
         cells.domain, cells.synthetic, cells.real, label, nominal=cells.nominal, **options
     )
 
