@@ -186,7 +186,8 @@ def _dates(facts: Mapping) -> list[Any]:
     """The ends of a column of dates, as pandas reads them."""
     ends: list[Any] = []
     for key, usual in zip(("range_min", "range_max"), _DATES, strict=True):
-        end, form = facts.get(key), facts.get("datetime_format")
+        end: Any = facts.get(key)
+        form = facts.get("datetime_format")
         form = form if isinstance(end, str) and form else None
         read: Any = pd.to_datetime(end, errors="coerce", format=form)  # ``None`` stays what it is
         ends.append(pd.Timestamp(usual) if read is None or pd.isna(read) else read)

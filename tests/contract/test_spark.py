@@ -207,7 +207,9 @@ def test_one_scan_a_round_and_nothing_but_totals_to_the_driver(spark, monkeypatc
     declared = {
         "ward": COLUMNS["ward"], "age": COLUMNS["age"], "ill": COLUMNS["ill"],
     }  # fmt: skip
-    fit_table(private.select(*declared), declared, 5.0, method="independent+pgm")
+    # A fifth of the wards are not declared, which noise may make a reason to stop.
+    private = private.select(*declared)
+    fit_table(private, declared, 5.0, method="independent+pgm", allow_lost=["ward"])
     ready, *others = came
     assert [list(row) for row in ready] == [[0, b""]]
     totals = [rows for rows in others if hasattr(rows[0], "total")]

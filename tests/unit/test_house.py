@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 62_900,
-    "package lines of code": 42_150,
+    "package lines": 62_901,
+    "package lines of code": 42_149,
     "package files": 242,
-    "test lines": 55_617,
+    "test lines": 55_746,
     "constants": 244,
     "floors": 14,
     "circles": 0,
