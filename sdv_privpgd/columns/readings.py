@@ -116,13 +116,14 @@ LOOKS = {
         "|-?[0-9]+[.,][0-9]{4,}"
     ),
     "addresses or hashes": re.compile(
-        r"[^\s@]+@[^\s@]+|https?://\S+|(?=.{32})[0-9a-fA-F]{8,}(-?[0-9a-fA-F]{4,}){0,4}"
+        r"[^\s@]+@[^\s@]+|https?://\S+|(?=.{32})[0-9a-fA-F]{8,}(-[0-9a-fA-F]{4,}){0,4}"
     ),
     "long texts": re.compile(r"(?s)(?=.{40})(\S+\s+){6}.*"),
 }
 """How cells are written that are seldom categories, of which many rows have the same.
 
-Fewer decimals may be codes, as those of diseases are.
+Fewer decimals may be codes, as those of diseases are. No pattern can match a text in many ways, so
+each cell takes time in proportion to its length.
 """
 
 

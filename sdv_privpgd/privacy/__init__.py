@@ -15,7 +15,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/dataset.py``          66  codes in memory
     ``privacy/value_counts.py``     63  values, and their counting
     ``privacy/ledger.py``          218  the books; more budget, and people of several tables
-    ``privacy/curator.py``         271  charging, counting and noise in one act
+    ``privacy/curator.py``         279  charging, counting and noise in one act
     ``privacy/streams.py``         185  rows in a file or on a cluster, weights, first looks
     ``privacy/boundary.py``        176  the table's way in
     ``columns/encoders.py``         62  cells to codes
@@ -29,7 +29,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           41  frames of pandas
     ``sources/people.py``          113  no more than so many rows of a person
 
-These are 2,511 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,519 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,535 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 

@@ -155,10 +155,9 @@ class Curator(Opaque):
         """All that was measured so far, in order. Public."""
         return self._measurements
 
-    def _charge(self, squares: Mapping[Adjacency, int], *said: Any, **noise: Any) -> None:
+    def _charge(self, squares: Mapping[Adjacency, int], **said: Any) -> None:
         """Charges first: if the budget is short this raises, and no row has been read."""
-        charge = Charge(*said, sensitivity_squared=tuple(squares.items()), **noise)
-        self._books.charge(charge)
+        self._books.charge(Charge(sensitivity_squared=tuple(squares.items()), **said))
 
     def _released(self, measurement: Measurement) -> Measurement:
         """The same measurement, among those that were made: at once, whatever happens next."""
@@ -201,7 +200,10 @@ class Curator(Opaque):
         mechanism, own = "Gaussian, rounded", SAMPLING_DELTA
         if not stddev:
             mechanism, mu_squared, own = "exact (public)", Fraction(0), Fraction(0)
-        self._charge(squares, mechanism, what, len(queries), number, mu_squared, own, stddev=stddev)
+        self._charge(
+            squares, mechanism=mechanism, what=what, num_queries=len(queries), num_values=number,
+            mu_squared=mu_squared, delta=own, stddev=stddev,
+        )  # fmt: skip
         blocks = [queries] if self._dataset.in_one_pass else _blocks(queries, self.domain)
         return [
             self._released(
@@ -250,8 +252,10 @@ class Curator(Opaque):
         threshold = threshold_for(stddev, delta, *shape)
         mechanism = "Gaussian, rounded, over a threshold"
         own = SAMPLING_DELTA + thresholded_delta(stddev, threshold, *shape)
-        noise = {"stddev": stddev, "threshold": threshold}
-        self._charge(squares, mechanism, what, len(names), 0, mu_squared, own, **noise)
+        self._charge(
+            squares, mechanism=mechanism, what=what, num_queries=len(names), num_values=0,
+            mu_squared=mu_squared, delta=own, stddev=stddev, threshold=threshold,
+        )  # fmt: skip
         found: dict[str, list[tuple[Value | None, int]]] = {}
         for name, query in zip(names, queries, strict=True):
             counted = query.answer(self._values)
@@ -337,8 +341,10 @@ class Curator(Opaque):
         squares = self.ledger.squares(of_row)
         sensitivity = math.isqrt(squares[self.ledger.adjacency])
         temperature = 2 * sensitivity / Fraction(range_epsilon_of(mu_squared))
-        own = {"temperature": temperature}
-        self._charge(squares, mechanism, what, num_scores, 1, mu_squared, SAMPLING_DELTA, **own)
+        self._charge(
+            squares, mechanism=mechanism, what=what, num_queries=num_scores, num_values=1,
+            mu_squared=mu_squared, delta=SAMPLING_DELTA, temperature=temperature,
+        )  # fmt: skip
         return temperature
 
     @sealed
@@ -379,9 +385,11 @@ class Curator(Opaque):
         trainer.prepare(mu, of_one)
         deltas = {each: Fraction(delta_of_rows(mu, of_one, rows)) for each, rows in most.items()}
         number, mu_squared = math.prod(query.shape(self.domain)), Fraction(mu_squared)
-        noise = {"stddev": stddev, "deltas": tuple(deltas.items())}
-        own = deltas[ledger.adjacency]
-        self._charge(squares, TRAINED, what, trainer.steps, number, mu_squared, own, **noise)
+        self._charge(
+            squares, mechanism=TRAINED, what=what, num_queries=trainer.steps, num_values=number,
+            mu_squared=mu_squared, delta=deltas[ledger.adjacency], deltas=tuple(deltas.items()),
+            stddev=stddev,
+        )  # fmt: skip
         codes = np.concatenate(self._dataset.total(AllCodes(len(self.domain))))
         try:
             # The steps that were charged are taken; the bar only looks on.

@@ -32,7 +32,7 @@ class PrivacyBudgetError(ValueError):
     """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Charge:
     """One use of the budget. Public.
 

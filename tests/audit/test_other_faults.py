@@ -322,8 +322,8 @@ class TestSums:
     def test_a_mechanism_that_no_check_knows_is_told(self, plant):
         real = curating.Charge
 
-        def renamed(mechanism, *said, **facts):
-            return real(mechanism.replace("Gaussian", "Cauchy"), *said, **facts)
+        def renamed(**facts):
+            return real(**{**facts, "mechanism": facts["mechanism"].replace("Gaussian", "Cauchy")})
 
         plant(curating, "Charge", renamed)
         report = audit_fit(

@@ -228,6 +228,7 @@ def test_a_fit_goes_on_where_declarations_may_be_meant(cells, declared):
             (cell, 0)
             for cell in ("401.9", 250.01, "18-25", "18 bis 25", "5 mg", "16", "ill", "A123", 7, "")
         ),
+        *((cell * 20_000 + "!", 0) for cell in ("f", "1,", "12-", "a@", "123.", "$1")),
         *((cell, code) for cell, code in ((None, 1), (object(), 2))),
     ],
 )
