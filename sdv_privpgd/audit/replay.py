@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 from sdv_privpgd.audit.checks import Check, check_of, unseen
@@ -27,6 +26,7 @@ from sdv_privpgd.audit.tables import (
     others_of_people,
     rows_of_one,
 )
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.options import opened
 from sdv_privpgd.fitting.settings import Settings

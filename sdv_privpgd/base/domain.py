@@ -3,10 +3,11 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from itertools import combinations
 
 import numpy as np
+
+from sdv_privpgd.base import cached_property
 
 Clique = tuple[str, ...]
 """The attributes that a marginal is over."""

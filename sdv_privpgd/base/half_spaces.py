@@ -6,10 +6,10 @@ and the side that it lies on is decided by integers, on every machine alike. All
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Domain, FieldsAlone
 
 

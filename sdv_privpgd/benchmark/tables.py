@@ -9,12 +9,12 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import Categories, Merging
 from sdv_privpgd.columns.column import Column

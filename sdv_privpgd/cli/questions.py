@@ -3,7 +3,6 @@
 from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from pandas.api.types import is_numeric_dtype
 
 from sdv_privpgd._lazy import need
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.words import in_columns, listed
 from sdv_privpgd.cli.asking import question
 from sdv_privpgd.cli.documents import (

@@ -9,10 +9,10 @@ position. A range of values, inside ``ends`` or not, covers a part of each cell 
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import FieldsAlone
 
 BELOW_ONE = np.nextafter(1.0, 0.0)

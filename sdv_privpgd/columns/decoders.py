@@ -5,12 +5,12 @@ What is decoded is a model's, and what is checked or rewritten is what a user as
 
 import abc
 from contextlib import suppress
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval, Ticks
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.dates import BEYOND, instants, to_ticks, write_dates

@@ -8,12 +8,12 @@ decoded, one of the two columns is computed from the other one and the differenc
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Clique, FieldsAlone
 from sdv_privpgd.columns.bins import (
     BELOW_ONE,

@@ -8,10 +8,10 @@ many rows of each table below lead to a row, and what the row has that it leads 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.arguments import check_flag, check_integer
 from sdv_privpgd.base.domain import FieldsAlone
 from sdv_privpgd.columns.declared import Key

@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import FieldsAlone
 
 _EXAMPLE = re.compile(

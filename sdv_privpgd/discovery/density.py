@@ -10,12 +10,12 @@ them rows thin out: rows drawn from the noise of an empty half would lie far fro
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri  # pyright: ignore[reportMissingTypeStubs]
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.bins import SignedPowers, Ticks
 from sdv_privpgd.columns.cutting import USUAL_BINS
 from sdv_privpgd.columns.dates import EARLIEST, LATEST

@@ -7,9 +7,9 @@ the same question again, and neither reads rows nor pays for those that he has.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books

@@ -9,11 +9,11 @@ the marginals. Everything here is post-processing of noisy answers: public and f
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,

@@ -17,12 +17,12 @@ Everything here is post-processing of noisy answers and of public rows: public a
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 from scipy.optimize import minimize  # pyright: ignore[reportMissingTypeStubs]
 from scipy.sparse import csr_matrix  # pyright: ignore[reportMissingTypeStubs]
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import ConsistentTables, agreeing, consistent_tables

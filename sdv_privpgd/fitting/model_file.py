@@ -19,7 +19,7 @@ from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache
 from importlib import import_module
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -28,6 +28,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.files import MOST_TEXT, Members, array_bytes, read_archive, write_archive
 
 KEPT = {

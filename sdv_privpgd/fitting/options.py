@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.arguments import check_names
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.words import listed

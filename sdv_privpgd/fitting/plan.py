@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache
 from itertools import combinations
 from statistics import fmean
 from typing import Any
@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr  # pyright: ignore[reportMissingTypeStubs]
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.base.progress import Progress

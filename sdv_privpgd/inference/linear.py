@@ -34,13 +34,14 @@ precise the second answer is. A test computes it.
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import reduce
 from itertools import chain, combinations
 
 import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.linalg import SuperLU, splu
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,

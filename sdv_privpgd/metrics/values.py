@@ -11,13 +11,13 @@ about the table. Here they are counted, for people who may see the table.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import wasserstein_distance
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column

@@ -32,7 +32,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,6 +39,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import chdtrc  # pyright: ignore[reportMissingTypeStubs]
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Clique, Domain, FieldsAlone, Grouping
 from sdv_privpgd.base.files import MOST_TEXT, Members, array_bytes, read_archive, write_archive
 from sdv_privpgd.columns.schema import Schema

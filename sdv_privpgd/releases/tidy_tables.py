@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.domain import Clique, Grouping
 from sdv_privpgd.columns.bins import Categories

@@ -11,13 +11,13 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import cached_property
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.base.words import listed, rounded_up, share
 from sdv_privpgd.columns.bins import Categories, Ticks

@@ -1,6 +1,7 @@
 """Rows of a fitted model as the user's columns, one by one or under conditions. Public."""
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,9 +31,26 @@ There is one of it, because RDT's generators share NumPy's global state, and so 
 no copy has one. A fork waits for it: no child finds it held for ever, or a stream between two rows.
 """
 
+_HELD: list[Any] = []
+
+
+def _before_a_fork() -> None:
+    """Waits for rows that move on, and then for numba, whose lock no child finds held either."""
+    compiling = sys.modules.get("numba.core.compiler_lock")
+    locks = [MOVING, *([compiling.global_compiler_lock] if compiling else [])]
+    for lock in locks:
+        lock.acquire()
+    _HELD[:] = locks
+
+
+def _after_a_fork() -> None:
+    for lock in reversed(_HELD):
+        lock.release()
+
+
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=MOVING.acquire, after_in_parent=MOVING.release, after_in_child=MOVING.release
+        before=_before_a_fork, after_in_parent=_after_a_fork, after_in_child=_after_a_fork
     )
 
 

@@ -7,13 +7,14 @@ database filters nothing and counts no cell.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from functools import cached_property, partial
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.arrow_dtypes import INDEX, dtypes_of, schema_of_polars
 from sdv_privpgd.sources.source import BLOCK, Batch, Source, SourceError
 from sdv_privpgd.sources.withheld import withheld

@@ -19,7 +19,6 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
@@ -27,6 +26,7 @@ from typing import Any, BinaryIO, TextIO, cast
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.files import KNOWN, Kind, files_of, kind_of
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT

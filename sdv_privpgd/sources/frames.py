@@ -1,11 +1,11 @@
 """A pandas table as a source."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from types import MappingProxyType
 
 import pandas as pd
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.sources.source import BLOCK, Batch, Columns

@@ -11,12 +11,12 @@ import secrets
 import unicodedata
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.columns.scalars import Number, canonical, distinct, quiet, real
 from sdv_privpgd.sources.source import Batch, Numbered, Source

@@ -27,7 +27,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.metadata import version as version_of
 from itertools import groupby, pairwise
 from typing import Any
@@ -37,6 +36,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.arrow_dtypes import dtypes_of_spark, zone_of_spark
 from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.sources.arrow import series_of

@@ -9,12 +9,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.dialect import Reading, declared_values, has_codes
 from sdv_privpgd.sources.source import SourceError

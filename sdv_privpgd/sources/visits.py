@@ -8,12 +8,12 @@ tables of neighbors, whatever the added columns say.
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.columns.encoders import read

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
 from math import prod
 
 import numpy as np
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.synthesize.engine import require_number
 

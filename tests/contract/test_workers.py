@@ -81,6 +81,51 @@ def test_a_process_that_is_forked_in_mid_sample_can_sample():
     assert python_says("-c", FORKS_IN_MID_SAMPLE) == "{7}\n"
 
 
+FORKS_IN_MID_FIT = """
+import os, threading, time
+import pandas as pd
+from numba.core.compiler_lock import global_compiler_lock
+from sdv_privpgd import Categorical, fit_table
+from sdv_privpgd.fitting.description import Description
+
+table, columns = pd.DataFrame({"g": ["a", "b", "c"] * 200}), {"g": Categorical(["a", "b", "c"])}
+fit = lambda: fit_table(table, columns, epsilon=1.0).sample(7)
+fit()
+parent, inside, schema = os.getpid(), threading.Event(), Description.schema.func
+
+def slow(self):
+    if os.getpid() == parent:
+        with global_compiler_lock:
+            inside.set()
+            time.sleep(0.2)
+        time.sleep(0.5)
+    return schema(self)
+
+Description.schema.func = slow
+other = threading.Thread(target=fit)
+other.start()
+inside.wait()
+child = os.fork()
+if not child:
+    with global_compiler_lock:
+        os._exit(len(fit()))
+for _ in range(600):
+    ended, status = os.waitpid(child, os.WNOHANG)
+    if ended:
+        print(os.waitstatus_to_exitcode(status))
+        break
+    time.sleep(0.1)
+else:
+    os.kill(child, 9)
+other.join()
+"""
+
+
+def test_a_process_that_is_forked_in_mid_fit_can_fit():
+    """While the parent computes what is kept, and while numba compiles."""
+    assert python_says("-c", FORKS_IN_MID_FIT) == "7\n"
+
+
 COLUMNS_WITH_IDS = {
     "id": {"sdtype": "id", "regex_format": "[A-Z]{2}[0-9]{4}"},
     "number": {"sdtype": "id"},

@@ -10,7 +10,6 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +20,7 @@ from torch.nn.functional import one_hot, softplus
 from torch.nn.utils import clip_grad_norm_, parameters_to_vector, vector_to_parameters
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
+from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import first_shares
