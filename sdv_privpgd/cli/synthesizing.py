@@ -102,7 +102,7 @@ def synthesize(arguments: Namespace) -> None:
                 if arguments.delta is None and not arguments.quiet:
                     say(f"--delta is {purchase.start.delta:g}, as nobody has said another one.")
                 days = running.fit.description.on_days
-                say_each(days)
+                say_each([*days, *running.on_hidden])
                 purchase.run(running, is_quiet=arguments.quiet, stops=True, said=days)
                 _write_results(arguments, purchase, report, table)
     _print_report(arguments, purchase)

@@ -248,7 +248,7 @@ class SignedPowers(_Reals, FieldsAlone):
     @cached_property
     def edges(self) -> np.ndarray:
         """The strictly increasing edges, float64."""
-        powers = 2.0 ** np.array([-62, -20, 0, 3, 7, 10, 14, 20, 31, 62])
+        powers = 2.0 ** np.array([-62, -20, 0, 3, 7, 10, 14, 20, 31, 35, 40, 45, 52, 62])
         return np.sort(np.concatenate((-powers, powers, (1800.0, 2100.0))))
 
 

@@ -23,6 +23,7 @@ from sdv_privpgd.columns.facts import (
 )
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import (
+    LARGEST_WHOLE,
     are_there,
     decimal_places,
     distinct,
@@ -132,9 +133,9 @@ class Readable:
     """Whether the cells of a column are as it is declared. Public.
 
     Its codes are 0 for cells that are, 1 for missing ones, 2 for what is there and no declared
-    value, 3 and 4 for what lies below and above a declared range. Where no values are declared, all
-    that are of the declared type are as they should be; of categories those that are written as one
-    of ``LOOKS`` have its place from 5 on.
+    value, 3 and 4 for what lies below and above a declared range, or all that is told apart. Where
+    no values are declared, all others that are of the declared type are as they should be; of
+    categories those that are written as one of ``LOOKS`` have its place from 5 on.
 
     Attributes:
         name: The column's name.
@@ -170,14 +171,20 @@ class Readable:
         facts = self.facts
         if isinstance(facts, NumberFacts):
             values, missing = real_numbers(series, facts.number_format)
-            low, high = (None if each is None else real(each) for each in (facts.low, facts.high))
+            most = np.nextafter([-float(LARGEST_WHOLE), float(LARGEST_WHOLE)], 0).tolist()
+            low, high = (
+                end if each is None else real(each)
+                for each, end in zip((facts.low, facts.high), most, strict=True)
+            )
         elif isinstance(facts, DateFacts):
             moments, missing = instants(series, facts.datetime_format)
             unit = "ns" if facts.low is None or facts.high is None else facts.unit
             values = to_ticks(np.clip(moments, *BEYOND), unit)
             low, high = (
-                None if each is None else to_ticks(np.array(each), unit)
-                for each in (facts.low, facts.high)
+                to_ticks(np.array(end if each is None else each), unit)
+                for each, end in zip(
+                    (facts.low, facts.high), (BEYOND[0] + 1, BEYOND[1] - 1), strict=True
+                )
             )
         else:
             if isinstance(facts, TruthFacts) and facts.values is None:

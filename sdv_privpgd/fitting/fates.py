@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
-from sdv_privpgd.base.words import in_columns, listed, number_of
+from sdv_privpgd.base.words import in_columns, listed, number_of, share
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.discovery.first_look import FirstLook
 from sdv_privpgd.fitting.description import Description
@@ -19,7 +19,7 @@ from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.report.page import Items, Page, Report, Section, Table, Text
 from sdv_privpgd.report.privacy import WIDTH
 from sdv_privpgd.report.release import on_links, together
-from sdv_privpgd.report.warnings import on_delta
+from sdv_privpgd.report.warnings import SOME, on_delta
 
 IDENTIFYING = frozenset(
     [
@@ -125,15 +125,31 @@ def least_rows(settings: Settings, description: Description) -> dict[str, int]:
     return FirstLook(description.undeclared, fit.books.ledger, *fit.shares).rows_needed()
 
 
-def _on_hidden(settings: Settings, description: Description, names: Collection[str]) -> list[str]:
-    """A sentence on what noise would hide of a table whose number of rows is private."""
-    least = least_rows(settings, description)
-    most = [f"{number:,} rows of {name!r}" for name, number in least.items() if name in names]
-    said = (
-        f"At this epsilon noise hides what fewer than {listed(most)} share. Declare more, choose "
-        "fewer columns or a larger epsilon if a category or a range may have fewer."
-    )
-    return [said] if most else []
+def on_hidden(
+    settings: Settings, description: Description, num_rows: int | None, names: Collection[str]
+) -> list[str]:
+    """Returns a sentence on what noise hides of columns that are not lost.
+
+    Where the number of rows is public it is about categories that must be in more than a hundredth
+    of them to be found.
+    """
+    own = {name: n for name, n in least_rows(settings, description).items() if name in names}
+    if num_rows is None:
+        most = [f"{number:,} rows of {name!r}" for name, number in own.items()]
+        said = (
+            f"At this epsilon noise hides what fewer than {listed(most)} share. Declare more, "
+            "choose fewer columns or a larger epsilon if a category or a range may have fewer."
+        )
+        return [said] if most else []
+    rare = {name: own[name] for name in description.uncategorized if name in own}
+    if not rare or min(rare.values()) <= SOME * num_rows:
+        return []
+    least = min(rare.values())
+    return [
+        f"A category of {listed([*map(repr, rare)])} is found if about {least:,} rows share it "
+        f"({share(least / num_rows)}). Rows of others become 'other', or missing among numbers: "
+        "declare range_values that may be rarer."
+    ]
 
 
 def on_lost(told: Mapping[str, Fate], allowed: Collection[str] = ()) -> list[str]:
@@ -178,7 +194,9 @@ def check_report(
     lost = [*refused, *on_lost(told)]
     found = [
         *notes_on(settings, description, names),
-        *(_on_hidden(settings, description, told) if num_rows is None else ()),
+        *on_hidden(
+            settings, description, num_rows, [n for n, each in told.items() if not each.lost]
+        ),
         *on_delta(settings.delta, num_rows),
         *more,
     ]

@@ -221,14 +221,14 @@ class Fit:
         fine, part = description.shapeless.differences, budget * share * self._for_shapes
         shapes = find_shapes(table, fine, self.books, part, transcript=known, progress=progress)
         self.description = replace(description, shapes=shapes)
-        self.doubts, self.has_discovered = found.doubts, True
+        self.doubts, self.has_discovered = {**self.doubts, **found.doubts}, True
         self._method.require(self.description.attributes.domain())
 
     def ask_first(self, table: PrivateTable, *, stops_at: Collection[str] = ()) -> None:
         """Asks how many cells of each column are not as declared. It raises as ``discover``."""
         known = self.description.given
         declared = {n: each for n, each in self.description.facts.items() if n not in known}
-        ask_first(table, declared, self.books, self.transcript, stops_at=stops_at)
+        self.doubts = ask_first(table, declared, self.books, self.transcript, stops_at=stops_at)
 
     def _doubt_prior(self, table: PrivateTable, progress: Progress) -> None:
         """Forgets what public rows say of columns whose rows surely lie elsewhere.

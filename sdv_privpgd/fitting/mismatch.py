@@ -22,7 +22,16 @@ from sdv_privpgd.discovery.transcript import Transcript
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
-from sdv_privpgd.report.warnings import MANY, MOST, NEARLY_ALL, OF_MANY, SURE, in_one, on_reading
+from sdv_privpgd.report.warnings import (
+    MANY,
+    MOST,
+    NEARLY_ALL,
+    OF_MANY,
+    SOME,
+    SURE,
+    in_one,
+    on_reading,
+)
 
 UNREAD = "cells that are no declared values"
 """What the ledger says of the first question."""
@@ -100,20 +109,23 @@ def ask_first(
     transcript: Transcript,
     *,
     stops_at: Collection[str] = (),
-) -> None:
+) -> dict[str, str]:
     """Asks how many cells of each column are no declared values, or outside a declared range.
 
-    The transcript gets the answers, or has them. Privacy: a hundredth of the ledger's budget.
+    Returns what is to be said of columns whose rows have values in the place of such cells, as they
+    are declared never to be missing. The transcript gets the answers, or has them. Privacy: a
+    hundredth of the ledger's budget.
 
     Raises:
         DomainMismatchError: If a tenth of the rows or more of a column that it ``stops_at`` surely
             have no declared value, or nearly all lie outside the range. Where a value stands for
             all others, nearly all must be such. And if nearly all values are written as one of
-            ``LOOKS``, where no categories are declared.
+            ``LOOKS``, where no categories are declared, or lie beyond all that is told apart, where
+            no range is.
     """
     readings = [Readable(name=name, facts=facts) for name, facts in declared.items()]
     if not readings:
-        return
+        return {}
     asker = transcript.asking(lambda: table.first_look(readings, books), books)
     queries = [MarginalQuery((attribute_of("read", name),)) for name in declared]
     part = books.ledger.budget / 100  # at epsilon 1 a stop costs 0.08
@@ -126,14 +138,21 @@ def ask_first(
         float(np.mean([each.answer.sum() for each in answers])) if rows is None else rows, 1
     )
     kinds: dict[str, list[str]] = {}
+    doubts: dict[str, str] = {}
     for (name, facts), answer in zip(declared.items(), answers, strict=True):
         seen = _Seen(facts, answer.answer[1:] / total, _DEVIATIONS * answer.stddev / total)
         if name in stops_at and (why := seen.misfit()) is not None:
             text, part = why
             kinds.setdefault(text, []).append(f"{name!r} ({share(part)})")
+        elif (part := seen.replaced) > 0:
+            doubts[name] = (
+                f"About {share(part)} of the cells of {name!r} are no declared values, and rows "
+                f"have declared ones instead. They may be {on_reading(facts)}"
+            )
     if kinds:
         said = [text.replace("{}", listed(names), 1) for text, names in kinds.items()]
         raise stopped("its first question", said, books.ledger)
+    return doubts
 
 
 _ON_LOOKS = (
@@ -141,6 +160,14 @@ _ON_LOOKS = (
     "datetime and a datetime_format, numbers the sdtype numerical and a number_format; leave out "
     "what differs in each row. If they are few categories, declare their range_values."
 )
+
+
+_BEYOND_ALL = {
+    "dates": "Most dates of {} lie before 1678 or after 2262, where none are told apart: give "
+    "their years as numbers.",
+    "numbers": "Most numbers of {} lie beyond 2**62, where none are told apart. If they are hashes "
+    "or ids, give them the sdtype id; if they are amounts, divide them.",
+}
 
 
 class _Seen(NamedTuple):
@@ -165,6 +192,10 @@ class _Seen(NamedTuple):
         if unread - self.error > MANY:
             text = "Cells are there and are no declared values: {}. They may be "
             return f"{text}{on_reading(self.facts)}", unread
+        ends = getattr(self.facts, "low", None), getattr(self.facts, "high", None)
+        beyond = sum(part for part, end in zip(outside, ends, strict=True) if end is None)
+        if beyond - self.error > MOST:  # fewer may mean an open end, or a code
+            return _BEYOND_ALL["dates" if isinstance(self.facts, DateFacts) else "numbers"], beyond
         if not self._are_nearly_all(sum(outside), math.sqrt(2)):
             return None
         words, keys = words_of(self.facts), ("range_min", "range_max")
@@ -180,6 +211,13 @@ class _Seen(NamedTuple):
             "fit.",
             sum(outside),
         )
+
+    @property
+    def replaced(self) -> float:
+        """The part of the rows that is surely there, is not as declared and cannot be missing."""
+        unread, kept = float(self.parts[1]), getattr(self.facts, "other", None) is not None
+        is_sure = unread > max(self.error * SURE / _DEVIATIONS, SOME)
+        return unread if is_sure and self.facts.nullable is False and not kept else 0.0
 
     def _are_nearly_all(self, part: float, times: float = 1.0) -> bool:
         """Whether they may be nearly all rows, and surely are most of them."""

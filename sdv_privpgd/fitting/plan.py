@@ -38,7 +38,7 @@ from sdv_privpgd.columns.facts import (
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.denoising import equal_groups
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fates import fates, least_rows, on_lost
+from sdv_privpgd.fitting.fates import fates, least_rows, on_hidden, on_lost
 from sdv_privpgd.fitting.fit import Fit, codes_paid_for
 from sdv_privpgd.fitting.options import Asked, notes_on
 from sdv_privpgd.fitting.prior import foretold
@@ -106,7 +106,7 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
         *on_lost(fates(settings, description, num_rows)),
         *notes_on(settings, description),
         *on_delta(settings.delta, num_rows),
-        *_on_categories(description.uncategorized, fit.books.ledger),
+        *on_hidden(settings, description, num_rows, description.uncategorized),
     ]
     return plan_report(without_choices(fit.books.ledger), num_rows, expected, notes)
 
@@ -166,19 +166,6 @@ def _of_questions(fit: Fit) -> dict[str, float]:
             variance = float(linear.answers([product]).covariance[0, 0])
             found[words] = CONFIDENT * math.sqrt(max(variance, 0.0))
     return found
-
-
-def _on_categories(names: list[str], ledger: PrivacyLedger) -> list[str]:
-    """Returns a sentence on how many rows a category must have to be found, if some are sought."""
-    sought = [each.threshold or 0 for each in ledger.charges if "categories of un" in each.what]
-    if not sought:
-        return []
-    rows = math.ceil(min(sought) / ledger.units)
-    return [
-        f"The categories of {names!r} are not declared: one is found if its noisy count is at "
-        f"least {rows:,} rows. Rows of others become 'other', or missing among numbers. Declare "
-        "categories that may be rarer."
-    ]
 
 
 def without_choices(ledger: PrivacyLedger) -> PrivacyLedger:

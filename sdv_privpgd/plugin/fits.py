@@ -22,7 +22,7 @@ from sdv_privpgd.columns.dtypes import is_of_days
 from sdv_privpgd.columns.keys import on_patterns
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fates import check_report
+from sdv_privpgd.fitting.fates import check_report, on_hidden
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable, RunningFit
 from sdv_privpgd.fitting.options import check, check_match, checked_lost, on_undeclared
@@ -125,8 +125,9 @@ class FitsOfTables(FittedState):
         description = leaning(settings, description, prior, rows, description.dtypes)
         if not self.discovery_share:
             _ = description.schema
-        for sentence in on_undeclared(settings, description):
-            warnings.warn(sentence, stacklevel=2)
+        if said := on_undeclared(settings, description):
+            said += on_hidden(settings, description, rows, description.uncategorized)
+            warnings.warn(" ".join(said), stacklevel=2)
         timeless = frozenset(
             name for name in description.modelled if is_of_days(table.dtypes[name])
         )

@@ -184,6 +184,37 @@ def test_nothing_stops_where_rows_may_belong_there(values, declared, share):
     assert fitted(values, declared, discovery_share=share).num_rows == ROWS
 
 
+OPEN_ENDS = rarely(2**63 - 1, SMALL, 0.3), rarely("9999-12-31", DAYS.strftime("%Y-%m-%d"), 0.3)
+
+
+@pytest.mark.parametrize(
+    ("values", "declared", "told"),
+    [
+        (CELLS.integers(2**61, 2**64, ROWS, dtype=np.uint64), Numerical(), "beyond 2**62"),
+        (-(2.0**70) * SMALL, Numerical(range_max=9), "beyond 2**62"),
+        (rarely("1600-01-01", "1543-05-24", 0.5), Datetime(datetime_format="%Y-%m-%d"), "1678"),
+        (OPEN_ENDS[0], Numerical(), None),
+        (OPEN_ENDS[1], Datetime(datetime_format="%Y-%m-%d"), None),
+    ],
+)
+def test_what_is_not_told_apart_stops_a_fit_where_most_rows_have_it(values, declared, told):
+    if told is None:
+        assert fitted(values, declared).num_rows == ROWS
+        return
+    with pytest.raises(DomainMismatchError) as error:
+        fitted(values, declared)
+    assert told in str(error.value)
+    assert "{" not in str(error.value)
+    assert error.value.ledger.spent() < 0.3
+
+
+@pytest.mark.parametrize("nullable", [True, False])
+def test_rows_whose_cells_are_replaced_are_told_of(nullable):
+    declared = Categorical(["m", "w"], nullable=nullable)
+    said = " ".join(fitted(rarely("d", "m", 0.08), declared, discovery_share=0).warnings)
+    assert ("rows have declared ones instead" in said) == (not nullable)
+
+
 @pytest.mark.parametrize(
     ("values", "ward", "strategy"),
     [

@@ -63,7 +63,7 @@ class TestValues:
             found.append(
                 drawn(money, "numerical", {}, epsilon=epsilon, seed=seed).mean() / money.mean()
             )
-        assert np.mean(np.array(found) > 1.6) < 0.12
+        assert np.mean(np.array(found) > 1.6) < 0.15  # 0.06 to 0.08 of 100 others
         assert 0.8 < np.median(found) < 1.2
 
     def test_payments_beside_zeros_are_spread_where_no_part_of_them_is_clear(self):

@@ -78,6 +78,15 @@ def test_what_noise_hides_in_few_rows_is_lost_unless_it_is_declared():
     assert (told["lost"], told["num_rows"]) == ([], None)
 
 
+def test_how_many_rows_a_category_needs_is_said_where_that_is_a_part_of_them():
+    told = [
+        " ".join(check(TABLE.head(rows), OPEN, epsilon).to_dict()["warnings"])
+        for rows, epsilon in ((1_000, 1.0), (1_000, 50.0))
+    ]
+    assert "A category of 'ward' is found if about " in told[0]
+    assert "A category" not in told[1]
+
+
 def test_what_cannot_be_read_or_is_no_column_is_said():
     spans = TABLE.assign(stay=pd.to_timedelta(TABLE["age"], "D"))
     told = check(spans, {**OPEN, "stay": Numerical()}, 1.0)
