@@ -37,9 +37,6 @@ from sdv_privpgd.columns.values import LOOKS
 MOST_PLACES = 6
 """Decimal places that are told apart; numbers with more have no precision."""
 
-UNITS = ("D", "s", "ns")
-"""Of ``dates.precisions``."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
@@ -67,7 +64,7 @@ class Reading:
         if "grid" in self.asks:
             found["grid"] = len(self.cells) + 1
         if "precision" in self.asks:
-            found["precision"] = len(UNITS) + 1 if self._are_dates else MOST_PLACES + 3
+            found["precision"] = 4 if self._are_dates else MOST_PLACES + 3
         return found
 
     def codes(self, series: pd.Series) -> Iterator[np.ndarray]:
