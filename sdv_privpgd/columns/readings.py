@@ -25,6 +25,7 @@ from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import (
     are_there,
     decimal_places,
+    dense,
     distinct,
     indices,
     plain,
@@ -69,13 +70,12 @@ class Reading:
 
     def codes(self, series: pd.Series) -> Iterator[np.ndarray]:
         """The codes of a private column's cells, of each kind in ``sizes`` and in its order."""
+        series = dense(series)
         if "grid" in self.asks:
             yield self._days(series) if self._are_dates else self._powers(series)
         if "precision" in self.asks:
-            form = self.number_format
-            yield (
-                precisions(series) if self._are_dates else decimal_places(series, MOST_PLACES, form)
-            )
+            by = self.number_format
+            yield precisions(series) if self._are_dates else decimal_places(series, MOST_PLACES, by)
 
     @property
     def _are_dates(self) -> bool:
@@ -85,7 +85,7 @@ class Reading:
         assert isinstance(self.cells, Ticks)
         cells, form = self.cells, self.datetime_format
         column = Column(
-            name="", sdtype="datetime", cells=cells, unit="D", datetime_format=form,
+            name=self.name, sdtype="datetime", cells=cells, unit="D", datetime_format=form,
             dtype=series.dtype,
         )  # fmt: skip
         return encode(column, series)[0]
@@ -129,8 +129,7 @@ class Readable:
 
     def codes(self, series: pd.Series) -> Iterator[np.ndarray]:
         """The codes of a private column's cells."""
-        if isinstance(series.dtype, pd.SparseDtype):
-            series = series.sparse.to_dense()
+        series = dense(series)
         looks = 0
         if self._is_open:
             listed, places = distinct(series)
