@@ -82,7 +82,7 @@ def test_a_cell_that_is_a_missing_code_is_missing(declared, cells, gone):
     ("dtype", "cells"),
     [
         ("int64", [2**62 - 1, 2**62 - 2]),
-        ("uint64", [2**63 + 1, 2**63]),
+        ("uint64", [2**63 + 1, 2**63 + 3]),
         ("Int64", [2**62 - 1, 2**62 - 2]),
         ("float64", [0.5, 0.25]),
         ("float32", [0.5, 0.25]),
