@@ -74,15 +74,6 @@ class TestValues:
         rows = drawn(prices, "numerical", {}, epsilon=2.0)
         assert (rows == 500_001).mean() == pytest.approx(share, abs=0.01)
 
-    def test_whole_numbers_are_found_for_declared_ranges_and_no_places_without_a_number(self):
-        hours = np.random.default_rng(0).integers(1, 99, ROWS)
-        for facts in ({}, {"range_min": 0, "range_max": 99}, {"range_min": 0, "range_max": 1e6}):
-            found_facts, _ = found(hours, {"sdtype": "numerical", **facts}, epsilon=1.0)
-            assert found_facts["decimal_places"] == 0
-        facts = {"range_min": 0.2, "range_max": 0.8}
-        found_facts, _ = found(np.ones(ROWS, int), {"sdtype": "numerical", **facts})
-        assert "decimal_places" not in found_facts
-
     @pytest.mark.parametrize("rows", [30, 300])
     def test_shares_of_few_rows_are_not_rounded_to_zero_and_one(self, rows):
         shares = np.random.default_rng(0).random(rows)
@@ -179,11 +170,6 @@ STARTS = widening(160)
 
 def counts_of(values):
     return np.histogram(values, [*STARTS, np.inf])[0]
-
-
-def test_noise_alone_has_no_shape():
-    found = [_frequencies(noisy(np.zeros(160), 30.0, seed, STARTS)) for seed in range(20)]
-    assert sum(each is None for each in found) >= 18
 
 
 def test_stays_of_some_days_do_not_become_years():

@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
-from hypothesis import given
-from hypothesis import strategies as st
 from sdv.metadata import Metadata
 
 from sdv_privpgd import (
@@ -216,18 +214,6 @@ def test_a_domain_that_was_written_describes_the_same_schema(ending, tmp_path):
     assert schemas[0] == schemas[1]
     assert read["blank"] == {"range_values": None}
     assert read["ward"]["other_value"] == "red"
-
-
-PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
-DOMAINS = st.dictionaries(
-    st.text(), st.dictionaries(st.text(), PLAIN | st.lists(PLAIN, max_size=4), max_size=3)
-)
-
-
-@given(domain=DOMAINS, ending=st.sampled_from(["json", "yaml"]))
-def test_what_is_written_is_read(domain, ending, tmp_path_factory):
-    path = tmp_path_factory.mktemp("domain") / f"d.{ending}"
-    assert read_domain(write_domain(domain, path)) == domain
 
 
 @pytest.mark.parametrize(

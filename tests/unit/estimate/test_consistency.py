@@ -219,15 +219,3 @@ def test_impossible_cells_are_empty_and_tables_that_rows_have_stay():
     found = possible_tables(agreed, {("a", "b"): allowed})
     assert found["a", "b"][~allowed].sum() == 0
     assert found["a", "b"].sum() == pytest.approx(agreed.total)
-
-
-def test_they_are_nearer_to_the_truth_than_with_negative_cells_cut_off():
-    counts, agreed = noisy(FOUR.cliques(2), 30.0)
-    found = possible_tables(agreed, {})
-
-    def error(table, clique):
-        table = np.maximum(table, 0)
-        return np.abs(table * counts.sum() / table.sum() - margin(counts, FOUR, clique)).sum()
-
-    ours = sum(error(found[clique], clique) for clique in found)
-    assert ours < sum(error(agreed.tables[clique], clique) for clique in found)
