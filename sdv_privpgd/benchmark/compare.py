@@ -237,13 +237,6 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all-metrics", action="store_true", help="not only the paper's six")
 
 
-def _settings(arguments: argparse.Namespace) -> dict:
-    """The settings of a run that are not its method's."""
-    read = ("delta", "cells", "rows", "label", "all_metrics")
-    found = {key: getattr(arguments, key) for key in read if getattr(arguments, key) is not None}
-    return found | ({"models_on_codes": False} if arguments.no_code_models else {})
-
-
 def _compare(arguments: argparse.Namespace) -> None:
     from tqdm import tqdm
 
@@ -292,12 +285,15 @@ def _run_of(
     arguments: argparse.Namespace, method: str, table: str, epsilon: float, seed: int
 ) -> Run:
     own = {} if method == REAL else method_of(arguments, method).settings()
+    read = ("delta", "cells", "rows", "label", "all_metrics")
+    known = {key: getattr(arguments, key) for key in read if getattr(arguments, key) is not None}
+    known |= {"models_on_codes": False} if arguments.no_code_models else {}
     return Run(
         method=method,
         table=table if arguments.metadata is None else Path(table).stem,
         epsilon=epsilon,
         seed=seed,
-        settings=canonical({**_settings(arguments), **own}),
+        settings=canonical({**known, **own}),
     )
 
 
