@@ -172,8 +172,8 @@ def _plain(what: str, fact: Any, datetime_format: str | None, keeps: bool) -> An
     read = plain(fact)  # NumPy's scalars and enumerations become built-in types
     if isinstance(read, Decimal | Fraction):
         return int(read) if read == int(read) else float(read)
-    is_missing = fact is None or fact is pd.NA or fact != fact
-    if not isinstance(read, bytes) and (read is not None or is_missing):
+    is_read = read is not None or fact is None or fact is pd.NA or fact != fact
+    if is_read and not isinstance(read, bytes):
         return read
     if keeps:
         return fact
