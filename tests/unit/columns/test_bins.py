@@ -214,14 +214,6 @@ def test_a_cell_that_occurs_is_found_again(merging, position):
     assert ((positions >= 0) & (positions < 1)).all()
 
 
-def test_values_are_drawn_as_often_as_they_occur():
-    """A hundred thousand even positions: shares are met within a rounding."""
-    merging = Merging((1, 0, 1, 1), (2.0, 7.0, 0.0, 6.0))
-    positions = (np.arange(100_000) + 0.5) / 100_000
-    cells, _ = merging.at(np.ones(100_000, np.int64), positions)
-    assert np.bincount(cells, minlength=4).tolist() == [25_000, 0, 0, 75_000]
-
-
 @given(FREQUENCIES, st.integers(1, 50))
 def test_neighbors_are_merged_in_order(frequencies, most):
     codes = np.array(merged_neighbors(frequencies, most).codes)
