@@ -184,8 +184,8 @@ def _looks(
         held = [clique for clique, own in focuses.items() if focus in own]
         cuts = {}
         for name in (name for each in held for name in each):
-            groups = grouping[name].tolist()
-            cuts[name] = Cut((Line(name, tuple(groups)),), (1,), tuple(range(max(groups))))
+            places = grouping[name].tolist()  # its groups as intervals
+            cuts[name] = Cut((Line(name, tuple(places)),), (1,), tuple(range(max(places))))
         for clique, expected in entropic_tables(tables, held, grouping).items():
             query = CutMarginalQuery((), tuple(cuts[name] for name in clique))
             sides = [1 - 2 * equal_groups(np.ones(size), halves) for size in expected.shape]

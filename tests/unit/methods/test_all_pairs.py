@@ -111,9 +111,7 @@ class TestAllPairs:
             with pytest.raises(ValueError, match="first_share must be above 0 and at most 1, got"):
                 PrivPGD(first_share=share)
         for share in (1, -0.1):
-            with pytest.raises(
-                ValueError, match="triples must be a number of at least 0"
-            ):
+            with pytest.raises(ValueError, match="triples must be a number of at least 0"):
                 PrivPGD(triples=share)
 
     @pytest.mark.parametrize("adjacency", [REPLACE, ADD])
