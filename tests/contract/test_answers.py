@@ -158,6 +158,7 @@ def test_a_table_of_ids_alone_has_no_answers():
     synthesizer.fit(pd.DataFrame({"id": range(10)}))
     with pytest.raises(ValueError, match="No column is modelled"):
         synthesizer.answer("count")
+    assert "epsilon spent" in synthesizer.report().html()
 
 
 def test_a_fitted_table_that_was_asked_is_not_kept_alive():

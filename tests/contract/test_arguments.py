@@ -3,7 +3,6 @@
 NumPy's numbers, domains that are none, parts of several tables, and every argument of sampling.
 """
 
-import inspect
 import warnings
 
 import numpy as np
@@ -25,8 +24,7 @@ from sdv_privpgd import (
     PrivPGDSynthesizer,
     fit_table,
 )
-from sdv_privpgd.constraints import FixedCombinations
-from sdv_privpgd.methods import AIM, ParticleGradientDescent, PrivPGD
+from sdv_privpgd.methods import AIM
 from sdv_privpgd.privacy.queries import Adjacency
 
 NUMPY = {
@@ -152,12 +150,6 @@ def test_epsilon_is_needed_and_values_beyond_the_range_cannot_be_asked_for():
         MSTSynthesizer(METADATA, 1.0, enforce_min_max_values=False)
 
 
-@pytest.mark.parametrize("method", [PrivPGDSynthesizer, MSTSynthesizer, AIMSynthesizer])
-def test_the_signature_is_that_of_the_arguments(method):
-    assert list(inspect.signature(method).parameters)[:3] == ["metadata", "epsilon", "delta"]
-    assert method.__new__(method).__class__ is method  # as pickles and copies make it
-
-
 # Sampling
 
 
@@ -185,22 +177,6 @@ WAYS = {
     ),
     "remaining": lambda synthesizer, **given: synthesizer.sample_remaining_columns(KNOWN, **given),
 }
-
-
-def test_a_silent_fit_shows_nothing(capsys):
-    synthesizer = PrivPGDSynthesizer(
-        METADATA,
-        5.0,
-        public_domain=DOMAIN,
-        method=PrivPGD(engine=ParticleGradientDescent(num_particles=100)),
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        synthesizer.fit(TABLE)
-        synthesizer.plan(100)
-        synthesizer.evaluate(TABLE)
-    shown = capsys.readouterr()
-    assert shown.out == shown.err == ""
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -319,23 +295,6 @@ def test_names_and_conditions_that_are_there_or_none_are_taken(fitted):
         rows = fitted.sample_remaining_columns(KNOWN, batch_size=size)
         assert rows.index.tolist() == KNOWN.index.tolist()
         assert rows["b"].tolist() == KNOWN["b"].tolist()
-
-
-def test_constraints_are_written_to_a_file_that_is_named(tmp_path):
-    metadata = sdv_tables.metadata_of(
-        {
-            **{name: {"sdtype": "numerical"} for name in "ab"},
-            **{name: {"sdtype": "categorical"} for name in "cd"},
-        }
-    )
-    synthesizer = MSTSynthesizer(metadata, 1.0)
-    synthesizer.add_constraints([Inequality("a", "b")])
-    synthesizer.get_constraints(tmp_path / "constraints.json")
-    assert "Inequality" in (tmp_path / "constraints.json").read_text()
-    synthesizer.add_constraints([FixedCombinations(["c", "d"], [("x", "y")])])
-    assert len(synthesizer.get_constraints()) == 2
-    synthesizer.get_constraints(tmp_path / "both.json")
-    assert "FixedCombinations" in (tmp_path / "both.json").read_text()
 
 
 def test_locales_reach_what_is_generated():

@@ -3,8 +3,6 @@
 A new one is one line of ``BACK_ENDS``.
 """
 
-from itertools import combinations
-
 import pytest
 import torch
 from generators import seeded
@@ -213,42 +211,6 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(monkeypatch):
     for other in found[1:]:
         for ours, theirs in zip(found[0], other, strict=True):
             assert torch.equal(ours, theirs)
-
-
-def test_weights_need_no_common_scale_and_dimensions_are_padded():
-    centers = [torch.rand(2, 1), torch.rand(3, 2)]
-    targets = PackedTargets.of([[1], [2, 0]], centers, [torch.tensor([2.0, 6.0]), torch.ones(3)])
-    assert targets.axes.tolist() == [[1, -1], [2, 0]]
-    assert targets.dims.tolist() == [1, 2]
-    assert targets.offsets.tolist() == [0, 2, 5]
-    assert targets.weights.tolist() == pytest.approx([0.25, 0.75, *[1 / 3] * 3])
-    assert torch.equal(targets.centers[:2, :1], centers[0])
-    assert torch.equal(targets.to("cpu").centers, targets.centers)
-
-
-def test_all_pairs_agree_with_the_reference():
-    pairs = list(combinations(range(4), 2))
-    shapes = [(5, 6)] * len(pairs)
-    weights = [torch.rand(30, generator=seeded(i)) ** 3 for i in range(len(pairs))]
-    targets = PackedTargets.of(pairs, [cell_centers(shape) for shape in shapes], weights)
-    start = torch.rand(4, 4000, generator=seeded())
-    generator = seeded()
-    visits = [
-        Visit(
-            torch.tensor([step % len(pairs)]),
-            stratified_directions(1, 2, generator)[None],
-            torch.zeros(4).index_fill_(0, torch.tensor(pairs[step % len(pairs)]), 0.5),
-        )
-        for step in range(300)
-    ]
-    every = torch.arange(len(pairs))
-    lines = stratified_directions(20, 2, generator).expand(len(pairs), 20, 2).contiguous()
-    remaining = []
-    for kernel in (reference, binned):
-        end = kernel.descend(start, targets, visits)
-        remaining.append(reference.displacement(end, targets, every, lines)[1])
-    # Both leave what the tables disagree about, and the same of it.
-    torch.testing.assert_close(remaining[0], remaining[1], rtol=0.02, atol=1e-5)
 
 
 @pytest.fixture(scope="module", params=BACK_ENDS)

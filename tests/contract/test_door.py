@@ -59,15 +59,6 @@ def test_rows_have_the_columns_that_were_described_for_what_was_asked(fitted, tm
     assert "age" in page
 
 
-def test_the_sequence_of_rows_goes_on_and_starts_again(fitted):
-    fitted.reset_sampling()
-    first, second = fitted.sample(50), fitted.sample(50)
-    fitted.reset_sampling()
-    again = fitted.sample(100)
-    both = pd.concat([first, second], ignore_index=True)
-    pd.testing.assert_frame_equal(again, both)
-
-
 def test_ids_that_repeat_begin_again_where_their_pattern_ends():
     columns = {"name": Key("[AB]", repeats=True), "age": Numerical(0, 99)}
     with pytest.warns(UserWarning, match=r"The ids \['name'\] are no keys"):

@@ -68,18 +68,6 @@ def test_a_wrong_codebook_stops_the_fit_and_the_rest_stays(ward, told, strategy)
         assert "finish(data)" in error.value.__notes__[0]
 
 
-def test_it_goes_on_all_the_same_where_it_is_finished():
-    synthesizer = new(WITH_OTHER)
-    with pytest.raises(DomainMismatchError):
-        synthesizer.fit(TABLE)
-    paid = synthesizer.ledger.charges
-    with pytest.warns(UserWarning, match=OPENING):
-        synthesizer.finish(TABLE)
-    assert synthesizer.ledger.charges[: len(paid)] == paid
-    assert synthesizer.ledger.spent() == pytest.approx(3.0, abs=1e-6)
-    assert (synthesizer.sample(50)["ward"] == "other").mean() > 0.9
-
-
 @pytest.mark.parametrize(
     ("ward", "table"),
     [

@@ -10,7 +10,7 @@ import pytest
 import sdv_tables
 from rdt.transformers import AnonymizedFaker, RegexGenerator
 from sdv.cag import FixedIncrements, Inequality
-from sdv.errors import InvalidDataError, NotFittedError, RefitWarning
+from sdv.errors import InvalidDataError, NotFittedError
 from sdv.sampling import Condition
 
 from sdv_privpgd import Between, MSTSynthesizer, People, PublicDomainError
@@ -274,14 +274,6 @@ class TestGenerators:
             synthesizer.auto_assign_transformers(sdv_tables.table(10))
 
 
-def test_constraints_after_a_fit_say_what_a_refit_spends():
-    synthesizer = new(2.0)
-    synthesizer.fit(sdv_tables.table(300))
-    with pytest.warns(RefitWarning, match="spends epsilon 2 at delta 1e-05 once more") as caught:
-        synthesizer.add_constraints([Inequality("age", "income")])
-    assert [warning.filename for warning in caught] == [__file__]
-
-
 IMPOSSIBLE = {
     "a category": ({"ward": "Z"}, r"'Z' lies outside the domain of 'ward', .* 'A', 'B', 'C'"),
     "a number": ({"age": 500}, "500 lies outside the domain of 'age', which holds 0 to 110"),
@@ -303,15 +295,6 @@ class TestConditionsThatCannotBeMet:
             fitted.sample_from_conditions([Condition(condition, num_rows=2)])
         assert "In 2 rows" in str(raised.value)
         assert "max_tries" not in str(raised.value)
-
-    def test_those_that_are_met_come_with_one_warning_about_the_others(self, fitted):
-        conditions = [Condition({"ward": "A"}, num_rows=3), Condition({"ward": "Z"}, num_rows=2)]
-        with pytest.warns(
-            UserWarning, match=r"3 of 5 conditions can be met. In 2 rows 'Z'"
-        ) as told:
-            rows = fitted.sample_from_conditions(conditions)
-        assert [warning.filename for warning in told] == [__file__]
-        assert list(rows["ward"]) == ["A"] * 3
 
     def test_what_contradicts_the_constraints_is_told_so(self):
         synthesizer = new(20.0)

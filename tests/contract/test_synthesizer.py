@@ -203,23 +203,6 @@ class TestTransformers:
         synthesizer.fit_processed_data(codes)
         assert len(synthesizer.sample(4)["table"]) == 4
 
-    def test_generators_can_be_replaced(self):
-        from rdt.transformers import AnonymizedFaker, RegexGenerator
-
-        synthesizer = new()
-        table = sdv_tables.table(40)
-        synthesizer.auto_assign_transformers(table)
-        synthesizer.update_transformers(
-            {
-                "mail": AnonymizedFaker(provider_name="misc", function_name="uuid4"),
-                "id": RegexGenerator(regex_format="P[0-9]{6}", cardinality_rule="unique"),
-            }
-        )
-        synthesizer.fit(table)
-        rows = synthesizer.sample(20)
-        assert rows["id"].str.fullmatch("P[0-9]{6}").all()
-        assert rows["mail"].str.len().eq(36).all()
-
     def test_transformers_that_learn_are_refused(self):
         from rdt.transformers import FloatFormatter, PseudoAnonymizedFaker, UniformEncoder
 

@@ -50,22 +50,6 @@ def test_rows_of_a_person_count_as_one(visits, tmp_path, capsys):
     assert "add_remove/3/weighed and add_remove/3" in capsys.readouterr().err
 
 
-def test_a_holder_and_a_plan_weigh_too_if_they_know_the_people(visits, tmp_path, capsys):
-    domain = visits.parent / "domain.json"
-    release = tmp_path / "north.zip"
-    asked = ("--holder", "North", "--epsilon", 5, "--out", release, "--domain", domain)
-    weighed = (*PEOPLE, "--weigh-people")
-    metadata = visits.parent / "metadata.json"
-    assert run("measure", visits, *asked, "--metadata", metadata, *weighed) == 0
-    assert "together as one row" in " ".join(capsys.readouterr().out.split())
-    plan = ("--metadata", metadata, "--domain", domain, "--epsilon", 1, "--rows", 500)
-    assert run("plan", *plan, *weighed) == 0
-    assert "Rows here are people" in " ".join(capsys.readouterr().out.split())
-    asked = ("--epsilon", 1, "--out", tmp_path / "out.csv", *facts(visits), "--weigh-people")
-    assert run("synthesize", visits, *asked) == 1
-    assert "--weigh-people needs --person-column" in capsys.readouterr().err
-
-
 def test_whose_the_rows_are_is_asked_unless_it_is_said(csv, capsys):
     asked = ("--force", "--epsilon", 1, "--method", "mst", "--out", csv.parent / "out.csv")
     first = "ONE ROW, NOT ONE PERSON, is protected: epsilon is 1 for a row"

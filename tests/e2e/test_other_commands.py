@@ -170,31 +170,6 @@ def test_types_come_from_dtypes_alone_if_somebody_says_them(csv, tmp_path, capsy
     assert "--dtype COLUMN=TYPE" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["synthesize", "plan", "dry run", "draft-domain"])
-@pytest.mark.parametrize("ending", ["csv", "xlsx"])
-def test_a_first_run_asks_whether_a_record_of_words_holds_names(tmp_path, capsys, command, ending):
-    table, out = tmp_path / f"table.{ending}", tmp_path / "out.json"
-    rows = pd.DataFrame([["M", SECRET, "Lund"], ["F", "flu", "Bonn"]] * 500)
-    write = rows.to_csv if ending == "csv" else rows.to_excel
-    write(table, index=False, header=False)
-    asked = {
-        "synthesize": ["synthesize", table, "--epsilon", 1, "--out", tmp_path / "rows.csv"],
-        "plan": ["plan", table, "--epsilon", 1],
-        "dry run": ["synthesize", table, "--epsilon", 1, "--dry-run"],
-        "draft-domain": ["draft-domain", table, "--out", out],
-    }[command]
-    (tmp_path / "domain.json").write_text(json.dumps({"sex": {"range_values": ["M", "F"]}}))
-    others = [] if command == "draft-domain" else [["--domain", tmp_path / "domain.json"]]
-    for more in ([], ["--dtype", "M=str"], ["--dtype", "sex=str"], *others):
-        assert run(*asked, *more) == 1
-        said = capsys.readouterr()
-        assert "--header" in said.err
-        assert "--names A,B,..." in said.err
-        assert "--no-header" in said.err
-        assert SECRET not in said.out + said.err
-    assert {path.name for path in tmp_path.iterdir()} == {table.name, "domain.json"}
-
-
 def test_files_that_hold_no_model(csv, tmp_path, capsys):
     assert run("synthesize", tmp_path / "no.csv", "--epsilon", 1, "--out", tmp_path / "o.csv") == 1
     assert run("describe", tmp_path / "no.zip") == 1

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sdv.cag import Inequality
 
 from sdv_privpgd import MSTSynthesizer, draft_metadata
 from sdv_privpgd.cli.saying import in_options
@@ -501,15 +500,6 @@ def later(days):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 class TestOrder:
-    def test_a_discharge_after_admission_is_told_where_cells_tell_it(self):
-        columns = {"left": later(RNG.gamma(2.0, 15.0, ROWS).astype(int))}
-        (sentence,) = told(columns)
-        assert sentence.startswith("Dates seem to be in order")
-        assert "the constraint Inequality('came', 'left')." in sentence
-        assert told(columns, [Inequality("came", "left")]) == []
-        (sentence,) = told({"left": later(RNG.integers(0, 2, ROWS))})
-        assert "Inequality(earlier, later) of 'came' and 'left'." in sentence
-
     @pytest.mark.parametrize("order", [1, -1])
     def test_other_dates_are_met_with_silence(self, order):
         shuffled = RNG.permutation(CAME)
