@@ -11,8 +11,6 @@ import pytest
 import sdv_tables
 from sdv.cag import Inequality
 from sdv.errors import SynthesizerInputError
-from sdv.metadata import Metadata
-from sdv.multi_table import HMASynthesizer
 from sdv.sampling import Condition, DataFrameCondition
 
 from sdv_privpgd import (
@@ -114,33 +112,6 @@ def test_a_domain_that_is_none_is_refused_at_once_with_the_remedy(domain, settin
     with pytest.raises(ValueError, match=r"must (map|be)"):
         later.fit(sdv_tables.table(10))
     assert not later.ledger.charges
-
-
-KEYS = {"id": {"sdtype": "id"}, "a": {"sdtype": "boolean"}}
-FAMILY = {
-    "tables": {"parent": {"columns": KEYS, "primary_key": "id"}, "child": {"columns": KEYS}},
-    "relationships": [
-        {
-            "parent_table_name": "parent",
-            "child_table_name": "child",
-            "parent_primary_key": "id",
-            "child_foreign_key": "id",
-        }
-    ],
-}
-
-
-@pytest.mark.parametrize(
-    "part",
-    [PrivPGDSynthesizer, lambda **given: PrivPGDSynthesizer(epsilon=1.0, **given)],
-    ids=["without a budget", "with a budget"],
-)
-def test_several_tables_made_of_ours_are_refused_with_the_reason(part):
-    class Private(HMASynthesizer):
-        _synthesizer = staticmethod(part)
-
-    with pytest.raises(SynthesizerInputError, match="one privacy budget over all"):
-        Private(Metadata.load_from_dict(FAMILY))
 
 
 def test_epsilon_is_needed_and_values_beyond_the_range_cannot_be_asked_for():

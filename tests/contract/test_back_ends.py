@@ -256,23 +256,6 @@ def test_every_back_end_is_tested_and_chosen_by_what_there_is(monkeypatch):
     assert choose_kernel("auto", enable_gpu=True).descend is reference.descend
 
 
-@pytest.mark.parametrize("tables", [[0], [2], [1, 3], [2, 0, -1, 1]], ids=str)
-def test_the_way_and_the_losses_are_those_of_the_sort(back_end, targets, tables):
-    """Ranks from histograms are off by two of 4,096 bins; a target is off where ranks are."""
-    directions = random_directions(tables, 3)
-    total, losses = moved(back_end, cloud(), targets, tables, directions)
-    exact, exactly = moved(
-        choose_kernel("torch", enable_gpu=False), cloud(), targets, tables, directions
-    )
-    assert total.shape == (4, PARTICLES)
-    assert losses.shape == (len(tables),)
-    torch.testing.assert_close(losses, exactly.to(losses.dtype), rtol=0.01, atol=1e-6)
-    assert (total - exact).abs().mean() < 1e-3
-    assert exact.abs().mean() > 1e-2
-    others = [axis for axis in range(4) if all(axis not in AXES[q] for q in tables if q >= 0)]
-    assert not total[others].any()
-
-
 def test_a_descent_comes_closer_with_the_same_bits_for_the_same_visits_alone(back_end, targets):
     start = cloud()
     before = start.clone()

@@ -102,12 +102,9 @@ def test_what_was_found_privately_can_be_declared(fitted):
             {"constraints": [Inequality("age", "old")]},
             "cannot be met by the declared values",
         ),
-        ({"age": {"sdtype": "numerical", "range_min": 9, "range_max": 0}}, {}, "range_min"),
         ({"age": Key("[0-8]")}, {}, "fewer values in its pattern .* which are 10"),
         ({"weight": Numerical(0, 9)}, {}, "missing in the data"),
         ({"age": Numerical()}, {"discovery_share": 0.0}, "need a public domain"),
-        (DECLARED, {"delta": 2.0}, "delta"),
-        (DECLARED, {"adjacency": "both"}, "adjacency"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_a_row_is_read(columns, settings, words):

@@ -14,6 +14,19 @@ from sdv_privpgd import People, PrivPGDSynthesizer, PublicDomainError
 from sdv_privpgd.inference import Question
 from sdv_privpgd.methods import MST, ParticleGradientDescent
 
+KEYS = {"id": {"sdtype": "id"}, "a": {"sdtype": "boolean"}}
+FAMILY = {
+    "tables": {"parent": {"columns": KEYS, "primary_key": "id"}, "child": {"columns": KEYS}},
+    "relationships": [
+        {
+            "parent_table_name": "parent",
+            "child_table_name": "child",
+            "parent_primary_key": "id",
+            "child_foreign_key": "id",
+        }
+    ],
+}
+
 
 class TestArguments:
     def test_parameters_are_stored_under_their_names_and_a_huge_epsilon_warns(self):
@@ -43,10 +56,7 @@ class TestArguments:
             *[("epsilon", wrong) for wrong in (0, -1, float("nan"), float("inf"), "1", None, True)],
             *[("delta", wrong) for wrong in (0, 1, -1e-5, float("nan"), "small")],
             ("adjacency", "add"),
-            ("adjacency", None),
             *[("people", wrong) for wrong in (0, "who", {})],
-            ("verbose", "yes"),
-            ("public_metadata", "no"),
         ],
     )
     def test_a_wrong_argument_is_named_with_its_value(self, argument, wrong):
@@ -125,31 +135,20 @@ class TestRefusals:
             new().fit("table")
 
     def test_a_place_in_a_synthesizer_of_several_tables_is_refused(self):
-        key = {"id": {"sdtype": "id"}, "a": {"sdtype": "boolean"}}
-        metadata = Metadata.load_from_dict(
-            {
-                "tables": {
-                    "parent": {"columns": key, "primary_key": "id"},
-                    "child": {"columns": key},
-                },
-                "relationships": [
-                    {
-                        "parent_table_name": "parent",
-                        "child_table_name": "child",
-                        "parent_primary_key": "id",
-                        "child_foreign_key": "id",
-                    }
-                ],
-            }
-        )
         parent = pd.DataFrame({"id": [1, 2], "a": [True, False]})
         child = pd.DataFrame({"id": [1, 2, 2, 1], "a": [True, False, True, False]})
-        synthesizer = HMASynthesizer(metadata)
-        own = boolean(metadata=Metadata.load_from_dict({"tables": {"child": {"columns": key}}}))
+        synthesizer = HMASynthesizer(Metadata.load_from_dict(FAMILY))
+        own = boolean(metadata=Metadata.load_from_dict({"tables": {"child": {"columns": KEYS}}}))
         synthesizer._table_synthesizers["child"] = own
         with pytest.raises(SynthesizerInputError, match="inside a synthesizer of several tables"):
             synthesizer.fit({"parent": parent, "child": child})
         assert not own.ledger.charges
+
+        class Private(HMASynthesizer):
+            _synthesizer = PrivPGDSynthesizer
+
+        with pytest.raises(SynthesizerInputError, match="one privacy budget over all"):
+            Private(Metadata.load_from_dict(FAMILY))
 
     def test_metadata_says_whose_rows_are_and_in_which_order(self):
         columns = {"who": {"sdtype": "id"}, "day": {"sdtype": "numerical"}}

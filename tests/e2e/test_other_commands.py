@@ -150,14 +150,8 @@ def test_a_header_alone_is_drafted_with_blanks_for_types(csv, tmp_path, capsys):
 
 
 def test_types_come_from_dtypes_alone_if_somebody_says_them(csv, tmp_path, capsys, monkeypatch):
-    draft = ["draft-domain", csv, "--out", tmp_path / "draft.json"]
     told = refused(run("plan", csv, "--header", "--epsilon", 1, "--types", "dtypes"), capsys)
     assert "Say the types of ['age', 'ward', 'ill'] with --dtype" in told
-    types = ["--dtype", "age=Int64", "--dtype", "ward=str", "--dtype", "ill=boolean"]
-    assert run(*draft, *types) == 0
-    assert list(sdv_privpgd.read_domain(tmp_path / "draft.json")) == ["age", "ward", "ill"]
-    assert run("draft-domain", "--out", tmp_path / "draft.json") == 1
-    assert run("draft-domain", csv, "--out", tmp_path / "draft.txt") == 1
     monkeypatch.setattr("sdv_privpgd.cli.questions.detected", lambda *args: 1 / 0)
     fit = ["synthesize", csv, "--epsilon", 1, "--method", "mst", "--types", "dtypes", "--quiet"]
     types = ["--dtype", "age=Int64", "--dtype", "ward=str", "--dtype", "ill=boolean"]
@@ -191,8 +185,6 @@ def test_files_that_hold_no_model(csv, tmp_path, capsys):
         ["evaluate", "m", "t", "--out", "p", "--encoding", "latin-17"],
         ["evaluate", "m", "t", "--out", "p", "--names", "a,a"],
         ["evaluate", "m", "t", "--out", "p", "--dtype", "a"],
-        ["evaluate", "m", "t", "--out", "p", "--dtype", "a=none"],
-        ["evaluate", "m", "t", "--out", "p", "--dtype", "a=timedelta64[ns]"],
         ["evaluate", "m", "t", "--out", "p", "--header", "--no-header"],
     ],
 )
