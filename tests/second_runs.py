@@ -17,6 +17,9 @@ SECOND_RUN = {
     "contract/test_missing_cells.py": {
         "test_missing_cells_of_a_declared_column_come_back_in_each_fit": "a share of few rows"
     },
+    "contract/test_own_queries.py": {
+        "test_what_rows_are_about_comes_out_where_noise_is_small": "questions are chosen at random"
+    },
     "contract/test_rows_in_order.py": {
         "test_a_row_depends_on_the_row_before": "shares of few rows with one code before them"
     },

@@ -182,6 +182,20 @@ def test_combinations_of_values_that_share_a_code_are_told_apart():
     assert set(met["town"]) == {town for town, district in listed[250:] if district == 1}
 
 
+def test_nothing_declared_is_enough():
+    synthesizer = new(
+        ["inequality", "increments", "one hot", "combinations"], public_domain=None, epsilon=5.0
+    )
+    data = table(2_000)
+    data["price"] = data["price"] // 25 * 25
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The ranges or categories")
+        synthesizer.fit(data)
+    rows = synthesizer.sample(3_000)
+    for kind in ("inequality", "increments", "one hot", "combinations"):
+        assert broken(kind, rows) == 0
+
+
 BEHIND = {
     "whole": (np.arange(50, 90), np.arange(40)),
     "whole against real": (np.arange(50, 90), np.linspace(-3, 2.5, 40)),

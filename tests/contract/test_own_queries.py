@@ -231,6 +231,28 @@ def test_without_a_target_and_where_numbers_are_found():
     assert rows["pay"].dropna().between(0, 5_000).all()
 
 
+@pytest.mark.slow
+def test_what_rows_are_about_comes_out_where_noise_is_small():
+    rng = np.random.default_rng(0)
+    age = rng.integers(0, 100, 4_000)
+    table = pd.DataFrame({"age": age, "pay": 40 * age + rng.integers(0, 900, 4_000)})
+    table["ill"] = age + table["pay"] / 50 > 90
+    columns = {name: COLUMNS[name] for name in table}
+    fitted = fit_table(
+        table,
+        columns,
+        20.0,
+        target="ill",
+        method=RAPPlusPlus(rounds=3, directions=40),
+        discovery_share=0,
+    )
+    rows = fitted.sample(4_000).dropna()
+    assert len(rows) > 3_900
+    right = (rows["age"] + rows["pay"] / 50 > 90) == rows["ill"].astype(bool)
+    assert right.mean() > 0.95  # of independent columns it is about a half
+    assert np.corrcoef(rows["age"], rows["pay"])[0, 1] > 0.9
+
+
 @pytest.mark.parametrize("delta", [1e-9, 1e-7])
 def test_a_delta_that_is_too_small_is_refused_before_anything_is_spent(delta):
     kept = Fraction(delta) * DPDiffusion.own_delta
