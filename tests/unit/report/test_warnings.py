@@ -473,14 +473,12 @@ CAME = pd.Timestamp("2023-01-01") + pd.to_timedelta(np.arange(ROWS) % 365, "D")
 RNG = np.random.default_rng(0)
 
 
-def told(columns, constraints=(), epsilon=5.0, first="2022-09-01"):
+def told(columns, first="2022-09-01"):
     table = pd.DataFrame({"came": CAME, **columns})
     year = {"range_min": first, "range_max": "2024-06-30"}
     synthesizer = MSTSynthesizer(
-        draft_metadata(table.dtypes), epsilon, public_domain=dict.fromkeys(table, year)
+        draft_metadata(table.dtypes), 5.0, public_domain=dict.fromkeys(table, year)
     )
-    if constraints:
-        synthesizer.add_constraints(list(constraints))
     synthesizer.fit(table)
     return [each for each in synthesizer.warnings_ if "Inequality" in each]
 
@@ -491,6 +489,13 @@ def later(days):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 class TestOrder:
+    def test_a_discharge_after_admission_is_told_where_cells_tell_it(self):
+        (sentence,) = told({"left": later(RNG.gamma(2.0, 15.0, ROWS).astype(int))})
+        assert sentence.startswith("Dates seem to be in order")
+        assert "the constraint Inequality('came', 'left')." in sentence
+        (sentence,) = told({"left": later(RNG.integers(0, 2, ROWS))})
+        assert "Inequality(earlier, later) of 'came' and 'left'." in sentence
+
     @pytest.mark.parametrize("order", [1, -1])
     def test_other_dates_are_met_with_silence(self, order):
         shuffled = RNG.permutation(CAME)
