@@ -48,6 +48,8 @@ def test_rows_of_a_person_count_as_one(visits, tmp_path, capsys):
     again = ("--epsilon", 5, "--method", "mst", "--out", tmp_path / "more.csv", "--ledger", ledger)
     assert run("synthesize", visits, *again, *facts(visits), *PEOPLE) == 1
     assert "add_remove/3/weighed and add_remove/3" in capsys.readouterr().err
+    assert run("synthesize", visits, *again, *facts(visits), "--weigh-people") == 1
+    assert "--weigh-people needs --person-column" in capsys.readouterr().err
 
 
 def test_whose_the_rows_are_is_asked_unless_it_is_said(csv, capsys):

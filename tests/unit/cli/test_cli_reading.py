@@ -439,6 +439,11 @@ def test_pipes_and_missing_readers_are_refused(tmp_path, monkeypatch):
         tables_in([tmp_path / "pipe.csv"])
     with pytest.raises(CommandError, match="must be a file"):
         tables_in([type(tmp_path)("-")])
+    for names, told in ((("a.csv", "b.parquet"), "several kinds"), (("a.xlsx", "b.xlsx"), "no wor")):
+        for path in (paths := [tmp_path / name for name in names]):
+            path.touch()
+        with pytest.raises(CommandError, match=told):
+            tables_in(paths)
     monkeypatch.setattr("sdv_privpgd.cli.reading.find_spec", lambda name: None)
     with pytest.raises(CommandError, match="pip install openpyxl"):
         tables_in([tmp_path / "table.xlsx"])
