@@ -439,8 +439,8 @@ def test_pipes_and_missing_readers_are_refused(tmp_path, monkeypatch):
         tables_in([tmp_path / "pipe.csv"])
     with pytest.raises(CommandError, match="must be a file"):
         tables_in([type(tmp_path)("-")])
-    for names, told in ((("a.csv", "b.parquet"), "several kinds"), (("a.xlsx", "b.xlsx"), "no wor")):
-        for path in (paths := [tmp_path / name for name in names]):
+    for names, told in (("a.csv b.parquet", "several kinds"), ("a.xlsx b.xlsx", "no workbook")):
+        for path in (paths := [tmp_path / name for name in names.split()]):
             path.touch()
         with pytest.raises(CommandError, match=told):
             tables_in(paths)
