@@ -256,13 +256,3 @@ class TestWhichPairs:
             assert inside.sum() > 20
             assert (b - a == steps[0])[inside].all()
             assert (c - b == steps[1])[inside].all()
-
-    def test_much_finer_cells_decide(self):
-        coarse, fine = numbers("a", 0, 4_000, 4), numbers("b", 0, 4_000, 100)
-        (found,) = differences_of(
-            [OrderedPair("a", "b", False)], [coarse, fine], num_bins=32, shapes={}
-        )
-        codes, places = rows_of((coarse, fine), found)
-        before = codes["b"].copy()
-        put_differences([found], codes, places)
-        assert (codes["b"] == before).mean() > 0.5

@@ -65,15 +65,6 @@ def test_tables_agree_on_all_that_they_share(records, degree, stddev):
     check_agreement(DOMAIN, tables)
 
 
-@pytest.mark.parametrize("total_stddev", [10.0, 1000.0])
-def test_cliques_of_mixed_degree_agree_under_an_estimated_total(records, total_stddev):
-    cliques = [("a", "b", "c"), ("b", "c", "d"), ("a", "d"), ("c",)]
-    tables = consistent_tables(
-        DOMAIN, measured(DOMAIN, records, cliques, 20.0, total_stddev=total_stddev)
-    )
-    check_agreement(DOMAIN, tables)
-
-
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_true_tables_come_back_unchanged(records, degree):
     measurements = measured(DOMAIN, records, DOMAIN.cliques(degree), 0.0)
@@ -163,14 +154,6 @@ def test_consistency_lowers_the_error(records):
             raw += np.square(measurement.answer - truth).sum()
             better += np.square(tables.tables[clique] - truth).sum()
     assert better < 0.9 * raw  # measured 0.63; 20 repetitions vary by a few percent
-
-
-def test_an_attribute_that_was_not_measured_is_uniform():
-    domain = Domain(("a", "b"), (2, 4))
-    measurements = measured(domain, np.zeros((10, 2), dtype=np.int64), [("a",)], 0.0)
-    np.testing.assert_array_equal(
-        consistent_tables(domain, measurements).one_way["b"], np.full(4, 2.5)
-    )
 
 
 @pytest.mark.filterwarnings("error")

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.optimize import minimize
 
 from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged, estimate_total, noisy_tables
@@ -87,12 +86,6 @@ def test_tables_alone_give_a_total_in_which_each_measurement_counts_once(domain)
 @pytest.mark.parametrize(("value", "stddev"), [(0, 0.0), (-50, 4.0), (0, 4.0)])
 def test_the_total_is_never_below_one(domain, value, stddev):
     assert estimate_total(domain, [count(value, stddev)]).value == 1.0
-
-
-def test_an_answer_cannot_be_changed_afterwards():
-    measurement = table(("a",), [1, 2])
-    with pytest.raises(ValueError, match="read-only"):
-        measurement.answer[0] = 5
 
 
 def one_way(counts, stddev, total):
@@ -190,24 +183,6 @@ def test_it_pays_on_tails_and_on_gaps(truth, share):
         errors.append([np.abs(np.cumsum(found - truth)).sum() for found in rivals])
     ours, nearest = np.mean(errors, axis=0)
     assert ours < share * nearest
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_the_simplex_projection_is_the_nearest_point(seed):
-    rng = np.random.default_rng(seed)
-    values, total = 10 * rng.standard_normal(6), float(rng.uniform(0.5, 30))
-    found = simplex_projection(values, total)
-    reference = minimize(
-        lambda x: np.square(x - values).sum(),
-        np.full(6, total / 6),
-        jac=lambda x: 2 * (x - values),
-        bounds=[(0, None)] * 6,
-        constraints={"type": "eq", "fun": lambda x: x.sum() - total, "jac": np.ones_like},
-        method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 1000},
-    )
-    np.testing.assert_allclose(found, reference.x, atol=1e-5)  # SLSQP's accuracy
-    assert found.sum() == pytest.approx(total, rel=1e-12)
 
 
 def test_the_simplex_projection_keeps_distributions_and_shapes():

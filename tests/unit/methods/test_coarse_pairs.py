@@ -17,7 +17,7 @@ from sdv_privpgd.estimate.denoising import equal_groups
 from sdv_privpgd.methods.coarse_pairs import most_helpful
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, answers
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery
 
 PAIRS = Domain(tuple("abcde"), (3,) * 5).cliques(2)
 
@@ -225,28 +225,6 @@ def test_groups_are_a_domain_and_those_of_another_are_refused_uncounted(domain):
 def test_groups_that_are_none_are_refused(attributes, groups, message):
     with pytest.raises(ValueError, match=message):
         Grouping(attributes, groups)
-
-
-def test_a_query_over_groups_sums_the_query_over_codes(dataset, domain):
-    for degree in range(4):
-        for clique in domain.cliques(degree):
-            for ordered in (clique, clique[::-1]):
-                found = GroupedMarginalQuery(ordered, GROUPING).answer(dataset)
-                assert found.dtype == np.int64
-                expected = GROUPING.sums(MarginalQuery(ordered).answer(dataset), ordered)
-                np.testing.assert_array_equal(found, expected)
-
-
-def test_queries_of_several_groupings_are_answered_in_their_order(dataset):
-    other = Grouping(("c", "a"), ((0, 0, 1, 1), (0, 1)))
-    queries = [
-        GroupedMarginalQuery(("a", "c"), GROUPING),
-        MarginalQuery(("b",)),
-        GroupedMarginalQuery(("c", "a"), other),
-        GroupedMarginalQuery(("c",), GROUPING),
-    ]
-    for query, answer in zip(queries, answers(queries, dataset), strict=True):
-        np.testing.assert_array_equal(answer, query.answer(dataset))
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=9), st.integers(1, 4))

@@ -219,9 +219,3 @@ def test_wishes_that_cannot_be_met_are_refused_before_a_row_is_read(monkeypatch)
     for settings in ({"target": "id"}, {"target": {"illness": 2}}):
         with pytest.raises(ValueError, match=r"no modelled columns: choose from \['ward', 'ill'\]"):
             fit_table(VISITS, COLUMNS, 1.0, **settings)
-
-
-def test_rows_come_out_with_a_target():
-    fitted = fit_table(VISITS, COLUMNS, 10.0, target="ill")
-    assert set(fitted.sample(50)["ill"]) == {"yes", "no"}
-    assert fitted.ledger.spent() <= 10

@@ -65,17 +65,6 @@ def many(num_rows: int, chance: float, seed: int = 0) -> np.ndarray:
     return np.stack([first, second, rng.integers(0, 300, num_rows)], axis=1).astype(int)
 
 
-@pytest.mark.parametrize("times", [1, 2, 3])
-def test_many_fitting_rows_are_used_by_turns(times):
-    rows = rows_of(many(4_000, 0.5))
-    codes = codes_of(rows)
-    fitting = codes[codes[:, 0] == 1]
-    number = len(fitting) * times
-    drawn = rows.draw({"a": one(2, 1)}, number, np.random.default_rng(0))
-    assert sorted(map(tuple, drawn)) == sorted(list(map(tuple, fitting)) * times)
-    assert not (drawn == np.concatenate([fitting] * times)).all(), "in random order"
-
-
 def test_rows_weigh_what_their_cells_share_of_a_range_says():
     rows = rows_of(many(9_000, 0.5))
     fit = one(300, 7) + 0.25 * one(300, 8) + one(300, 9)
