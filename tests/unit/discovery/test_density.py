@@ -58,6 +58,15 @@ class TestGrids:
             assert low <= 0
             assert high >= 2**14
 
+    def test_no_range_of_large_numbers_goes_on_to_the_largest(self):
+        """Ten digits, as of phones and taxes: each doubling to 2**62 would have noise of its own."""
+        counts = np.zeros(len(POWERS.cells))
+        (large,), _ = POWERS.cells.locate(np.array([3.4e9]))
+        counts[large] = 4_000
+        for seed in range(20):
+            _, low, high = POWERS.held(noisy(counts, seed, 60.0))
+            assert (low, high) == (2**31, 2**35)
+
 
 class TestPrecision:
     @pytest.mark.parametrize("code", range(5))
