@@ -59,7 +59,7 @@ class TestGrids:
             assert high >= 2**14
 
     def test_no_range_of_large_numbers_goes_on_to_the_largest(self):
-        """Ten digits, as of phones and taxes: each doubling to 2**62 would have noise of its own."""
+        """Ten digits, as of phones and taxes: each cell up to 2**62 would have its noise."""
         counts = np.zeros(len(POWERS.cells))
         (large,), _ = POWERS.cells.locate(np.array([3.4e9]))
         counts[large] = 4_000
