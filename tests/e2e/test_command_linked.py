@@ -110,6 +110,7 @@ def test_a_kept_model_is_described_and_gives_more_rows(folder, capsys):
         (("--link", "x.home=homes.id"), "the tables"),
         (("--allow-lost", "persons.x"), "no columns"),
         (("--count", "homes=age"), "--count names ['homes'], which lead to no table"),
+        (("--count", "persons=rents"), "--count names 'rents', which must be a column of whole"),
         (("--in-order", "persons.age=rents"), "--in-order names 'rents', which must be"),
     ],
 )
