@@ -202,20 +202,6 @@ def test_errors_name_the_argument_the_value_and_the_remedy(public_domain, told):
 DAY = 86_400 * 10**9
 
 
-def test_what_was_found_takes_the_place_of_what_was_not_known():
-    stated = NumberFacts(low=0, num_bins=8, nullable=True)
-    found = NumberFacts(low=0, high=50.0, cuts=(10.0,), decimal_places=1)
-    expected = NumberFacts(
-        low=0, high=50.0, cuts=(10.0,), decimal_places=1, num_bins=8, nullable=True
-    )
-    assert stated.and_found(found) == expected
-    assert stated.and_found(NumberFacts()) == stated
-    many = CategoryFacts(values=("A", "B"), is_ordered=True)
-    assert many.and_found(CategoryFacts(frequencies=(3.0, 1.0), is_ordered=True)) == CategoryFacts(
-        values=("A", "B"), frequencies=(3.0, 1.0), is_ordered=True
-    )
-
-
 def test_formats_that_were_given_up_stay_so_and_zones_are_those_of_format_or_bound():
     stated = DateFacts(low=0, datetime_format="%H:%M", num_bins=8)
     found = DateFacts(low=DAY, high=9 * DAY, datetime_format=None, aware=True)

@@ -6,10 +6,8 @@ import pytest
 from discovering import drawn, found, found_in
 
 from sdv_privpgd.columns.parsing import read_facts
-from sdv_privpgd.discovery.density import Density
 from sdv_privpgd.discovery.first_look import questions_of
-from sdv_privpgd.discovery.plan import CLOSER, _frequencies
-from sdv_privpgd.estimate.noisy_tables import NoisyTable
+from sdv_privpgd.discovery.plan import CLOSER
 from sdv_privpgd.privacy.queries import Adjacency
 
 ROWS = 20_000
@@ -64,24 +62,6 @@ class TestValues:
         rows = drawn(born, "datetime", {}, epsilon=0.8, seed=seed)
         apart = np.sort(rows.to_numpy()) - np.sort(born.to_numpy())
         assert np.abs(apart / np.timedelta64(365, "D")).mean() < 3
-
-    def test_a_number_that_many_rows_share_is_found_in_a_wide_range(self):
-        """A cap of 500,001 on prices, which a power of two is far from."""
-        rng = np.random.default_rng(0)
-        prices = np.minimum(rng.lognormal(12.5, 0.7, ROWS).round(), 500_001)
-        share = (prices == 500_001).mean()
-        assert share > 0.1
-        rows = drawn(prices, "numerical", {}, epsilon=2.0)
-        assert (rows == 500_001).mean() == pytest.approx(share, abs=0.01)
-
-    def test_whole_numbers_are_found_for_declared_ranges_and_no_places_without_a_number(self):
-        hours = np.random.default_rng(0).integers(1, 99, ROWS)
-        for facts in ({}, {"range_min": 0, "range_max": 99}, {"range_min": 0, "range_max": 1e6}):
-            found_facts, _ = found(hours, {"sdtype": "numerical", **facts}, epsilon=1.0)
-            assert found_facts["decimal_places"] == 0
-        facts = {"range_min": 0.2, "range_max": 0.8}
-        found_facts, _ = found(np.ones(ROWS, int), {"sdtype": "numerical", **facts})
-        assert "decimal_places" not in found_facts
 
     @pytest.mark.parametrize("rows", [30, 300])
     def test_shares_of_few_rows_are_not_rounded_to_zero_and_one(self, rows):
@@ -158,48 +138,6 @@ def test_a_day_that_many_share_stays_a_peak():
     found = [np.bincount(drawn_days(days, range_alone, seed)) for seed in range(10)]
     assert all(each.argmax() == 180 for each in found)
     assert np.median([each[180] for each in found]) == pytest.approx(314, abs=40)
-
-
-def noisy(counts, stddev, seed, starts):
-    noise = np.random.default_rng(seed).normal(0.0, stddev, len(counts))
-    edges = np.append(starts, 2 * starts[-1] - starts[-2])
-    return Density.of(edges, NoisyTable(np.asarray(counts) + noise, stddev**2))
-
-
-def widening(number, factor=1.05):
-    """The starts of cells that widen from zero on, as those of differences do."""
-    starts = [0.0]
-    while len(starts) < number:
-        starts.append(starts[-1] + max(1.0, np.floor(starts[-1] * (factor - 1))))
-    return np.array(starts)
-
-
-STARTS = widening(160)
-
-
-def counts_of(values):
-    return np.histogram(values, [*STARTS, np.inf])[0]
-
-
-def test_noise_alone_has_no_shape():
-    found = [_frequencies(noisy(np.zeros(160), 30.0, seed, STARTS)) for seed in range(20)]
-    assert sum(each is None for each in found) >= 18
-
-
-def test_stays_of_some_days_do_not_become_years():
-    means = []
-    for seed in range(20):
-        days = np.random.default_rng(seed).lognormal(1.2, 0.9, 6_000).round()
-        days = np.minimum(days, 200)
-        found = _frequencies(noisy(counts_of(days), 30.0, seed, STARTS))
-        assert found is not None
-        held = np.flatnonzero(found)
-        assert held[0] == 0
-        assert STARTS[held[-1]] > np.quantile(days, 0.99) * 0.7
-        middles = STARTS + np.diff(STARTS, append=STARTS[-1] * 1.05) / 2
-        means.append((found * middles).sum() / found.sum() / days.mean())
-    assert np.median(means) == pytest.approx(1, abs=0.5)
-    assert np.mean(np.array(means) > 1.8) <= 0.2
 
 
 RNG = np.random.default_rng(0)

@@ -22,7 +22,6 @@ from small_engine import MaximumEntropy
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.adaptive import AIM, MWEM, Adaptive
-from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.mst import MST
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
@@ -203,13 +202,6 @@ def test_aims_model_never_outgrows_its_share_of_the_limit(limit):
             assert len(pairs) <= limit * spent / curator.ledger.budget
     assert len(pairs) == int(limit)
     assert curator.ledger.remaining == 0
-
-
-def test_independent_measures_each_attribute_in_one_release(dataset, domain):
-    curator = open_curator(dataset)
-    measurements = Independent().run(curator, MaximumEntropy())
-    assert cliques_of(measurements) == [("a",), ("b",), ("c",)]
-    assert len(curator.ledger.charges) == 1
 
 
 def test_thirds_of_the_budget_go_to_columns_choices_and_pairs():

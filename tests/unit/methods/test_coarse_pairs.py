@@ -1,6 +1,5 @@
 """Pairs over groups: what groups are, and where pairs are asked for over them."""
 
-from collections import Counter
 from fractions import Fraction
 from itertools import combinations, product
 
@@ -90,18 +89,6 @@ def test_tables_over_groups_are_answered_with_the_noise_that_their_part_pays():
     assert table.stddev == pytest.approx((2 / float(charge.mu_squared)) ** 0.5, rel=1e-6)
 
 
-def test_no_pair_is_asked_for_twice_in_one_round():
-    measured, ledger = asked(PrivPGD(most_pairs=6), epsilon=1.0)
-    assert set(Counter(over_groups(measured)).values()) == {1}
-    rounds = [charge for charge in ledger.charges if charge.what.startswith("2-way marginals that")]
-    first = over_codes(measured)[:6]
-    assert len(set(first)) == 6
-    again = over_codes(measured)[6:]
-    assert set(again) < set(first)
-    assert len(set(again)) == len(again)
-    assert sum(charge.num_queries for charge in rounds) == 6 + len(again)
-
-
 def test_triples_are_of_pairs_over_codes_which_get_the_share_where_there_are_none():
     measured, ledger = asked(PrivPGD(most_pairs=6))
     (triples, pairs) = over_groups(measured, 3), set(over_codes(measured))
@@ -189,16 +176,6 @@ def test_no_other_choice_of_the_same_cost_is_expected_to_be_better(seed, budget,
         if cost(other) <= cost(chosen)
     )
     assert expected_error(signals, variances, chosen, weights) == pytest.approx(best)
-
-
-def test_weight_and_signal_decide_the_order_of_what_is_measured_again():
-    signals = {("a",): np.ones(2), ("b",): np.ones(2)}
-    assert most_helpful(signals, EQUAL, LEVELS, 2.0, {("b",): 2.0}) == {("b",): 1.0}
-    signals = {("a",): np.zeros(0), ("b",): np.ones(2)}
-    assert most_helpful(signals, EQUAL, LEVELS, 2.0) == {("b",): 2.0}
-    assert most_helpful(signals, EQUAL, LEVELS, 5.0) == {("a",): 1.0, ("b",): 4.0}
-    signals = {("a",): np.ones(9), ("b",): np.array([1e-9]), ("c",): np.full(9, 1e-9)}
-    assert most_helpful(signals, EQUAL, LEVELS, 4.0) == {("a",): 4.0}
 
 
 GROUPING = Grouping(("a", "b", "c"), ((0, 0), (1, 0, 1), (0, 1, 2, 1)))

@@ -82,16 +82,12 @@ def test_sw1_is_that_of_scipy_on_the_embedded_rows(tables):
     assert list(found.values()) == pytest.approx(distances, rel=1e-9)
 
 
-def test_sw1_of_a_shift_is_the_mean_of_its_projections_whatever_the_seed(tables):
+def test_sw1_of_a_shift_is_the_mean_of_its_projections():
     zeros = np.zeros((5, 3), dtype=int)
     moved = zeros + [1, 0, 0]
     found = average(sw1_by_pair(DOMAIN, zeros, moved))
     # 100 equal steps of |cos| integrate it to pi²/(24 * 100²) of its mean at the worst offset.
     assert found == pytest.approx(2 / 3 / np.pi, rel=1e-4)
-    found = {average(sw1_by_pair(DOMAIN, *tables, seed=seed)) for seed in range(10)}
-    assert len(found) == 10
-    # Independent directions would vary by some 3 %.
-    assert np.std(list(found)) < 2e-3 * np.mean(list(found))
 
 
 def test_covariance_error_is_that_of_sums_over_rows(tables):

@@ -227,16 +227,6 @@ class TestTheModel:
         expected = np.einsum(table, range(7), ["abcdefg".index(name) for name in clique])
         np.testing.assert_allclose(model.marginal(tuple(clique)), expected, rtol=1e-9, atol=1e-15)
 
-    @pytest.mark.parametrize("seed", range(5))
-    def test_tables_of_rows_are_those_of_the_model_within_sampling_error(self, seed):
-        """Every cell of the joint table within 5 standard errors of independent draws."""
-        model, table = random_model(seed)
-        rows = model.sample(40_000, seed)
-        counts = np.zeros(model.domain.sizes)
-        np.add.at(counts, tuple(rows.T), 1)
-        error = np.abs(counts / 40_000 - table)
-        assert (error <= 5 * np.sqrt(table * (1 - table) / 40_000) + 1 / 40_000).all()
-
     def test_first_cliques_and_rows_follow_the_model(self):
         model, table = random_model(1)
         rows = model.sample(10_000, 0)
