@@ -156,6 +156,7 @@ def _recorded(subject: TablesFit) -> Recording:
     Raises ``ValueError`` where these tables cannot be fitted at all.
     """
     told, tape = subject.told, Tape()
+    subject.settings.method.small().prepare()
     number = 800 if any(told.alone(t).undeclared for t in told.tree.tables) else 200
     base = _families(told, number, seed=0)
     outcome = subject.fit(base, lambda opened: AuditedTable(opened, base, tape))

@@ -86,9 +86,12 @@ def listening() -> Iterator[Said]:
     """Collects what the calling thread says. An error ends the run and is collected, too."""
     said, me, root = Said(), threading.get_ident(), logging.getLogger()
     handler, level = _Handler(said, me), root.level
+    numba = logging.getLogger("numba")  # tells of each function that it compiles, in a first fit
+    compiling = numba.level
     out, err = _Ear(sys.stdout, said.printed, me), _Ear(sys.stderr, said.printed, me)
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
+    numba.setLevel(logging.INFO)
     try:
         with warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err):
             shown = warnings.showwarning
@@ -99,6 +102,7 @@ def listening() -> Iterator[Said]:
         notes = tuple(getattr(error, "__notes__", ()))
         said.error = type(error).__name__, str(error), notes
     finally:
+        numba.setLevel(compiling)
         root.setLevel(level)
         root.removeHandler(handler)
 

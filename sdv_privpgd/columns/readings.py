@@ -3,9 +3,9 @@
 As the encoders do it reads cell by cell, and learns nothing: a cell decides its own codes alone.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,6 +32,7 @@ from sdv_privpgd.columns.scalars import (
     real_numbers,
     truths,
 )
+from sdv_privpgd.columns.values import LOOKS
 
 MOST_PLACES = 6
 """Decimal places that are told apart; numbers with more have no precision."""
@@ -103,30 +104,6 @@ class Reading:
         return np.where(missing, np.nan, numbers)
 
 
-_NUMBER = "[-+(]?[0-9][0-9.,' ]*[)]?"
-
-LOOKS = {
-    "dates or times": re.compile(
-        "([0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}[-./][0-9]{1,2}[-./]([0-9]{4}|[0-9]{2})"
-        "|[0-9]{1,2}[- ][A-Za-z]{3,9}[- ][0-9]{4})([T ][0-9]{1,2}:[0-9]{2}.*)?"
-        "|[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?"
-    ),
-    "numbers with signs or many decimals": re.compile(
-        f"[€$£] ?{_NUMBER}|{_NUMBER} ?[%€$£]|-?[0-9]{{1,3}}([.,' ][0-9]{{3}})+[.,][0-9]+"
-        "|-?[0-9]+[.,][0-9]{4,}"
-    ),
-    "addresses or hashes": re.compile(
-        r"[^\s@]+@[^\s@]+|https?://\S+|(?=.{32})[0-9a-fA-F]{8,}(-[0-9a-fA-F]{4,}){0,4}"
-    ),
-    "long texts": re.compile(r"(?s)(?=.{40})(\S+\s+){6}.*"),
-}
-"""How cells are written that are seldom categories, of which many rows have the same.
-
-Fewer decimals may be codes, as those of diseases are. No pattern can match a text in many ways, so
-each cell takes time in proportion to its length.
-"""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Readable:
     """Whether the cells of a column are as it is declared. Public.
@@ -157,41 +134,34 @@ class Readable:
         """The codes of a private column's cells."""
         if isinstance(series.dtype, pd.SparseDtype):
             series = series.sparse.to_dense()
-        missing, below, above = self._read(series)
-        found = np.select([missing & are_there(series), missing, below, above], [2, 1, 3, 4], 0)
+        looks = 0
         if self._is_open:
             listed, places = distinct(series)
             looks = np.array([_look(cell) for cell in listed])[places]
-            found = np.where((found == 0) & (looks > 0), looks, found)
-        yield found
+        values, missing, low, high = self._read(series)
+        unread = missing & are_there(series)
+        yield np.select([unread, missing, values < low, values > high], [2, 1, 3, 4], looks)
 
-    def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Which cells have no declared value, and which lie below and above a declared range."""
-        facts = self.facts
+    def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray, Any, Any]:
+        """Values, which cells have none that is declared, and the ends of a declared range."""
+        facts, placed = self.facts, real
         if isinstance(facts, NumberFacts):
             values, missing = real_numbers(series, facts.number_format)
-            low, high = (None if each is None else real(each) for each in (facts.low, facts.high))
         elif isinstance(facts, DateFacts):
             moments, missing = instants(series, facts.datetime_format)
-            unit = "ns" if facts.low is None or facts.high is None else facts.unit
-            values = to_ticks(np.clip(moments, *BEYOND), unit)
-            low, high = (
-                None if each is None else to_ticks(np.array(each), unit)
-                for each in (facts.low, facts.high)
-            )
-        else:
-            if isinstance(facts, TruthFacts) and facts.values is None:
-                values, missing = truths(series)
-            else:  # of those that nobody declared all have the same index
-                known = dict.fromkeys(facts.values or (), 0)
-                values, missing = indices(series, known, -1 if facts.values else 0)
-            low = high = None
-        nowhere = np.zeros(len(values), dtype=bool)
-        return (
-            missing,
-            nowhere if low is None else values < low,
-            nowhere if high is None else values > high,
+            unit = "ns" if facts.lacks_domain else facts.unit
+            placed = lambda moment: to_ticks(np.array(moment), unit)
+            values = placed(np.clip(moments, *BEYOND))
+        elif isinstance(facts, TruthFacts) and facts.values is None:
+            values, missing = truths(series)
+        else:  # of those that nobody declared all have the same index
+            known = dict.fromkeys(facts.values or (), 0)
+            values, missing = indices(series, known, -1 if facts.values else 0)
+        low, high = (
+            endless if (end := getattr(facts, name, None)) is None else placed(end)
+            for name, endless in (("low", -np.inf), ("high", np.inf))
         )
+        return values, missing, low, high
 
 
 def _look(cell: object) -> int:

@@ -1,6 +1,7 @@
-"""Values that nobody declared, each in one spelling, and those that codebooks use. Public."""
+"""Values that nobody declared and those of codebooks, and how no category is written. Public."""
 
 import datetime
+import re
 from collections.abc import Iterable
 from decimal import Decimal
 
@@ -43,3 +44,26 @@ USUAL_DATES = tuple(
     )
 )
 """Dates that systems and forms write. The first and the last stand for all that are beyond them."""
+
+_NUMBER = "[-+(]?[0-9][0-9.,' ]*[)]?"
+
+LOOKS = {
+    "dates or times": re.compile(
+        "([0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}[-./][0-9]{1,2}[-./]([0-9]{4}|[0-9]{2})"
+        "|[0-9]{1,2}[- ][A-Za-z]{3,9}[- ][0-9]{4})([T ][0-9]{1,2}:[0-9]{2}.*)?"
+        "|[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?"
+    ),
+    "numbers with signs or many decimals": re.compile(
+        f"[€$£] ?{_NUMBER}|{_NUMBER} ?[%€$£]|-?[0-9]{{1,3}}([.,' ][0-9]{{3}})+[.,][0-9]+"
+        "|-?[0-9]+[.,][0-9]{4,}"
+    ),
+    "addresses or hashes": re.compile(
+        r"[^\s@]+@[^\s@]+|https?://\S+|(?=.{32})[0-9a-fA-F]{8,}(-[0-9a-fA-F]{4,}){0,4}"
+    ),
+    "long texts": re.compile(r"(?s)(?=.{40})(\S+\s+){6}.*"),
+}
+"""How cells are written that are seldom categories, of which many rows have the same.
+
+Fewer decimals may be codes, as those of diseases are. No pattern can match a text in many ways, so
+each cell takes time in proportion to its length.
+"""

@@ -14,8 +14,9 @@ import numpy as np
 
 from sdv_privpgd.base.words import listed, share
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts
-from sdv_privpgd.columns.readings import LOOKS, Readable, attribute_of
+from sdv_privpgd.columns.readings import Readable, attribute_of
 from sdv_privpgd.columns.schema import PublicDomainError
+from sdv_privpgd.columns.values import LOOKS
 from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.discovery.first_look import Values
 from sdv_privpgd.discovery.transcript import Transcript

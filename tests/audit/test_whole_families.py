@@ -2,11 +2,13 @@
 
 import math
 
+import numba
 import numpy as np
 import pytest
 
 from sdv_privpgd import Boolean, Categorical, Link, Numerical
 from sdv_privpgd.audit import audit_tables
+from sdv_privpgd.audit.subjects import listening
 from sdv_privpgd.privacy.counting import units_of
 
 LINKS = [
@@ -68,3 +70,9 @@ def test_it_finds_what_is_made_of_the_number_of_rows(monkeypatch):
 
     monkeypatch.setattr(RunningTables, "run", leaking)
     assert {"file", "pages"} <= set(audited()[0]["failed"])
+
+
+def test_what_numba_says_of_its_compiling_in_a_first_fit_is_no_message():
+    with listening() as said:
+        assert numba.njit(lambda number: number + 1)(1) == 2
+    assert said.messages() == [[], [], "", None]

@@ -3,16 +3,19 @@
 Lines are means over fits of the errors of the estimated tables: L1 of single columns (``column``)
 and of pairs (``pair``) over codes, of pairs over eight groups (``groups``), the relative error of
 the covariances (``covariance``), and the relative one of the shares of codes that 1 to 4 % of the
-rows have (``small``). ``seconds`` are those of the processor. Columns are cut as in ``compare``.
-Not private.
+rows have (``small``). ``shared`` is the error of pairs beside what it is, with the same answers,
+without what all pairs share (``estimate/factors.py``). ``seconds`` are those of the processor.
+Columns are cut as in ``compare``. Not private.
 """
 
 import time
+from unittest import mock
 
 import numpy as np
 
 from benchmarks.experiment import means, options
 from sdv_privpgd.benchmark.tables import load
+from sdv_privpgd.estimate import denoising
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, equal_groups
 from sdv_privpgd.methods import PrivPGD, pipeline
@@ -42,6 +45,8 @@ def _errors(dataset, epsilon):
     pipeline.ask(curator, PrivPGD())
     tables = denoised(consistent_tables(domain, curator.measurements))
     seconds = time.process_time() - start
+    with mock.patch.object(denoising, "with_factors", lambda tables, look: tables):
+        alone = denoised(consistent_tables(domain, curator.measurements))
     columns, small, groups, places, square, of_real = [], [], {}, {}, 0.0, 0.0
     for name in domain.attributes:
         real, ours = _shares(dataset.counts((name,))), tables.one_way[name] / tables.total
@@ -50,11 +55,12 @@ def _errors(dataset, epsilon):
         small += (np.abs(ours - real) / np.maximum(real, 0.01))[is_small].tolist()
         groups[name] = np.eye(8)[equal_groups(real, 8)]
         places[name] = (np.arange(len(real)) + 0.5) / len(real)
-    pairs, coarse = [], []
+    pairs, coarse, unshared = [], [], []
     for pair in domain.cliques(2):
         one, two = pair
         real, ours = _shares(dataset.counts(pair)), _shares(tables.tables[pair])
         pairs.append(np.abs(ours - real).sum())
+        unshared.append(np.abs(_shares(alone.tables[pair]) - real).sum())
         coarse.append(np.abs(groups[one].T @ (ours - real) @ groups[two]).sum())
         covariances = [
             places[one] @ each @ places[two]
@@ -65,6 +71,7 @@ def _errors(dataset, epsilon):
         of_real += covariances[0] ** 2
     return {
         "pair": float(np.mean(pairs)),
+        "shared": float(np.mean(pairs) / np.mean(unshared)),
         "column": float(np.mean(columns)),
         "groups": float(np.mean(coarse)),
         "covariance": float(np.sqrt(square / of_real)) if of_real else 0.0,

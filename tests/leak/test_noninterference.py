@@ -25,7 +25,7 @@ from sdv_privpgd import (
     fit_table,
 )
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.columns.readings import LOOKS
+from sdv_privpgd.columns.values import LOOKS
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.methods import (
     AIM,

@@ -32,9 +32,12 @@ def measured(tables, stddev, seed):
     return consistent_tables(DOMAIN, [number_of_rows(ROWS), *noisy_answers(tables, stddev, seed)])
 
 
-@pytest.mark.parametrize(("stddev", "left"), [(40.0, 0.85), (150.0, 1.02)])
+@pytest.mark.parametrize(("stddev", "left"), [(40.0, 0.8), (100.0, 0.97), (150.0, 1.0)])
 def test_a_pair_in_the_noise_becomes_what_the_others_imply(monkeypatch, stddev, left):
-    """The square error of pairs, beside that of tables that know of no factors."""
+    """The square error of pairs, beside that of tables that know of no factors.
+
+    The ratio was 0.73, 0.92 and 0.97 over ten seeds; over four it varies by 0.01 to 0.02.
+    """
     errors = []
     for seed in range(4):
         tables = true_tables(seed)
