@@ -472,7 +472,7 @@ def _errors_of(
 
 
 _SURE = 2.0
-"""In case of doubt rows are believed that fit as they are, with a trust of 1 and more: they are left
+"""In case of doubt rows are believed that fit as they are, with a trust of 1 or more: they are left
 out where it is so many standard deviations of noise better. With one, a near prior of 500 rows was
 left out in one of 54 fits, with two in none (the pairs of ``tests/benchmarks prior``)."""
 
