@@ -197,13 +197,11 @@ def weighted(
     errors = np.mean([each[:tried] for each, *_ in found], axis=0)
     apart = np.mean([each[:tried, :tried] for _, each, _ in found], axis=0)
     best = 1 + int(np.argmin(errors[1:]))
+    if errors[0] < errors[best] - _SURE * math.sqrt(apart[best, 0]):
+        return None
     # The largest trust that noise cannot tell from the best.
     near = errors[1:] <= errors[best] + np.sqrt(apart[best, 1:])
     place = int(np.flatnonzero(near)[0])
-    # Rows that have to be bent far are not believed in case of doubt.
-    sure = _SURE if TRUSTS[place] >= 1 else 0.0
-    if errors[0] < errors[best] - sure * math.sqrt(apart[best, 0]):
-        return None
     ((trust, weights, _),) = _Dual.of(rows, list(noisy)).path(
         noisy, agreed.total, silent, TRUSTS[place : place + 1], found[0][2][place]
     )
@@ -472,9 +470,9 @@ def _errors_of(
 
 
 _SURE = 2.0
-"""In case of doubt rows are believed that fit as they are, with a trust of 1 or more: they are left
-out where it is so many standard deviations of noise better. With one, a near prior of 500 rows was
-left out in one of 54 fits, with two in none (the pairs of ``tests/benchmarks prior``)."""
+"""In case of doubt the rows are believed: they are left out where it is so many standard deviations
+of noise better. With one, a near prior of 500 rows was left out in one of 54 fits, with two in none
+(the pairs of ``tests/benchmarks prior``)."""
 
 _PART = 0.25
 """The first part of a split answer has 5/4 of its variance, the other five times as much."""
