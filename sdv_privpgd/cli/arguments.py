@@ -446,11 +446,8 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 # What text on a command line means.
 
 
-def _separator(text: str) -> str:
-    return _character({"\\t": "\t", "tab": "\t"}.get(text, text))
-
-
 def _character(text: str) -> str:
+    text = {"\\t": "\t", "tab": "\t"}.get(text, text)
     if len(text) != 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not one character")
     return text
@@ -508,7 +505,7 @@ _KINDS: Mapping[str | None, dict[str, Any]] = {
     "A,B,...": {"type": _names, "default": ()},
     "NAMES": {"type": _names, "metavar": "A,B,..."},
     "SIGN": {"type": _character},
-    "SEPARATOR": {"type": _separator},
+    "SEPARATOR": {"type": _character},
     "ENCODING": {"type": _encoding},
     "LINES": {"type": _lines, "metavar": "N"},
     "[TABLE=]N": {"type": _most},

@@ -23,7 +23,14 @@ from sdv_privpgd.cli.saying import (
     say,
     say_each,
 )
-from sdv_privpgd.cli.writing import Outputs, check_report, moving_on, write_rows
+from sdv_privpgd.cli.writing import (
+    Outputs,
+    check_report,
+    moving_on,
+    outputs_of,
+    with_page,
+    write_rows,
+)
 from sdv_privpgd.columns.links import read_tables
 from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.fitting.fates import tables_report
@@ -54,7 +61,7 @@ def synthesize(arguments: Namespace) -> None:
             f"There is no folder {arguments.out}: make it, for a file of each table."
         )
     check_report(arguments.report)
-    with _outputs(arguments, paths) as outputs:
+    with outputs_of(arguments) as outputs:
         journal = Journal(outputs, arguments.ledger)
         model = outputs.open("--model", arguments.model, is_paid=True)
         report = outputs.open("--report", arguments.report, is_paid=True)
@@ -141,24 +148,17 @@ def sample(arguments: Namespace) -> None:
 
 def plan(arguments: Namespace) -> None:
     """Prints what would be asked of the tables, and the errors to be expected."""
-    told, paths, _ = _asked(arguments)
+    told, _, _ = _asked(arguments)
     if arguments.rows is None:
         raise CommandError("--rows is needed, about how many rows the table has that is protected.")
-    with _outputs(arguments, paths) as outputs:
-        report = outputs.open("--report", arguments.report)
-        expected = planned_tables(told, arguments.rows)
-        outputs.write(report, expected.save)
+    expected = with_page(arguments, lambda: planned_tables(told, arguments.rows))
     print(report_in_options(str(expected)))
 
 
 def check(arguments: Namespace) -> Report:
     """Returns what becomes of the columns of the tables, and writes it as a page if asked to."""
     told, paths, _ = _asked(arguments)
-    with _outputs(arguments, paths) as outputs:
-        report = outputs.open("--report", arguments.report)
-        found = tables_report(told, _opened(arguments, told, paths))
-        outputs.write(report, found.save)
-    return found
+    return with_page(arguments, lambda: tables_report(told, _opened(arguments, told, paths)))
 
 
 def audit(arguments: Namespace) -> Report:
@@ -167,12 +167,6 @@ def audit(arguments: Namespace) -> Report:
 
     told, _, _ = _asked(arguments)
     return audited_tables(told, runs=arguments.runs)
-
-
-def _outputs(arguments: Namespace, paths: Mapping[str, Path]) -> Outputs:
-    """The files of a command, which are none that it reads."""
-    inputs = (*paths.values(), arguments.metadata, arguments.domain)
-    return Outputs(inputs=inputs, force=arguments.force)
 
 
 def _opened(arguments: Namespace, told: Asked, paths: Mapping[str, Path]) -> dict[str, Source]:

@@ -224,7 +224,12 @@ def _typed(
         except ValueError as error:
             raise CommandError(str(error)) from None
         if kind_read(tables[0]).form != "parquet":
-            _say_iso([name for name, dtype in how.dtypes.items() if dtype.kind == "M"], domain)
+            dates = [name for name, dtype in how.dtypes.items() if dtype.kind == "M"]
+            if unsaid := [name for name in dates if not has_format(domain.get(name))]:
+                say(
+                    f"The dates of {unsaid!r} are read in ISO 8601, such as 2024-01-31, and all "
+                    "others count as missing: a datetime_format in --domain says another form."
+                )
     elif said and set(names := list(map(str, known_types_in(tables, how)))) <= set(said):
         columns = {name: {"sdtype": kinds[name]} for name in names}
     else:
@@ -326,15 +331,6 @@ def detected(
             ):
                 columns[name] = {"sdtype": "unknown"}
     return {**columns, **{name: {"sdtype": "unknown"} for name in dropped}}, keys, written
-
-
-def _say_iso(names: Sequence[str], domain: Mapping[str, Mapping]) -> None:
-    """Says which columns are read as dates in one form alone, because nobody says another."""
-    if unsaid := [name for name in names if not has_format(domain.get(name))]:
-        say(
-            f"The dates of {unsaid!r} are read in ISO 8601, such as 2024-01-31, and all others "
-            "count as missing: a datetime_format in --domain says another form."
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -294,7 +294,9 @@ def _rough_numbers(
         ranged = _within(known, *_widened(*ends, density, places))
     low, high = (float(end) if end.denominator > 1 else int(end) for end in ranged.ends)
     if places is not None and not is_clear:
-        places = max(places, _places_of_width(float(high) - float(low)))
+        width = float(high) - float(low)  # rounding to a thousandth of it loses nothing
+        fine = min(max(3 - math.floor(math.log10(width)), 0), MOST_PLACES) if width > 0 else 0
+        places = max(places, fine)
     if places is not None and math.ceil(low * 10**places) > math.floor(high * 10**places):
         places = None  # no such number lies in the range
     if known.decimal_places is None and max(abs(low), abs(high)) > 2.0**64:
@@ -335,13 +337,6 @@ def _whole(edge: float) -> float | int:
     """An end, within the size up to which whole numbers are read."""
     edge = min(max(edge, float(-LARGEST_WHOLE)), float(LARGEST_WHOLE))
     return max(int(edge), 1 - LARGEST_WHOLE) if edge == int(edge) else float(edge)
-
-
-def _places_of_width(width: float) -> int:
-    """The decimal places that write a thousandth of a range: rounding to them loses nothing."""
-    if width <= 0:
-        return 0
-    return min(max(3 - math.floor(math.log10(width)), 0), MOST_PLACES)
 
 
 def _rough_dates(

@@ -142,8 +142,9 @@ class TestSampling:
 def test_constraints_after_a_fit_take_effect_at_the_next_one():
     synthesizer = new([], MSTSynthesizer)
     synthesizer.fit(table())
-    with pytest.warns(RefitWarning):
+    with pytest.warns(RefitWarning, match="at delta 1e-05 once more") as caught:
         synthesizer.add_constraints([CONSTRAINTS["inequality"]()])
+    assert [warning.filename for warning in caught] == [__file__]
     assert broken("inequality", synthesizer.sample(500)) > 0
     with pytest.warns(UserWarning, match="fitted before"):
         synthesizer.fit(table())

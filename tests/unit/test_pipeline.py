@@ -14,12 +14,11 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.fixed import AllKWay
-from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.pipeline import SMALL_SHARE, Release
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
-from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.engine import Engine
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 
@@ -58,12 +57,6 @@ class FakeEngine(Engine):
 
 
 STATISTICS = [SigmoidSumQuery.of({"a": 1.0}, 0.4, 9.0), SigmoidSumQuery.of({"c": 1.0}, 0.7, 9.0)]
-
-
-def test_the_fakes_are_what_the_protocols_say(domain):
-    assert isinstance(FakeEngine(), Engine)
-    assert isinstance(Uniform(domain), Model)
-    assert isinstance(AllKWay(), Method)
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3])
@@ -167,22 +160,3 @@ def test_a_domain_smaller_than_the_degree_is_measured_whole(attributes):
 def test_a_degree_that_is_not_one_to_three_is_refused(degree):
     with pytest.raises(ValueError, match="degree"):
         AllKWay(degree=degree)
-
-
-def test_loops_of_private_work_report_progress_by_queries_alone(dataset):
-    seen = []
-
-    def progress(items, stage):
-        for item in items:
-            seen.append((stage, item))
-            yield item
-
-    curator = open_curator(dataset, adjacency=REPLACE)
-    pipeline.run(curator, replace(AllKWay(), engine=FakeEngine()), progress=progress)
-    assert seen == [("measure", 0)]  # one pass for a few queries
-    queries = [MarginalQuery(("a",))] * 70
-    open_curator(dataset, adjacency=REPLACE).measure(
-        queries, Fraction(1, 99), what="", progress=progress
-    )
-    # More of them, where their tables are small.
-    assert seen[1:] == [("measure", 0)]

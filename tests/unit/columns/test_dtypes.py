@@ -180,13 +180,6 @@ def test_text_comes_back_in_its_dtype_and_keeps_its_zeros(dtype):
         assert written.cat.ordered == dtype.ordered
 
 
-@pytest.mark.parametrize("dtype", TRUTHS, ids=str)
-def test_truths_come_back_in_their_dtype(dtype):
-    written = rows(of("boolean", dtype))
-    assert written.dtype == dtype
-    assert written.iloc[:-1].tolist() == [False, True]
-
-
 @pytest.mark.parametrize("values", [[1, 2], [True, False], ["a", "b"], [1.5, 2.5]])
 def test_a_missing_category_stays_missing(values):
     dtype = pd.CategoricalDtype(values)

@@ -106,7 +106,6 @@ def test_what_no_table_holds_is_the_model_s_and_says_so():
 REFUSED = {
     "what must be one of 'count', 'share'": ("median", {}),
     "answer\\('mean'\\) needs of=": ("mean", {}),
-    "answer\\('quantile'\\) needs q=": ("quantile", {"of": "age"}),
     "answer\\('count'\\) takes no of=, got 'age'": ("count", {"of": "age"}),
     "takes no among=": ("mean", {"of": "age", "among": {"ward": "A"}}),
     "q must be above 0 and below 1": ("quantile", {"of": "age", "q": 50}),
@@ -124,7 +123,6 @@ REFUSED = {
     "its values have no order": ("count", {"where": {"ward": Between("A", "B")}}),
     "Conditions are a dictionary": ("count", {"where": "ward == 'B'"}),
     "'ward' is categorical, which has no mean": ("mean", {"of": "ward"}),
-    "it has no quantiles": ("quantile", {"of": "ward", "q": 0.5}),
     "may name 3 columns, got \\['ward', 'smokes', 'age', 'grade'\\]": (
         "count", {"where": {"ward": "A", "smokes": True, "age": 1, "grade": 1}}
     ),

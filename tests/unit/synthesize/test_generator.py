@@ -1,7 +1,5 @@
 """What engines differentiate: a network that learns an embedding, and penalties."""
 
-import copy
-import pickle
 from functools import reduce
 from itertools import product
 
@@ -17,7 +15,6 @@ from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
 from sdv_privpgd.synthesize.generator import EmbeddingLoss, GeneratorNetwork
 from sdv_privpgd.synthesize.particles.penalties import (
     DifferentiablePenalty,
-    Penalty,
     ProtectedThreshold,
 )
 
@@ -123,15 +120,6 @@ def measured(penalty, share, num_records=1000):
 
 def mean_of_a(positions):
     return positions["a"].mean()
-
-
-@pytest.mark.parametrize(
-    "penalty", [ProtectedThreshold(theta=THETA, b=0.1), DifferentiablePenalty(function=mean_of_a)]
-)
-def test_penalties_can_be_copied_and_pickled(penalty):
-    assert isinstance(penalty, Penalty)
-    assert copy.deepcopy(penalty) == penalty
-    assert pickle.loads(pickle.dumps(penalty)) == penalty
 
 
 def test_the_threshold_penalty_is_the_papers_formula_and_largest_at_the_estimate():
