@@ -454,7 +454,7 @@ def _errors_of(
     scales = (np.maximum(without, 0.0) + dual.tables(dual.first)[kept]) / 2 + np.sqrt(variances)
     # Over many splits the noise of the other part is that of the answers themselves.
     of_mean = variances * (1 + 1 / (_PART * splits)) / (1 + 1 / _PART)
-    found, told = [without], []
+    found, told, errors, apart = [without], [], np.zeros(1), np.zeros((1, 1))
     for _, weights, numbers in dual.path(_all_tables(domain, fitted), total, progress):
         found.append(dual.tables(weights)[kept])
         told.append(numbers)
