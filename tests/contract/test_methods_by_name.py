@@ -118,6 +118,9 @@ MEANINGLESS = [
           ("first_share", 0, "above 0 and at most 1"), ("first_share", 1.5, "above 0 and at most"),
           ("triples", 1, "a number of at least 0"), ("triples", -0.1, "a number of at least 0"),
           ("most_pairs", 2.5, "an integer of at least 1"), ("pairs", (("a", "b", "c"),), "pairs"))),
+    *((method, {"importance": wrong}, "at least 1|map columns")
+      for method in (methods.PrivPGD, AIM, MWEM, MST)
+      for wrong in ({"e": 0.5}, {"e": INFINITE}, {"e": NAN}, {"e": True}, {"e": "much"}, ["e"])),
     *((methods.ProtectedThreshold, {"theta": {"a": 1.0}, "b": 0.1, name: wrong}, said)
       for name, wrong, said in (
           ("theta", {}, "theta is empty"), ("theta", {"a": NAN}, r"theta\['a'\] must be a finite"),

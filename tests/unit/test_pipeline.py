@@ -12,9 +12,8 @@ from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.methods.pipeline import SMALL_SHARE
-from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery
 from sdv_privpgd.synthesize.engine import Engine
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
@@ -100,13 +99,3 @@ def test_too_many_statistics_are_refused_and_charges_stay_when_the_engine_fails(
         pipeline.run(curator, replace(AllKWay(), engine=FakeEngine(fails=True)))
     assert curator.ledger.remaining == 0
     assert curator.ledger.spent() == pytest.approx(1.0, rel=1e-9)
-
-
-@pytest.mark.parametrize("attributes", [1, 2])
-def test_a_domain_smaller_than_the_degree_is_measured_whole(attributes):
-    domain = Domain(("a", "b")[:attributes], (3, 1)[:attributes])
-    table = Dataset(domain, np.zeros((4, attributes), dtype=np.int64))
-    release = pipeline.run(
-        open_curator(table, adjacency=REPLACE), replace(AllKWay(degree=3), engine=FakeEngine())
-    )
-    assert [m.query for m in release.measurements[1:]] == [MarginalQuery(domain.attributes)]
