@@ -16,7 +16,7 @@ from sdv_privpgd.privacy.ledger import PrivacyBudgetError
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery
 from sdv_privpgd.synthesize.engine import Engine
 
-REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+ADD = Adjacency.ADD_REMOVE
 
 
 @dataclass(frozen=True)
