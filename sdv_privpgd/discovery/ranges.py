@@ -21,7 +21,7 @@ from sdv_privpgd.columns.facts import (
     exactly,
     single,
 )
-from sdv_privpgd.columns.readings import MOST_PLACES, UNITS
+from sdv_privpgd.columns.readings import MOST_PLACES
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE, Number
 from sdv_privpgd.columns.units import has_zone, unit_of_format
 from sdv_privpgd.columns.values import USUAL_DATES, USUAL_NUMBERS
@@ -350,7 +350,7 @@ def _rough_dates(
     if ends is None:
         return known
     low, high = int(ends[0]), int(ends[1]) - DAY
-    unit = "D" if precision is None else UNITS[min(_finest(precision)[0], len(UNITS) - 1)]
+    unit = "D" if precision is None else ("D", "s", "ns")[_finest(precision)[0]]
     written = known.datetime_format
     if written is not None:
         utc, own = utc or has_zone(written), unit_of_format(written)
