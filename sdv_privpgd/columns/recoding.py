@@ -58,7 +58,7 @@ class Recoding(FieldsAlone):
         found = np.zeros(len(series), dtype=bool)
         if series.dtype.kind != "M":
             listed, places = distinct(series)
-            found |= np.array([self._is_code(cell) for cell in listed], dtype=bool)[places]
+            found |= np.array([self._is_code(cell) for cell in listed])[places]
         if isinstance(self.facts, DateFacts):
             moments, unread = instants(series, self.facts.datetime_format)
             found |= ~unread & np.isin(moments, self._moments)
