@@ -79,6 +79,7 @@ def test_the_number_of_rows_is_the_noisy_one_where_it_is_private(csv, tmp_path):
         (["--delta", "2"], "--delta must lie strictly between 0 and 1"),
         (["--rows-per-person", "0"], "--rows-per-person must be an integer of at least 1"),
         (["--max-epsilon", "0.5"], "--epsilon 1 would come to epsilon 1 at delta 1e-05, more than"),
+        (["--max-epsilon", "-1"], "--max-epsilon must be positive"),
         (["--rows", "-3"], "--rows must be 0 or more, got -3"),
         (["--out", "nowhere/out.csv"], "There is no folder nowhere"),
         (["--out", "out.xlsx"], "Cannot write rows to out.xlsx: give a name that ends in .csv"),
