@@ -65,7 +65,8 @@ _FITTED = """
     --seed N (0)        of the engine, not of the noise
     --question TEXT*    what the table will be asked, which is public: it gets more of the budget,
                         such as "share where age=30..45 and ward=B", "mean of cost where ward=B",
-                        "quantile 0.9 of cost" or "coefficient of cost on age, ward"
+                        "quantile 0.9 of cost" or "coefficient of cost on age, ward"; of linked
+                        tables behind the name of one: "persons: mean of age"
 """
 _OF_TABLE = """
     --types {detect,dtypes} (detect)  without metadata, types are detected from cells, or are what

@@ -2,12 +2,14 @@
 
 from argparse import Namespace
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.base.words import listed
+from sdv_privpgd.cli.asking import question, signs_of
 from sdv_privpgd.cli.documents import read_json
 from sdv_privpgd.cli.journal import Journal
 from sdv_privpgd.cli.keeping import kept_in, require_file
@@ -36,13 +38,14 @@ from sdv_privpgd.fitting.linked import FittedTables, RunningTables
 from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.fitting.plan import planned_tables
 from sdv_privpgd.fitting.settings import People
+from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.sources.source import Source
 
 _NOT_TAKEN = (
     "rows_per_person", "person_column", "rows_are_people", "weigh_people", "weight_column",
-    "sequence_index", "target", "question", "columns", "drop", "make_up", "prior", "constraints",
+    "sequence_index", "target", "columns", "drop", "make_up", "prior", "constraints",
     "num_bins", "names", "mark",
 )  # fmt: skip
 """Options of one table."""
@@ -224,8 +227,23 @@ def _asked(arguments: Namespace) -> tuple[Asked, dict[str, Path], list[str]]:
             method=arguments.method,
             seed=arguments.seed,
         )
+        told = replace(told, questions=_questions(arguments, told))
         told.require()
     return told, paths, out
+
+
+def _questions(arguments: Namespace, told: Asked) -> dict[str, list[Question]]:
+    """The listed questions by table, each behind the name of its table."""
+    found: dict[str, list[Question]] = {}
+    for text in getattr(arguments, "question", ()):
+        table, _, asks = text.partition(":")
+        if table not in told.tree.tables:
+            raise CommandError(
+                f"--question {text!r} is not TABLE: QUESTION, of one of {list(told.tree.tables)!r}."
+            )
+        facts = told.asked(table)[1].words
+        found.setdefault(table, []).append(question(asks, facts, signs_of(arguments)))
+    return found
 
 
 def _typed(

@@ -12,7 +12,7 @@ from pandas.api.types import is_numeric_dtype
 from sdv_privpgd._lazy import need
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.words import in_columns, listed
-from sdv_privpgd.cli.asking import question
+from sdv_privpgd.cli.asking import question, signs_of
 from sdv_privpgd.cli.documents import (
     declared_type,
     has_format,
@@ -44,7 +44,6 @@ from sdv_privpgd.fitting.settings import People, Settings, usual_delta, with_bin
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.warnings import on_delta
-from sdv_privpgd.sources.texts import Signs
 
 _ENDS = {"range_min", "range_max", "range_values", "groups", "prefix"}
 """Facts that say where the values of a column lie."""
@@ -418,8 +417,8 @@ def questions(
         "constraints": read_constraints(arguments.constraints),
         **{name: getattr(arguments, name) for name in same},
     }
-    signs = Signs(getattr(arguments, "decimal", None) or ".", getattr(arguments, "thousands", None))
     if sentences := getattr(arguments, "question", ()):
+        signs = signs_of(arguments)
         told["questions"] = [question(each, told["columns"], signs) for each in sentences]
     asks = Questions(declared=found, told=told, lost=said)
     _ = asks.parts  # raises

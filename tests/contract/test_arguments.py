@@ -151,11 +151,14 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_nothing_is_shown_or_said_unless_verbose_and_tries_are_refused(way, fitted, capsys, caplog):
+def test_nothing_is_shown_unless_verbose_and_what_is_no_size_is_refused(way, fitted, capsys):
     WAYS[way](fitted, max_tries_per_batch=100)
     WAYS[way](fitted, max_tries_per_batch=None)
     with pytest.raises(ValueError, match="no row is drawn twice"):
         WAYS[way](fitted, max_tries_per_batch=500)
+    for size in (0, -1, 2.5, True, "all"):
+        with pytest.raises(ValueError, match="batch_size"):
+            WAYS[way](fitted, batch_size=size)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         WAYS[way](fitted, batch_size=2)
@@ -169,13 +172,6 @@ def test_nothing_is_shown_or_said_unless_verbose_and_tries_are_refused(way, fitt
     assert "Sampling" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("size", [0, -1, 2.5, True, "all"])
-@pytest.mark.parametrize("way", WAYS)
-def test_a_batch_size_that_is_none_is_refused(way, size, fitted):
-    with pytest.raises(ValueError, match="batch_size"):
-        WAYS[way](fitted, batch_size=size)
-
-
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
 def test_batches_are_written_one_by_one_and_hold_what_is_returned(size, fitted, tmp_path):
     for way, make in WAYS.items():
@@ -186,19 +182,14 @@ def test_batches_are_written_one_by_one_and_hold_what_is_returned(size, fitted, 
         assert len(rows) == len(written) == (4 if way == "conditions" else 5)
         assert written["b"].tolist() == rows["b"].tolist()
         assert written["id"].astype(str).tolist() == rows["id"].astype(str).tolist()
+        with pytest.raises(AssertionError, match="already exist"):
+            make(fitted, output_folder_path=folder)
+        assert len(pd.read_csv(folder / "table.csv")) == len(rows)
     fitted.reset_sampling()
     expected = fitted.sample(10)
     fitted.reset_sampling()
     again = pd.concat([fitted.sample(5, batch_size=size), fitted.sample(5)], ignore_index=True)
     pd.testing.assert_frame_equal(again, expected)
-
-
-def test_a_file_that_is_there_is_not_overwritten(fitted, tmp_path):
-    (tmp_path / "table.csv").write_text("mine")
-    for make in WAYS.values():
-        with pytest.raises(AssertionError, match="already exist"):
-            make(fitted, output_folder_path=tmp_path)
-    assert (tmp_path / "table.csv").read_text() == "mine"
 
 
 def test_rows_that_were_written_before_a_failure_are_named(fitted, tmp_path, monkeypatch):

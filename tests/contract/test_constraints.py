@@ -156,6 +156,8 @@ def test_constraints_are_written_to_a_file_as_sdv_does(tmp_path):
     new(kinds).get_constraints(tmp_path / "constraints.json")
     loaded = load_constraints(tmp_path / "constraints.json")
     assert list(map(repr, loaded)) == [repr(CONSTRAINTS[kind]()) for kind in kinds]
+    new(["combinations"]).get_constraints(tmp_path / "ours.json")
+    assert "FixedCombinations" in (tmp_path / "ours.json").read_text()
 
 
 def test_combinations_of_values_that_share_a_code_are_told_apart():

@@ -110,7 +110,10 @@ def test_a_kept_model_is_described_and_gives_more_rows(folder, capsys):
         (("--link", "x.home=homes.id"), "the tables"),
         (("--allow-lost", "persons.x"), "no columns"),
         (("--count", "homes=age"), "--count names ['homes'], which lead to no table"),
+        (("--count", "persons=rents"), "--count names 'rents', which must be a column of whole"),
         (("--in-order", "persons.age=rents"), "--in-order names 'rents', which must be"),
+        (("--question", "mean of age"), "'mean of age' is not TABLE: QUESTION, of one of ['homes'"),
+        (("--question", "homes: mean of age"), "--question names ['age'], which are no modelled"),
     ],
 )
 def test_what_cannot_be_is_said_and_nothing_is_spent(folder, more, said, capsys):
@@ -130,7 +133,27 @@ def test_files_bear_the_names_of_their_tables_and_a_plan_reads_none(folder, caps
     told = ("--epsilon", 2, "--delta", 1e-6, "--rows", 400, "--report", folder / "plan.html")
     assert run("plan", *options, *told, *LINK) == 0
     assert "of the budget for siblings of persons" in capsys.readouterr().out
+    listed = ("--question", "persons: mean of age where homes.rents=yes", "--force")
+    assert run("plan", *options, *told, *LINK, *listed) == 0
+    assert "tables of listed questions" in capsys.readouterr().out
     assert (folder / "plan.html").exists()
+
+
+def test_a_check_says_what_becomes_of_each_table_and_reads_no_cell(folder, capsys):
+    files = (folder / "homes.csv", folder / "persons.csv")
+    asked = (*documents(folder), "--epsilon", 2, "--delta", 1e-6, *LINK)
+    assert run("check", *files, *asked, "--report", folder / "check.html") == 0
+    said = capsys.readouterr().out
+    assert "No column is lost." in said
+    assert "number of persons" not in said  # what links add is nobody's column
+    assert "persons" in (folder / "check.html").read_text()
+    lines = (folder / "persons.csv").read_text().splitlines()
+    (folder / "persons.csv").write_text("\n".join([lines[0], *["1,x"] * 9]))
+    assert run("check", *files, *asked) == 0
+    assert capsys.readouterr().out == said
+    pd.read_csv(files[0]).rename(columns={"rents": "x"}).to_csv(files[0], index=False)
+    assert run("check", *files, *asked) == 1
+    assert "rents" in capsys.readouterr().err
 
 
 def test_a_stop_says_what_was_spent_and_the_books_have_it(folder, capsys):

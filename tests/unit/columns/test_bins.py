@@ -242,18 +242,6 @@ def test_rare_values_share_codes_and_frequent_ones_do_not():
     assert codes[42] < codes[43] == codes[44]
 
 
-@pytest.mark.parametrize(
-    "frequencies", [[1, 2], [1, -1, 0], [1, float("nan"), 1], [1, float("inf"), 1], "abc", 5]
-)
-def test_frequencies_that_are_none_are_refused_with_the_remedy(frequencies):
-    facts = {
-        "sdtype": "numerical", "range_min": 0, "range_max": 9, "cut_points": [3, 6],
-        "frequencies": frequencies,
-    }  # fmt: skip
-    with pytest.raises(ValueError, match=r"frequencies of 'x' must be 3 numbers"):
-        Schema.from_sdv({"x": facts})
-
-
 def test_declared_frequencies_merge_the_cells_of_the_cuts():
     facts = {
         "sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0,

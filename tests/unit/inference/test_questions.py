@@ -123,6 +123,7 @@ REFUSED = {
     "its values have no order": ("count", {"where": {"ward": Between("A", "B")}}),
     "Conditions are a dictionary": ("count", {"where": "ward == 'B'"}),
     "'ward' is categorical, which has no mean": ("mean", {"of": "ward"}),
+    "it has no quantiles": ("quantile", {"of": "ward", "q": 0.5}),
     "may name 3 columns, got \\['ward', 'smokes', 'age', 'grade'\\]": (
         "count", {"where": {"ward": "A", "smokes": True, "age": 1, "grade": 1}}
     ),

@@ -171,23 +171,6 @@ def test_chosen_cliques_are_those_with_what_matters(strategy):
     assert shares[1] > shares[0]
 
 
-@pytest.mark.parametrize(
-    ("importance", "said"),
-    [
-        ({"e": 0.5}, "at least 1"),
-        ({"e": float("inf")}, "at least 1"),
-        ({"e": float("nan")}, "at least 1"),
-        ({"e": True}, "at least 1"),
-        ({"e": "much"}, "at least 1"),
-        (["e"], "map columns"),
-    ],
-)
-@pytest.mark.parametrize("strategy", [PrivPGD, AIM, MWEM, MST])
-def test_what_is_no_importance_is_refused(strategy, importance, said):
-    with pytest.raises(ValueError, match=said):
-        strategy(importance=importance)
-
-
 VISITS = pd.DataFrame({"ward": ["A", "B"] * 50, "ill": ["yes", "no", "no", "no"] * 25, "id": 1})
 COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Categorical(["yes", "no"])}
 

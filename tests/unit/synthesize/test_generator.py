@@ -170,19 +170,3 @@ def test_a_users_function_is_called_with_names_and_returns_one_number():
     # The shape checks of the tests see it first.
     with pytest.raises((ValueError, TypeCheckError), match="function"):
         DifferentiablePenalty(function=3)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"theta": {}}, "theta is empty"),
-        ({"theta": {"a": float("nan")}}, r"theta\['a'\] must be a finite number, got nan"),
-        ({"b": float("inf")}, "b must be a finite number, got inf"),
-        ({"slope": float("nan")}, "slope must be a finite number"),
-        ({"weight": -1.0}, "weight must be a finite number of at least 0, got -1.0"),
-        ({"weight": float("nan")}, "weight must be a finite number"),
-    ],
-)
-def test_errors_name_the_argument_and_the_value(changes, message):
-    with pytest.raises(ValueError, match=message):
-        ProtectedThreshold(**{"theta": THETA, "b": 0.1, **changes})
