@@ -23,16 +23,12 @@ SECOND_RUN = {
     "contract/test_rows_in_order.py": {
         "test_a_row_depends_on_the_row_before": "shares of few rows with one code before them"
     },
-    "contract/test_sampling.py": {"test_one_modelled_column_is_enough": "a share of few rows"},
     "contract/test_stays.py": {
         "test_stays_are_as_long_as_they_were": "quantiles of noisy lengths",
         "test_stays_depend_on_the_other_columns": "a correlation under noise",
     },
     "contract/test_undeclared.py": {"test_nothing_declared_is_enough": "values found under noise"},
     "contract/test_weighed_people.py": {"test_of_sdv": "a share of few people"},
-    "e2e/test_adult.py": {
-        "test_private_rows_of_adult_beat_independent_columns": "errors under noise"
-    },
     "e2e/test_first_hour.py": {"test_what_is_worth_a_look_is_said_once": "what is said is noisy"},
     "e2e/test_types.py": {
         "test_dates_have_the_real_ones_range_and_format": "ends that few noisy rows have"

@@ -235,7 +235,8 @@ def _files_of(paths: str | os.PathLike | Sequence) -> list[Path]:
     if os.path.isdir(text):
         inside = (path for path in Path(text).rglob("*") if path.is_file())
         shown = sorted(path for path in inside if not path.name.startswith((".", "_")))
-        found = [path for path in shown if _is_table(path)] or shown
+        tables = [p for p in shown if not p.stem.lower().startswith(_DOCUMENTS)]  # no documents
+        found = [path for path in tables if kind_of(path) is not None] or shown
     elif os.path.exists(text) or not has_magic(text):
         found = [Path(text)] if os.path.exists(text) else []
     else:
@@ -247,11 +248,6 @@ def _files_of(paths: str | os.PathLike | Sequence) -> list[Path]:
     if not found:
         raise SourceError(f"There is no file {os.fspath(paths)}.")
     return found
-
-
-def _is_table(path: Path) -> bool:
-    """Whether a file's name is that of a table, and of no document."""
-    return kind_of(path) is not None and not path.stem.lower().startswith(_DOCUMENTS)
 
 
 def _require_each_once(paths: Sequence[Path]) -> None:

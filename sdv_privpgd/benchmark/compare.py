@@ -14,10 +14,10 @@ tails are beside the other 20 %, where "Real" is a fresh real sample of the same
 that of the engine, the sample and the metrics; the noise comes from the operating system and
 differs in every run. With ``--preprocess``, ``--select`` or ``--synthesize`` the methods are all
 arms of these parts (``methods``, ``preprocessing``), whose values are put into the same cells;
-of an arm whose parts do not go together the reason is recorded, and its seconds have those of
-encoding in them. Runs that the file holds are skipped, so an interrupted comparison goes on
-where it was. Most of a run's time are the papers' models on codes, which ``--no-code-models``
-leaves out. A run that fails is recorded with its error's class.
+an arm's seconds have those of encoding in them. Runs that the file holds are skipped, so an
+interrupted comparison goes on where it was. Most of a run's time are the papers' models on codes,
+which ``--no-code-models`` leaves out. A run that fails has one row with its error's class, and with
+the reason where an arm's parts do not go together.
 
     python -m sdv_privpgd.benchmark split --table adult --out adult
     python -m sdv_privpgd.benchmark score --rows rows.csv --table adult --out results.parquet \
@@ -29,9 +29,7 @@ clips. ``score`` reads that program's rows, with the same columns, and adds thei
 of results.
 
 The file is Parquet with one row a metric of a run, written whole and atomically. A run is one
-method on one table at one epsilon with one seed and one set of settings. One that failed has one
-row, with its error's class in place of a metric, and the reason where a strategy does not go with
-an engine.
+method on one table at one epsilon with one seed and one set of settings.
 """
 
 import argparse
@@ -237,13 +235,6 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all-metrics", action="store_true", help="not only the paper's six")
 
 
-def _settings(arguments: argparse.Namespace) -> dict:
-    """The settings of a run that are not its method's."""
-    read = ("delta", "cells", "rows", "label", "all_metrics")
-    found = {key: getattr(arguments, key) for key in read if getattr(arguments, key) is not None}
-    return found | ({"models_on_codes": False} if arguments.no_code_models else {})
-
-
 def _compare(arguments: argparse.Namespace) -> None:
     from tqdm import tqdm
 
@@ -292,12 +283,15 @@ def _run_of(
     arguments: argparse.Namespace, method: str, table: str, epsilon: float, seed: int
 ) -> Run:
     own = {} if method == REAL else method_of(arguments, method).settings()
+    read = ("delta", "cells", "rows", "label", "all_metrics")
+    known = {key: getattr(arguments, key) for key in read if getattr(arguments, key) is not None}
+    known |= {"models_on_codes": False} if arguments.no_code_models else {}
     return Run(
         method=method,
         table=table if arguments.metadata is None else Path(table).stem,
         epsilon=epsilon,
         seed=seed,
-        settings=canonical({**_settings(arguments), **own}),
+        settings=canonical({**known, **own}),
     )
 
 

@@ -244,7 +244,9 @@ def _show(arguments: argparse.Namespace) -> None:
         print("\n".join(map(str, written)))
         return
     rows = labeled(read(arguments.results))
-    tables = _printed(summarize(rows), _costs(rows))
+    runs = rows.drop_duplicates(["table", "epsilon", "method", "seed"])
+    costs: Any = runs.groupby(["table", "epsilon", "method"])[[*_COSTS, "spent_epsilon"]].mean()
+    tables = _printed(summarize(rows), costs)
     why = [name for name in ("error", "reason") if name in rows]
     failed = rows.loc[rows["error"].notna(), ["method", "table", "epsilon", "seed", *why]].fillna(
         ""
@@ -255,14 +257,6 @@ def _show(arguments: argparse.Namespace) -> None:
         print(f"Failed:\n{failed.to_string(index=False)}")
     if arguments.out is not None:
         _write(arguments, rows, tables, failed)
-
-
-def _costs(rows: "pd.DataFrame") -> "pd.DataFrame":
-    """The mean seconds and memory of each method's runs."""
-    runs = rows.drop_duplicates(["table", "epsilon", "method", "seed"])
-    costs = ["fit_seconds", "peak_mebibytes", "spent_epsilon"]
-    means: Any = runs.groupby(["table", "epsilon", "method"])[costs].mean()
-    return means
 
 
 def _printed(summary: "pd.DataFrame", costs: "pd.DataFrame") -> "dict[str, pd.DataFrame]":

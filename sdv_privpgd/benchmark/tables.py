@@ -47,11 +47,6 @@ class Declaration:
     prepare: "Callable[[pd.DataFrame], pd.DataFrame]" = lambda frame: frame
 
 
-def _income(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """ACS Income's label: more than 50,000 dollars a year."""
-    return frame.assign(**{"Income > 50,000": frame["Income"] > 50_000}).drop(columns="Income")
-
-
 def _traveltime(frame: "pd.DataFrame") -> "pd.DataFrame":
     """ACS Traveltime's label and those of its features that the table has."""
     features = [
@@ -155,7 +150,10 @@ TABLES: dict[str, Declaration] = {
             "acs_income_il_2018", "acs_income_ne_2018", "acs_income_nj_2018", "acs_income_ny_2018",
         )
     },
-    "acs_workers": _workers("Income > 50,000", _income),
+    "acs_workers": _workers(
+        "Income > 50,000",
+        lambda frame: frame.assign(**{"Income > 50,000": frame.pop("Income") > 50_000}),
+    ),
     "acs_traveltime": _workers("Travel > 20", _traveltime),
     "acs_mobility": _workers("Same house", _mobility, oldest=34),
     "adult": Declaration(

@@ -65,7 +65,8 @@ _FITTED = """
     --seed N (0)        of the engine, not of the noise
     --question TEXT*    what the table will be asked, which is public: it gets more of the budget,
                         such as "share where age=30..45 and ward=B", "mean of cost where ward=B",
-                        "quantile 0.9 of cost" or "coefficient of cost on age, ward"
+                        "quantile 0.9 of cost" or "coefficient of cost on age, ward"; of linked
+                        tables behind the name of one: "persons: mean of age"
 """
 _OF_TABLE = """
     --types {detect,dtypes} (detect)  without metadata, types are detected from cells, or are what
@@ -445,11 +446,8 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 # What text on a command line means.
 
 
-def _separator(text: str) -> str:
-    return _character({"\\t": "\t", "tab": "\t"}.get(text, text))
-
-
 def _character(text: str) -> str:
+    text = {"\\t": "\t", "tab": "\t"}.get(text, text)
     if len(text) != 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not one character")
     return text
@@ -507,7 +505,7 @@ _KINDS: Mapping[str | None, dict[str, Any]] = {
     "A,B,...": {"type": _names, "default": ()},
     "NAMES": {"type": _names, "metavar": "A,B,..."},
     "SIGN": {"type": _character},
-    "SEPARATOR": {"type": _separator},
+    "SEPARATOR": {"type": _character},
     "ENCODING": {"type": _encoding},
     "LINES": {"type": _lines, "metavar": "N"},
     "[TABLE=]N": {"type": _most},

@@ -1,6 +1,7 @@
 """Conditions and questions as options write them. Public."""
 
 import re
+from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,6 +36,11 @@ def _value(option: str, name: str, text: str, facts: Mapping, signs: Signs) -> A
             "before their decimals; --decimal names another sign."
         )
     return number
+
+
+def signs_of(arguments: Namespace) -> Signs:
+    """How the options write numbers."""
+    return Signs(getattr(arguments, "decimal", None) or ".", getattr(arguments, "thousands", None))
 
 
 def question(text: str, facts: Mapping[str, Mapping], signs: Signs) -> Question:

@@ -178,9 +178,10 @@ def draft_domain(arguments: Namespace) -> None:
             source = read_metadata(arguments.metadata)
             unknown = []
         try:
-            domain = drafted(source)
-            kinds = {name: own["sdtype"] for name, own in typed.items()}
-            metadata = source if arguments.metadata else metadata_of({**_sdtypes(source), **kinds})
+            domain, metadata = drafted(source), source
+            if tables:
+                kinds = {str(n): kind and sdtype_of(str(n), kind) for n, kind in source.items()}
+                metadata = metadata_of(kinds | {name: own["sdtype"] for name, own in typed.items()})
         except ValueError as error:  # of a dtype that has no sdtype
             raise CommandError(str(error)) from None
         for name, own in typed.items():
@@ -199,12 +200,6 @@ def draft_domain(arguments: Namespace) -> None:
             "facts that apply, and the sdtypes in the metadata, or draft again with --dtype "
             "COLUMN=TYPE."
         )
-
-
-def _sdtypes(dtypes: Mapping[str, Any]) -> dict[str, str | None]:
-    """What dtypes say of columns; ``None``, to be filled in, of one that is not known."""
-    names = {str(name): dtype for name, dtype in dtypes.items()}
-    return {name: kind and sdtype_of(name, kind) for name, kind in names.items()}
 
 
 def _stand_in(sdtype: str) -> Any:

@@ -191,7 +191,7 @@ class Purchase:
             self.model.is_placed or (self._begun and not self._has_spent)
         ):
             return self.model.path
-        return rescued(own.save, self.files[0].path, ".zip")
+        return rescued(own.save, self.files[0].path)
 
     def _remedy(self, path: Path) -> str:
         if isinstance(own := self._own, UnfinishedTable):
@@ -220,10 +220,10 @@ def how_to_finish(unfinished: UnfinishedTable, path: Path) -> str:
     )
 
 
-def rescued(save: Callable[[Path], object], out: Path, ending: str) -> Path | None:
+def rescued(save: Callable[[Path], object], out: Path) -> Path | None:
     """Where it was saved that has no other place: in a new file beside the rows, or else here."""
     name = f"{out.name.split('.')[0] or out.name}.rescued"
-    names = [f"{name}{ending}", *(f"{name}-{number}{ending}" for number in range(2, 100))]
+    names = [f"{name}.zip", *(f"{name}-{number}.zip" for number in range(2, 100))]
     for folder in (out.parent, Path()):
         for path in (folder / each for each in names):
             try:

@@ -2,12 +2,14 @@
 
 from argparse import Namespace
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.base.words import listed
+from sdv_privpgd.cli.asking import question, signs_of
 from sdv_privpgd.cli.documents import read_json
 from sdv_privpgd.cli.journal import Journal
 from sdv_privpgd.cli.keeping import kept_in, require_file
@@ -21,7 +23,14 @@ from sdv_privpgd.cli.saying import (
     say,
     say_each,
 )
-from sdv_privpgd.cli.writing import Outputs, check_report, moving_on, write_rows
+from sdv_privpgd.cli.writing import (
+    Outputs,
+    check_report,
+    moving_on,
+    outputs_of,
+    with_page,
+    write_rows,
+)
 from sdv_privpgd.columns.links import read_tables
 from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.fitting.fates import tables_report
@@ -30,13 +39,14 @@ from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.fitting.plan import planned_tables
 from sdv_privpgd.fitting.prior import Prior
 from sdv_privpgd.fitting.settings import People
+from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.sources.source import Source
 
 _NOT_TAKEN = (
     "rows_per_person", "person_column", "rows_are_people", "weigh_people", "weight_column",
-    "sequence_index", "target", "question", "columns", "drop", "make_up", "constraints",
+    "sequence_index", "target", "columns", "drop", "make_up", "constraints",
     "num_bins", "names", "mark",
 )  # fmt: skip
 """Options of one table."""
@@ -52,7 +62,7 @@ def synthesize(arguments: Namespace) -> None:
             f"There is no folder {arguments.out}: make it, for a file of each table."
         )
     check_report(arguments.report)
-    with _outputs(arguments, paths) as outputs:
+    with outputs_of(arguments) as outputs:
         journal = Journal(outputs, arguments.ledger)
         model = outputs.open("--model", arguments.model, is_paid=True)
         report = outputs.open("--report", arguments.report, is_paid=True)
@@ -149,24 +159,17 @@ def sample(arguments: Namespace) -> None:
 
 def plan(arguments: Namespace) -> None:
     """Prints what would be asked of the tables, and the errors to be expected."""
-    told, paths, _ = _asked(arguments, "prior")
+    told, _, _ = _asked(arguments, "prior")
     if arguments.rows is None:
         raise CommandError("--rows is needed, about how many rows the table has that is protected.")
-    with _outputs(arguments, paths) as outputs:
-        report = outputs.open("--report", arguments.report)
-        expected = planned_tables(told, arguments.rows)
-        outputs.write(report, expected.save)
+    expected = with_page(arguments, lambda: planned_tables(told, arguments.rows))
     print(report_in_options(str(expected)))
 
 
 def check(arguments: Namespace) -> Report:
     """Returns what becomes of the columns of the tables, and writes it as a page if asked to."""
     told, paths, _ = _asked(arguments, "prior")
-    with _outputs(arguments, paths) as outputs:
-        report = outputs.open("--report", arguments.report)
-        found = tables_report(told, _opened(arguments, told, paths))
-        outputs.write(report, found.save)
-    return found
+    return with_page(arguments, lambda: tables_report(told, _opened(arguments, told, paths)))
 
 
 def audit(arguments: Namespace) -> Report:
@@ -175,12 +178,6 @@ def audit(arguments: Namespace) -> Report:
 
     told, _, _ = _asked(arguments)
     return audited_tables(told, runs=arguments.runs)
-
-
-def _outputs(arguments: Namespace, paths: Mapping[str, Path]) -> Outputs:
-    """The files of a command, which are none that it reads."""
-    inputs = (*paths.values(), arguments.metadata, arguments.domain)
-    return Outputs(inputs=inputs, force=arguments.force)
 
 
 def _opened(arguments: Namespace, told: Asked, paths: Mapping[str, Path]) -> dict[str, Source]:
@@ -241,8 +238,23 @@ def _asked(arguments: Namespace, *refused: str) -> tuple[Asked, dict[str, Path],
             method=arguments.method,
             seed=arguments.seed,
         )
+        told = replace(told, questions=_questions(arguments, told))
         told.require()
     return told, paths, out
+
+
+def _questions(arguments: Namespace, told: Asked) -> dict[str, list[Question]]:
+    """The listed questions by table, each behind the name of its table."""
+    found: dict[str, list[Question]] = {}
+    for text in getattr(arguments, "question", ()):
+        table, _, asks = text.partition(":")
+        if table not in told.tree.tables:
+            raise CommandError(
+                f"--question {text!r} is not TABLE: QUESTION, of one of {list(told.tree.tables)!r}."
+            )
+        facts = told.asked(table)[1].words
+        found.setdefault(table, []).append(question(asks, facts, signs_of(arguments)))
+    return found
 
 
 def _typed(

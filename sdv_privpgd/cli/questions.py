@@ -12,7 +12,7 @@ from pandas.api.types import is_numeric_dtype
 from sdv_privpgd._lazy import need
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.words import in_columns, listed
-from sdv_privpgd.cli.asking import question
+from sdv_privpgd.cli.asking import question, signs_of
 from sdv_privpgd.cli.documents import (
     declared_type,
     has_format,
@@ -44,7 +44,6 @@ from sdv_privpgd.fitting.settings import People, Settings, usual_delta, with_bin
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.warnings import on_delta
-from sdv_privpgd.sources.texts import Signs
 
 _ENDS = {"range_min", "range_max", "range_values", "groups", "prefix"}
 """Facts that say where the values of a column lie."""
@@ -225,7 +224,12 @@ def _typed(
         except ValueError as error:
             raise CommandError(str(error)) from None
         if kind_read(tables[0]).form != "parquet":
-            _say_iso([name for name, dtype in how.dtypes.items() if dtype.kind == "M"], domain)
+            dates = [name for name, dtype in how.dtypes.items() if dtype.kind == "M"]
+            if unsaid := [name for name in dates if not has_format(domain.get(name))]:
+                say(
+                    f"The dates of {unsaid!r} are read in ISO 8601, such as 2024-01-31, and all "
+                    "others count as missing: a datetime_format in --domain says another form."
+                )
     elif said and set(names := list(map(str, known_types_in(tables, how)))) <= set(said):
         columns = {name: {"sdtype": kinds[name]} for name in names}
     else:
@@ -329,15 +333,6 @@ def detected(
     return {**columns, **{name: {"sdtype": "unknown"} for name in dropped}}, keys, written
 
 
-def _say_iso(names: Sequence[str], domain: Mapping[str, Mapping]) -> None:
-    """Says which columns are read as dates in one form alone, because nobody says another."""
-    if unsaid := [name for name in names if not has_format(domain.get(name))]:
-        say(
-            f"The dates of {unsaid!r} are read in ISO 8601, such as 2024-01-31, and all others "
-            "count as missing: a datetime_format in --domain says another form."
-        )
-
-
 @dataclass(frozen=True, kw_only=True)
 class Questions:
     """What a fit is asked for by the options.
@@ -422,8 +417,8 @@ def questions(
         "constraints": read_constraints(arguments.constraints),
         **{name: getattr(arguments, name) for name in same},
     }
-    signs = Signs(getattr(arguments, "decimal", None) or ".", getattr(arguments, "thousands", None))
     if sentences := getattr(arguments, "question", ()):
+        signs = signs_of(arguments)
         told["questions"] = [question(each, told["columns"], signs) for each in sentences]
     asks = Questions(declared=found, told=told, lost=said)
     _ = asks.parts  # raises

@@ -19,7 +19,7 @@ from sdv_privpgd.cli.saying import (
     say,
     say_each,
 )
-from sdv_privpgd.cli.writing import Outputs, check_rows, rows_files, write_out
+from sdv_privpgd.cli.writing import Outputs, check_rows, outputs_of, rows_files, write_out
 from sdv_privpgd.fitting.settings import People
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ def measure(arguments: Namespace) -> None:
     people = people_of(arguments, found.table)
     columns = found.for_fit(public_metadata=arguments.public_metadata)
     weights = {} if people.weights is None else {people.weights.column: {"sdtype": "numerical"}}
-    inputs = (*tables, *arguments.table, arguments.metadata, arguments.domain)
-    with Outputs(inputs=inputs, force=arguments.force) as outputs:
+    with outputs_of(arguments, tables) as outputs:
         journal = Journal(outputs, arguments.ledger)
         out = outputs.required("--out", arguments.out, is_paid=True)
         try:
@@ -65,7 +64,7 @@ def measure(arguments: Namespace) -> None:
                     measured = _run(measuring, stops=not arguments.no_stop)
         finally:
             if journal.failure is not None and measured is not None:
-                path = rescued(measured.save, arguments.out, ".zip")
+                path = rescued(measured.save, arguments.out)
                 if path is not None:
                     say(
                         f"The release is in {path}, and --ledger {arguments.ledger} does not have "

@@ -24,8 +24,10 @@ from sdv_privpgd.cli.writing import (
     Outputs,
     check_report,
     check_rows,
+    outputs_of,
     rows_files,
     sampled,
+    with_page,
     write_out,
 )
 from sdv_privpgd.columns.dialect import on_words
@@ -40,7 +42,6 @@ from sdv_privpgd.fitting.prior import Prior, as_text, leaning
 from sdv_privpgd.fitting.resume import begun_again
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.page import Report
 from sdv_privpgd.sources.source import Source
 
 Own = TypeVar("Own", FittedTable, UnfinishedTable)
@@ -62,7 +63,7 @@ def synthesize(arguments: Namespace) -> None:
     ahead = planned_ledger(arguments)
     # Errors in what is declared are told before anything is opened or read.
     asks = None if arguments.metadata is None else questions(arguments)
-    with _outputs(arguments, tables) as outputs:
+    with outputs_of(arguments, tables) as outputs:
         journal = Journal(outputs, arguments.ledger)
         model = outputs.open("--model", arguments.model, is_paid=True)
         files = rows_files(arguments, outputs, is_paid=True)
@@ -187,7 +188,7 @@ def plan(arguments: Namespace) -> None:
     with own_errors(ValueError):
         prior = _priors_of(arguments, tables, description)
         description = leaning(settings, description, prior, rows, {})
-    expected = _with_page(arguments, tables, lambda: planned(settings, description, rows))
+    expected = with_page(arguments, lambda: planned(settings, description, rows), tables)
     if arguments.domain is not None:
         found, is_said = asks.declared, settings.people.is_said
         sentences = check_domain(found.metadata, found.domain, says_whose=is_said)
@@ -213,27 +214,11 @@ def check(arguments: Namespace) -> None:
             settings, description, rows, refused = checked(*asks.parts, table, prior)
         lost = [*asks.lost, *refused]
         more = [] if kind_read(tables[0]).form == "parquet" else on_words(description.words)
-        found = _with_page(
-            arguments, tables, lambda: reported(settings, description, rows, lost, more=more)
-        )
+        make = lambda: reported(settings, description, rows, lost, more=more)
+        found = with_page(arguments, make, tables)
     print(report_in_options(str(found)))
     if found.to_dict()["stops"]:
         raise CommandError("A fit would stop before it spends anything.")
-
-
-def _outputs(arguments: Namespace, tables: Sequence[Path]) -> Outputs:
-    """The files of a command, which are none that it reads."""
-    own = arguments.metadata, arguments.domain, arguments.constraints
-    return Outputs(inputs=(*tables, *arguments.table, *own), force=arguments.force)
-
-
-def _with_page(arguments: Namespace, tables: Sequence[Path], make: Callable[[], Report]) -> Report:
-    """Makes a report, and writes its page if it is asked for and can be written."""
-    with _outputs(arguments, tables) as outputs:
-        page = outputs.open("--report", arguments.report)
-        report = make()
-        outputs.write(page, report.save)
-    return report
 
 
 def finish(arguments: Namespace) -> None:

@@ -25,7 +25,7 @@ from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.sampled import SampledTable
 from sdv_privpgd.report.about import KEY, card_path, in_words, is_card, write_card
-from sdv_privpgd.report.page import checked_ending
+from sdv_privpgd.report.page import Report, checked_ending
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -204,6 +204,24 @@ class Outputs:
             return _unwritten(output, error)
         output.is_placed = True
         return None
+
+
+def outputs_of(arguments: Namespace, tables: Sequence[Path] = ()) -> Outputs:
+    """The files of a command, which are none that it reads."""
+    named = ("metadata", "domain", "constraints")
+    inputs = (*tables, *arguments.table, *(getattr(arguments, name, None) for name in named))
+    return Outputs(inputs=inputs, force=arguments.force)
+
+
+def with_page(
+    arguments: Namespace, make: Callable[[], Report], tables: Sequence[Path] = ()
+) -> Report:
+    """Makes a report, and writes its page if it is asked for and can be written."""
+    with outputs_of(arguments, tables) as outputs:
+        page = outputs.open("--report", arguments.report)
+        report = make()
+        outputs.write(page, report.save)
+    return report
 
 
 def is_among(path: Path, given: Path) -> bool:

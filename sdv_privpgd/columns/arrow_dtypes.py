@@ -28,7 +28,8 @@ def dtypes_of(schema: pa.Schema) -> dict[str, Any]:
             as_read = as_read.set(place, field.with_type(pa.null()))
     plain = as_read.remove_metadata().empty_table().to_pandas().dtypes
     known = as_read.empty_table().to_pandas().dtypes
-    written = {each["field_name"]: each["numpy_type"] for each in _of_pandas(schema)}
+    said = (schema.pandas_metadata or {}).get("columns", [])
+    written = {each["field_name"]: each["numpy_type"] for each in said}
     found = {}
     for field in schema:
         name = field.name
@@ -43,16 +44,10 @@ def dtypes_of(schema: pa.Schema) -> dict[str, Any]:
         can_miss = field.nullable and written.get(name) != str(dtype)
         whole = isinstance(dtype, np.dtype) and dtype.kind in "iu"
         is_chosen = whole and (dtype.itemsize < 8 or dtype.kind == "u")
-        found[name] = _with_missing(dtype) if is_chosen and can_miss else dtype
+        if is_chosen and can_miss:
+            dtype = f"{'U' * (dtype.kind == 'u')}Int{8 * dtype.itemsize}"
+        found[name] = pd.api.types.pandas_dtype(dtype)
     return found
-
-
-def _with_missing(dtype: np.dtype) -> Any:
-    return pd.api.types.pandas_dtype(f"{'U' * (dtype.kind == 'u')}Int{8 * dtype.itemsize}")
-
-
-def _of_pandas(schema: pa.Schema) -> list[dict]:
-    return (schema.pandas_metadata or {}).get("columns", [])
 
 
 def schema_of_polars(empty: Any) -> pa.Schema:

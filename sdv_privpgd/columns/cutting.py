@@ -114,7 +114,8 @@ def _merged_categories(facts: CategoryFacts, number: int) -> Merging | None:
 def _numbers(facts: NumberFacts, num_bins: int) -> dict[str, Any]:
     (low, high), tick = facts.ends, tick_of(facts)
     written: dict[str, Any] = {"number_format": facts.number_format}
-    if _are_decimals(facts) and facts.number_format is None:
+    are_decimals = isinstance(facts.low, Decimal) and isinstance(facts.high, Decimal)
+    if are_decimals and facts.number_format is None:
         written["dtype"] = Decimal
     exact = [exactly(cut) for cut in facts.cuts or ()]
     if tick is None:
@@ -135,11 +136,6 @@ def _numbers(facts: NumberFacts, num_bins: int) -> dict[str, Any]:
         "decimal_places": kept,
         "increment": facts.increment,
     }
-
-
-def _are_decimals(facts: NumberFacts) -> bool:
-    """Whether the numbers are Python's ``Decimal``, as both bounds then are."""
-    return isinstance(facts.low, Decimal) and isinstance(facts.high, Decimal)
 
 
 def _kept_places(facts: NumberFacts) -> int | None:

@@ -214,7 +214,9 @@ def difference_of(
         largest = _largest(Difference(low, high, empty))
         if not 0 < largest < math.inf:
             return None
-        return Difference(low, high, replace(empty, cells=_real_cells(largest, num_cells)))
+        cuts = largest * np.geomspace(_SMALL, 1.0, num_cells)[:-1]  # growing by one factor
+        cells = Interval(0.0, largest, num_cells, tuple(cuts.tolist()))
+        return Difference(low, high, replace(empty, cells=cells))
     draft = Difference(low, high, replace(empty, cells=Ticks(0, 0, 1)))
     if not _fits(draft) or all(_is_exact(column) for column in (low, high)):
         return None
@@ -317,12 +319,6 @@ def _widening(smallest: int, largest: int, factor: float, most: int) -> list[int
         found.append(smallest + step)
         step = max(step + 1, math.ceil(step * factor))
     return found
-
-
-def _real_cells(largest: float, number: int) -> Interval:
-    """``number`` cells whose distances from zero grow by a constant factor."""
-    cuts = largest * np.geomspace(_SMALL, 1.0, number)[:-1]
-    return Interval(0.0, largest, number, tuple(cuts.tolist()))
 
 
 def merged(difference: Difference, frequencies: Sequence[float], num_bins: int) -> Difference:
@@ -450,8 +446,9 @@ def put_differences(
     while left := [d for d in differences if not {d.low.name, d.high.name} <= settled]:
         known = [d for d in left if {d.low.name, d.high.name} & settled]
         if not known:
-            root = _finest(left[0])
-            settled.add(root)
+            low, high = left[0].low, left[0].high
+            widths = [np.median(left[0].widths(column)) for column in (low, high)]
+            settled.add(high.name if widths[1] * _MUCH < widths[0] else low.name)
             continue
         difference = known[0]
         (name,) = {difference.low.name, difference.high.name} & settled
@@ -459,10 +456,3 @@ def put_differences(
         alone = sum(name in (d.low.name, d.high.name) for d in differences) == 1
         difference.put(name, codes, places, moves=alone and name not in held)
         settled.add(other)
-
-
-def _finest(difference: Difference) -> str:
-    """The low column of a difference, or the high one if its cells are much finer."""
-    low, high = difference.low, difference.high
-    widths = [np.median(difference.widths(column)) for column in (low, high)]
-    return high.name if widths[1] * _MUCH < widths[0] else low.name

@@ -17,7 +17,7 @@ from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import BEYOND, are_aware, instants, on_the_clock, to_ticks
 from sdv_privpgd.columns.dtypes import zone_in
-from sdv_privpgd.columns.scalars import indices, quiet, real_numbers, truths, whole_numbers
+from sdv_privpgd.columns.scalars import dense, indices, quiet, real_numbers, truths, whole_numbers
 
 
 def encode(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -35,9 +35,7 @@ def read(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
             values, missing = _read(column, pd.concat([kept, pd.Series([None], dtype=object)]))
             entries = series.cat.codes.to_numpy()
             return values[entries], missing[entries]
-        if isinstance(series.dtype, pd.SparseDtype):
-            series = series.sparse.to_dense()
-        return _read(column, series)
+        return _read(column, dense(series))
 
 
 def _read(column: Column, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ from sdv_privpgd.base.domain import code_type
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.encoders import encode, located, read
-from sdv_privpgd.columns.scalars import quiet, real_numbers
+from sdv_privpgd.columns.scalars import dense, quiet, real_numbers
 from sdv_privpgd.columns.schema import Schema
 
 _BLOCK = 1 << 18
@@ -47,8 +47,7 @@ def parts_of_one(cells: pd.Series, low: float, high: float) -> np.ndarray:
     lower one. No other row has a part in it.
     """
     with quiet():
-        dense = cells.sparse.to_dense() if isinstance(cells.dtype, pd.SparseDtype) else cells
-        weights, missing = real_numbers(dense)
+        weights, missing = real_numbers(dense(cells))
         return np.clip(np.where(missing, low, weights), low, high) / high
 
 

@@ -132,14 +132,11 @@ def _held(dtype: Any) -> str | None:
     """The kind of all cells of the dtype that are not missing; ``None`` if it may be any."""
     if isinstance(dtype, pd.CategoricalDtype):
         return None
-    if isinstance(dtype, pd.StringDtype) or _is_text_of_arrow(dtype):
+    of_arrow = str(dtype.pyarrow_dtype) if isinstance(dtype, pd.ArrowDtype) else ""
+    if isinstance(dtype, pd.StringDtype) or "string" in of_arrow.split("<")[0]:
         return "text"
     kinds = {"M": "dates", "i": "numbers", "u": "numbers", "f": "numbers", "b": "truths"}
     return kinds.get(dtype.kind)
-
-
-def _is_text_of_arrow(dtype: Any) -> bool:
-    return isinstance(dtype, pd.ArrowDtype) and "string" in str(dtype.pyarrow_dtype).split("<")[0]
 
 
 def _of_categories(name: str, dtype: Any, holds: str, facts: ColumnFacts) -> str | None:

@@ -79,7 +79,7 @@ def on_names(facts: Mapping[str, ColumnFacts], *, says_whose: bool) -> list[str]
     dates = [
         name
         for name, kind in unknown.items()
-        if kind in ("categorical", "ordinal") and _is_date(name)
+        if kind in ("categorical", "ordinal") and _is_date(_words(name))
     ]
     said = []
     if ids:
@@ -136,11 +136,9 @@ def _is_of_people(word: str) -> bool:
     )
 
 
-def _is_date(name: str) -> bool:
-    words = _words(name)
-    if not words:
-        return False
-    return words[-1] in _DATES or words[-1].endswith("datum") or words[:2] == ["date", "of"]
+def _is_date(words: list[str]) -> bool:
+    last = words[-1] if words else ""
+    return last in _DATES or last.endswith("datum") or words[:2] == ["date", "of"]
 
 
 def repeated_ids(columns: Mapping[str, Mapping], keys: Collection[str]) -> tuple[str, ...]:

@@ -198,7 +198,7 @@ class _Words:
             high=last if high is None else high,
             datetime_format=written,
             aware=is_aware or too,
-            of_days=all(_is_day(self.words.get(key)) for key in _RANGE) or None,
+            of_days=all(type(self.words.get(key)) is datetime.date for key in _RANGE) or None,
             of_times=clock is not None or None,
             of_numbers=_are_numbers([self.words.get(key) for key in _RANGE], written) or None,
             num_bins=self.read("num_bins", check_integer),
@@ -346,10 +346,6 @@ def _end(datetime_format: str | None, what: str, end: Any) -> tuple[int, bool]:
     """An end of a range of dates, and whether it says so without a format that it has a zone."""
     (moment,) = _moments(datetime_format, what, [end])
     return moment, datetime_format is None and pd.Timestamp(end).tzinfo is not None
-
-
-def _is_day(end: Any) -> bool:
-    return isinstance(end, datetime.date) and not isinstance(end, datetime.datetime)
 
 
 def _are_numbers(ends: Sequence, datetime_format: str | None) -> bool:

@@ -25,6 +25,7 @@ from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import (
     are_there,
     decimal_places,
+    dense,
     distinct,
     indices,
     plain,
@@ -36,9 +37,6 @@ from sdv_privpgd.columns.values import LOOKS
 
 MOST_PLACES = 6
 """Decimal places that are told apart; numbers with more have no precision."""
-
-UNITS = ("D", "s", "ns")
-"""Of ``dates.precisions``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,18 +65,17 @@ class Reading:
         if "grid" in self.asks:
             found["grid"] = len(self.cells) + 1
         if "precision" in self.asks:
-            found["precision"] = len(UNITS) + 1 if self._are_dates else MOST_PLACES + 3
+            found["precision"] = 4 if self._are_dates else MOST_PLACES + 3
         return found
 
     def codes(self, series: pd.Series) -> Iterator[np.ndarray]:
         """The codes of a private column's cells, of each kind in ``sizes`` and in its order."""
+        series = dense(series)
         if "grid" in self.asks:
             yield self._days(series) if self._are_dates else self._powers(series)
         if "precision" in self.asks:
-            form = self.number_format
-            yield (
-                precisions(series) if self._are_dates else decimal_places(series, MOST_PLACES, form)
-            )
+            by = self.number_format
+            yield precisions(series) if self._are_dates else decimal_places(series, MOST_PLACES, by)
 
     @property
     def _are_dates(self) -> bool:
@@ -88,7 +85,7 @@ class Reading:
         assert isinstance(self.cells, Ticks)
         cells, form = self.cells, self.datetime_format
         column = Column(
-            name="", sdtype="datetime", cells=cells, unit="D", datetime_format=form,
+            name=self.name, sdtype="datetime", cells=cells, unit="D", datetime_format=form,
             dtype=series.dtype,
         )  # fmt: skip
         return encode(column, series)[0]
@@ -132,8 +129,7 @@ class Readable:
 
     def codes(self, series: pd.Series) -> Iterator[np.ndarray]:
         """The codes of a private column's cells."""
-        if isinstance(series.dtype, pd.SparseDtype):
-            series = series.sparse.to_dense()
+        series = dense(series)
         looks = 0
         if self._is_open:
             listed, places = distinct(series)

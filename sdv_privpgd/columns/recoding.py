@@ -36,7 +36,7 @@ class Recoding(FieldsAlone):
         return {
             name: cls(known)
             for name, known in facts.items()
-            if known.missing_codes or getattr(known, "is_grouped", False)
+            if known.missing_codes or (isinstance(known, CategoryFacts) and known.is_grouped)
         }
 
     def __call__(self, series: pd.Series) -> pd.Series:
@@ -58,7 +58,7 @@ class Recoding(FieldsAlone):
         found = np.zeros(len(series), dtype=bool)
         if series.dtype.kind != "M":
             listed, places = distinct(series)
-            found |= np.array([self._is_code(cell) for cell in listed], dtype=bool)[places]
+            found |= np.array([self._is_code(cell) for cell in listed])[places]
         if isinstance(self.facts, DateFacts):
             moments, unread = instants(series, self.facts.datetime_format)
             found |= ~unread & np.isin(moments, self._moments)
@@ -82,7 +82,8 @@ class Recoding(FieldsAlone):
     @cached_property
     def _numbers(self) -> frozenset:
         """The numbers that the codes are, as Python writes them or in the declared format."""
-        written = None, getattr(self.facts, "number_format", None)
+        assert isinstance(self.facts, NumberFacts)
+        written = None, self.facts.number_format
         codes = self.facts.missing_codes or ()
         return frozenset(number_in(code, each) for code in codes for each in written) - {None}
 
@@ -106,7 +107,8 @@ class Recoding(FieldsAlone):
 
     @cached_property
     def _group_of(self) -> dict[str, Any]:
-        return dict(getattr(self.facts, "groups", None) or ())
+        assert isinstance(self.facts, CategoryFacts)
+        return dict(self.facts.groups or ())
 
     @cached_property
     def _names(self) -> frozenset:

@@ -213,6 +213,11 @@ def real_numbers(
     return np.nan_to_num(found)[places], missing[places]
 
 
+def dense(series: pd.Series) -> pd.Series:
+    """The same cells; a sparse column with all of them."""
+    return series.sparse.to_dense() if isinstance(series.dtype, pd.SparseDtype) else series
+
+
 def cells(series: pd.Series) -> list:
     """The cells as Python objects, none of them changed by the types of the others."""
     if isinstance(series.dtype, pd.CategoricalDtype):  # which makes floats of whole numbers

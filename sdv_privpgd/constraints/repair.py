@@ -120,9 +120,11 @@ class Repair:
             return obeys
         if donors is None:
             if obeys.sum() * fewest < len(rows):
+                rules = [f"{type(rule).__name__} of {list(rule.names)}" for rule in self._rules]
+                named = ", ".join([*rules, *(each.name for each in self._predicates)])
                 raise ConstraintError(
                     f"{int(obeys.sum())} of {len(rows)} rows of the model meet the constraints "
-                    f"{self._names()}. Check that they can be met by the declared values."
+                    f"{named}. Check that they can be met by the declared values."
                 )
             donors = rows.at(obeys)
         # At first a row takes only a donor's codes; below, the positions as well.
@@ -161,7 +163,10 @@ class Repair:
 
     def _take(self, rows: _Rows, donors: _Rows, *, with_values: bool) -> None:
         """Gives rows the codes of their nearest donors in the columns of rules, in place."""
-        names = self._constrained()
+        names = list(self._axes)
+        if not self._predicates:  # which may concern any column
+            ruled = [name for rule in self._rules for name in rule.names]
+            names = list(dict.fromkeys([*ruled, *(each.name for each in self._differences)]))
         free = self._at(name for name in names if name not in rows.held)
         taken = nearest(rows.codes, donors.codes, self._at(names), self._scales, rows.generator)
         rows.codes[:, free] = donors.codes[np.ix_(taken, free)]
@@ -186,17 +191,6 @@ class Repair:
                 generator=rows.generator,
             )
         self._settle(rows)
-
-    def _names(self) -> str:
-        named = [f"{type(rule).__name__} of {list(rule.names)}" for rule in self._rules]
-        return ", ".join([*named, *(predicate.name for predicate in self._predicates)])
-
-    def _constrained(self) -> list[str]:
-        """The columns that a rule may concern."""
-        if self._predicates:
-            return list(self._axes)
-        names = [name for rule in self._rules for name in rule.names]
-        return list(dict.fromkeys([*names, *(each.name for each in self._differences)]))
 
     def _at(self, names: Iterable[str]) -> np.ndarray:
         return np.array([self._axes[name] for name in names], dtype=np.int64)

@@ -199,7 +199,8 @@ class Order:
     def _compared(self, column: Column, values: np.ndarray) -> np.ndarray:
         """The form in which values of cells are compared."""
         if column.unit is not None:
-            return _moments(values, column.unit).astype(f"M8[{self._unit}]").astype(np.int64)
+            moments = values.astype(np.int64).astype(f"M8[{column.unit}]")
+            return moments.astype(f"M8[{self._unit}]").astype(np.int64)
         numbers = column.numbers(values)
         whole = self.low.decimal_places == 0 == self.high.decimal_places
         return numbers if whole else numbers.astype(np.float64)
@@ -272,10 +273,6 @@ def _holds(column: Column, tick: int) -> bool:
     if column.datetime_format is None:
         return True
     return survive_writing(np.array([tick]), column.unit, column.datetime_format)
-
-
-def _moments(ticks: np.ndarray, unit: str) -> np.ndarray:
-    return ticks.astype(np.int64).astype(f"M8[{unit}]")
 
 
 def settle(

@@ -21,7 +21,7 @@ from sdv_privpgd.columns.facts import (
     exactly,
     single,
 )
-from sdv_privpgd.columns.readings import MOST_PLACES, UNITS
+from sdv_privpgd.columns.readings import MOST_PLACES
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE, Number
 from sdv_privpgd.columns.units import has_zone, unit_of_format
 from sdv_privpgd.columns.values import USUAL_DATES, USUAL_NUMBERS
@@ -294,7 +294,9 @@ def _rough_numbers(
         ranged = _within(known, *_widened(*ends, density, places))
     low, high = (float(end) if end.denominator > 1 else int(end) for end in ranged.ends)
     if places is not None and not is_clear:
-        places = max(places, _places_of_width(float(high) - float(low)))
+        width = float(high) - float(low)  # rounding to a thousandth of it loses nothing
+        fine = min(max(3 - math.floor(math.log10(width)), 0), MOST_PLACES) if width > 0 else 0
+        places = max(places, fine)
     if places is not None and math.ceil(low * 10**places) > math.floor(high * 10**places):
         places = None  # no such number lies in the range
     if known.decimal_places is None and max(abs(low), abs(high)) > 2.0**64:
@@ -337,13 +339,6 @@ def _whole(edge: float) -> float | int:
     return max(int(edge), 1 - LARGEST_WHOLE) if edge == int(edge) else float(edge)
 
 
-def _places_of_width(width: float) -> int:
-    """The decimal places that write a thousandth of a range: rounding to them loses nothing."""
-    if width <= 0:
-        return 0
-    return min(max(3 - math.floor(math.log10(width)), 0), MOST_PLACES)
-
-
 def _rough_dates(
     known: DateFacts, ends: tuple[float, float] | None, precision: NoisyTable | None, utc: bool
 ) -> DateFacts:
@@ -355,7 +350,7 @@ def _rough_dates(
     if ends is None:
         return known
     low, high = int(ends[0]), int(ends[1]) - DAY
-    unit = "D" if precision is None else UNITS[min(_finest(precision)[0], len(UNITS) - 1)]
+    unit = "D" if precision is None else ("D", "s", "ns")[_finest(precision)[0]]
     written = known.datetime_format
     if written is not None:
         utc, own = utc or has_zone(written), unit_of_format(written)

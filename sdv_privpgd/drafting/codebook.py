@@ -83,9 +83,10 @@ def read_codebook(codebook: pd.DataFrame, *, keeps_ids: bool = False) -> dict[st
     rows = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
     names = [None if row["name"] is None else str(row["name"]).strip() for row in rows]
     _refuse([n is None or names.count(n) > 1 for n in names], "have no name, or one that is taken")
-    words = [_word(row["sdtype"]) for row in rows]
+    words = [_letters(re.sub(r"\(.*", "", str(row["sdtype"] or ""))) for row in rows]
     sdtypes = [_sdtype(word, row) for word, row in zip(words, rows, strict=True)]
-    _refuse([sdtype is None for sdtype in sdtypes], f"have none of the types {_known_types()}")
+    known = ", ".join(word for words in _TYPES.values() for word in words[:3])
+    _refuse([sdtype is None for sdtype in sdtypes], f"have none of the types {known}")
     said = [row.get("range_is_nullable") for row in rows]
     _refuse(
         [cell is not None and _truth(cell) is None for cell in said],
@@ -332,10 +333,6 @@ def _truth(cell: Any) -> bool | None:
     return {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}.get(word)
 
 
-def _word(cell: Any) -> str:
-    return "" if cell is None else _letters(re.sub(r"\(.*", "", str(cell)))
-
-
 def _letters(text: str) -> str:
     return re.sub("[^a-z]", "", text.lower())
 
@@ -344,7 +341,3 @@ def _is_blank(cell: Any) -> bool:
     if isinstance(cell, str):
         return not cell.strip()
     return pd.api.types.is_scalar(cell) and bool(pd.isna(cell))
-
-
-def _known_types() -> str:
-    return ", ".join(word for words in _TYPES.values() for word in words[:3])

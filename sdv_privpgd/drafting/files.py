@@ -172,12 +172,9 @@ def _plain(what: str, fact: Any, datetime_format: str | None, keeps: bool) -> An
     read = plain(fact)  # NumPy's scalars and enumerations become built-in types
     if isinstance(read, Decimal | Fraction):
         return int(read) if read == int(read) else float(read)
-    if not isinstance(read, bytes) and (read is not None or _is_missing(fact)):
+    is_read = read is not None or fact is None or fact is pd.NA or fact != fact
+    if is_read and not isinstance(read, bytes):
         return read
     if keeps:
         return fact
     raise ValueError(f"{what} cannot be written to a file, got {fact!r}. Write it as text.")
-
-
-def _is_missing(fact: Any) -> bool:
-    return fact is None or fact is pd.NA or fact != fact

@@ -71,7 +71,9 @@ def draft_domain(source: "Metadata | Mapping | pd.Series | pd.DataFrame") -> dic
     return {
         name: {**_OF_ANY, "range_is_nullable": None}
         if name in unknown
-        else _from_dtype(name, known[name])
+        else _draft(
+            sdtype_of(name, known[name]), {"decimal_places": 0} if is_whole(known[name]) else {}
+        )
         for name in map(str, facts.keys())
     }
 
@@ -107,11 +109,6 @@ def format_of(known: Mapping) -> dict:
     """The metadata's date format, since a blank in its place would mean that there is none."""
     keys = ("datetime_format",) if known["sdtype"] == "datetime" else ()
     return {key: known.get(key) for key in keys}
-
-
-def _from_dtype(name: str, dtype: Any) -> dict:
-    sdtype = sdtype_of(name, dtype)
-    return _draft(sdtype, {"decimal_places": 0} if is_whole(dtype) else {})
 
 
 _SDTYPE_OF_KIND = {

@@ -89,16 +89,6 @@ class FittedTable(SampledTable):
             audience: ``"officer"`` gives one printed page for who decides on the release: whose
                 data are protected and how, what an attacker could gain, what is not covered, what
                 to write in a privacy notice, and what is left for you to answer.
-
-        >>> import pandas as pd
-        >>> from tempfile import TemporaryDirectory
-        >>> from sdv_privpgd import Boolean, fit_table
-        >>> table = pd.DataFrame({"ill": [True, False] * 500})
-        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, method="mst")
-        >>> with TemporaryDirectory() as folder:
-        ...     report = fitted.report(Path(folder, "report.txt"))
-        >>> report.to_dict()["num_rows"]
-        1000.0
         """
         release, ledger, about, notes = self.fitted.release, self.ledger, self._about, self.warnings
         if audience == "officer":
@@ -133,16 +123,6 @@ class FittedTable(SampledTable):
             region: Which region they describe, or whose law applies.
             use: What they are for.
             authors: Who fills in the record.
-
-        >>> import pandas as pd
-        >>> from sdv_privpgd import Boolean, fit_table
-        >>> table = pd.DataFrame({"ill": [True, False] * 500})
-        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, method="mst")
-        >>> entry = fitted.registry_entry(name="Illness in Northland", curators="Northland")
-        >>> entry.to_dict()["deployment"]["basic"]["data_product_type"]
-        'Synthetic data'
-        >>> entry.blanks[:2]
-        ['deployment.basic.description', 'deployment.basic.intended_use']
         """
         said = {"name": name, "region": region, "use": use}
         said |= {"curators": curators, "authors": authors}

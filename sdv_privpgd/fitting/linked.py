@@ -203,18 +203,6 @@ class FittedTables(SavedModel):
 
         Raises:
             ValueError: For what cannot be asked.
-
-        >>> import pandas as pd
-        >>> from sdv_privpgd import Boolean, Link
-        >>> homes = pd.DataFrame({"home": range(2000), "rents": [True, False] * 1000})
-        >>> people = pd.DataFrame({"home": [*range(2000)] * 2, "ill": [True, False] * 2000})
-        >>> declared = {"homes": {"rents": Boolean()}, "people": {"ill": Boolean()}}
-        >>> link = Link("homes", "people", "home", max_children=2)
-        >>> fitted = fit_tables({"homes": homes, "people": people}, declared, link, 9.0, 1e-6)
-        >>> round(fitted.answer("share", "people", where={"ill": True}).estimate, 1)
-        0.5
-        >>> round(fitted.answer("share", holding={"people": {"ill": True}}).estimate, 1)
-        0.5
         """
         name = self.tree.root if table is None else table
         if name not in self.tables or each not in ("row", "family"):

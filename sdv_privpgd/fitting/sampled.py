@@ -193,15 +193,6 @@ class SampledTable(Concluding, SavedModel):
         Raises:
             ValueError: For unknown columns, fewer rows than are to be alike, and columns that a
                 constraint or the order of rows ties to others: ``on`` must name these as well.
-
-        >>> import pandas as pd
-        >>> from sdv_privpgd import Numerical, fit_table
-        >>> table = pd.DataFrame({"age": range(100)})
-        >>> age = Numerical(0, 99, decimal_places=0)
-        >>> fitted = fit_table(table, {"age": age}, epsilon=5.0, method="mst")
-        >>> made = fitted.crowded(fitted.sample(200), on=["age"], min_rows_like=5)
-        >>> made.rows["age"].value_counts().min() >= 5
-        True
         """
         description, named = self.fitted.description, {on} if isinstance(on, str) else {*on}
         tied = [{*each.columns} for each in description.constraints.declared]

@@ -147,15 +147,6 @@ class Concluding(ABC):
 
         Raises:
             ValueError: For what is no criterion, and for questions that cannot be asked.
-
-        >>> import pandas as pd
-        >>> from sdv_privpgd import Boolean, fit_table
-        >>> from sdv_privpgd.inference import Criterion
-        >>> table = pd.DataFrame({"ill": [True, False] * 5_000})
-        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, method="mst")
-        >>> near = Criterion(what="share", where={"ill": True}, within=0.02)
-        >>> fitted.accept([near]).is_met
-        True
         """
         questions = self._asked()
         if rows is None:

@@ -466,7 +466,8 @@ def _ratio(
         first, second = one.interval(kind, level), other.interval(kind, level)
         low = max(first.low, 0.0) / second.high if second.high > 0 else 0.0
         return low, max(first.high, 0.0) / second.low if second.low > 0 else math.inf
-    first, second = ([_log(end) for end in _uncut(each, kind, level)] for each in (one, other))
+    ends = (_uncut(each, kind, level) for each in (one, other))
+    first, second = ([math.log(e) if e > 0 else -math.inf for e in each] for each in ends)
     low, high = _apart(first, second, correlation)
     return math.exp(low), math.exp(high) if math.isfinite(high) else math.inf
 
@@ -489,7 +490,3 @@ def _apart(one: Sequence[float], other: Sequence[float], correlation: float) -> 
     value = one[0] - other[0]
     low = value - joined(one[0] - one[1], other[2] - other[0])
     return low, value + joined(one[2] - one[0], other[0] - other[1])
-
-
-def _log(number: float) -> float:
-    return math.log(number) if number > 0 else -math.inf

@@ -33,7 +33,9 @@ def noisy_tables(
     ``FittedTable.noisy_tables`` says what the columns are. ``kinds`` and ``most``, the largest
     number of columns of a table, leave out the others.
     """
-    writes = None if path is None else _writer(Path(path))
+    path = None if path is None else Path(path)
+    if path is not None and path.suffix not in (".parquet", ".csv"):
+        raise ValueError(f"path must end in .parquet or .csv, got {str(path)!r}.")
     columns = {column.name: column for column in schema.attributes}
     parts = [
         *(_measured(release, columns, most) if MEASURED in kinds else ()),
@@ -46,8 +48,8 @@ def noisy_tables(
     frame = frame.reindex(columns=ordered)
     for name in ("kind", *named):
         frame[name] = frame[name].astype("category")
-    if writes is not None:
-        writes(frame)
+    if path is not None:
+        getattr(frame, f"to_{path.suffix[1:]}")(path, index=False)
     return frame
 
 
@@ -138,10 +140,3 @@ def group_labels(column: Column, groups: np.ndarray) -> list[str]:
         last = int(groups[-1])
         found[last] = f"{found[last]} or {MISSING}" if last in found else MISSING
     return [found[group] for group in sorted(found)]
-
-
-def _writer(path: Path):
-    """What writes a frame to a path, by its ending."""
-    if path.suffix not in (".parquet", ".csv"):
-        raise ValueError(f"path must end in .parquet or .csv, got {str(path)!r}.")
-    return lambda frame: getattr(frame, f"to_{path.suffix[1:]}")(path, index=False)

@@ -105,7 +105,11 @@ class StandingOut:
             looks = list(_looks(curator, _of_four(domain, varied, importance), tables, self.unit))
         if looks:
             clear = _temperature(curator, self.unit) * (math.log(len(looks)) + 3)
-            scores = [*(look.score for look in looks), _nothing(domain, tables.total, clear)]
+            fewest = domain.attributes[int(np.argmin(domain.sizes))]
+            expected = np.zeros(domain.shape((fewest,)), dtype=np.int64)
+            bias = round(tables.total - clear)  # of no contrast: what is wrong with the total
+            none = ModelErrorQuery(clique=(fewest,), expected=expected, bias=bias)
+            scores = [*(look.score for look in looks), none]
             place = curator.select(scores, self.unit, what="parity that stands out")
             found += looks[place : place + 1]
         within = [each for each in self.triples if set(each) <= set(varied)]
@@ -178,7 +182,10 @@ def _looks(
             }
         )
         held = [clique for clique, own in focuses.items() if focus in own]
-        cuts = {name: _cut(name, grouping[name]) for each in held for name in each}
+        cuts = {}
+        for name in (name for each in held for name in each):
+            places = grouping[name].tolist()  # its groups as intervals
+            cuts[name] = Cut((Line(name, tuple(places)),), (1,), tuple(range(max(places))))
         for clique, expected in entropic_tables(tables, held, grouping).items():
             query = CutMarginalQuery((), tuple(cuts[name] for name in clique))
             sides = [1 - 2 * equal_groups(np.ones(size), halves) for size in expected.shape]
@@ -200,11 +207,6 @@ def _looks(
                     yield Look(clique, within, score)
 
 
-def _cut(name: str, groups: np.ndarray) -> Cut:
-    """The groups of an attribute as intervals."""
-    return Cut((Line(name, tuple(groups.tolist())),), (1,), tuple(range(int(groups.max()))))
-
-
 def _score(
     query: CutMarginalQuery, weights: np.ndarray, expected: np.ndarray, less: float, total: float
 ) -> ModelErrorQuery:
@@ -219,10 +221,3 @@ def _score(
         expected=np.where(weights < 0, beyond, 0).astype(np.int64),
         bias=beyond * int((weights < 0).sum()) + round(float((weights * expected).sum()) + less),
     )
-
-
-def _nothing(domain: Domain, total: float, score: float) -> ModelErrorQuery:
-    """What has this score, but for what is wrong with the total: the choice of no contrast."""
-    fewest = domain.attributes[int(np.argmin(domain.sizes))]
-    expected = np.zeros(domain.shape((fewest,)), dtype=np.int64)
-    return ModelErrorQuery(clique=(fewest,), expected=expected, bias=round(total - score))

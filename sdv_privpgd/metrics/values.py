@@ -105,7 +105,8 @@ def read_categories(column: Described, both: pd.Series) -> tuple[list, np.ndarra
     except TypeError:  # lists and the like have no hash
         both = both.map(repr, na_action="ignore")
         places, distinct = pd.factorize(both)
-    listed = [_key(cell) for cell in distinct]
+    # The value itself or, for an object, its text.
+    listed = [repr(cell) if (value := plain(cell)) is None else value for cell in distinct]
     if column.sdtype == "boolean":
         values, unread = truths(pd.Series(distinct, dtype=object))
         known = zip(values, unread, listed, strict=True)
@@ -113,12 +114,6 @@ def read_categories(column: Described, both: pd.Series) -> tuple[list, np.ndarra
     place_of: dict = {}
     index = np.array([place_of.setdefault(key, len(place_of)) for key in listed] + [-1])
     return list(place_of), index[places]
-
-
-def _key(cell: Any) -> Any:
-    """A category that can be compared and named: the value itself or, for an object, its text."""
-    value = plain(cell)
-    return repr(cell) if value is None else value
 
 
 MISSING, UNREADABLE = "(missing)", "(unreadable)"
@@ -315,7 +310,8 @@ def outside(schema: Schema, real: Mapping[str, pd.Series]) -> dict[str, Outside]
 def _outside(column: Column, series: pd.Series) -> Outside:
     missing = 0.0 if column.nullable else float(series.isna().mean())
     if isinstance(column.cells, Categories):
-        known = _known(column, series)
+        distinct, places = _distinct(series.astype(object))
+        known = decoder_for(column).holds(distinct)[places]
         fate = "missing" if column.nullable else f"the first value, {column.cells.values[0]}"
         if column.cells.has_other:
             fate = str(column.cells.values[-1])
@@ -333,12 +329,6 @@ def _outside(column: Column, series: pd.Series) -> Outside:
         finer=float((read & rounded & ~below & ~above).mean()),
         fate="missing" if column.nullable else "the lowest value",
     )
-
-
-def _known(column: Column, series: pd.Series) -> np.ndarray:
-    """True for values of a column that are among its categories; each value is looked up once."""
-    distinct, places = _distinct(series.astype(object))
-    return decoder_for(column).holds(distinct)[places]
 
 
 def _ticks(column: Column, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -28,6 +28,7 @@ from sdv_privpgd.fitting.fates import tables_report
 from sdv_privpgd.fitting.linked import FittedTables, RunningTables
 from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.fitting.plan import planned_tables
+from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.plugin import generators
 from sdv_privpgd.plugin.arguments import (
@@ -70,6 +71,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
             and what leads to them is modelled as a category.
         discovery_share: Part of the budget, at most, for what is not declared.
         method: What is measured of each table, as ``fit_tables`` takes it.
+        questions: By table what it will be asked, as ``fit_tables`` takes it.
         seed: Of engines and rows, never of the noise.
         verbose: Whether a bar shows how far a fit is.
         locales: Locales of generated personal data; ``None`` is ``['en_US']``.
@@ -109,6 +111,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         public_tables: Mapping[str, pd.DataFrame] | None = None,
         discovery_share: float = 0.2,
         method: Method | str = "privpgd",
+        questions: Mapping[str, Sequence[Question]] | None = None,
         seed: int = 0,
         verbose: bool = False,
         locales: Sequence[str] | str | None = None,
@@ -119,6 +122,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         self.public_metadata = public_metadata
         self.public_tables = deepcopy(public_tables)
         self.discovery_share, self.method, self.seed = discovery_share, method, seed
+        self.questions = questions
         facts = public_facts(metadata, keep_ranges=public_metadata is True)
         super().__init__(Metadata.load_from_dict(facts), locales or ["en_US"])
         self.locales, self.verbose = locales, verbose
@@ -392,6 +396,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
             self.epsilon,
             self.delta,
             constraints,
+            self.questions or {},
             discovery_share=self.discovery_share,
             method=self.method,
             seed=self.seed,

@@ -276,5 +276,5 @@ class EncodedTable(_Table):
 
 def without_table(schema: Schema, books: Books, known: Sequence[Measurement]) -> Curator:
     """Who knows what was answered earlier of a table that is not there any more."""
-    none = np.empty((0, len(schema.domain())), np.uint8)
+    none = np.empty((0, len(schema.domain())))
     return Curator(records_of(schema, none, books.ledger.bound), books, known=known)

@@ -207,9 +207,9 @@ class ModelErrorQuery:
         return replace(self, expected=self.expected * units, bias=self.bias * units)
 
     @property
-    def table(self) -> "MarginalQuery | CutMarginalQuery":
+    def table(self) -> CutMarginalQuery:
         """The table of counts that the model approximates."""
-        return CutMarginalQuery(self.clique, self.cuts) if self.cuts else MarginalQuery(self.clique)
+        return CutMarginalQuery(self.clique, self.cuts)
 
     def describe(self) -> str:
         return "error of the model on " + self.table.describe().removeprefix("marginal of ")

@@ -340,7 +340,8 @@ def write_release(
         ],
     }
     text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)
-    arrays = [array_bytes(_in_units(each.answer, ledger.units)) for each in answers]
+    whole_numbers = (np.rint(each.answer * ledger.units) for each in answers)
+    arrays = [array_bytes(np.ascontiguousarray(each, "<i8")) for each in whole_numbers]
     write_archive(path, {_FACTS: text.encode(), **dict(zip(names, arrays, strict=True))})
     return path
 
@@ -369,10 +370,6 @@ def _read(members: Members) -> dict[str, Any]:
     require_agreement(domain, answers)
     facts = {name: whole[name] for name in (*texts, "columns", "num_bins")}
     return {**facts, "visits": visits, "ledger": ledger, "answers": answers}
-
-
-def _in_units(answer: np.ndarray, units: int) -> np.ndarray:
-    return np.ascontiguousarray(np.rint(answer * units) if units > 1 else answer, "<i8")
 
 
 def _answer(members: Members, facts: Mapping[str, Any], domain: Domain, units: int) -> Measurement:

@@ -281,13 +281,12 @@ def _weighed(measurements: Sequence[Measurement]) -> list[Measurement]:
 
 def _on_noise(tables: Sequence[TidyTable]) -> list[str]:
     uneven = [table.name for table in tables if not table.is_even]
-    if not uneven:
-        return []
-    return [
+    said = (
         f"The noise differs between the cells of {listed(uneven, 3)}: the model takes the mean "
         "variance of each table, and intervals the largest, so that they are wide rather than "
         "wrong."
-    ]
+    )
+    return [said] if uneven else []
 
 
 def _on_rows(domain: Domain, measurements: Sequence[Measurement]) -> list[str]:

@@ -268,15 +268,11 @@ def _slim(text: str, label: str) -> str:
                 # Two decimal places are less than any screen shows, and a page has its own letters.
                 shorter = re.sub(r"(\.\d\d)\d+", r"\1", found.replace("\n", ""))
                 shorter = shorter.replace(" font-family: 'DejaVu Sans';", "")
-                each.set(name, re.sub("#[0-9a-f]{6}", _in_style, shorter))
+                in_style = lambda color: f"var(--{_NAMED[color[0]]}, {color[0]})"
+                each.set(name, re.sub("|".join(_NAMED), in_style, shorter))
     known = {"role": "img", "aria-label": label, "class": "picture"}
     root.attrib = {"viewBox": root.attrib["viewBox"], **known}
     return ElementTree.tostring(root, encoding="unicode")
-
-
-def _in_style(color: re.Match) -> str:
-    named = _NAMED.get(color[0])
-    return color[0] if named is None else f"var(--{named}, {color[0]})"
 
 
 def _axes(

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.words import number_of
-from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval, Ticks
+from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import instants, to_ticks
 from sdv_privpgd.columns.decoders import decoder_for
@@ -94,7 +94,9 @@ def _end(column: Column, end: Any, rounded: Callable[[Any], int]) -> Any:
         if number is None or isinstance(column.cells, Interval):
             found = None if number is None else float(number)
         else:
-            found = _tick(column.cells, column.tick, number, rounded)
+            # The one just outside the domain stands for all numbers further out.
+            least, most = (column.cells.first - 1, column.cells.last + 1)
+            found = rounded(min(max(number / column.tick, least), most))
     if found is None:
         raise ValueError(
             f"{end!r} cannot be an end of a range in column {column.name!r}, which is "
@@ -112,11 +114,6 @@ def _tick_of_date(column: Column, end: Any, rounded: Callable[[Any], int]) -> in
     ticks = to_ticks(moments, column.unit)
     begun = ticks.astype(f"datetime64[{column.unit}]").astype("datetime64[ns]").astype(np.int64)
     return int(ticks[0]) + (rounded is math.ceil and bool(begun[0] < moments[0]))
-
-
-def _tick(cells: Ticks, tick: Fraction, number: Fraction | float, rounded: Callable) -> int:
-    """The tick next to a number; the one just outside the domain for all numbers further out."""
-    return rounded(min(max(number, (cells.first - 1) * tick), (cells.last + 1) * tick) / tick)
 
 
 def _number(end: Any) -> Fraction | float | None:

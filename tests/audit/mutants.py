@@ -106,11 +106,7 @@ TESTS = {
     "boundary": (BOUNDARY, TALLIES, ANY_PEOPLE, PEOPLE, WEIGHED),
     "encoders": CELLS,
     "encoding": units("encoders", "encoded_dates", "differences", folder="columns"),
-    "readings": (
-        TALLIES,
-        *units("outside", folder="discovery"),
-        *units("fates", folder="fitting"),
-    ),
+    "readings": (TALLIES,),
     "recoding": units("recoding", folder="columns"),
     "scalars": CELLS,
     "dates": CELLS,

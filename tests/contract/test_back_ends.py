@@ -3,8 +3,6 @@
 A new one is one line of ``BACK_ENDS``.
 """
 
-from itertools import combinations
-
 import pytest
 import torch
 from generators import seeded
@@ -215,42 +213,6 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(monkeypatch):
             assert torch.equal(ours, theirs)
 
 
-def test_weights_need_no_common_scale_and_dimensions_are_padded():
-    centers = [torch.rand(2, 1), torch.rand(3, 2)]
-    targets = PackedTargets.of([[1], [2, 0]], centers, [torch.tensor([2.0, 6.0]), torch.ones(3)])
-    assert targets.axes.tolist() == [[1, -1], [2, 0]]
-    assert targets.dims.tolist() == [1, 2]
-    assert targets.offsets.tolist() == [0, 2, 5]
-    assert targets.weights.tolist() == pytest.approx([0.25, 0.75, *[1 / 3] * 3])
-    assert torch.equal(targets.centers[:2, :1], centers[0])
-    assert torch.equal(targets.to("cpu").centers, targets.centers)
-
-
-def test_all_pairs_agree_with_the_reference():
-    pairs = list(combinations(range(4), 2))
-    shapes = [(5, 6)] * len(pairs)
-    weights = [torch.rand(30, generator=seeded(i)) ** 3 for i in range(len(pairs))]
-    targets = PackedTargets.of(pairs, [cell_centers(shape) for shape in shapes], weights)
-    start = torch.rand(4, 4000, generator=seeded())
-    generator = seeded()
-    visits = [
-        Visit(
-            torch.tensor([step % len(pairs)]),
-            stratified_directions(1, 2, generator)[None],
-            torch.zeros(4).index_fill_(0, torch.tensor(pairs[step % len(pairs)]), 0.5),
-        )
-        for step in range(300)
-    ]
-    every = torch.arange(len(pairs))
-    lines = stratified_directions(20, 2, generator).expand(len(pairs), 20, 2).contiguous()
-    remaining = []
-    for kernel in (reference, binned):
-        end = kernel.descend(start, targets, visits)
-        remaining.append(reference.displacement(end, targets, every, lines)[1])
-    # Both leave what the tables disagree about, and the same of it.
-    torch.testing.assert_close(remaining[0], remaining[1], rtol=0.02, atol=1e-5)
-
-
 @pytest.fixture(scope="module", params=BACK_ENDS)
 def back_end(request):
     return choose_kernel(request.param, enable_gpu=True)
@@ -292,23 +254,6 @@ def test_every_back_end_is_tested_and_chosen_by_what_there_is(monkeypatch):
     assert choose_kernel("torch", enable_gpu=True).displacement is reference.displacement
     monkeypatch.setattr(reference, "HAS_NUMBA", False)
     assert choose_kernel("auto", enable_gpu=True).descend is reference.descend
-
-
-@pytest.mark.parametrize("tables", [[0], [2], [1, 3], [2, 0, -1, 1]], ids=str)
-def test_the_way_and_the_losses_are_those_of_the_sort(back_end, targets, tables):
-    """Ranks from histograms are off by two of 4,096 bins; a target is off where ranks are."""
-    directions = random_directions(tables, 3)
-    total, losses = moved(back_end, cloud(), targets, tables, directions)
-    exact, exactly = moved(
-        choose_kernel("torch", enable_gpu=False), cloud(), targets, tables, directions
-    )
-    assert total.shape == (4, PARTICLES)
-    assert losses.shape == (len(tables),)
-    torch.testing.assert_close(losses, exactly.to(losses.dtype), rtol=0.01, atol=1e-6)
-    assert (total - exact).abs().mean() < 1e-3
-    assert exact.abs().mean() > 1e-2
-    others = [axis for axis in range(4) if all(axis not in AXES[q] for q in tables if q >= 0)]
-    assert not total[others].any()
 
 
 def test_a_descent_comes_closer_with_the_same_bits_for_the_same_visits_alone(back_end, targets):

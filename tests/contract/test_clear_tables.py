@@ -144,11 +144,3 @@ def test_the_model_is_the_frames_to_the_byte(files, frozen, adjacency, dtypes):
     settings = {"method": "independent+pgm", "adjacency": adjacency, "delta": 1e-5}
     source, frame = CsvSource(files, COLUMNS, how), read_table(files, how, COLUMNS)
     assert observed(source, COLUMNS, **settings) == observed(frame, COLUMNS, **settings)
-
-
-def test_another_cell_is_another_model(files, frozen):
-    how, settings = (Reading(sep=";", decimal=","), {"method": "independent+pgm"})
-    frame = read_table(files, how, COLUMNS)
-    frame.loc[:9, "ward"] = "x"
-    source = CsvSource(files, COLUMNS, how)
-    assert observed(frame, COLUMNS, **settings) != observed(source, COLUMNS, **settings)

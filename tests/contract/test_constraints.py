@@ -142,8 +142,9 @@ class TestSampling:
 def test_constraints_after_a_fit_take_effect_at_the_next_one():
     synthesizer = new([], MSTSynthesizer)
     synthesizer.fit(table())
-    with pytest.warns(RefitWarning):
+    with pytest.warns(RefitWarning, match="at delta 1e-05 once more") as caught:
         synthesizer.add_constraints([CONSTRAINTS["inequality"]()])
+    assert [warning.filename for warning in caught] == [__file__]
     assert broken("inequality", synthesizer.sample(500)) > 0
     with pytest.warns(UserWarning, match="fitted before"):
         synthesizer.fit(table())
@@ -155,6 +156,8 @@ def test_constraints_are_written_to_a_file_as_sdv_does(tmp_path):
     new(kinds).get_constraints(tmp_path / "constraints.json")
     loaded = load_constraints(tmp_path / "constraints.json")
     assert list(map(repr, loaded)) == [repr(CONSTRAINTS[kind]()) for kind in kinds]
+    new(["combinations"]).get_constraints(tmp_path / "ours.json")
+    assert "FixedCombinations" in (tmp_path / "ours.json").read_text()
 
 
 def test_combinations_of_values_that_share_a_code_are_told_apart():

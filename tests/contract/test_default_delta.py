@@ -63,16 +63,14 @@ def test_it_is_asked_for_where_the_number_of_rows_is_private(door):
         door(adjacency="add_remove")
 
 
-COLUMNS = {"ill": Boolean()}
 SAID = "promises next to nothing in a table of any size"
 
 
 @pytest.mark.parametrize("delta", [LARGE_DELTA, 0.1, 0.9])
 def test_a_synthesizer_says_it_when_it_is_made(delta):
-    metadata = sdv_tables.metadata_of({"ill": {"sdtype": "boolean"}})
     for made in (MSTSynthesizer, PrivPGDSynthesizer):
         with pytest.warns(UserWarning, match=SAID) as caught:
-            made(metadata, 1.0, delta)
+            made(BOOLEANS, 1.0, delta)
         assert [each.filename for each in caught] == [__file__]
 
 
@@ -90,12 +88,12 @@ def test_a_function_says_it_before_a_row_is_read(spend, monkeypatch):
         pytest.warns(UserWarning, match=SAID),
         pytest.raises(AssertionError, match="the table was looked at"),
     ):
-        spend(table, COLUMNS, 1.0, 0.1)
+        spend(table, ILL, 1.0, 0.1)
 
 
 def test_only_a_large_delta_is_spoken_of_and_by_itself():
     assert on_delta(0.009) == on_delta(1e-9) == []
-    fit_table(pd.DataFrame({"ill": [True, False] * 50}), COLUMNS, 1.0, 0.009, method="privpgd+pgm")
+    fit_table(pd.DataFrame({"ill": [True, False] * 50}), ILL, 1.0, 0.009, method="privpgd+pgm")
     assert on_delta(0.1) == on_delta(0.1)
     assert "--" not in on_delta(0.1)[0]
     assert "1 / (number of rows)" in on_delta(0.1)[0]

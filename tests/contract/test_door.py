@@ -59,15 +59,6 @@ def test_rows_have_the_columns_that_were_described_for_what_was_asked(fitted, tm
     assert "age" in page
 
 
-def test_the_sequence_of_rows_goes_on_and_starts_again(fitted):
-    fitted.reset_sampling()
-    first, second = fitted.sample(50), fitted.sample(50)
-    fitted.reset_sampling()
-    again = fitted.sample(100)
-    both = pd.concat([first, second], ignore_index=True)
-    pd.testing.assert_frame_equal(again, both)
-
-
 def test_ids_that_repeat_begin_again_where_their_pattern_ends():
     columns = {"name": Key("[AB]", repeats=True), "age": Numerical(0, 99)}
     with pytest.warns(UserWarning, match=r"The ids \['name'\] are no keys"):
@@ -111,12 +102,9 @@ def test_what_was_found_privately_can_be_declared(fitted):
             {"constraints": [Inequality("age", "old")]},
             "cannot be met by the declared values",
         ),
-        ({"age": {"sdtype": "numerical", "range_min": 9, "range_max": 0}}, {}, "range_min"),
         ({"age": Key("[0-8]")}, {}, "fewer values in its pattern .* which are 10"),
         ({"weight": Numerical(0, 9)}, {}, "missing in the data"),
         ({"age": Numerical()}, {"discovery_share": 0.0}, "need a public domain"),
-        (DECLARED, {"delta": 2.0}, "delta"),
-        (DECLARED, {"adjacency": "both"}, "adjacency"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_a_row_is_read(columns, settings, words):

@@ -6,7 +6,6 @@ Both come from the registries, so that a new one is tested once it has a name.
 
 import inspect
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -23,7 +22,6 @@ from sdv_privpgd.methods import AIM, MST, AllKWay, PrivatePGM, PrivPGD, pipeline
 from sdv_privpgd.methods.method import ENGINES, engine_of, method_of
 from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery
 
 FEW = {
     "num_particles": 200, "epochs": 3, "steps": 15, "iterations": 20, "rounds": 2, "updates": 20,
@@ -144,13 +142,3 @@ def test_an_engine_of_ones_own_may_refuse_or_say_nothing():
     with pytest.raises(MatchError, match="MST does not go with Narrow here: it is narrow"):
         MST(engine=Narrow()).require(CODES)
     PrivPGD(engine=MaximumEntropy()).require(CODES)
-
-
-@pytest.mark.parametrize(("engine", "asks"), [("pgm", False), ("particles", True)])
-def test_no_budget_goes_to_groups_that_an_engine_leaves_unused(engine, asks):
-    curator = open_curator(toy())
-    strategy, engine = PrivPGD(first_share=Fraction(1)), engine_of(engine)
-    strategy.run(curator, engine)
-    grouped = [m for m in curator.measurements if isinstance(m.query, GroupedMarginalQuery)]
-    assert bool(grouped) is asks
-    assert curator.ledger.remaining == 0

@@ -1,7 +1,5 @@
 """What every fitted table can do, whatever door it came through."""
 
-from fractions import Fraction
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +14,6 @@ from sdv_privpgd import (
     fit_table,
     from_tables,
     measure,
-    plan_table,
 )
 from sdv_privpgd.base.files import DamagedFileError
 
@@ -115,12 +112,3 @@ def test_rows_are_compared_with_the_real_ones_and_the_sequence_goes_on(fitted, t
     pd.testing.assert_frame_equal(fitted.sample(20), pd.concat([first, second], ignore_index=True))
     with pytest.raises(ValueError, match="no columns \\['age'\\]"):
         fitted.evaluate(TABLE[["ward"]])
-
-
-def test_a_plan_says_what_a_fit_would_spend_and_reads_nothing(fitted):
-    plan = plan_table(COLUMNS, 5.0, num_rows=2_000, method="mst").to_dict()
-    told = [Fraction(charge["mu_squared"]) for charge in plan["ledger"]["charges"]]
-    # How often a column is looked at more closely depends on the answers.
-    assert float(sum(told)) == pytest.approx(float(fitted.ledger.mu_squared), rel=1e-6)
-    with pytest.raises(ValueError, match="method must be one of"):
-        plan_table(COLUMNS, 5.0, num_rows=2_000, method="mts")

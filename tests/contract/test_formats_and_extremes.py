@@ -70,9 +70,8 @@ def test_a_format_that_cannot_be_read_again_is_refused(form):
         ([f"{each:%H:%M}" for each in TIMES], TimeOfDay("06:00", "23:59"), datetime.time),
         ([f"{each:%H:%M}" for each in TIMES], TimeOfDay(datetime_format="%H:%M"), str),
         (TIMES, Datetime(datetime_format="%H:%M"), str),
-        (MOMENTS, Datetime(datetime_format="%H:%M"), str),
     ],
-    ids=["objects", "text", "text in a format", "objects in a format", "moments in a format"],
+    ids=["objects", "text", "text in a format", "objects in a format"],
 )
 def test_times_of_the_day_come_back(cells, declared, kind):
     rows = sampled(pd.Series(cells, dtype=object), declared)

@@ -112,6 +112,20 @@ def test_a_wrong_engine_is_refused_at_once(wrong):
 LEAST = "must be an integer of at least"
 NAN, INFINITE = float("nan"), float("inf")
 MEANINGLESS = [
+    *((methods.AllKWay, {"degree": wrong}, "degree") for wrong in (0, 4, "2", None)),
+    *((methods.PrivPGD, {name: wrong}, f"{name} must be {said}")
+      for name, wrong, said in (
+          ("first_share", 0, "above 0 and at most 1"), ("first_share", 1.5, "above 0 and at most"),
+          ("triples", 1, "a number of at least 0"), ("triples", -0.1, "a number of at least 0"),
+          ("most_pairs", 2.5, "an integer of at least 1"), ("pairs", (("a", "b", "c"),), "pairs"))),
+    *((method, {"importance": wrong}, "at least 1|map columns")
+      for method in (methods.PrivPGD, AIM, MWEM, MST)
+      for wrong in ({"e": 0.5}, {"e": INFINITE}, {"e": NAN}, {"e": True}, {"e": "much"}, ["e"])),
+    *((methods.ProtectedThreshold, {"theta": {"a": 1.0}, "b": 0.1, name: wrong}, said)
+      for name, wrong, said in (
+          ("theta", {}, "theta is empty"), ("theta", {"a": NAN}, r"theta\['a'\] must be a finite"),
+          ("b", INFINITE, "b must be a finite number, got inf"), ("slope", NAN, "slope must be a"),
+          ("weight", -1.0, "weight must be a finite number of at least 0, got -1.0"))),
     *((methods.AIM, {"rounds_per_attribute": 0}, f"rounds_per_attribute {LEAST} 1, got 0"),
       (methods.MWEM, {"rounds": 0}, f"rounds {LEAST} 1, got 0"),
       (methods.Adaptive, {"rounds": 0}, f"rounds {LEAST} 1, got 0"),

@@ -24,6 +24,7 @@ from sdv_privpgd import (
     Numerical,
     PrivPGDMultiTableSynthesizer,
 )
+from sdv_privpgd.inference import Question
 
 IDS, TRUTH, KIND = {"sdtype": "id"}, {"sdtype": "boolean"}, {"sdtype": "categorical"}
 LINKS = [("homes", "home", "people", "lives"), ("people", "person", "jobs", "person"),
@@ -152,7 +153,11 @@ def test_books_reports_and_plans_are_those_of_the_core(fitted, tmp_path):
     assert fitted.report(tmp_path / "page.html").to_dict()["tables"].keys() == {
         "homes", "people", "jobs"
     }  # fmt: skip
-    assert "of the budget for jobs" in str(fitted.plan(600))
+    listed = synthesizer(questions={"people": [Question(what="mean", of="age")]})
+    assert "tables of listed questions" in str(listed.plan(600))
+    plan = str(fitted.plan(600))
+    assert "of the budget for jobs" in plan
+    assert "tables of listed questions" not in plan
     assert isinstance(fitted.warnings_, tuple)
     before = synthesizer()
     assert before.ledger.spent() == 0

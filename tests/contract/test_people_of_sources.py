@@ -8,7 +8,7 @@ import pytest
 from same_rows import observed
 from test_sources import SOURCES, of_duckdb, of_ibis
 
-from sdv_privpgd import Boolean, Categorical, People, fit_table
+from sdv_privpgd import Boolean, Categorical, People
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -92,19 +92,6 @@ def test_the_model_is_the_frames_to_the_byte(made, weighed, frozen, tmp_path):
         frame = frame.sort_values(["who", *COLUMNS], ignore_index=True)
     expected = observed(frame, COLUMNS, **settings)
     assert observed(made(frame, tmp_path), COLUMNS, **settings) == expected
-
-
-@pytest.mark.parametrize("weighed", [False, True])
-def test_counts_are_of_rows_or_of_people(weighed):
-    frame = table()
-    fitted = fit_table(
-        frame, COLUMNS, 20.0, adjacency="add_remove", delta=1e-5,
-        people=People("who", max_rows=3, weighed=weighed), method="independent+pgm",
-        discovery_share=0.5,
-    )  # fmt: skip
-    numbers = frame["who"].value_counts()
-    rows = numbers.clip(upper=3).sum()
-    assert abs(fitted.num_rows - (len(numbers) if weighed else rows)) < 100
 
 
 class Shuffled:

@@ -13,6 +13,8 @@ import sdv_tables
 from encoding import Codec
 from sdv.cag import Inequality
 from sdv.errors import InvalidDataError
+from test_people_of_sources import of_csv
+from test_sources import of_duckdb, of_files, of_polars, of_pyarrow
 from visiting import COLUMNS, ORDER, in_order, transitions, visits
 
 from sdv_privpgd import (
@@ -271,13 +273,11 @@ class TestTimes:
         assert np.all(np.diff(since.cells.at(np.arange(since.num_values), np.zeros(1))) > 0)
 
 
-@pytest.mark.parametrize("library", ["pyarrow", "polars", "duckdb", "csv", "parquet"])
-def test_all_sources_tell_rows_the_same(library, tmp_path):
+@pytest.mark.parametrize("made", [of_pyarrow, of_polars, of_duckdb, of_csv, of_files])
+def test_all_sources_tell_rows_the_same(made, tmp_path):
     table, counts = visits(300), []
     table["ward"] = table["ward"].where(table.index % 7 > 0, None)
-    given = {"pyarrow": _arrow, "polars": _polars, "duckdb": _duckdb, "csv": _csv}.get(
-        library, _parquet
-    )(table, tmp_path)
+    given = made(table, tmp_path)
     _, description = asked(COLUMNS, 1.0, method="privpgd+pgm", **in_order(max_rows=9))
     for each in (table, given):
         private, errors = PrivateTable.opened(
@@ -292,26 +292,3 @@ def test_all_sources_tell_rows_the_same(library, tmp_path):
     assert isinstance(private._source, VisitsSource)
     for one, other in zip(*counts, strict=True):
         assert (one == other).all()
-
-
-def _arrow(table, folder):
-    return pytest.importorskip("pyarrow").Table.from_pandas(table)
-
-
-def _polars(table, folder):
-    return pytest.importorskip("polars").from_pandas(table)
-
-
-def _duckdb(table, folder):
-    return pytest.importorskip("duckdb").from_df(table)
-
-
-def _csv(table, folder):
-    table.to_csv(folder / "visits.csv", index=False)
-    return folder / "visits.csv"
-
-
-def _parquet(table, folder):
-    pytest.importorskip("pyarrow")
-    table.to_parquet(folder / "visits.parquet", row_group_size=91)
-    return folder / "visits.parquet"

@@ -12,7 +12,7 @@ from sdv.errors import InvalidDataError, SamplingError, VersionError
 from sdv.metadata import Metadata
 from sdv.sampling import Condition
 from sdv.utils import load_synthesizer
-from small_synthesizers import boolean, new
+from small_synthesizers import new
 
 from sdv_privpgd import PrivPGDSynthesizer
 
@@ -170,11 +170,6 @@ class TestKindsOfTables:
         synthesizer.fit(pd.DataFrame({"id": ["a", "b"]}))
         assert synthesizer.sample(20)["id"].is_unique
         assert synthesizer.ledger.spent() == 0
-
-    def test_one_modelled_column_is_enough(self):
-        synthesizer = boolean(epsilon=5.0)
-        synthesizer.fit(pd.DataFrame({"a": [True] * 900 + [False] * 100}))
-        assert synthesizer.sample(1000)["a"].mean() == pytest.approx(0.9, abs=0.03)
 
 
 class TestFiles:

@@ -104,12 +104,6 @@ def test_the_model_is_the_frames_to_the_byte(spark, parts, adjacency, frozen):
     assert found == observed(frame, **settings)
 
 
-def test_with_pairs_of_several_rounds_too(spark, frozen):
-    frame, settings = (table(800), {"method": "mst"})
-    found = observed(spark.createDataFrame(frame).repartition(3), **settings)
-    assert found == observed(frame, **settings)
-
-
 def test_days_decimals_small_numbers_and_instants_are_read_as_spark_shows_them(spark, frozen):
     days = [datetime.date(1950, 1, 1) + datetime.timedelta(days=9 * i) for i in range(600)]
     prices = [None if i % 7 == 0 else Decimal(i) / 4 for i in range(600)]
@@ -374,16 +368,6 @@ def test_time_zones_of_spark_are_known(zone):
     assert pd.Timestamp(0, tz=zone_of_spark(zone)).tz is not None
 
 
-def test_rows_on_their_way_are_put_together_in_blocks(monkeypatch):
-    pa = pytest.importorskip("pyarrow")
-    batches = [pa.record_batch({"c0": pa.array([n]), "part": pa.array([3])}) for n in range(10)]
-    monkeypatch.setattr(spark_source, "_BLOCK", 4)
-    assert [len(each) for each in spark_source._blocks(batches)] == [4, 4, 2]
-    monkeypatch.setattr(spark_source, "_BYTES", 17)
-    assert [len(each) for each in spark_source._blocks(batches)] == [2, 2, 2, 2, 2]
-    assert not list(spark_source._blocks([batches[0].slice(0, 0)]))
-
-
 def test_workers_need_little_and_write_to_nothing_but_their_rows():
     done = python_says(
         "-c",
@@ -548,14 +532,6 @@ def test_rows_of_others_have_no_part_in_the_order(spark, monkeypatch):
     found = in_order(frame, "id")
     assert in_order(frame.where("id % 3 > 0"), "id") == [row for row in found if row[0] % 3]
     assert in_order(frame.where("id < 0"), "id") == []
-
-
-def test_missing_cells_have_a_part_in_the_order(spark):
-    cells = [(None, "a", None), (None, None, "a"), ("a", None, None), ("", "a", None)]
-    frame = spark.createDataFrame(cells, "a string, b string, c string")
-    hashes = open_source(frame).ordered(["a", "b", "c"])._drawn
-    for each in zip(*frame.selectExpr(*hashes).collect(), strict=True):
-        assert len(set(each)) == len(cells)
 
 
 def test_what_ends_a_reading_in_order_quotes_no_cell_and_leaves_nothing_running(

@@ -121,28 +121,6 @@ class TestDiscovery:
         rows = self.fitted().sample_from_conditions([Condition({"ward": "B"}, num_rows=9)])
         assert (rows["ward"] == "B").all()
 
-    def test_a_failing_second_fit_leaves_the_first_model_whole(self, monkeypatch):
-        synthesizer = self.fitted()
-        before = synthesizer.sample(50)
-        synthesizer.reset_sampling()
-
-        def fail(*args, **kwargs):
-            raise RuntimeError("out of memory")
-
-        monkeypatch.setattr("sdv_privpgd.fitting.fit.pipeline.fit", fail)
-        other = self.table().assign(ward="C", age=99)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the second fit, and of what is not declared
-            with pytest.raises(RuntimeError, match="out of memory"):
-                synthesizer.fit(other)
-        pd.testing.assert_frame_equal(synthesizer.sample(50), before)
-        assert synthesizer.ledger.spent() > 5.0, "what was charged stays on the books"
-
-    @pytest.mark.parametrize("share", [-0.1, 1.0, "much", True])
-    def test_a_wrong_share_is_refused(self, share):
-        with pytest.raises(ValueError, match="discovery_share"):
-            PrivPGDSynthesizer(self.METADATA, 1.0, discovery_share=share)
-
 
 @pytest.mark.parametrize(
     "values",
@@ -150,8 +128,9 @@ class TestDiscovery:
         [datetime.date(2024, month, 1) for month in (1, 5, 9)],
         [datetime.datetime(2024, month, 1, 8, 30) for month in (1, 5, 9)],
         [datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1), datetime.date(9999, 12, 31)],
+        [datetime.time(hour) for hour in (8, 12, 18)],
     ],
-    ids=["dates", "moments", "both"],
+    ids=["dates", "moments", "both", "times"],
 )
 def test_found_dates_come_back_as_themselves(values):
     table = pd.DataFrame({"seen": pd.Series(values * 2_000, dtype=object)})
@@ -175,19 +154,6 @@ def test_found_dates_come_back_as_themselves(values):
         warnings.simplefilter("ignore")
         again.fit(table)
     assert set(again.sample(300)["seen"]) == set(values)
-
-
-def test_found_times_of_the_day_are_shown_as_they_are():
-    hours = [datetime.time(hour) for hour in (8, 12, 18)]
-    table = pd.DataFrame({"seen": pd.Series(hours * 2_000, dtype=object)})
-    synthesizer = MSTSynthesizer(sdv_tables.metadata_of({"seen": {"sdtype": "categorical"}}), 5.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        synthesizer.fit(table)
-    found = synthesizer.discovered_domain()
-    assert found["seen"]["range_values"] == hours
-    with pytest.raises(ValueError, match="range_values of 'seen' cannot be written to a file"):
-        write_domain(found, "domain.json")
 
 
 def test_levels_that_were_found_have_no_order_and_declared_ones_theirs():

@@ -340,24 +340,6 @@ class TestAnotherTable:
                     synthesizer.finish(NUMBERS[:90])
 
 
-@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
-def test_a_fit_is_finished_with_a_bar_and_without_a_table(monkeypatch, capsys, adjacency):
-    synthesizer = PrivPGDSynthesizer(
-        BOOLEANS, 1.0, verbose=True, adjacency=adjacency, delta=1e-5, **sdv_tables.SMALL
-    )
-
-    with monkeypatch.context() as patch, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        patch.setattr(ParticleGradientDescent, "fit", fails(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            synthesizer.fit(TABLE)
-    spent = synthesizer.ledger.spent()
-    synthesizer.finish()
-    assert synthesizer.ledger.spent() == spent
-    assert len(synthesizer.sample(10)) == 10
-    assert "100%" in capsys.readouterr().err
-
-
 MIXED = sdv_tables.metadata_of(
     {
         "age": {"sdtype": "numerical"},
@@ -438,14 +420,6 @@ class TestAnInterruptedDiscovery:
         looked = [each.what for each in synthesizer.unfinished.looked]
         assert [what for what in looked if what != CLOSER] == LOOKS
         assert synthesizer.unfinished.doubts is None
-
-    def test_another_number_of_rows_is_refused(self, monkeypatch):
-        synthesizer = interrupted(monkeypatch, 3)
-        before = synthesizer.ledger
-        with pytest.raises(InvalidDataError, match="had 3,000 rows, and this one has 100: hand"):
-            synthesizer.finish(PEOPLE[:100])
-        assert synthesizer.ledger == before
-        assert synthesizer.unfinished is not None
 
     def test_under_settings_that_look_for_something_else_it_is_refused(self, monkeypatch):
         synthesizer = interrupted(monkeypatch, 5)

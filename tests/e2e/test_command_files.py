@@ -1,16 +1,11 @@
 """Tables of several files, which the command line streams, and what ends that."""
 
 import json
-import os
-import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
-from commands import SECRET, documents, refused, run
-
-from sdv_privpgd.sources.arrow import ArrowSource
-from sdv_privpgd.sources.csv import CsvSource
+from commands import documents, refused, run
 
 
 @pytest.fixture
@@ -95,51 +90,6 @@ def test_what_was_interrupted_is_finished_with_the_same_files(folder, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("named", "told"),
-    [
-        (["*.csv", "parquet/*"], "of several kinds"),
-        (["nothing/*.csv"], "There is no file"),
-        (["a.xlsx", "b.xlsx"], "CSV or Parquet, and no workbook"),
-    ],
-)
-def test_what_is_no_table(folder, capsys, monkeypatch, named, told):
-    for name in ("a.xlsx", "b.xlsx"):
-        shutil.copy(folder / "table.csv", folder / name)
-    assert told in refused(fit(folder, *(f"{folder}/{each}" for each in named)), capsys)
-
-
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_a_file_that_disappears_is_told_and_what_was_paid_is_in_the_ledger(
-    folder, monkeypatch, capsys, kind
-):
-    calls = []
-    for source in (CsvSource, ArrowSource):
-
-        def batches(self, names, read=source.batches):
-            calls.append(1)
-            if len(calls) == 2:
-                os.unlink(folder / kind / f"1.{kind}")
-            return read(self, names)
-
-        monkeypatch.setattr(source, "batches", batches)
-    before = set(folder.iterdir())
-    status = run(
-        "synthesize", f"{folder}/{kind}/*", "--sep", ";", "--decimal", ".", "--epsilon", 1,
-        "--method", "mst",
-        "--out", folder / "out.csv", "--ledger", folder / "ledger.json",
-        "--metadata", folder / "metadata.json",
-    )  # fmt: skip
-    said = capsys.readouterr().err
-    assert status == 1
-    assert "read" in said
-    assert SECRET not in said
-    made = {path.name for path in set(folder.iterdir()) - before}
-    assert made == {"ledger.json", "out.rescued.zip"}  # what had been answered by then
-    spent = json.loads((folder / "ledger.json").read_text())["spent_epsilon"]["replace_one"]
-    assert 0 < spent < 1
-
-
-@pytest.mark.parametrize(
     ("named", "out", "told"),
     [
         ("parquet", "parquet/new.parquet", "would be one of the files of"),
@@ -151,12 +101,6 @@ def test_no_result_is_written_among_the_rows(folder, capsys, named, out, told):
     """The next fit would take synthetic rows for real ones."""
     assert told in refused(fit(folder, f"{folder}/{named}", "--force", out=out), capsys)
     assert len(list((folder / "parquet").iterdir())) == 3
-
-
-def test_a_file_that_is_named_twice_is_read_by_nobody(folder, capsys):
-    assert fit(folder, folder / "parquet", folder / "parquet" / "1.parquet") == 1
-    assert "are the same table" in capsys.readouterr().err
-    assert not (folder / "out.csv").exists()
 
 
 def test_whose_rows_are_is_an_id_whatever_the_metadata_says(folder, capsys):

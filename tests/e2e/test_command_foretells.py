@@ -44,43 +44,6 @@ def test_types_and_repeated_ids_are_said_before_anything_is_spent(
     assert capsys.readouterr().out == ""
 
 
-def test_names_of_ids_and_dates_are_said_before_anything_is_spent(tmp_path, monkeypatch, capsys):
-    table = pd.DataFrame({"patient_id": ["P1", "P2"] * 500, "geburtsdatum": ["05.01.1960"] * 1_000})
-    table.to_csv(tmp_path / "table.csv", index=False)
-    columns = {name: {"sdtype": "categorical"} for name in table}
-    (tmp_path / "metadata.json").write_text(json.dumps({"columns": columns}))
-    asked = (tmp_path / "table.csv", "--epsilon", 1, "--metadata", tmp_path / "metadata.json")
-    assert run("plan", *asked) == 0
-    planned = " ".join(capsys.readouterr().out.split())
-    monkeypatch.setattr("sdv_privpgd.fitting.fitted.RunningFit.run", stop)
-    told = []
-    for quiet in ((), ("--quiet",)):  # no report is printed, but what is to be mended is said
-        assert run("synthesize", *asked, "--out", tmp_path / "out.csv", *quiet) == 130
-        told.append(capsys.readouterr().err)
-    for each in (planned, *told):
-        assert "The names of ['patient_id'] are those of ids" in each
-        assert "The names of ['geburtsdatum'] are those of dates" in each
-        assert "05.01.1960" not in each
-
-
-@pytest.mark.parametrize("types", ["detect", "dtypes"])
-def test_a_declared_format_makes_dates_of_text(tmp_path, capsys, types):
-    days = pd.to_datetime("1960-01-01") + pd.to_timedelta(range(1_000), "D")
-    table = pd.DataFrame({"geboren": days.strftime("%d.%m.%Y"), "ward": ["A", "B"] * 500})
-    table.to_csv(tmp_path / "table.csv", index=False)
-    born = {"range_min": "01.01.1950", "range_max": "31.12.1969", "datetime_format": "%d.%m.%Y"}
-    (tmp_path / "domain.json").write_text(json.dumps({"geboren": born}))
-    assert run(
-        "synthesize", tmp_path / "table.csv", "--epsilon", 20, "--method", "mst", "--types", types,
-        "--dtype", "geboren=str", "--dtype", "ward=str", "--domain", tmp_path / "domain.json",
-        "--out", tmp_path / "out.csv",
-    ) == 0  # fmt: skip
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["geboren", "datetime", "--domain", "declared"] in lines
-    found = pd.to_datetime(pd.read_csv(tmp_path / "out.csv")["geboren"], format="%d.%m.%Y")
-    assert abs((found.mean() - days.mean()).days) < 30
-
-
 @pytest.mark.parametrize("command", ["plan", "dry run"])
 def test_a_plan_needs_no_metadata_where_a_fit_needs_none(csv, tmp_path, capsys, command):
     first = ["plan", csv] if command == "plan" else ["synthesize", csv, "--dry-run"]

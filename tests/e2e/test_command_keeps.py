@@ -1,20 +1,14 @@
 """What was paid for is kept: full disks, interrupts, fits that are finished later."""
 
 import json
-import signal
-import subprocess
-import sys
 
 import pandas as pd
 import pytest
 from commands import (
-    DOMAIN,
     SECRET,
     declared,
-    documents,
     fails_at,
     interrupt,
-    new_files,
     refused,
     run,
 )
@@ -35,31 +29,6 @@ def interrupted(csv, tmp_path, monkeypatch, capsys):
 
 
 # Files that cannot be written
-
-
-@pytest.mark.parametrize("failing", ["out.csv", "page.html", "model.zip"])
-def test_one_file_that_fails_takes_no_other(csv, tmp_path, monkeypatch, capsys, failing):
-    files = {"--report": "page.html", "--ledger": "l.json", "--model": "model.zip"}
-    more = [part for option, name in files.items() for part in (option, tmp_path / name)]
-    fails_at(monkeypatch, failing.replace(".", ".part."))
-    assert declared(csv, *more, "--quiet") == 1
-    kept = {"out.csv", *files.values()} - {failing}
-    if failing == "model.zip":
-        kept |= {"out.rescued.zip"}
-        more = ("--out", tmp_path / "more.csv", "--quiet")
-        assert run("sample", tmp_path / "out.rescued.zip", *more) == 0
-        for path in tmp_path.glob("more.csv*"):
-            path.unlink()
-    if failing == "page.html":
-        monkeypatch.undo()
-        assert run("describe", tmp_path / "model.zip", "--report", tmp_path / failing) == 0
-        assert "<html" in (tmp_path / failing).read_text()
-        (tmp_path / failing).unlink()
-    assert new_files(csv) == kept
-    said = capsys.readouterr().err
-    assert "Epsilon 1 of 1 at delta 1e-05 was spent." in said
-    assert "Cannot write --" in said.splitlines()[-1]
-    assert failing in said.splitlines()[-1]
 
 
 # Interrupts
@@ -126,46 +95,6 @@ def test_what_is_left_is_spent_with_the_table(csv, tmp_path, monkeypatch, capsys
     books = FittedTable.load(model).ledger
     assert len(second["charges"]) == len(books.charges)
     assert len(pd.read_csv(out)) == 2_000
-
-
-def test_a_real_interrupt_ends_in_a_model_that_can_be_finished(csv, tmp_path):
-    code = (
-        "import sys, time, sdv, sdv_privpgd.synthesize.pgm as pgm\n"
-        "from sdv_privpgd.cli.start import main\n"
-        "def wait(*args, **kwargs):\n"
-        "    print('paid', flush=True)\n"
-        "    time.sleep(600)\n"
-        "pgm.PrivatePGM.fit = wait\n"
-        "sys.exit(main(sys.argv[1:]))"
-    )
-    model = tmp_path / "model.zip"
-    arguments = [
-        "synthesize", csv, "--epsilon", 1, "--method", "mst", "--out", tmp_path / "out.csv",
-        *documents(tmp_path),
-        "--model", model, "--quiet",
-    ]  # fmt: skip
-    running = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, arguments)], stdout=subprocess.PIPE, text=True
-    )
-    assert running.stdout is not None
-    assert running.stdout.readline() == "paid\n"
-    running.send_signal(signal.SIGINT)
-    running.communicate()
-    assert running.returncode == 130
-    assert run("finish", model, "--out", tmp_path / "out.csv", "--quiet") == 0
-    assert len(pd.read_csv(tmp_path / "out.csv")) == 2_000
-
-
-def test_a_wrong_codebook_stops_and_says_how_to_go_on(csv, tmp_path, capsys):
-    domain = {**DOMAIN, "ward": {"range_values": ["a", "b"], "other_value": "other"}}
-    (tmp_path / "domain.json").write_text(json.dumps(domain))
-    model, out = tmp_path / "model.zip", tmp_path / "out.csv"
-    said = refused(declared(csv, "--model", model, "--quiet"), capsys)
-    assert "none that is declared, and count as other_value: 'ward'" in said
-    assert f"finish {model} --table TABLE --out FILE goes on" in said
-    assert not out.exists()
-    assert run("finish", model, "--table", csv, "--out", out, "--quiet") == 0
-    assert (pd.read_csv(out)["ward"] == "other").mean() > 0.9
 
 
 # More rows are new rows

@@ -130,13 +130,6 @@ class TestRefining:
         assert run("refine", alone, csv, *asked, "--force") == 0
         assert "lacks" not in capsys.readouterr().err
 
-    def test_a_ledger_of_another_name_is_another(self, fitted, csv, ledger, tmp_path, capsys):
-        other = tmp_path / "other.json"
-        shutil.copy(ledger, other)
-        asked = ("--epsilon", 1, "--out", tmp_path / "finer.csv", "--ledger", other, "--quiet")
-        assert run("refine", fitted, csv, *asked) == 0
-        assert "lacks epsilon 1" in capsys.readouterr().err
-
     def test_without_any_ledger_nothing_is_said(self, fitted, csv, tmp_path, ledger, capsys):
         asked = ("--epsilon", 1, "--out", tmp_path / "finer.csv", "--quiet")
         alone = tmp_path / "alone.zip"
@@ -170,16 +163,6 @@ class TestWhatThisRunHasSpent:
         assert (
             run("sample", fitted, "--rows", 5, "--out", tmp_path / "more.csv") == 0
         )  # of the last
-
-    def test_is_nothing_where_finish_gets_another_table(self, stopped, csv, capsys):
-        before = entered(csv.parent / "ledger.json")
-        few = csv.parent / "few.csv"
-        pd.read_csv(csv, dtype=str)[:100].to_csv(few, index=False)
-        out = ("--out", csv.parent / "out.csv", "--quiet")
-        said = refused(run("finish", stopped, "--table", few, *out), capsys)
-        assert "had 2,000 rows, and this one has 100" in said
-        assert "Nothing was spent by this run; the model stands at epsilon" in said
-        assert entered(csv.parent / "ledger.json") == before
 
 
 class TestTwoRuns:

@@ -120,6 +120,8 @@ def test_a_kept_model_is_described_and_gives_more_rows(folder, capsys):
         (("--count", "homes=age"), "--count names ['homes'], which lead to no table"),
         (("--count", "persons=rents"), "--count names 'rents', which must be a column of whole"),
         (("--in-order", "persons.age=rents"), "--in-order names 'rents', which must be"),
+        (("--question", "mean of age"), "'mean of age' is not TABLE: QUESTION, of one of ['homes'"),
+        (("--question", "homes: mean of age"), "--question names ['age'], which are no modelled"),
     ],
 )
 def test_what_cannot_be_is_said_and_nothing_is_spent(folder, more, said, capsys):
@@ -139,6 +141,9 @@ def test_files_bear_the_names_of_their_tables_and_a_plan_reads_none(folder, caps
     told = ("--epsilon", 2, "--delta", 1e-6, "--rows", 400, "--report", folder / "plan.html")
     assert run("plan", *options, *told, *LINK) == 0
     assert "of the budget for siblings of persons" in capsys.readouterr().out
+    listed = ("--question", "persons: mean of age where homes.rents=yes", "--force")
+    assert run("plan", *options, *told, *LINK, *listed) == 0
+    assert "tables of listed questions" in capsys.readouterr().out
     assert (folder / "plan.html").exists()
 
 

@@ -48,21 +48,7 @@ def test_rows_of_a_person_count_as_one(visits, tmp_path, capsys):
     again = ("--epsilon", 5, "--method", "mst", "--out", tmp_path / "more.csv", "--ledger", ledger)
     assert run("synthesize", visits, *again, *facts(visits), *PEOPLE) == 1
     assert "add_remove/3/weighed and add_remove/3" in capsys.readouterr().err
-
-
-def test_a_holder_and_a_plan_weigh_too_if_they_know_the_people(visits, tmp_path, capsys):
-    domain = visits.parent / "domain.json"
-    release = tmp_path / "north.zip"
-    asked = ("--holder", "North", "--epsilon", 5, "--out", release, "--domain", domain)
-    weighed = (*PEOPLE, "--weigh-people")
-    metadata = visits.parent / "metadata.json"
-    assert run("measure", visits, *asked, "--metadata", metadata, *weighed) == 0
-    assert "together as one row" in " ".join(capsys.readouterr().out.split())
-    plan = ("--metadata", metadata, "--domain", domain, "--epsilon", 1, "--rows", 500)
-    assert run("plan", *plan, *weighed) == 0
-    assert "Rows here are people" in " ".join(capsys.readouterr().out.split())
-    asked = ("--epsilon", 1, "--out", tmp_path / "out.csv", *facts(visits), "--weigh-people")
-    assert run("synthesize", visits, *asked) == 1
+    assert run("synthesize", visits, *again, *facts(visits), "--weigh-people") == 1
     assert "--weigh-people needs --person-column" in capsys.readouterr().err
 
 

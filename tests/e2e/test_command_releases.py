@@ -2,12 +2,9 @@
 
 import json
 
-import numpy as np
 import pandas as pd
 import pytest
 from commands import documents, refused, run
-
-from sdv_privpgd.cli.keeping import fitted
 
 
 def facts(csv):
@@ -121,41 +118,6 @@ def test_rows_of_published_tables(csv, tmp_path, capsys):
     more = ("--suppressed-below", 10, "--total", 1_000, "--report", page, "--force")
     assert run("from-tables", tables, *asked, *more) == 0
     assert len(pd.read_csv(out)) == 1_000
-
-
-@pytest.fixture
-def model(csv, tmp_path):
-    asked = ("--epsilon", 0.5, "--method", "mst", "--quiet", *facts(csv))
-    kept = ("--model", tmp_path / "model.zip", "--ledger", tmp_path / "ledger.json")
-    assert run("synthesize", csv, "--out", tmp_path / "rows.csv", *asked, *kept) == 0
-    return tmp_path / "model.zip"
-
-
-def test_a_kept_model_is_refined(csv, model, tmp_path, capsys):
-    kept = ("--ledger", tmp_path / "ledger.json", "--quiet")
-    asked = ("--epsilon", 0.5, *kept)
-    capsys.readouterr()
-    assert run("refine", model, csv, "--out", tmp_path / "finer.csv", *asked) == 0
-    assert len(pd.read_csv(tmp_path / "finer.csv")) == 2_000
-    ledger = json.loads((tmp_path / "ledger.json").read_text())
-    assert ledger["spent_epsilon"]["replace_one"] == pytest.approx(1, abs=1e-3)
-    refined = fitted(model)
-    assert refined.ledger.epsilon == 1.0
-    assert (
-        run("refine", model, csv, "--out", tmp_path / "no.csv", *asked, "--max-epsilon", 1.2) == 1
-    )
-    told = "--epsilon 0.5 after 0.999"
-    said = capsys.readouterr().err
-    assert told in said or "--epsilon 0.5 after 1 before" in said
-    assert "would come to epsilon 1.5" in said
-    few = tmp_path / "few.csv"
-    pd.read_csv(csv, dtype=str).iloc[: np.random.default_rng(0).integers(5, 9)].to_csv(
-        few, index=False
-    )
-    assert run("refine", model, few, "--out", tmp_path / "no.csv", *asked) == 1
-    assert "asks about the same rows again" in capsys.readouterr().err
-    assert json.loads((tmp_path / "ledger.json").read_text()) == ledger
-    assert not (tmp_path / "no.csv").exists()
 
 
 def test_a_measurement_stops_where_declared_values_are_not_there(csv, tmp_path, capsys):

@@ -8,7 +8,6 @@ import pytest
 from commands import declared, documents, interrupt, run
 
 from sdv_privpgd.cli import keeping
-from sdv_privpgd.cli.start import main
 
 
 @pytest.fixture
@@ -147,24 +146,6 @@ class TestWords:
 
 
 class TestInterrupts:
-    def test_an_early_one_says_that_nothing_was_spent(self, csv, monkeypatch, capsys):
-        monkeypatch.setattr("sdv_privpgd.cli.questions.read_metadata", interrupt)
-        assert declared(csv) == 130
-        assert capsys.readouterr().err.splitlines() == [
-            "sdv-privpgd: Nothing was spent.",
-            "sdv-privpgd: interrupted",
-        ]
-
-    def test_one_in_a_measurement_says_what_was_spent(self, csv, tmp_path, monkeypatch, capsys):
-        monkeypatch.setattr("sdv_privpgd.privacy.curator._noisy", interrupt)
-        asked = ["--holder", "North", "--epsilon", "1", "--out", str(tmp_path / "north.zip")]
-        facts = [str(tmp_path / f"{name}.json") for name in ("metadata", "domain")]
-        told = ["--metadata", facts[0], "--domain", facts[1]]
-        assert main(["measure", str(csv), *asked, *told]) == 130
-        said = capsys.readouterr().err
-        assert "of 1 at delta 1e-05 was spent." in said
-        assert "Nothing was spent" not in said
-
     def test_one_after_all_was_written_says_what_was_spent(self, csv, monkeypatch, capsys):
         monkeypatch.setattr("sdv_privpgd.cli.synthesizing.report_in_options", interrupt)
         assert declared(csv) == 130

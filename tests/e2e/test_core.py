@@ -38,16 +38,3 @@ def test_triples_show_what_pairs_cannot(adjacency):
     # sigma is about 1.3 a cell at most, of 8,000 rows; the descent leaves a few per cent.
     assert share_with_odd_sum(parity_release(3, adjacency)).sum() < 0.05
     assert share_with_odd_sum(parity_release(2, adjacency)).sum() == pytest.approx(0.5, abs=0.1)
-
-
-def test_a_domain_of_one_attribute_is_measured_whole():
-    domain = Domain(("a",), (4,))
-    codes = np.repeat(np.arange(4), [100, 200, 300, 400])[:, None]
-    ledger = PrivacyLedger.open(5.0, 1e-5, Adjacency.ADD_REMOVE)
-    engine = ParticleGradientDescent(num_particles=1_000)
-    release = pipeline.run(
-        Curator(Dataset(domain, codes), Books(ledger)), replace(AllKWay(), engine=engine)
-    )
-    # Noise of standard deviation 0.9 per cell and of the total, of 1,000 rows.
-    np.testing.assert_allclose(release.model.marginal(("a",)), [0.1, 0.2, 0.3, 0.4], atol=0.02)
-    assert release.ledger.remaining == 0

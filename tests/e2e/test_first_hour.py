@@ -9,7 +9,7 @@ import sys
 import pandas as pd
 import pytest
 import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
-from commands import declared, new_files, run
+from commands import declared, run
 
 from sdv_privpgd import combine
 from sdv_privpgd.cli.start import main, raised
@@ -63,12 +63,6 @@ def test_what_is_worth_a_look_is_said_once(csv, tmp_path, capsys):
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.count("rows are few") == 1
-
-
-def test_a_report_of_an_unknown_ending_is_refused_before_anything_is_spent(csv, tmp_path, capsys):
-    assert declared(csv, "--report", tmp_path / "r.docx", "--ledger", tmp_path / "l.json") == 1
-    assert "A report is a page (.html)" in capsys.readouterr().err
-    assert new_files(csv) == set()
 
 
 def test_one_row_an_empty_folder_and_a_missing_release_say_what_they_are(tmp_path, capsys):

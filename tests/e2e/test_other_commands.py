@@ -150,14 +150,8 @@ def test_a_header_alone_is_drafted_with_blanks_for_types(csv, tmp_path, capsys):
 
 
 def test_types_come_from_dtypes_alone_if_somebody_says_them(csv, tmp_path, capsys, monkeypatch):
-    draft = ["draft-domain", csv, "--out", tmp_path / "draft.json"]
     told = refused(run("plan", csv, "--header", "--epsilon", 1, "--types", "dtypes"), capsys)
     assert "Say the types of ['age', 'ward', 'ill'] with --dtype" in told
-    types = ["--dtype", "age=Int64", "--dtype", "ward=str", "--dtype", "ill=boolean"]
-    assert run(*draft, *types) == 0
-    assert list(sdv_privpgd.read_domain(tmp_path / "draft.json")) == ["age", "ward", "ill"]
-    assert run("draft-domain", "--out", tmp_path / "draft.json") == 1
-    assert run("draft-domain", csv, "--out", tmp_path / "draft.txt") == 1
     monkeypatch.setattr("sdv_privpgd.cli.questions.detected", lambda *args: 1 / 0)
     fit = ["synthesize", csv, "--epsilon", 1, "--method", "mst", "--types", "dtypes", "--quiet"]
     types = ["--dtype", "age=Int64", "--dtype", "ward=str", "--dtype", "ill=boolean"]
@@ -168,31 +162,6 @@ def test_types_come_from_dtypes_alone_if_somebody_says_them(csv, tmp_path, capsy
     assert run(*fit, "--out", tmp_path / "b.csv") == 0
     assert run(*fit[:1], csv, *fit[2:], "--header", "--out", tmp_path / "c.csv") == 1
     assert "--dtype COLUMN=TYPE" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("command", ["synthesize", "plan", "dry run", "draft-domain"])
-@pytest.mark.parametrize("ending", ["csv", "xlsx"])
-def test_a_first_run_asks_whether_a_record_of_words_holds_names(tmp_path, capsys, command, ending):
-    table, out = tmp_path / f"table.{ending}", tmp_path / "out.json"
-    rows = pd.DataFrame([["M", SECRET, "Lund"], ["F", "flu", "Bonn"]] * 500)
-    write = rows.to_csv if ending == "csv" else rows.to_excel
-    write(table, index=False, header=False)
-    asked = {
-        "synthesize": ["synthesize", table, "--epsilon", 1, "--out", tmp_path / "rows.csv"],
-        "plan": ["plan", table, "--epsilon", 1],
-        "dry run": ["synthesize", table, "--epsilon", 1, "--dry-run"],
-        "draft-domain": ["draft-domain", table, "--out", out],
-    }[command]
-    (tmp_path / "domain.json").write_text(json.dumps({"sex": {"range_values": ["M", "F"]}}))
-    others = [] if command == "draft-domain" else [["--domain", tmp_path / "domain.json"]]
-    for more in ([], ["--dtype", "M=str"], ["--dtype", "sex=str"], *others):
-        assert run(*asked, *more) == 1
-        said = capsys.readouterr()
-        assert "--header" in said.err
-        assert "--names A,B,..." in said.err
-        assert "--no-header" in said.err
-        assert SECRET not in said.out + said.err
-    assert {path.name for path in tmp_path.iterdir()} == {table.name, "domain.json"}
 
 
 def test_files_that_hold_no_model(csv, tmp_path, capsys):
@@ -216,8 +185,6 @@ def test_files_that_hold_no_model(csv, tmp_path, capsys):
         ["evaluate", "m", "t", "--out", "p", "--encoding", "latin-17"],
         ["evaluate", "m", "t", "--out", "p", "--names", "a,a"],
         ["evaluate", "m", "t", "--out", "p", "--dtype", "a"],
-        ["evaluate", "m", "t", "--out", "p", "--dtype", "a=none"],
-        ["evaluate", "m", "t", "--out", "p", "--dtype", "a=timedelta64[ns]"],
         ["evaluate", "m", "t", "--out", "p", "--header", "--no-header"],
     ],
 )

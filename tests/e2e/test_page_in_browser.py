@@ -155,15 +155,3 @@ def test_on_paper_nothing_scrolls_and_no_figure_is_wider_than_its_place(browser,
     assert found["cut"] == 0
     assert found["scroll"] == 0
     assert found["page"] <= 720
-
-
-def test_the_banner_stays_in_sight_at_the_end_of_the_page(browser, pages):
-    browser.get(pages["not private"].as_uri())
-    top = browser.execute_script(
-        """
-        scrollTo(0, document.documentElement.scrollHeight);
-        return document.querySelector(".banner").getBoundingClientRect().top;
-        """
-    )
-    assert top == 0
-    assert "NOT PRIVATE" in browser.find_element("class name", "banner").text

@@ -168,15 +168,3 @@ def test_compiled_code_that_is_damaged_is_compiled_anew(module, ending, tmp_path
         third = module()
         third.twice(3)
         assert third.twice.stats.cache_hits
-
-
-def test_code_of_another_signature_under_that_name_is_not_run(module, tmp_path):
-    """As two processes leave it that compile one function for two types at one time."""
-    assert module().twice(3) == 6
-    (path,) = (tmp_path / "__pycache__").glob("*.nbc")
-    whole = path.read_bytes()
-    path.unlink()
-    next((tmp_path / "__pycache__").glob("*.nbi")).unlink()
-    assert module().twice(1.5) == 3.0
-    path.write_bytes(whole)
-    assert module().twice(1.5) == 3.0

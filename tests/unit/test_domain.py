@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from sdv_privpgd.base.domain import Domain, FieldsAlone, Grouping
+from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.columns.bins import Interval, SignedPowers, Ticks
 from sdv_privpgd.fitting.description import Description
 
@@ -74,15 +74,3 @@ def test_a_pickle_does_not_tell_what_was_computed(value):
     again = pickle.loads(before)
     assert again == value
     assert not set(names) & set(vars(again))
-
-
-def test_one_that_kept_what_was_computed_would_be_noticed():
-    class Keeps(Grouping):
-        def __getstate__(self):
-            return dict(vars(self))
-
-    value = Keeps(("a",), ((0, 1),))
-    before = value.__getstate__()
-    _ = value.domain
-    assert before != value.__getstate__()
-    assert FieldsAlone.__getstate__(value) == before

@@ -54,7 +54,8 @@ class AdamStep:
             if is_compiled:  # one pass, where torch makes a dozen over arrays that fit no cache
                 change = torch.empty_like(gradient)
                 parts = (gradient.contiguous(), moving.contiguous(), mean, square, change)
-                _adam(np.array(columns), *(part.numpy() for part in parts), *_narrow(scales))
+                narrow = (tuple(map(np.float32, each)) for each in (scales, _ADAM))
+                _adam(np.array(columns), *(part.numpy() for part in parts), *narrow)
                 return change
             rate, unbias, unbias_square = scales
             mean[columns] += (1 - _ADAM[0]) * moving * (gradient - mean[columns])
@@ -63,10 +64,6 @@ class AdamStep:
             return -rate * moving * (mean[columns] * unbias) / scale
 
         return move
-
-
-def _narrow(scales: Sequence[float]) -> tuple[tuple[np.float32, ...], tuple[np.float32, ...]]:
-    return tuple(map(np.float32, scales)), tuple(map(np.float32, _ADAM))
 
 
 @njit()

@@ -65,68 +65,6 @@ def test_a_budget_replaces_that_of_the_reference_and_columns_keep_their_order(dp
     assert Model.last.options.get("max_model_size", 2.0) == 2.0
 
 
-def test_smartnoise_gets_the_budget_in_place_of_its_own(monkeypatch):
-    class Dataset:
-        def __init__(self, df, domain):
-            self.df, self.domain = df, domain
-
-    class Synthesizer:
-        def __init__(self, **options):
-            self.synthesizer, self.undo_compress_fn = self, lambda data: data
-
-        def MST(self, data, epsilon, delta):
-            self.data = data
-            Synthesizer.rho = made.cdp_rho(epsilon, delta)
-
-        def synthetic_data(self, rows):
-            return Dataset(self.data.df.head(rows), self.data.domain)
-
-    made = module(
-        monkeypatch,
-        "snsynth.mst.mst",
-        Dataset=Dataset,
-        Domain=lambda names, sizes: dict(zip(names, sizes, strict=True)),
-        MSTSynthesizer=Synthesizer,
-    )
-    found = REFERENCES["smartnoise MST"].run(CODES, SIZES, Call(rho=0.06))
-    np.testing.assert_array_equal(found, CODES)
-    assert Synthesizer.rho == 0.06
-
-
-MWEM = """
-from cdp2adp import cdp_rho
-from mbi import Dataset
-
-def worst_approximated(answers, bounded=False):
-    return 2.0 if bounded else 1.0
-
-def mwem_pgm(data, epsilon, delta, bounded, maxsize_mb):
-    data.seen = (cdp_rho(epsilon, delta), bounded, maxsize_mb, worst_approximated({}))
-    Dataset.seen = data.seen
-    return data
-"""
-
-
-def test_mwem_of_a_checkout_is_told_the_total_and_counts_both_rows_of_a_pair(monkeypatch, tmp_path):
-    class Dataset:
-        def __init__(self, df, domain):
-            self.df, self.domain = df, domain
-
-    mbi = module(
-        monkeypatch,
-        "dpmm.models.base.mbi",
-        Dataset=Dataset,
-        Domain=types.SimpleNamespace(fromdict=dict),
-    )
-    for name in ("mbi", "cdp2adp"):  # so that what it leaves there goes
-        module(monkeypatch, name)
-    Path(tmp_path, "mechanisms").mkdir()
-    Path(tmp_path, "mechanisms", "mwem+pgm.py").write_text(MWEM)
-    call = Call(rho=0.06, max_megabytes=2.0, checkout=str(tmp_path))
-    np.testing.assert_array_equal(REFERENCES["private-pgm MWEM"].run(CODES, SIZES, call), CODES)
-    assert mbi.Dataset.seen == (0.06, True, 2.0, 2.0)
-
-
 def test_a_run_reads_codes_and_writes_rows_seconds_and_memory(dpmm, tmp_path, capsys):
     source, target = tmp_path / "given.npz", tmp_path / "rows.npz"
     call = {"reference": "dpmm MST", "rho": 0.06, "max_megabytes": 80.0, "checkout": ""}

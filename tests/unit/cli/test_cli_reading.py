@@ -194,15 +194,6 @@ def test_a_first_record_of_words_is_no_header_by_itself(tmp_path, kind, reads, d
     assert list(read_table(path, Reading(header=True), None)) == ["M", SECRET]
 
 
-@pytest.mark.parametrize("kind", ["text", "excel"])
-def test_nothing_is_read_before_somebody_says_what_the_first_record_is(tmp_path, kind):
-    path = tmp_path / ("table.csv" if kind == "text" else "table.xlsx")
-    path.mkdir()  # which nobody can read
-    for read in (types_in, lambda *given: read_table(*given, None)):
-        with pytest.raises(CommandError, match="Nobody says"):
-            read([path], Reading())
-
-
 def test_names_of_the_metadata_are_names_and_a_header_unlike_them_is_not_quoted(tmp_path):
     facts = {"2019": {"sdtype": "numerical"}, "2020": {"sdtype": "numerical"}}
     assert list(read(tmp_path, "2020,2019\n1,2\n", facts).columns) == ["2020", "2019"]
@@ -448,6 +439,11 @@ def test_pipes_and_missing_readers_are_refused(tmp_path, monkeypatch):
         tables_in([tmp_path / "pipe.csv"])
     with pytest.raises(CommandError, match="must be a file"):
         tables_in([type(tmp_path)("-")])
+    for names, told in (("a.csv b.parquet", "several kinds"), ("a.xlsx b.xlsx", "no workbook")):
+        for path in (paths := [tmp_path / name for name in names.split()]):
+            path.touch()
+        with pytest.raises(CommandError, match=told):
+            tables_in(paths)
     monkeypatch.setattr("sdv_privpgd.cli.reading.find_spec", lambda name: None)
     with pytest.raises(CommandError, match="pip install openpyxl"):
         tables_in([tmp_path / "table.xlsx"])

@@ -180,13 +180,6 @@ def test_text_comes_back_in_its_dtype_and_keeps_its_zeros(dtype):
         assert written.cat.ordered == dtype.ordered
 
 
-@pytest.mark.parametrize("dtype", TRUTHS, ids=str)
-def test_truths_come_back_in_their_dtype(dtype):
-    written = rows(of("boolean", dtype))
-    assert written.dtype == dtype
-    assert written.iloc[:-1].tolist() == [False, True]
-
-
 @pytest.mark.parametrize("values", [[1, 2], [True, False], ["a", "b"], [1.5, 2.5]])
 def test_a_missing_category_stays_missing(values):
     dtype = pd.CategoricalDtype(values)
@@ -231,19 +224,3 @@ def test_times_and_decimals_come_back_as_themselves():
     assert written.iloc[:-1].tolist() == times
     prices = [Decimal("0.1"), Decimal(5)]
     assert rows(of("categorical", None, range_values=prices)).tolist() == [*prices, None]
-
-
-@pytest.mark.parametrize(("places", "ends"), [(2, ("0.00", "9.99")), (None, ("0.25", "8.5"))])
-def test_numbers_between_declared_decimals_are_decimals(places, ends):
-    low, high = map(Decimal, ends)
-    facts = {"range_min": low, "range_max": high, "decimal_places": places}
-    schema = Schema.from_sdv({"x": {"sdtype": "numerical", **facts}})
-    encoder = Codec(schema.columns[0])
-    assert str(encoder.decode(np.array([0]), np.array([0.0])).iloc[0]) == ends[0]
-    written = rows(encoder)
-    assert written.dtype == object
-    assert set(map(type, written.iloc[:-1])) == {Decimal}
-    assert written.iloc[-1] is None
-    assert written.iloc[:-1].between(low, high).all()
-    if places is not None:
-        assert {number.as_tuple().exponent for number in written.iloc[:-1]} == {-places}

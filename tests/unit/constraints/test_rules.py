@@ -8,8 +8,6 @@ from answers import noisy_answers, number_of_rows
 from columns_of_words import numbers
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.columns.parsing import describe
-from sdv_privpgd.constraints.repair import Repair
 from sdv_privpgd.constraints.rules import Combinations, OneHot, Order, groups, possible_of, settle
 from sdv_privpgd.estimate.consistency import consistent_tables, emptied, few_choices, possible_cells
 from sdv_privpgd.privacy.dataset import Dataset
@@ -160,12 +158,7 @@ def test_impossible_cells_are_empty_and_choices_of_two_codes_few():
             assert np.isfinite(fitted.marginal(("a", "c"))).all()
 
 
-def test_particles_are_told_of_impossible_cells_and_repaired():
-    columns = [
-        numbers("a", 0, 5, 6, decimal_places=0, range_is_nullable=False),
-        numbers("b", 0, 5, 6, decimal_places=0, range_is_nullable=False),
-        describe("c", {"sdtype": "ordinal", "range_values": [0, 1, 2], "range_is_nullable": False}),
-    ]
+def test_particles_are_told_of_impossible_cells():
     loud = answers(stddev=40.0)
     shares = []
     for possible in ({}, POSSIBLE):
@@ -174,11 +167,3 @@ def test_particles_are_told_of_impossible_cells_and_repaired():
         )
         shares.append((codes[:, 0] > codes[:, 1]).mean())
     assert shares[1] < shares[0]
-    repair = Repair(columns, [Order(columns[0], columns[1], False)], [], lambda codes, places: {})
-    rows = codes.astype(np.int64)
-    fixed, _, obeys = repair(rows, np.full(rows.shape, 0.5), np.random.default_rng(0))
-    assert obeys.all()
-    assert (fixed[:, 0] <= fixed[:, 1]).all()
-    was = rows[:, 0] <= rows[:, 1]
-    np.testing.assert_array_equal(fixed[was], rows[was])
-    np.testing.assert_array_equal(fixed[:, 2], rows[:, 2])

@@ -96,12 +96,3 @@ class TestManyCategories:
         assert merged.num_values == 257
         codes, _ = merged.locate(np.arange(401))
         assert np.count_nonzero(codes == codes[400]) == 1
-
-    @pytest.mark.parametrize("sdtype", ["categorical", "ordinal"])
-    def test_neighbors_share_codes_where_nothing_is_known(self, sdtype):
-        known = {"sdtype": sdtype, "range_values": list(range(1000)), "other_value": -1}
-        (merged,) = Schema.from_sdv({"x": known}).columns
-        codes, _ = merged.locate(np.arange(1001))
-        assert set(np.diff(codes)) == {0, 1}
-        assert merged.num_values == 257
-        assert np.bincount(codes).max() <= 8

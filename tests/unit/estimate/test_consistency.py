@@ -65,15 +65,6 @@ def test_tables_agree_on_all_that_they_share(records, degree, stddev):
     check_agreement(DOMAIN, tables)
 
 
-@pytest.mark.parametrize("total_stddev", [10.0, 1000.0])
-def test_cliques_of_mixed_degree_agree_under_an_estimated_total(records, total_stddev):
-    cliques = [("a", "b", "c"), ("b", "c", "d"), ("a", "d"), ("c",)]
-    tables = consistent_tables(
-        DOMAIN, measured(DOMAIN, records, cliques, 20.0, total_stddev=total_stddev)
-    )
-    check_agreement(DOMAIN, tables)
-
-
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_true_tables_come_back_unchanged(records, degree):
     measurements = measured(DOMAIN, records, DOMAIN.cliques(degree), 0.0)
@@ -81,20 +72,6 @@ def test_true_tables_come_back_unchanged(records, degree):
     dataset = Dataset(DOMAIN, records)
     for clique, counts in tables.tables.items():
         np.testing.assert_allclose(counts, dataset.counts(clique), atol=1e-9 * len(records))
-
-
-def test_making_consistent_tables_consistent_changes_nothing(records):
-    first = consistent_tables(DOMAIN, measured(DOMAIN, records, DOMAIN.cliques(2), 5.0))
-    again = [
-        Measurement(query=CountQuery(), answer=np.array([first.total]), stddev=0.0),
-        *(
-            Measurement(query=MarginalQuery(clique), answer=counts, stddev=1e-6)
-            for clique, counts in first.tables.items()
-        ),
-    ]
-    second = consistent_tables(DOMAIN, again)
-    for clique, counts in first.tables.items():
-        np.testing.assert_allclose(second.tables[clique], counts, atol=1e-9 * first.total)
 
 
 def test_two_tables_that_share_an_attribute_have_the_closed_form():
@@ -148,29 +125,6 @@ def test_three_way_tables_average_their_shared_two_way_margin():
         right.sum(axis=2)
     )
     np.testing.assert_allclose(found, expected, atol=1e-9 * 11_000)
-
-
-def test_consistency_lowers_the_error(records):
-    dataset = Dataset(DOMAIN, records)
-    raw = better = 0.0
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        measurements = measured(DOMAIN, records, DOMAIN.cliques(2), 30.0, rng)
-        tables = consistent_tables(DOMAIN, measurements)
-        for measurement in measurements[1:]:
-            clique = measurement.query.clique
-            truth = dataset.counts(clique)
-            raw += np.square(measurement.answer - truth).sum()
-            better += np.square(tables.tables[clique] - truth).sum()
-    assert better < 0.9 * raw  # measured 0.63; 20 repetitions vary by a few percent
-
-
-def test_an_attribute_that_was_not_measured_is_uniform():
-    domain = Domain(("a", "b"), (2, 4))
-    measurements = measured(domain, np.zeros((10, 2), dtype=np.int64), [("a",)], 0.0)
-    np.testing.assert_array_equal(
-        consistent_tables(domain, measurements).one_way["b"], np.full(4, 2.5)
-    )
 
 
 @pytest.mark.filterwarnings("error")
@@ -236,15 +190,3 @@ def test_impossible_cells_are_empty_and_tables_that_rows_have_stay():
     found = possible_tables(agreed, {("a", "b"): allowed})
     assert found["a", "b"][~allowed].sum() == 0
     assert found["a", "b"].sum() == pytest.approx(agreed.total)
-
-
-def test_they_are_nearer_to_the_truth_than_with_negative_cells_cut_off():
-    counts, agreed = noisy(FOUR.cliques(2), 30.0)
-    found = possible_tables(agreed, {})
-
-    def error(table, clique):
-        table = np.maximum(table, 0)
-        return np.abs(table * counts.sum() / table.sum() - margin(counts, FOUR, clique)).sum()
-
-    ours = sum(error(found[clique], clique) for clique in found)
-    assert ours < sum(error(agreed.tables[clique], clique) for clique in found)

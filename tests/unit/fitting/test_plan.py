@@ -3,7 +3,6 @@
 import math
 import re
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -29,8 +28,6 @@ from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery
 from sdv_privpgd.report.about import CONFIDENT
 from sdv_privpgd.report.page import as_text
 from sdv_privpgd.report.plan import expected_section, of_rows
-
-TABLES = Path(__file__).parents[4] / "shared" / "data"
 
 QUICK_AIM = AIM(rounds_per_attribute=1, engine="particles")
 
@@ -272,20 +269,6 @@ def test_triples_are_left_out_with_their_budget_and_only_where_the_engine_takes_
     fit.ask(PrivateTable(dict(table_of(SIZES, 500))))
     assert not any(isinstance(answer.query, GroupedMarginalQuery) for answer in fit.tables)
     assert fit.books.ledger.remaining == 0
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not TABLES.exists(), reason="the real tables are not here")
-@pytest.mark.parametrize("name", ["adult", "bank", "diamonds", "acs_income_ne_2018"])
-def test_on_real_tables_the_forecast_is_right_within_a_fifth(name):
-    from benchmarks.forecast import compared, declared_table
-
-    frame, facts = declared_table(name, TABLES)
-    for epsilon in (0.2, 1.0, 2.5):
-        row = compared(frame, facts, epsilon, fits=3)
-        assert row["share"] == pytest.approx(1, rel=0.2)
-        assert row["pair"] == pytest.approx(1, rel=0.2)
-        assert row["worst_share"] == pytest.approx(1, rel=0.35)
 
 
 @pytest.mark.parametrize(("delta", "said"), [(1e-5, False), (0.01, True)])

@@ -9,7 +9,6 @@ from scipy.stats import norm
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.noisy_tables import rounded_variance
 from sdv_privpgd.inference.linear import LinearEstimate
-from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
 
 DOMAIN = Domain(("a", "b", "c", "d"), (3, 5, 4, 2))
@@ -154,30 +153,6 @@ def test_tables_are_the_cells_answers(design, count):
             np.testing.assert_allclose(table[1].ravel(), variances, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("count", "variance"), [("public", 0.0), ("noisy", 4.0)])
-def test_a_rectangle_has_the_variance_of_the_formula(count, variance):
-    """Of the issue: with equal tables of all pairs, and the best estimate of the number of rows."""
-    rng = np.random.default_rng(2)
-    measurements = measured([*COUNTS[count], *PAIRS], rng)
-    noise = 2.5**2 + 1 / 12
-    first, second = np.array([1.0, 1.0, 0.0]), np.array([0.0, 1.0, 0.0, 1.0, 1.0])
-    many_a, many_b, all_a, all_b = 2, 3, 3, 5
-    of_a = 1 / sum(1 / (noise * size) for size in (5, 4, 2))
-    of_b = 1 / sum(1 / (noise * size) for size in (3, 4, 2))
-    cells = [DOMAIN.size(pair) for pair in combinations("abcd", 2)]
-    of_n = 0.0
-    if variance:
-        of_n = 1 / (1 / (variance + 1 / 12) + sum(1 / (noise * number) for number in cells))
-    expected = (
-        noise * many_a * (1 - many_a / all_a) * many_b * (1 - many_b / all_b)
-        + of_a * many_a * (1 - many_a / all_a) * (many_b / all_b) ** 2
-        + of_b * many_b * (1 - many_b / all_b) * (many_a / all_a) ** 2
-        + (many_a * many_b / (all_a * all_b)) ** 2 * of_n
-    )
-    found = LinearEstimate(DOMAIN, measurements).answers([{"a": first, "b": second}])
-    assert found.covariance[0, 0] == pytest.approx(expected, rel=1e-12)
-
-
 def test_a_table_over_one_group_changes_nothing_and_what_does_not_fit_is_no_answer():
     rng = np.random.default_rng(3)
     later = [(GroupedMarginalQuery(("a", "b"), OTHER), 50.0)]
@@ -202,37 +177,3 @@ def test_the_variance_of_rounded_noise_is_that_of_its_law(stddev):
     whole = np.arange(-60, 61)
     law = np.diff(norm.cdf(np.append(whole, 61) - 0.5, scale=stddev))
     assert rounded_variance(stddev) == pytest.approx((law * whole**2).sum(), rel=1e-9)
-
-
-def test_the_noise_that_is_drawn_has_that_variance():
-    drawn = rounded_gaussian(0.5, 200_000)
-    # The fourth moment gives the standard error; 6 of them fail once in 500 million runs.
-    error = np.sqrt(np.mean(drawn**4.0) / drawn.size)
-    assert abs(np.mean(drawn**2.0) - rounded_variance(0.5)) < 6 * error
-
-
-def interval_coverage(signal, threshold, level):
-    """Of the average of two rounds, the second only where the first is above a threshold."""
-    first = np.linspace(-9, 9, 4_001)  # the first round's error; its variance is 1
-    chance = norm.pdf(first) * (first[1] - first[0])
-    half = 1.96 / np.sqrt(1 + level)
-    inside = [((1 + level) * side * half - first) / np.sqrt(level) for side in (-1, 1)]
-    again = norm.cdf(inside[1]) - norm.cdf(inside[0])
-    once = np.abs(first) <= 1.96
-    return (chance * np.where(np.abs(signal + first) > threshold, again, once)).sum()
-
-
-@pytest.mark.parametrize("level", [1, 4, 2_048])
-def test_a_second_round_costs_little_coverage_at_worst(level):
-    """Of a single interaction at every distance from every threshold; see ``linear``."""
-    found = [
-        interval_coverage(signal, threshold, level)
-        for threshold in np.arange(0, 6, 0.2)
-        for signal in np.arange(0, 8, 0.2)
-    ]
-    assert 0.926 < min(found) < 0.94
-    assert max(found) < 0.997
-    # On average over all signals an interval covers as often as it says.
-    everywhere = [interval_coverage(signal, 2.0, level) for signal in np.arange(-12, 12, 0.05)]
-    beyond = np.mean(everywhere) - 0.95
-    assert abs(beyond) < 2e-4

@@ -106,7 +106,6 @@ def test_what_no_table_holds_is_the_model_s_and_says_so():
 REFUSED = {
     "what must be one of 'count', 'share'": ("median", {}),
     "answer\\('mean'\\) needs of=": ("mean", {}),
-    "answer\\('quantile'\\) needs q=": ("quantile", {"of": "age"}),
     "answer\\('count'\\) takes no of=, got 'age'": ("count", {"of": "age"}),
     "takes no among=": ("mean", {"of": "age", "among": {"ward": "A"}}),
     "q must be above 0 and below 1": ("quantile", {"of": "age", "q": 50}),

@@ -22,7 +22,6 @@ from small_engine import MaximumEntropy
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.adaptive import AIM, MWEM, Adaptive
-from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.mst import MST
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
@@ -205,21 +204,6 @@ def test_aims_model_never_outgrows_its_share_of_the_limit(limit):
     assert curator.ledger.remaining == 0
 
 
-def test_independent_measures_each_attribute_in_one_release(dataset, domain):
-    curator = open_curator(dataset)
-    measurements = Independent().run(curator, MaximumEntropy())
-    assert cliques_of(measurements) == [("a",), ("b",), ("c",)]
-    assert len(curator.ledger.charges) == 1
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_tree_joins_all_attributes_without_a_cycle(seed):
-    curator = open_curator(chain(50), epsilon=0.1, seed=seed)
-    tree = cliques_of(MST().run(curator, MaximumEntropy()))[5:]
-    assert len(set(tree)) == 4
-    assert {name for pair in tree for name in pair} == set("abcde")
-
-
 def test_thirds_of_the_budget_go_to_columns_choices_and_pairs():
     curator = open_curator(chain())
     MST().run(curator, MaximumEntropy())
@@ -244,12 +228,3 @@ def test_a_single_pair_costs_nothing_and_noise_makes_other_trees(domain, dataset
         curator = open_curator(chain(200), epsilon=0.05, seed=seed)
         trees.add(tuple(sorted(cliques_of(MST().run(curator, MaximumEntropy()))[5:])))
     assert len(trees) > 5
-
-
-def test_a_tree_reproduces_its_pairs_when_nothing_is_noisy():
-    table = chain()
-    curator = open_curator(table, epsilon=1e6)
-    release = pipeline.run(curator, replace(MST(), engine=MaximumEntropy(sweeps=60)))
-    for pair in maximum_spanning_tree(table):
-        expected = table.counts(pair) / 2_000
-        np.testing.assert_allclose(release.model.marginal(pair), expected, atol=1e-6)

@@ -106,16 +106,6 @@ class TestAllPairs:
         assert max(each.stddev for each in measured[10:]) <= measured[0].stddev
         assert curator.ledger.remaining == 0
 
-    @pytest.mark.parametrize("share", [0, -1, 1.5])
-    def test_a_share_of_the_first_round_outside_its_range_is_refused(self, share):
-        with pytest.raises(ValueError, match="first_share must be above 0 and at most 1, got"):
-            PrivPGD(first_share=share)
-
-    @pytest.mark.parametrize("share", [1, -0.1])
-    def test_a_share_of_the_triples_outside_its_range_is_refused(self, share):
-        with pytest.raises(ValueError, match="triples must be a number of at least 0 and below 1"):
-            PrivPGD(triples=share)
-
     @pytest.mark.parametrize("adjacency", [REPLACE, ADD])
     def test_triples_take_their_share_last_in_groups_of_about_equal_counts(self, adjacency):
         domain = Domain(tuple("abcd"), (12, 5, 3, 1))

@@ -1,6 +1,5 @@
 """Pairs over groups: what groups are, and where pairs are asked for over them."""
 
-from collections import Counter
 from fractions import Fraction
 from itertools import combinations, product
 
@@ -17,7 +16,7 @@ from sdv_privpgd.estimate.denoising import equal_groups
 from sdv_privpgd.methods.coarse_pairs import most_helpful
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, answers
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery
 
 PAIRS = Domain(tuple("abcde"), (3,) * 5).cliques(2)
 
@@ -90,18 +89,6 @@ def test_tables_over_groups_are_answered_with_the_noise_that_their_part_pays():
     assert table.stddev == pytest.approx((2 / float(charge.mu_squared)) ** 0.5, rel=1e-6)
 
 
-def test_no_pair_is_asked_for_twice_in_one_round():
-    measured, ledger = asked(PrivPGD(most_pairs=6), epsilon=1.0)
-    assert set(Counter(over_groups(measured)).values()) == {1}
-    rounds = [charge for charge in ledger.charges if charge.what.startswith("2-way marginals that")]
-    first = over_codes(measured)[:6]
-    assert len(set(first)) == 6
-    again = over_codes(measured)[6:]
-    assert set(again) < set(first)
-    assert len(set(again)) == len(again)
-    assert sum(charge.num_queries for charge in rounds) == 6 + len(again)
-
-
 def test_triples_are_of_pairs_over_codes_which_get_the_share_where_there_are_none():
     measured, ledger = asked(PrivPGD(most_pairs=6))
     (triples, pairs) = over_groups(measured, 3), set(over_codes(measured))
@@ -141,11 +128,6 @@ def test_pairs_with_an_important_attribute_are_asked_for_more_often_and_more_pre
 
 
 def test_what_cannot_be_asked_for_is_refused_before_anything_is_spent():
-    for most in (0, 2.5):
-        with pytest.raises(ValueError, match="most_pairs must be an integer of at least 1, got"):
-            PrivPGD(most_pairs=most)
-    with pytest.raises(ValueError, match="pairs must be pairs of attributes, got"):
-        PrivPGD(pairs=(("a", "b", "c"),))
     curator = open_curator(chain())
     with pytest.raises(ValueError, match="are not in the domain"):
         PrivPGD(pairs=(("a", "z"),)).run(curator, MaximumEntropy())
@@ -191,16 +173,6 @@ def test_no_other_choice_of_the_same_cost_is_expected_to_be_better(seed, budget,
     assert expected_error(signals, variances, chosen, weights) == pytest.approx(best)
 
 
-def test_weight_and_signal_decide_the_order_of_what_is_measured_again():
-    signals = {("a",): np.ones(2), ("b",): np.ones(2)}
-    assert most_helpful(signals, EQUAL, LEVELS, 2.0, {("b",): 2.0}) == {("b",): 1.0}
-    signals = {("a",): np.zeros(0), ("b",): np.ones(2)}
-    assert most_helpful(signals, EQUAL, LEVELS, 2.0) == {("b",): 2.0}
-    assert most_helpful(signals, EQUAL, LEVELS, 5.0) == {("a",): 1.0, ("b",): 4.0}
-    signals = {("a",): np.ones(9), ("b",): np.array([1e-9]), ("c",): np.full(9, 1e-9)}
-    assert most_helpful(signals, EQUAL, LEVELS, 4.0) == {("a",): 4.0}
-
-
 GROUPING = Grouping(("a", "b", "c"), ((0, 0), (1, 0, 1), (0, 1, 2, 1)))
 
 
@@ -225,28 +197,6 @@ def test_groups_are_a_domain_and_those_of_another_are_refused_uncounted(domain):
 def test_groups_that_are_none_are_refused(attributes, groups, message):
     with pytest.raises(ValueError, match=message):
         Grouping(attributes, groups)
-
-
-def test_a_query_over_groups_sums_the_query_over_codes(dataset, domain):
-    for degree in range(4):
-        for clique in domain.cliques(degree):
-            for ordered in (clique, clique[::-1]):
-                found = GroupedMarginalQuery(ordered, GROUPING).answer(dataset)
-                assert found.dtype == np.int64
-                expected = GROUPING.sums(MarginalQuery(ordered).answer(dataset), ordered)
-                np.testing.assert_array_equal(found, expected)
-
-
-def test_queries_of_several_groupings_are_answered_in_their_order(dataset):
-    other = Grouping(("c", "a"), ((0, 0, 1, 1), (0, 1)))
-    queries = [
-        GroupedMarginalQuery(("a", "c"), GROUPING),
-        MarginalQuery(("b",)),
-        GroupedMarginalQuery(("c", "a"), other),
-        GroupedMarginalQuery(("c",), GROUPING),
-    ]
-    for query, answer in zip(queries, answers(queries, dataset), strict=True):
-        np.testing.assert_array_equal(answer, query.answer(dataset))
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=9), st.integers(1, 4))

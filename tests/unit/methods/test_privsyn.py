@@ -41,18 +41,6 @@ def test_each_choice_lowers_the_objective_most_and_the_last_can_not_be_lowered(s
             chosen.append(pair)
 
 
-def test_of_three_pairs_of_one_size_the_best_set_of_all_is_found():
-    rng = np.random.default_rng(1)
-    domain = Domain(tuple("abc"), (3, 3, 3))
-    for _ in range(50):
-        known = {pair: float(rng.uniform(0, 60)) for pair in domain.cliques(2)}
-        best = min(
-            (chosen for size in range(4) for chosen in combinations(known, size)),
-            key=lambda chosen: objective(known, domain, 1.0, chosen),
-        )
-        assert set(dense_pairs(known, domain, 1.0)) == set(best)
-
-
 def test_with_much_budget_dependent_pairs_are_measured_and_dependences_are_exact():
     table = chain()
     curator = open_curator(table, epsilon=HUGE)
@@ -146,9 +134,3 @@ def test_cliques_are_those_of_an_enumeration(seed):
         taken, left = by_enumeration(domain, pairs, max_cells)
         assert [clique for clique in found if len(clique) > 2] == taken
         assert {frozenset(clique) for clique in found if len(clique) == 2} == left
-
-
-def test_many_binary_attributes_that_all_depend_take_a_moment():
-    domain = Domain(tuple(f"a{i}" for i in range(40)), (2,) * 40)
-    found = combined(domain, domain.cliques(2), 5_000)
-    assert max(len(clique) for clique in found) == 12  # 2^12 cells

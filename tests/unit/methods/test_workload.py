@@ -146,18 +146,6 @@ def test_triples_with_what_matters_are_finer_where_the_noise_can_pay(importance,
     assert shapes == {(groups, groups, 2)}
 
 
-@pytest.mark.parametrize("importance", [{}, {"e": 4}])
-def test_the_ledger_names_the_pairs_unless_they_are_all(importance):
-    books = Books(PrivacyLedger.open(1.0, 1e-6, Adjacency.REPLACE_ONE))
-    PrivPGD(importance=importance, columns=False, triples=0).run(
-        Curator(table(), books), MaximumEntropy()
-    )
-    told = [charge.what for charge in books.ledger.charges]
-    first = [what for what in told if "promise most" not in what]
-    assert first == ["all 2-way marginals"] if not importance else len(first) == 2
-    assert all(" x " in what for what in told if what != "all 2-way marginals")
-
-
 def test_triples_are_measured_with_what_matters_or_all():
     measured = run(PrivPGD(importance={"e": 2}))
     triples = [each.query.clique for each in measured if len(each.query.clique) == 3]
@@ -183,23 +171,6 @@ def test_chosen_cliques_are_those_with_what_matters(strategy):
     assert shares[1] > shares[0]
 
 
-@pytest.mark.parametrize(
-    ("importance", "said"),
-    [
-        ({"e": 0.5}, "at least 1"),
-        ({"e": float("inf")}, "at least 1"),
-        ({"e": float("nan")}, "at least 1"),
-        ({"e": True}, "at least 1"),
-        ({"e": "much"}, "at least 1"),
-        (["e"], "map columns"),
-    ],
-)
-@pytest.mark.parametrize("strategy", [PrivPGD, AIM, MWEM, MST])
-def test_what_is_no_importance_is_refused(strategy, importance, said):
-    with pytest.raises(ValueError, match=said):
-        strategy(importance=importance)
-
-
 VISITS = pd.DataFrame({"ward": ["A", "B"] * 50, "ill": ["yes", "no", "no", "no"] * 25, "id": 1})
 COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Categorical(["yes", "no"])}
 
@@ -219,9 +190,3 @@ def test_wishes_that_cannot_be_met_are_refused_before_a_row_is_read(monkeypatch)
     for settings in ({"target": "id"}, {"target": {"illness": 2}}):
         with pytest.raises(ValueError, match=r"no modelled columns: choose from \['ward', 'ill'\]"):
             fit_table(VISITS, COLUMNS, 1.0, **settings)
-
-
-def test_rows_come_out_with_a_target():
-    fitted = fit_table(VISITS, COLUMNS, 10.0, target="ill")
-    assert set(fitted.sample(50)["ill"]) == {"yes", "no"}
-    assert fitted.ledger.spent() <= 10

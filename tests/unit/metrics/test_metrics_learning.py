@@ -47,17 +47,6 @@ def test_errors_and_efficiency_are_those_of_scikit_learn_by_hand():
     assert f1_by_model(DOMAIN, TRAINED, TEST, "y", nominal=["a"]) == scores  # seeded
 
 
-def test_rows_without_the_dependence_teach_less():
-    shuffled = TRAINED.copy()
-    shuffled[:, 2] = np.random.default_rng(2).permutation(shuffled[:, 2])
-    learned, guessed = (downstream_error(DOMAIN, rows, TEST, "y") for rows in (TRAINED, shuffled))
-    assert guessed > learned + 0.2
-    learned, guessed = (
-        average(f1_by_model(DOMAIN, rows, TEST, "y")) for rows in (TRAINED, shuffled)
-    )
-    assert guessed < learned - 0.2
-
-
 def test_single_and_rare_labels_are_learned_and_nothing_else_is_no_label():
     constant = TRAINED.copy()
     constant[:, 2] = 1

@@ -82,16 +82,12 @@ def test_sw1_is_that_of_scipy_on_the_embedded_rows(tables):
     assert list(found.values()) == pytest.approx(distances, rel=1e-9)
 
 
-def test_sw1_of_a_shift_is_the_mean_of_its_projections_whatever_the_seed(tables):
+def test_sw1_of_a_shift_is_the_mean_of_its_projections():
     zeros = np.zeros((5, 3), dtype=int)
     moved = zeros + [1, 0, 0]
     found = average(sw1_by_pair(DOMAIN, zeros, moved))
     # 100 equal steps of |cos| integrate it to pi²/(24 * 100²) of its mean at the worst offset.
     assert found == pytest.approx(2 / 3 / np.pi, rel=1e-4)
-    found = {average(sw1_by_pair(DOMAIN, *tables, seed=seed)) for seed in range(10)}
-    assert len(found) == 10
-    # Independent directions would vary by some 3 %.
-    assert np.std(list(found)) < 2e-3 * np.mean(list(found))
 
 
 def test_covariance_error_is_that_of_sums_over_rows(tables):
@@ -137,13 +133,6 @@ def test_the_same_shares_have_no_distance_and_outer_codes_are_the_nearest(distan
         distance(DOMAIN, real, synthetic[:, :2])
     with pytest.raises(ValueError, match="at least one row"):
         distance(DOMAIN, real, synthetic[:0])
-
-
-@pytest.mark.parametrize("distance", [mean_l1, mean_sw1])
-def test_distances_are_symmetric(distance, tables):
-    real, synthetic = tables
-    backwards = distance(DOMAIN, synthetic, real)
-    assert distance(DOMAIN, real, synthetic) == pytest.approx(backwards, rel=1e-12)
 
 
 NUMERIC = ["x", "z"]
@@ -257,13 +246,6 @@ def test_rows_in_another_order_have_no_error_and_inputs_are_left_as_they_are(err
         errors(REAL, SYNTHETIC.drop(columns="x"), numeric=NUMERIC)
     with pytest.raises(ValueError, match="at least one row"):
         errors(REAL, SYNTHETIC[:0], numeric=NUMERIC)
-
-
-@pytest.mark.parametrize("mode", ["paper", "tab_bench"])
-def test_the_seed_draws_the_queries(mode):
-    asked = {"numeric": NUMERIC, "num_queries": 50, "mode": mode}
-    found = [range_errors(REAL, SYNTHETIC, **asked, seed=seed) for seed in (0, 0, 1)]
-    assert found[0] == found[1] != found[2]
 
 
 def test_columns_of_one_number_or_none_have_levels_and_no_ranges():

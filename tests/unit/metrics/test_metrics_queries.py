@@ -64,6 +64,7 @@ def test_errors_are_those_of_rows_one_by_one_for_queries_of_a_seed(errors, draw,
     ours, theirs = (
         np.array([share(query, table) for query in queries]) for table in (real, synthetic)
     )
+    assert draw is threshold_queries or (ours.min() >= 0.05 and ours.max() <= 0.95)
     expected = np.abs(theirs - ours).sum() / ours.sum()
     each = errors(DOMAIN, real, synthetic, num_queries=40, seed=2)
     assert average(each) == pytest.approx(expected, rel=1e-12)
@@ -75,19 +76,6 @@ def test_errors_are_those_of_rows_one_by_one_for_queries_of_a_seed(errors, draw,
     again = [average(errors(DOMAIN, *tables, seed=seed)) for seed in (0, 0, 1)]
     assert again[0] == again[1] != again[2]
     assert draw(DOMAIN, tables[0], seed=4) == draw(DOMAIN, tables[0], seed=4)
-
-
-def test_counting_queries_hold_between_a_twentieth_and_all_but_a_twentieth(tables):
-    queries = counting_queries(DOMAIN, tables[0], num_queries=100)
-    assert len(queries) == 100
-    shares = [share(query, tables[0]) for query in queries]
-    assert min(shares) >= 0.05
-    assert max(shares) <= 0.95
-    for query in queries:
-        assert len(set(query.attributes)) == 3
-        sizes = DOMAIN.shape(query.attributes)
-        for low, high, size in zip(query.lows, query.highs, sizes, strict=True):
-            assert 0 <= low <= high < size
 
 
 def test_an_upper_bound_is_uniform_from_the_lower_one_on():
@@ -217,12 +205,6 @@ def test_conditional_errors_are_symmetric_and_zero_for_the_same_rows(errors, tab
     found = errors(DOMAIN, real, synthetic, **asked)
     assert 0 < found.mean < found.max
     assert errors(DOMAIN, synthetic, real, **asked) == pytest.approx(found, rel=1e-12)
-
-
-@pytest.mark.parametrize("errors", CONDITIONAL)
-@pytest.mark.parametrize(
-    ("features", "labels"), [(["a"], ["y"]), (["a", "b"], []), (["a", "y"], ["y"])]
-)
-def test_conditional_queries_need_two_features_and_a_label(errors, features, labels, tables):
-    with pytest.raises(ValueError, match="at least two features and a label"):
-        errors(DOMAIN, *tables, features=features, labels=labels)
+    for features, labels in ((["a"], ["y"]), (["a", "b"], []), (["a", "y"], ["y"])):
+        with pytest.raises(ValueError, match="at least two features and a label"):
+            errors(DOMAIN, *tables, features=features, labels=labels)

@@ -33,14 +33,9 @@ def test_a_failure_leaves_the_bar_where_it_is_and_is_not_swallowed(capsys):
 
 METHODS = {
     "particles": lambda **known: PrivPGDSynthesizer(**known, **sdv_tables.SMALL),
-    "independent": lambda **known: PrivPGDSynthesizer(method="independent", **known),
-    "mwem": lambda **known: PrivPGDSynthesizer(method="mwem+particles", **known),
     "aim": lambda **known: PrivPGDSynthesizer(
         method=AIM(rounds_per_attribute=1, engine="particles"), **known
     ),
-    "mst": lambda **known: MSTSynthesizer(**known),
-    "privsyn": lambda **known: PrivPGDSynthesizer(method="privsyn", **known),
-    "privmrf": lambda **known: MSTSynthesizer(method="privmrf", **known),
     "rap": lambda **known: MSTSynthesizer(
         method=Adaptive(engine=RelaxedProjection(num_components=20, steps=30)), **known
     ),

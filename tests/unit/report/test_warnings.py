@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sdv.cag import Inequality
 
 from sdv_privpgd import MSTSynthesizer, draft_metadata
 from sdv_privpgd.cli.saying import in_options
@@ -88,7 +87,6 @@ def bell(size=12):
 HEALTHY = {
     "a bell": (AGE, bell()),
     "even": (AGE, np.ones(12)),
-    "falling": (AGE, 0.7 ** np.arange(12)),
     "half missing, as declared": (AGE | {"range_is_nullable": True}, [*bell(), 0.9 * sum(bell())]),
     "hardly any missing": (AGE, [*bell(), 0.005 * bell().sum()]),
     "others": (WARD, [5, 3, 2, 0.1, 0.1]),
@@ -98,7 +96,6 @@ HEALTHY = {
     "counts beyond all dates": (whole(20_190_101, 99_999_999), [1] * 12),
     "few cities are rare": (CITY, [5, 5, 5, 5, 5, 0.01, 0.01, 0.01]),
     "two values, one rare": (WARD | {"range_values": ["A", "B"]}, [99.5, 0.5]),
-    "truths": (TRUTH, [9, 1]),
 }
 # fmt: on
 
@@ -405,7 +402,6 @@ SEEN = dated(
 )
 STARTS = ("2020-01-01", "2020-06-01", "2021-01-01", "2021-06-01", "2022-01-01")
 LEFT = dated(STARTS[0], "2262-04-10", *STARTS[1:], "2262-03-25")
-STAYS = dated(STARTS[0], "2029-12-31", *STARTS[1:], "2029-12-20")
 BORN = dated(
     "1900-01-01", "2000-12-31", "1930-01-01", "1950-01-01", "1970-01-01", "1985-01-01", "1990-01-01"
 )
@@ -424,10 +420,8 @@ CODES = {
     "1 to 5 and 9": (single(1, 9), [*ANSWERS, 0, 0, 0, 2], "9"),
     "-9 and 1 to 5": (single(-9, 5), [1, *[0] * 9, *ANSWERS], "-9"),
     "0 to 20 and 99": (single(0, 99), [*[1] * 21, *[0] * 78, 1], "99"),
-    "0 and 1 and 8": (single(0, 8), [9, 8, *[0] * 6, 1], "8"),
     "1900": (SEEN, [1.0, 0, 4, 4, 4, 4], "1900-01-01 – 1900-01-07"),
     "9999": (LEFT, [4, 4, 4, 4, 0, 1.3], "2262-03-25 – 2262-04-10"),
-    "the end of a year": (STAYS, [4, 4, 4, 4, 0, 1.3], "2029-12-20 – 2029-12-31"),
 }
 NO_CODES = {
     "few rows": (AGED, [0.1, *BELL], 0.01),
@@ -440,15 +434,11 @@ NO_CODES = {
     "a wide cell that begins with one": (BEYOND | {"range_max": 1_200}, [*UPPER, 0.8], 0.01),
     "the rest of a tail": (single(0, 9), [9, 6, 4, 3, 2, 1.5, 1, 0.8, 0.5, 1.6], 0.005),
     "an end like all others": (single(1, 9), [1] * 9, 0.005),
-    "two numbers": (single(1, 2), [1, 1], 0.005),
-    "neighbors": (single(-1, 1), [1, 3, 3], 0.005),
     "two numbers in a wider range": (single(0, 9), [0, 5, 4, *[0] * 7], 0.005),
     "few codes": (single(1, 9), [*ANSWERS, 0, 0, 0, 0.2], 0.005),
     "a number that is no code": (single(1, 11), [*ANSWERS, *[0] * 5, 1], 0.005),
     "a wide cell beside one number": (whole(-1, 1_000, 0, 2, 512), [0.8, 0, 0.2, 0], 0.005),
-    "few dates": (SEEN, [0.1, 0, 4, 4, 4, 4], 0.01),
     "a tail of dates": (SEEN, [1.0, 4, 4, 4, 4, 4], 0.01),
-    "large noise in dates": (SEEN, [1, 1, 1, 1, 1, 1], 0.2),
     "births": (BORN, [1, 2, 3, 4, 4, 4], 0.01),
     "a late tail": (LEFT, [4, 4, 4, 4, 1.3, 1.3], 0.01),
 }
@@ -483,14 +473,12 @@ CAME = pd.Timestamp("2023-01-01") + pd.to_timedelta(np.arange(ROWS) % 365, "D")
 RNG = np.random.default_rng(0)
 
 
-def told(columns, constraints=(), epsilon=5.0, first="2022-09-01"):
+def told(columns, first="2022-09-01"):
     table = pd.DataFrame({"came": CAME, **columns})
     year = {"range_min": first, "range_max": "2024-06-30"}
     synthesizer = MSTSynthesizer(
-        draft_metadata(table.dtypes), epsilon, public_domain=dict.fromkeys(table, year)
+        draft_metadata(table.dtypes), 5.0, public_domain=dict.fromkeys(table, year)
     )
-    if constraints:
-        synthesizer.add_constraints(list(constraints))
     synthesizer.fit(table)
     return [each for each in synthesizer.warnings_ if "Inequality" in each]
 
@@ -502,11 +490,9 @@ def later(days):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 class TestOrder:
     def test_a_discharge_after_admission_is_told_where_cells_tell_it(self):
-        columns = {"left": later(RNG.gamma(2.0, 15.0, ROWS).astype(int))}
-        (sentence,) = told(columns)
+        (sentence,) = told({"left": later(RNG.gamma(2.0, 15.0, ROWS).astype(int))})
         assert sentence.startswith("Dates seem to be in order")
         assert "the constraint Inequality('came', 'left')." in sentence
-        assert told(columns, [Inequality("came", "left")]) == []
         (sentence,) = told({"left": later(RNG.integers(0, 2, ROWS))})
         assert "Inequality(earlier, later) of 'came' and 'left'." in sentence
 

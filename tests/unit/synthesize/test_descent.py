@@ -12,21 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from references.wasserstein import (
     cell_centers,
-    displacement_to_targets,
-    quantile_targets,
-    sliced_w1,
     sliced_w2_displacement,
     sliced_w2_squared,
 )
-from scipy.stats import wasserstein_distance
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
-from sdv_privpgd.synthesize.particles import descent
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.draws import (
     draw_steps,
-    independent_directions,
     memberships,
     stratified_directions,
 )
@@ -92,26 +86,6 @@ def test_cliques_of_any_degree_are_fitted(degree):
     assert errors(model, table, degree=degree).max() < 0.1
 
 
-def test_cliques_of_several_degrees_are_fitted_together():
-    table = joint()
-    measurements = measured(table) + measured(table, degree=1)[1:]
-    # The steps are those of the 1-way tables, which is half of what pairs alone would allow.
-    model = ParticleGradientDescent(**{**QUICK, "epochs": 300}).fit(DOMAIN, measurements)
-    assert errors(model, table).max() < 0.1
-    assert errors(model, table, degree=1).max() < 0.05
-
-
-def test_the_same_seed_gives_the_same_bits_and_another_seed_others():
-    measurements = measured(joint(), stddev=100.0)
-    settings = {**QUICK, "mask_probability": 0.5, "batch_size": 2}
-    first, second, other = (
-        ParticleGradientDescent(**settings, seed=seed).fit(DOMAIN, measurements).codes
-        for seed in (1, 1, 2)
-    )
-    assert np.array_equal(first, second)
-    assert not np.array_equal(first, other)
-
-
 @pytest.mark.parametrize("kernel", ["torch", "numba"])
 @pytest.mark.parametrize("changes", [{}, {"step": AdamStep(), "mask_probability": 0.5}])
 def test_each_kernel_repeats_itself_and_fits_as_well_as_the_other(kernel, changes):
@@ -162,50 +136,26 @@ def test_a_warm_start_continues_from_an_earlier_model():
     assert larger.fit(DOMAIN, measurements, warm_start=earlier).codes.shape == (900, 3)
 
 
-def test_progress_counts_what_the_domain_and_the_settings_fix():
-    seen = {}
+def ends_of_mean(**changes):
+    """The mean of the first attribute at each step of a descent, which a penalty pulls up."""
+    seen = []
 
-    def progress(items, stage):
-        seen[stage] = len(items)
-        return items
+    def watch(positions):
+        seen.append(float(positions["a"].detach().mean()))
+        return -positions["a"].mean()
 
-    ParticleGradientDescent(**QUICK).fit(DOMAIN, measured(joint()), progress=progress)
-    assert seen == {"denoise": 10, "project": 100, "descend": 20}
-
-
-def pull_up(positions):
-    return -positions["a"].mean()
+    penalties = (DifferentiablePenalty(function=watch, weight=0.2),)
+    return seen, ParticleGradientDescent(enable_gpu=False, penalties=penalties, **changes)
 
 
 @pytest.mark.parametrize("num_particles", [200, 2_000])
 def test_the_weight_of_a_penalty_means_what_equation_7_says(num_particles):
     # One attribute, target at 1/4: the minimizer of (z - 1/4)^2 - weight * z is 1/4 + weight / 2
     # whatever the number of particles.
-    domain = Domain(("a",), (2,))
     table = Measurement(query=MarginalQuery(("a",)), answer=np.array([1000, 0]), stddev=0.0)
-    engine = ParticleGradientDescent(
-        num_particles=num_particles,
-        epochs=50,
-        enable_gpu=False,
-        penalties=(DifferentiablePenalty(function=pull_up, weight=0.6),),
-    )
-    seen = []
-
-    def watch(positions):
-        seen.append(float(positions["a"].detach().mean()))
-        return pull_up(positions)
-
-    watched = ParticleGradientDescent(
-        num_particles=num_particles,
-        epochs=50,
-        enable_gpu=False,
-        penalties=(DifferentiablePenalty(function=watch, weight=0.2),),
-    )
-    watched.fit(domain, [table])
+    seen, engine = ends_of_mean(num_particles=num_particles, epochs=50)
+    engine.fit(Domain(("a",), (2,)), [table])
     assert seen[-1] == pytest.approx(0.25 + 0.2 / 2, abs=1e-3)
-    # 1/4 + 0.3 lies past the border of the two cells, 1/4 + 0.1 does not.
-    assert engine.fit(domain, [table]).codes.mean() == 1.0
-    assert watched.fit(domain, [table]).codes.mean() == 0.0
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 3])
@@ -213,21 +163,11 @@ def test_the_weight_of_a_penalty_does_not_depend_on_the_batches(batch_size):
     # Two of three pairs hold "a", each with target 1/4 and SW2^2 = (z - 1/4)^2 / 2 along it.
     one_value = np.zeros(DOMAIN.sizes)
     one_value[0, 1, 2] = 1.0
-    seen = []
-
-    def watch(positions):
-        seen.append(float(positions["a"].detach().mean()))
-        return pull_up(positions)
-
-    ParticleGradientDescent(
-        num_particles=200,
-        epochs=40,
-        batch_size=batch_size,
-        num_slices=2,
-        step=TransportStep(first=0.5, last=0.05),
-        enable_gpu=False,
-        penalties=(DifferentiablePenalty(function=watch, weight=0.2),),
-    ).fit(DOMAIN, measured(one_value))
+    step = TransportStep(first=0.5, last=0.05)
+    seen, engine = ends_of_mean(
+        num_particles=200, epochs=40, batch_size=batch_size, num_slices=2, step=step
+    )
+    engine.fit(DOMAIN, measured(one_value))
     # Minimizer of 2 * (z - 1/4)^2 / 2 - 0.2 z.
     assert seen[-1] == pytest.approx(0.25 + 0.1, abs=0.01)
 
@@ -287,7 +227,7 @@ def test_particles_outside_the_domain_are_refused(codes, message):
 
 def test_a_descent_is_longer_where_nothing_moves_the_particles_afterwards():
     few = {"num_particles": 50, "enable_gpu": False}
-    penalty = DifferentiablePenalty(function=pull_up, weight=0.1)
+    penalty = DifferentiablePenalty(function=lambda at: at["a"].mean())
     for changes, expected in (
         ({}, 30),
         ({"finish": None}, 100),
@@ -307,18 +247,10 @@ def test_by_default_as_many_rows_use_each_particle_equally_often(total, num_tabl
     assert number * num_tables <= max(11_000_000, 20_000 * num_tables)
 
 
-def test_without_a_number_the_default_is_taken_also_for_single_attributes(monkeypatch):
+def test_without_a_number_the_default_is_taken():
     measurements = measured(joint(), num_records=250_001)
     model = ParticleGradientDescent(epochs=1, enable_gpu=False).fit(DOMAIN, measurements)
     assert model.block == default_number(250_001.0, 3) == 83_334
-    domain, told = Domain(("a", "b", "c", "d"), (2, 3, 4, 2)), []
-    monkeypatch.setattr(descent, "default_number", lambda _, number: told.append(number) or 100)
-    table = joint(sizes=domain.sizes)
-    engine = ParticleGradientDescent(epochs=1, finish=None, enable_gpu=False)
-    singles, pairs = (measured(table, domain, degree) for degree in (1, 2))
-    for measurements in (pairs, [*pairs, *singles[1:]], singles):
-        engine.fit(domain, measurements)
-    assert told == [6, 6, 4]
 
 
 AXES = [[0], [3, 1], [2, 0, 1], [1, 2], [0, 3]]
@@ -407,13 +339,6 @@ def test_drawn_codes_are_within_one_particle_of_their_weights():
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 4])
-@pytest.mark.parametrize("draw", [stratified_directions, independent_directions])
-def test_directions_are_unit_vectors(draw, dim):
-    lengths = draw(5, dim, seeded(), dtype=F64).norm(dim=1)
-    torch.testing.assert_close(lengths, torch.ones(5, dtype=F64), rtol=1e-12, atol=0)
-
-
-@pytest.mark.parametrize("dim", [1, 2, 3, 4])
 def test_a_full_set_of_stratified_directions_weighs_all_axes_alike(dim):
     directions = stratified_directions(2 * dim, dim, seeded(), dtype=F64)
     moment = directions.T @ directions / len(directions)
@@ -430,55 +355,6 @@ def test_each_stratified_direction_is_uniform(dim):
     assert ((moment - torch.eye(dim) / dim).abs() < 4 * 0.5 / math.sqrt(repeats)).all()
 
 
-def test_w1_on_the_line_is_scipys():
-    generator = np.random.default_rng(0)
-    centers, first, second = generator.random(9), generator.random(9), generator.random(9)
-    first, second = first / first.sum(), second / second.sum()
-    found = sliced_w1(
-        torch.tensor(centers)[:, None],
-        torch.tensor(first),
-        torch.tensor(second),
-        torch.ones(1, 1, dtype=F64),
-    )
-    assert float(found) == pytest.approx(wasserstein_distance(centers, centers, first, second))
-
-
-@pytest.mark.parametrize("dim", [1, 2, 3])
-def test_sw2_squared_of_a_translation_is_its_squared_length_over_the_dimension(dim):
-    shape = (2, 3, 4)[:dim]
-    centers = cell_centers(shape)
-    weights = torch.full((len(centers),), 1 / len(centers), dtype=F64)
-    directions = stratified_directions(2 * dim, dim, seeded(), dtype=F64)
-    shift = torch.linspace(0.1, 0.3, dim, dtype=F64)
-    found = sliced_w2_squared(centers + shift, centers, weights, directions)
-    # Whole sets of stratified directions have mean(theta theta^T) = I / dim exactly.
-    torch.testing.assert_close(found, shift.square().sum() / dim, rtol=1e-12, atol=0)
-
-
-def test_targets_are_means_of_the_quantile_function_on_any_scale():
-    _, centers, weights, directions = random_problem()
-    projected = directions @ centers.T
-    found = quantile_targets(projected, weights, 7)
-    fine = 200_000
-    for row, positions in enumerate(projected):
-        order = positions.argsort()
-        levels = weights[order].cumsum(0)
-        midpoints = (torch.arange(7 * fine, dtype=F64) + 0.5) / (7 * fine)
-        index = torch.searchsorted(levels, midpoints).clamp(max=len(levels) - 1)
-        means = positions[order][index].reshape(7, fine).mean(dim=1)
-        # Each of the 12 steps is misplaced by at most one of the fine midpoints.
-        torch.testing.assert_close(found[row], means, rtol=0, atol=12 * 2 / fine)
-    projected = torch.tensor([[0.3, 0.1, 0.2]], dtype=F64)
-    weights = torch.full((3,), 1 / 3, dtype=F64)
-    expected = torch.tensor([[0.1, 0.1, 0.2, 0.2, 0.3, 0.3]], dtype=F64)
-    torch.testing.assert_close(quantile_targets(projected, weights, 6), expected)
-    _, centers, weights, directions = random_problem()
-    projected = directions @ centers.T
-    torch.testing.assert_close(
-        quantile_targets(projected, weights, 9), quantile_targets(projected, 5 * weights, 9)
-    )
-
-
 def test_sw2_squared_counts_variance_and_passes_autograds_check():
     # One particle at the mean of two equal cells at distance 1: all of W2^2 is variance.
     particle = torch.tensor([[0.5]], dtype=F64)
@@ -493,25 +369,10 @@ def test_sw2_squared_counts_variance_and_passes_autograds_check():
     )
 
 
-def test_displacements_are_gradients_and_follow_permutations():
+def test_displacements_are_gradients():
     particles, centers, weights, directions = random_problem()
     particles.requires_grad_()
     sliced_w2_squared(particles, centers, weights, directions).backward()
     expected = -len(particles) / 2 * particles.grad
     found = sliced_w2_displacement(particles.detach(), centers, weights, directions)
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-14)
-    particles, centers, weights, directions = random_problem()
-    order = torch.randperm(len(particles), generator=seeded())
-    moved = sliced_w2_displacement(particles, centers, weights, directions)
-    torch.testing.assert_close(
-        sliced_w2_displacement(particles[order], centers, weights, directions), moved[order]
-    )
-    particles, centers, weights, _ = random_problem()
-    directions = stratified_directions(4, 2, seeded(), dtype=F64)
-    moved = sliced_w2_displacement(particles, centers, weights, directions)
-    expected = (weights @ centers - particles.mean(dim=0)) / 2
-    torch.testing.assert_close(moved.mean(dim=0), expected, rtol=1e-12, atol=1e-14)
-    projected = torch.zeros(1, 4, dtype=F64)
-    targets = torch.arange(4, dtype=F64)[None]
-    moved = displacement_to_targets(projected, targets)
-    assert sorted(moved[0].tolist()) == [0.0, 1.0, 2.0, 3.0]

@@ -17,7 +17,6 @@ from sdv_privpgd.synthesize.particles.particles import Particles
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
-SIZES = dict(zip(DOMAIN.attributes, DOMAIN.sizes, strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -228,16 +227,6 @@ class TestTheModel:
         expected = np.einsum(table, range(7), ["abcdefg".index(name) for name in clique])
         np.testing.assert_allclose(model.marginal(tuple(clique)), expected, rtol=1e-9, atol=1e-15)
 
-    @pytest.mark.parametrize("seed", range(5))
-    def test_tables_of_rows_are_those_of_the_model_within_sampling_error(self, seed):
-        """Every cell of the joint table within 5 standard errors of independent draws."""
-        model, table = random_model(seed)
-        rows = model.sample(40_000, seed)
-        counts = np.zeros(model.domain.sizes)
-        np.add.at(counts, tuple(rows.T), 1)
-        error = np.abs(counts / 40_000 - table)
-        assert (error <= 5 * np.sqrt(table * (1 - table) / 40_000) + 1 / 40_000).all()
-
     def test_first_cliques_and_rows_follow_the_model(self):
         model, table = random_model(1)
         rows = model.sample(10_000, 0)
@@ -291,46 +280,6 @@ def test_any_cliques_get_a_tree_that_holds_them(made):
         earlier = {name for other in tree.cliques[:at] for name in other}
         shared = set(own) & set(tree.cliques[parent]) if at else set()
         assert set(own) & earlier == shared == set(tree.separators[at])
-
-
-@given(cliques_of_a_domain(), st.integers(0, 10**6))
-def test_marginals_are_those_of_the_whole_table(made, seed):
-    domain, cliques = made
-    rng = np.random.default_rng(seed)
-    potentials = {clique: rng.normal(0, 3, domain.shape(clique)) for clique in cliques}
-    logs = np.zeros(domain.sizes)
-    for clique, values in potentials.items():
-        others = tuple(axis for axis, name in enumerate(domain.attributes) if name not in clique)
-        logs = logs + np.expand_dims(values, others)
-    table = np.exp(logs) / np.exp(logs).sum()
-    tree = JunctionTree.of(domain, cliques)
-    model = GraphicalModel.of_potentials(domain, tree, potentials)
-    for clique, found in zip(tree.cliques, model.tables, strict=True):
-        expected = np.einsum(table, range(len(domain)), domain.axes(clique))
-        np.testing.assert_allclose(found, expected, rtol=1e-10)
-
-
-def test_the_largest_potentials_neither_over_nor_underflow():
-    domain = Domain(("a", "b", "c"), (3, 3, 3))
-    rng = np.random.default_rng(0)
-    pairs = {pair: rng.normal(0, 1e4, (3, 3)) for pair in domain.cliques(2)[:2]}
-    model = GraphicalModel.of_potentials(domain, JunctionTree.of(domain, pairs), pairs)
-    for table in model.tables:
-        assert np.isfinite(table).all()
-        assert table.sum() == pytest.approx(1, abs=1e-12)
-        assert (table > 0).all()
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_a_tree_of_pairs_is_its_own_tree_whatever_the_sizes(seed):
-    rng = np.random.default_rng(seed)
-    domain = Domain(NAMES, tuple(int(size) for size in rng.integers(1, 100, len(NAMES))))
-    pairs = {
-        tuple(sorted((name, NAMES[int(rng.integers(at))])))
-        for at, name in enumerate(NAMES)
-        if at > 0
-    }
-    assert set(JunctionTree.of(domain, pairs).cliques) == pairs
 
 
 def test_cycles_are_cut_by_the_cheapest_chord_and_all_pairs_are_one_clique():

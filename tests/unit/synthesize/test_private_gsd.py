@@ -45,13 +45,6 @@ def recounted(asked, codes):
     return total
 
 
-def test_the_loss_is_that_of_recounted_tables():
-    asked = goals()
-    packed = PackedGoals.of(asked, ROWS)
-    codes = np.random.default_rng(1).integers(0, SIZES, (ROWS, 4))
-    assert packed.loss(packed.errors(codes)) == pytest.approx(recounted(asked, codes), rel=1e-12)
-
-
 def test_after_500_changes_the_incremental_answers_are_the_recounted_ones():
     asked, rng = goals(), np.random.default_rng(2)
     packed = PackedGoals.of(asked, ROWS)
