@@ -47,7 +47,7 @@ class Weights(NamedTuple):
     def of(cls, column: str, low: float, high: float) -> "Weights":
         """The same as floats. Raises ``ValueError`` for a range that is none, or is too wide."""
         low, high = float(low), float(high)
-        if not 0 < low < high <= _MOST_UNEQUAL * low < math.inf:
+        if not low < high <= _MOST_UNEQUAL * low < math.inf:  # low is above 0 then
             raise ValueError(
                 "weight_range must be two numbers above 0, the second larger than the first by a "
                 f"factor of at most {_MOST_UNEQUAL:,}, got {(low, high)!r}. Rows count as parts of "

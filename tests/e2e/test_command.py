@@ -84,6 +84,7 @@ def test_the_number_of_rows_is_the_noisy_one_where_it_is_private(csv, tmp_path):
         (["--out", "nowhere/out.csv"], "There is no folder nowhere"),
         (["--out", "out.xlsx"], "Cannot write rows to out.xlsx: give a name that ends in .csv"),
         (["--metadata", "none.json"], "none.json cannot be read: No such file"),
+        (["--domain", "none.json"], "none.json"),
         (["--ledger", "{table}"], "which is read: it is never overwritten"),
         (["--discovery-share", "0"], "need a public domain: 'age'"),
         (["--discovery-share", "2"], "--discovery-share must be a number"),

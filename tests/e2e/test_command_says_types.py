@@ -146,6 +146,14 @@ class TestWords:
 
 
 class TestInterrupts:
+    def test_one_in_a_measurement_says_what_was_spent(self, csv, tmp_path, monkeypatch, capsys):
+        monkeypatch.setattr("sdv_privpgd.privacy.curator._noisy", interrupt)
+        asked = ("--holder", "North", "--epsilon", 1, "--out", tmp_path / "north.zip")
+        assert run("measure", csv, *asked, *documents(tmp_path)) == 130
+        said = capsys.readouterr().err
+        assert "of 1 at delta 1e-05 was spent." in said
+        assert "Nothing was spent" not in said
+
     def test_one_after_all_was_written_says_what_was_spent(self, csv, monkeypatch, capsys):
         monkeypatch.setattr("sdv_privpgd.cli.synthesizing.report_in_options", interrupt)
         assert declared(csv) == 130

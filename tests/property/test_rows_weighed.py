@@ -113,7 +113,8 @@ def test_no_weight_is_off_by_more_than_half_a_percent(weight, weights):
 
 
 @pytest.mark.parametrize(
-    "ends", [(0, 1), (-1, 1), (2, 2), (3, 2), (1, 2_501), (1, math.inf), (math.nan, 1)]
+    "ends",
+    [(0, 1), (-1, 1), (2, 2), (3, 2), (1, 2_501), (1, math.inf), (1e306, math.inf), (math.nan, 1)],
 )
 def test_ranges_that_are_none(ends):
     with pytest.raises(ValueError, match="weight_range must be two numbers above 0"):

@@ -277,10 +277,23 @@ def test_a_cell_is_as_declared_or_missing_or_no_such_value_or_beyond_the_range(w
     assert next(reading.codes(sparse)).tolist()[1] == 1
 
 
-@pytest.mark.parametrize("name", ["cliques", "lookups"])
-def test_of_margins_no_more_is_known(name):
+def test_of_margins_no_more_is_known():
+    records = MarginRecords(DOMAIN, {(): np.array([3]), ("b",): np.arange(3)}, 1)
+    found = records.total(TableCounts(DOMAIN, [(), ("b",)]))
+    assert [table.tolist() for table in found] == [[3], [0, 1, 2]]
+    cuts = tally_of("cuts")._cuts
+    for more in ({"cliques": [("b", "c")]}, {"grouping": GROUPS}, {"cuts": cuts}):
+        with pytest.raises(ValueError, match="one attribute alone"):
+            records.total(TableCounts(DOMAIN, **{"cliques": [("b",)], **more}))
     with pytest.raises(ValueError, match="one attribute alone"):
-        MarginRecords(DOMAIN, {(): np.zeros(1)}, 1).total(tally_of(name))
+        records.total(tally_of("lookups"))
+
+
+def test_a_sum_beyond_the_values_has_the_nearest_and_one_of_no_axes_the_first():
+    beyond = LookupSums((1,), [np.array([[-3], [1], [5]])], np.array([[7, 1]]))
+    below, *others = np.bincount(CODES[1]).tolist()
+    assert of_all(beyond, [CODES])[0].tolist() == [[[7 * below + sum(others)]]]
+    assert of_all(LookupSums((), (), np.array([[5]])), [CODES])[0].tolist() == [[[30_000]]]
 
 
 class TestEncodings:
