@@ -37,6 +37,7 @@ from sdv_privpgd.fitting.fates import tables_report
 from sdv_privpgd.fitting.linked import FittedTables, RunningTables
 from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.fitting.plan import planned_tables
+from sdv_privpgd.fitting.prior import Prior
 from sdv_privpgd.fitting.settings import People
 from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.privacy.queries import Measurement
@@ -45,7 +46,7 @@ from sdv_privpgd.sources.source import Source
 
 _NOT_TAKEN = (
     "rows_per_person", "person_column", "rows_are_people", "weigh_people", "weight_column",
-    "sequence_index", "target", "columns", "drop", "make_up", "prior", "constraints",
+    "sequence_index", "target", "columns", "drop", "make_up", "constraints",
     "num_bins", "names", "mark",
 )  # fmt: skip
 """Options of one table."""
@@ -72,7 +73,8 @@ def synthesize(arguments: Namespace) -> None:
         with journal.ahead(told.ledger, arguments.max_epsilon):
             sources = _opened(arguments, told, paths)
             with own_errors(ValueError):
-                running = RunningTables.of(told, sources, _allowed(arguments, but=out))
+                allowed = _allowed(arguments, but=out)
+                running = RunningTables.of(told, sources, allowed, _prior(arguments))
             fitted = None
             journal.follow(running, arguments, lambda: _answers(fitted))
             with own_errors(), shown("Fitting", not arguments.quiet) as progress:
@@ -87,6 +89,15 @@ def synthesize(arguments: Namespace) -> None:
         say_each(fitted.warnings)
     else:
         print(report_in_options(str(fitted.report())))
+
+
+def _prior(arguments: Namespace) -> Prior | None:
+    """The families of ``--prior``, named by its file."""
+    if not arguments.prior:
+        return None
+    if len(arguments.prior) > 1 or arguments.prior[0].suffix != ".zip":
+        raise CommandError("--prior takes one kept model of such tables here, a .zip file.")
+    return Prior(kept_in(arguments.prior[0]), name=arguments.prior[0].name)
 
 
 def _answers(fitted: FittedTables | None) -> list[Measurement] | None:
@@ -148,7 +159,7 @@ def sample(arguments: Namespace) -> None:
 
 def plan(arguments: Namespace) -> None:
     """Prints what would be asked of the tables, and the errors to be expected."""
-    told, _, _ = _asked(arguments)
+    told, _, _ = _asked(arguments, "prior")
     if arguments.rows is None:
         raise CommandError("--rows is needed, about how many rows the table has that is protected.")
     expected = with_page(arguments, lambda: planned_tables(told, arguments.rows))
@@ -157,7 +168,7 @@ def plan(arguments: Namespace) -> None:
 
 def check(arguments: Namespace) -> Report:
     """Returns what becomes of the columns of the tables, and writes it as a page if asked to."""
-    told, paths, _ = _asked(arguments)
+    told, paths, _ = _asked(arguments, "prior")
     return with_page(arguments, lambda: tables_report(told, _opened(arguments, told, paths)))
 
 
@@ -178,13 +189,13 @@ def _opened(arguments: Namespace, told: Asked, paths: Mapping[str, Path]) -> dic
     return sources
 
 
-def _asked(arguments: Namespace) -> tuple[Asked, dict[str, Path], list[str]]:
+def _asked(arguments: Namespace, *refused: str) -> tuple[Asked, dict[str, Path], list[str]]:
     """What the options say of tables, the file of each, and the columns that are left out.
 
-    No table is opened but to detect types.
+    Other options are ``refused``, too. No table is opened but to detect types.
     """
     usual = arguments.usual
-    if given := [n for n in _NOT_TAKEN if getattr(arguments, n, None) != usual.get(n)]:
+    if given := [n for n in (*_NOT_TAKEN, *refused) if getattr(arguments, n, None) != usual.get(n)]:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise CommandError(f"{options}: not taken with tables that belong together (--link).")
     if arguments.delta is None:

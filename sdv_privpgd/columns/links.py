@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.arguments import check_flag, check_integer
 from sdv_privpgd.base.domain import FieldsAlone
@@ -94,6 +96,20 @@ class Link:
         Without ``start`` it is missing in a first row.
         """
         return None if self.order is None else since(self.order)
+
+    @property
+    def leads_nowhere(self) -> str:
+        """A sentence on a link by which next to no row leads anywhere."""
+        own, above = f"{self.child}.{self.key}", f"{self.parent}.{self.parent_key}"
+        return (
+            f"Next to no row of {self.child!r} leads to a row of {self.parent!r} that is used: see "
+            f"whether {own!r} and {above!r} are written alike, and whether keys of "
+            f"{self.parent!r} are there once. {self._unless}"
+        )
+
+    @property
+    def _unless(self) -> str:
+        return f"If that is how it is: allow_lost={ {self.parent: [self.number]} }."
 
     def above(self, name: str) -> str:
         """The name of the child's column of what its parent has in one of its own."""
@@ -336,6 +352,24 @@ def read_tables(
 def sibling(name: str) -> str:
     """The name of the column of what another child of the same parent has."""
     return f"{name} (sibling)"
+
+
+def on_numbers(link: Link, numbers: np.ndarray) -> list[str]:
+    """Sentences on a link that leads nowhere, and on parents that have all children that are used.
+
+    ``numbers`` are how many children the parents of a model have.
+    """
+    most = link.max_children
+    full, fewer = (float((numbers == most - less).mean()) for less in (0, 1))
+    if (numbers > 0).mean() < 0.01:
+        return [link.leads_nowhere]
+    if most == 1 or full < max(fewer, 0.05):
+        return []
+    return [
+        f"About {full:.0%} of the rows of {link.parent!r} have {most} rows of {link.child!r}, as "
+        "many as max_children lets be used. If some have more, choose a larger one: those are "
+        f"missing. {link._unless}"  # noqa: SLF001 - of one module
+    ]
 
 
 def tree_of(links: Link | Sequence[Link] | Iterable[Link]) -> Tree:

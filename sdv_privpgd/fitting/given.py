@@ -39,8 +39,7 @@ class GivenTables:
         """Those of a table below fitted ones: of as many families as there are, or ``most``."""
         num_rows = max(fitted.tables[fitted.tree.root].num_rows or 0, 0)
         number = min(max(num_rows, 1), most)
-        made, families = fitted.families_so_far(number, -1)
-        fitted.reset_sampling()
+        made, families = fitted.first_families(number, -1)
         family = families[link.parent]
         above, numbers = fitted.above(link, made[link.parent], family)
         whose = np.repeat(np.arange(len(numbers)), numbers)

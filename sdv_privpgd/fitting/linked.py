@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -26,22 +26,24 @@ import pandas as pd
 from sdv_privpgd.base.arguments import check_integer, check_positive
 from sdv_privpgd.base.domain import Clique, Grouping
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.columns.links import Link, Tree, sibling
+from sdv_privpgd.columns.links import Link, Tree, on_numbers, sibling
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.columns.visits import read_by
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.discovery.transcript import Transcript
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups
+from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import running_fit
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.given import GivenTables
 from sdv_privpgd.fitting.mismatch import DomainMismatchError, stopped
 from sdv_privpgd.fitting.options import Asked
+from sdv_privpgd.fitting.prior import Prior, leaning, of_families
 from sdv_privpgd.fitting.readings import by_families, by_rows, of_holders
 from sdv_privpgd.fitting.resume import note_on
 from sdv_privpgd.fitting.sampled import SavedModel
+from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -50,8 +52,8 @@ from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.release import linked_report
 from sdv_privpgd.report.warnings import in_one
-from sdv_privpgd.sampling.families import Siblings, children_of
-from sdv_privpgd.sampling.sampler import MOVING, Sampler, read_rows
+from sdv_privpgd.sampling.families import Siblings, children_of, starts_of
+from sdv_privpgd.sampling.sampler import MOVING
 
 _GROUPS = 8
 """Groups of each column by which pairs of siblings are counted, at most. In the survey at epsilon 1
@@ -61,6 +63,8 @@ that of any two .054, .041, .041 and .043 (means of three fits; ``tests/benchmar
 _AT_ONCE = 20_000
 """Families that are made at a time, for memory: with 2,000 to 40,000 of them errors of siblings in
 the survey are the same, .048 (means of three fits), and so is the time."""
+
+_Made: TypeAlias = tuple[dict[str, pd.DataFrame], dict[str, np.ndarray]]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -222,7 +226,8 @@ class FittedTables(SavedModel):
             path: Where to save it as well: the page, or the text (``.txt``) or the numbers
                 (``.json``). Nothing is written without one.
         """
-        tables = {name: (e.fitted.release, e.fitted.schema) for name, e in self.tables.items()}
+        parts = [(each.fitted, each._about) for each in self.tables.values()]  # noqa: SLF001
+        tables = {about.table: (own.release, own.schema, about) for own, about in parts}
         told: dict[str, Any] = {"date": self.date, "notes": self.warnings}
         return linked_report(tables, self.tree, self.ledger, self.num_rows, **told).saved(path)
 
@@ -230,18 +235,18 @@ class FittedTables(SavedModel):
         """The text of ``report``: what was spent, on what and under which adjacency."""
         return str(self.report())
 
-    def first_families(self) -> tuple[dict[str, pd.DataFrame], dict[str, np.ndarray]]:
+    def first_families(self, num_rows: int = _AT_ONCE, place: int = 0) -> _Made:
         """The first rows of all tables, with what links add, and the number of each one's family.
 
-        Where ``sample`` goes on does not change.
+        Keys are numbers, as a pattern may have too few. Where ``sample`` goes on does not change.
         """
         own = deepcopy(self)
         own.reset_sampling()
-        return own.families_so_far(_AT_ONCE, 0)
+        for each in own.tables.values():
+            each.fitted.keys.patterns = dict.fromkeys(each.fitted.keys.patterns)
+        return own.families_so_far(num_rows, place)
 
-    def families_so_far(
-        self, num_rows: int, place: int
-    ) -> tuple[dict[str, pd.DataFrame], dict[str, np.ndarray]]:
+    def families_so_far(self, num_rows: int, place: int) -> _Made:
         """Families of the tables that are fitted, with all that is known of rows; and whose."""
         made: dict[str, pd.DataFrame] = {}
         family: dict[str, np.ndarray] = {}
@@ -249,18 +254,15 @@ class FittedTables(SavedModel):
             if name not in self.tables:
                 continue
             fitted, link = self.tables[name].fitted, self.tree.above(name)
+            sampler: Any = fitted.sampler
             if link is None:
-                assert fitted.sampler is not None
-                made[name] = pd.DataFrame(
-                    {**fitted.keys.take(num_rows), **fitted.sampler.take(num_rows)}
-                )
+                made[name] = pd.DataFrame(fitted.keys.take(num_rows) | sampler.take(num_rows))
                 family[name] = np.arange(num_rows)
             else:
                 seed = hash((self.seed, place, number)) & 0xFFFFFFFF
                 made[name], family[name] = self._children(
                     link, made[link.parent], family[link.parent], seed
                 )
-            sampler: Any = fitted.sampler
             for each in self.tree.below(name):
                 if each.count is not None:
                     made[name][each.count] = sampler.counting(
@@ -302,7 +304,7 @@ class FittedTables(SavedModel):
             numbers,
             1 / np.maximum(pairs, 1)[family],
             siblings,
-            self._starts(link, sampler, parents),
+            starts_of(link, sampler, self.tables[link.parent].fitted.schema.columns, parents),
             self.tree.in_family(link.child),
             seed,
         )
@@ -319,16 +321,6 @@ class FittedTables(SavedModel):
         columns[link.key] = parents[str(link.parent_key)].take(whose).reset_index(drop=True)
         return pd.DataFrame(columns), family[whose]
 
-    def _starts(self, link: Link, sampler: Sampler, parents: pd.DataFrame) -> np.ndarray:
-        """When the order of each parent's children begins, not a number where it is not known."""
-        if link.start is None:
-            return np.full(len(parents), np.nan)
-        theirs = {each.name: each for each in self.tables[link.parent].fitted.schema.columns}
-        clock = next(each for each in sampler.attributes if each.name == link.order)
-        own = read_by(clock, link.start, theirs[link.start])
-        read, missing = read_rows(own, pd.Series(parents[link.start]))
-        return np.where(missing, np.nan, np.clip(read, *clock.cells.ends))
-
 
 def fit_tables(
     tables: Mapping[str, Any],
@@ -342,6 +334,7 @@ def fit_tables(
     constraints: Mapping[str, Sequence[Constraint]] = MappingProxyType({}),
     questions: Mapping[str, Sequence[Question]] = MappingProxyType({}),
     allow_lost: Mapping[str, Collection[str]] = MappingProxyType({}),
+    prior: Any = None,
     seed: int = 0,
     progress: Progress = silent,
 ) -> FittedTables:
@@ -365,6 +358,8 @@ def fit_tables(
         constraints: What all rows of a table will meet, by table, as ``fit_table`` takes it.
         questions: What a table will be asked, by table, as ``fit_table`` takes it.
         allow_lost: By table, columns for which the fit does not stop, whatever it would lose.
+        prior: ``FittedTables`` whose families are public and like the private ones, or a ``Prior``
+            with them: an earlier release, or a fit of public tables with an epsilon of 1,000, say.
         seed: Of engines and rows, never of the noise.
         progress: Told of the steps.
 
@@ -393,7 +388,7 @@ def fit_tables(
     told = Asked.of(columns, relationships, epsilon, delta, constraints, questions, **others)
     for sentence in told.absurd:
         warnings.warn(sentence, stacklevel=2)
-    fitted = RunningTables.of(told, tables, allow_lost).run(progress)
+    fitted = RunningTables.of(told, tables, allow_lost, prior).run(progress)
     if fitted.warnings:
         warnings.warn(in_one(fitted.warnings), stacklevel=2)
     return fitted
@@ -415,6 +410,7 @@ class RunningTables:
     let_pass: Mapping[str, Collection[str]]
     leading: Sequence[Link]
     ledger: PrivacyLedger
+    public: Mapping[str, Prior]
 
     @classmethod
     def of(
@@ -422,6 +418,7 @@ class RunningTables:
         told: Asked,
         tables: Mapping[str, Any],
         allow_lost: Mapping[str, Collection[str]] = MappingProxyType({}),
+        prior: Any = None,
     ) -> "RunningTables":
         """What ``fit_tables`` does, before a row is read: all is checked, and nothing is spent."""
         let_pass = {name: told.let_pass(name, allow_lost.get(name, ())) for name in told.columns}
@@ -430,7 +427,10 @@ class RunningTables:
         private, pairs = told.opened(tables)
         links = [each for name in told.tree.tables for each in told.tree.below(name)]
         leading = [each for each in links if each.number not in allow_lost.get(each.parent, ())]
-        return cls(told, list(tables), private, pairs, let_pass, leading, told.ledger)
+        public = {} if prior is None else of_families(prior, told.tree)
+        found = cls(told, list(tables), private, pairs, let_pass, leading, told.ledger, public)
+        _ = [found._asked(table) for table in public]  # it raises for what cannot lean on them
+        return found
 
     def run(self, progress: Progress = silent) -> FittedTables:
         """Asks about all tables, and makes the models. Errors say what was spent."""
@@ -450,7 +450,12 @@ class RunningTables:
             raise
         siblings = {name: found for name, (_, found) in pairs.items()}
         answers = {name: answers for name, (answers, _) in pairs.items()}
-        return self._so_far(fitted, siblings, answers)
+        found = self._so_far(fitted, siblings, answers)
+        said = list(found.warnings)
+        for link in self.leading[::-1]:
+            made: Any = fitted[link.parent].fitted.sampler
+            said[:0] = on_numbers(link, made.first(_AT_ONCE)[link.number].to_numpy(float))
+        return replace(found, warnings=tuple(said))
 
     def _so_far(
         self,
@@ -464,17 +469,24 @@ class RunningTables:
             tables={name: fitted[name] for name in names},
             tree=self.told.tree,
             columns={name: self.told.output(name) for name in names},
-            siblings=siblings,
-            answers=answers,
+            siblings=dict(siblings),
+            answers=dict(answers),
             ledger=self.ledger,
             warnings=tuple(f"{name}: {said}" for name in names for said in fitted[name].warnings),
             date=date.today().isoformat(),
             seed=self.told.told.get("seed", 0),
         )
 
+    def _asked(
+        self, table: str, known: Mapping[str, Mapping] | None = None
+    ) -> tuple[Settings, Description]:
+        settings, description = self.told.asked(table, known)
+        kept = description.dtypes_kept(self.private[table].dtypes)
+        return settings, leaning(settings, description, self.public.get(table), None, kept)
+
     def _begun(self, table: str) -> Fit:
         """What the first question about a table has found: no table is fitted if one stops."""
-        settings, description = self.told.asked(table)
+        settings, description = self._asked(table)
         fit = Fit(settings, description, begun=self.told.part(table))
         stops_at = set(description.modelled) - set(self.let_pass[table])
         try:
@@ -498,14 +510,7 @@ class RunningTables:
             families, _ = found[self.told.tree.root]
             number, error = found.get(link.child, (families, 0.0))
             if number < 3 * error and number + 5 * error < families / 10:
-                key = f"{link.child}.{link.key}", f"{link.parent}.{link.parent_key}"
-                said = (
-                    f"Next to no row of {link.child!r} leads to a row of {link.parent!r} that is "
-                    f"used: see whether {key[0]!r} and {key[1]!r} are written alike, and whether "
-                    f"keys of {link.parent!r} are there once. If that is how it is: "
-                    f"allow_lost={ {link.parent: [link.number]} }."
-                )
-                raise stopped("the first questions", [said], self.ledger)
+                raise stopped("the first questions", [link.leads_nowhere], self.ledger)
 
     def _fitted(
         self, table: str, begun: Fit, above: Mapping[str, FittedTable], progress: Progress
@@ -518,7 +523,7 @@ class RunningTables:
                 name: {"sdtype": found.facts[name].sdtype, **found.in_words[name]}
                 for name in self.told.carried(link.parent)
             }
-        settings, description = self.told.asked(table, known)
+        settings, description = self._asked(table, known)
         given = None
         if link is not None and description.given:
             given = GivenTables.of(self._so_far(above), link, _AT_ONCE)

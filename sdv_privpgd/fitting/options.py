@@ -338,9 +338,10 @@ class Asked:
             family=self.tree.tables,
             method=settings.method.knowing(known),
         )
-        linked, size = (*known, *self._time(table)), self.tree.size(table)
+        added = *known, *self._time(table), *self.tree.numbers(table)
+        size = self.tree.size(table)
         counted_by = () if size is None or not self._asks(table) else (size,)
-        description = replace(description, given=known, linked=linked, counted_by=counted_by)
+        description = replace(description, given=known, linked=added, counted_by=counted_by)
         check_match(settings, description)
         return settings, description
 

@@ -151,13 +151,20 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         """What is worth a look before the rows are used, a sentence each."""
         return self.fitted_tables.warnings
 
-    def fit(self, data, *, allow_lost: Mapping[str, Collection[str]] | None = None) -> None:
+    def fit(
+        self,
+        data,
+        *,
+        prior: Any = None,
+        allow_lost: Mapping[str, Collection[str]] | None = None,
+    ) -> None:
         """Fits the synthesizer to a dictionary of tables, each as ``fit_tables`` takes it.
 
         Spends ``epsilon`` at ``delta``, anew at each call.
 
         Args:
             data: The tables that are not public, by name.
+            prior: As ``fit_tables`` takes it, or a fitted synthesizer of such tables.
             allow_lost: By table, columns for which it does not stop, whatever it would lose.
 
         Raises:
@@ -165,7 +172,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
             DomainMismatchError: If a column's cells are not as declared. What was spent is spent.
         """
         told = self._asked()
-        running = self._running(data, told, allow_lost or {})
+        running = self._running(data, told, allow_lost or {}, prior)
         if self._ledger is not None:
             warnings.warn(
                 f"A fit spends epsilon {self.epsilon:g} once more on the same people. So far "
@@ -395,7 +402,9 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
             seed=self.seed,
         )
 
-    def _running(self, data, told: Asked, allow_lost: Mapping[str, Collection[str]]):
+    def _running(
+        self, data, told: Asked, allow_lost: Mapping[str, Collection[str]], prior: Any = None
+    ):
         if not isinstance(data, dict):
             raise InvalidDataError(["Give a dictionary of tables, by their names."])
         wrong = [
@@ -407,7 +416,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         if wrong:
             raise InvalidDataError(wrong)
         with as_invalid_data():
-            return RunningTables.of(told, self._private(data), allow_lost)
+            return RunningTables.of(told, self._private(data), allow_lost, prior)
 
     def _private(self, data: Mapping[str, Any]) -> dict[str, Any]:
         return {name: each for name, each in data.items() if name not in (self.public_tables or {})}

@@ -223,7 +223,7 @@ def on_links(tree: Tree) -> list[str]:
 
 
 def linked_report(
-    tables: Mapping[str, tuple[Release | None, Schema]],
+    tables: Mapping[str, tuple[Release | None, Schema, About]],
     tree: Tree,
     ledger: PrivacyLedger,
     num_rows: Mapping[str, int],
@@ -233,8 +233,9 @@ def linked_report(
 ) -> Report:
     """What was spent on tables that belong together, and how well the rows of each fit. Public."""
     sections, last = [], []
-    for name, (release, schema) in tables.items():
+    for name, (release, schema, about) in tables.items():
         shown, end = model_sections(release, schema)
+        shown = [*shown, *prior_sections(about, release)]
         for own, those in ((sections, shown), (last, end)):
             own += [replace(each, heading=f"{name}: {each.heading}") for each in those]
     rows = [[name, f"{number:,}"] for name, number in num_rows.items()]

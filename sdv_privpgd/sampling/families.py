@@ -11,8 +11,8 @@ from sdv_privpgd.base.domain import Clique, FieldsAlone, Grouping
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import Link
-from sdv_privpgd.columns.visits import Visits, steps, time_after
-from sdv_privpgd.sampling.sampler import MOVING, Sampler
+from sdv_privpgd.columns.visits import Visits, read_by, steps, time_after
+from sdv_privpgd.sampling.sampler import MOVING, Sampler, read_rows
 from sdv_privpgd.synthesize.siblings import Places, exchanged
 
 _MANY = 20
@@ -319,6 +319,22 @@ def children_of(
     if clock is None:
         return codes[rows], positions[rows], whose
     return *clock.in_order(codes[rows], positions[rows], whose), whose
+
+
+def starts_of(
+    link: Link, sampler: Sampler, columns: Sequence[Column], parents: pd.DataFrame
+) -> np.ndarray:
+    """When the order of each parent's children begins, not a number where it is not known.
+
+    ``columns`` are those of the parents.
+    """
+    if link.start is None:
+        return np.full(len(parents), np.nan)
+    theirs = {each.name: each for each in columns}
+    clock = next(each for each in sampler.attributes if each.name == link.order)
+    own = read_by(clock, link.start, theirs[link.start])
+    read, missing = read_rows(own, pd.Series(parents[link.start]))
+    return np.where(missing, np.nan, np.clip(read, *clock.cells.ends))
 
 
 @dataclass(frozen=True, kw_only=True)

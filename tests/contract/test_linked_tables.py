@@ -16,11 +16,12 @@ from sdv_privpgd import (
     Key,
     Link,
     Numerical,
+    Prior,
     check,
     fit_tables,
     plan_tables,
 )
-from sdv_privpgd.columns.links import tree_of
+from sdv_privpgd.columns.links import on_numbers, tree_of
 from sdv_privpgd.constraints import Inequality
 from sdv_privpgd.privacy.ledger_file import read_ledger
 
@@ -310,6 +311,53 @@ def test_keys_that_lead_nowhere_stop_a_fit_after_the_first_questions(tables):
     fitted = fit_tables(others, COLUMNS, LINKS, 9.0, 1e-6, method="independent", allow_lost=told)
     assert len(fitted.sample(500)["stays"]) < 50
     assert fitted.ledger.spent() > 8.9
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ([0] * 200 + [3], "Next to no row of 'stays' leads to a row of 'people'"),
+        ([0, 1, 2, 3, 3], "About 40% of the rows of 'people' have 3 rows of 'stays', as many as"),
+        ([0, 1, 2, 2, 3], None),
+        ([1, 2] * 99 + [3], None),
+    ],
+)
+def test_it_is_said_where_next_to_no_row_leads_anywhere_or_too_few_rows_are_used(numbers, said):
+    link = Link("people", "stays", "person", 3, "id")
+    found = on_numbers(link, np.array(numbers))
+    assert [said in each for each in found] == [True] * (said is not None)
+    assert all("allow_lost={'people': ['number of stays']}" in each for each in found)
+    assert not on_numbers(replace(link, max_children=1), np.array(numbers)[-1:])
+
+
+def test_a_number_of_children_is_warned_of_in_words_of_the_link():
+    homes = pd.DataFrame({"home": range(900), "rents": [True, False] * 450})
+    people = pd.DataFrame({"home": [*range(900)] * 3})
+    told = {"homes": {"rents": Boolean()}, "people": {}}
+    given = {"homes": homes, "people": people}, told, Link("homes", "people", "home", 2), 5.0, 1e-6
+    (said,) = fit_tables(*given, method="independent").warnings
+    assert "of the rows of 'homes' have 2 rows of 'people', as many as max_children lets" in said
+    passed = {"homes": ["number of people"]}
+    assert not fit_tables(*given, method="independent", allow_lost=passed).warnings
+
+
+def test_a_fit_of_families_leans_on_public_ones_and_says_so(tables, fitted):
+    few = tables["people"].iloc[:300]
+    own = {**tables, "people": few}  # what leads to others is left out
+    lost = {
+        name: [each for each in COLUMNS[name] if each not in ("id", "bill")] for name in COLUMNS
+    }
+    given = own, COLUMNS, LINKS, 0.3, 1e-6
+    leant = fit_tables(*given, prior=Prior(fitted, name="last year"), allow_lost=lost)
+    assert leant.ledger.spent() <= 0.3
+    assert len(leant.sample(2_000)["drugs"])  # noise hides that there are any without a prior
+    page = leant.report().html()
+    assert "drugs: Public rows" in page
+    assert "last year, of a release with epsilon 5" in page
+    with pytest.raises(ValueError, match="FittedTables with the same links"):
+        fit_tables(*given, prior=tables)
+    with pytest.raises(ValueError, match="needs the engine 'particles'"):
+        fit_tables(*given, prior=fitted, method="mst")
 
 
 def test_a_table_of_keys_alone_costs_nothing_and_has_as_many_rows():

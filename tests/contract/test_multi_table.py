@@ -147,6 +147,9 @@ def test_books_reports_and_plans_are_those_of_the_core(fitted, tmp_path):
     assert 4.9 < fitted.ledger.spent() <= 5
     assert fitted.fitted_tables.ledger == fitted.ledger
     assert "one row of 'homes'" in fitted.privacy_report()
+    # Of more families than their pattern has keys.
+    held = fitted.fitted_tables.answer("share", holding={"jobs": {"kind": "desk"}})
+    assert 0 <= held.estimate <= 1
     assert fitted.report(tmp_path / "page.html").to_dict()["tables"].keys() == {
         "homes", "people", "jobs"
     }  # fmt: skip
@@ -164,11 +167,12 @@ def test_books_reports_and_plans_are_those_of_the_core(fitted, tmp_path):
         before.sample(5)
 
 
-def test_a_second_fit_adds_up_and_says_so():
+def test_a_second_fit_adds_up_and_says_so(fitted):
     twice = synthesizer(method="independent")
     twice.fit(tables())
     with pytest.warns(RefitWarning, match="once more on the same people"):
-        twice.fit(tables())
+        twice.fit(tables(), prior=fitted)
+    assert "homes: Public rows" in twice.report().html()
     assert twice.ledger.spent() > 7
     domain = {**DOMAIN, "jobs": {"kind": {"range_values": ["other"]}}}
     stopped = synthesizer(method="independent", public_domain=domain)

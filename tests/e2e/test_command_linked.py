@@ -91,10 +91,17 @@ def test_a_kept_model_is_described_and_gives_more_rows(folder, capsys):
     assert persons["home"].isin(homes["id"]).all()
     assert run("sample", model, "--again", "--rows", 20, "--out", out, "--force", "--quiet") == 0
     assert pd.read_csv(out / "homes.csv")["id"].tolist() == first["id"].tolist()[:20]
+    fit(folder, "--prior", model, "--method", "privpgd", "--report", folder / "p.html", "--force")
+    assert "public rows of m.zip, of a release with epsilon" in (folder / "p.html").read_text()
+    capsys.readouterr()
     for command, said in (
         (("sample", model, "--out", folder / "rows.csv"), "holds several tables"),
         (("sample", model, "--condition", "rents=yes", "--out", out, "--force"), "not taken with"),
         (("describe", model, "--methods"), "not taken with"),
+        (
+            ("plan", "--prior", model, "--epsilon", 1, *documents(folder), *LINK),
+            "--prior: not taken",
+        ),
     ):
         assert run(*command) == 1
         assert said in capsys.readouterr().err
@@ -109,6 +116,7 @@ def test_a_kept_model_is_described_and_gives_more_rows(folder, capsys):
         (("--out", "nowhere"), "There is no folder nowhere"),
         (("--link", "x.home=homes.id"), "the tables"),
         (("--allow-lost", "persons.x"), "no columns"),
+        (("--prior", "homes.csv"), "--prior takes one kept model"),
         (("--count", "homes=age"), "--count names ['homes'], which lead to no table"),
         (("--count", "persons=rents"), "--count names 'rents', which must be a column of whole"),
         (("--in-order", "persons.age=rents"), "--in-order names 'rents', which must be"),
