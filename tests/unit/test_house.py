@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 62_957,
-    "package lines of code": 42_186,
+    "package lines": 63_030,
+    "package lines of code": 42_328,
     "package files": 242,
-    "test lines": 55_800,
+    "test lines": 53_685,
     "constants": 244,
     "floors": 14,
     "circles": 0,
