@@ -176,10 +176,9 @@ class TestNoise:
         real = Curator.measure
 
         def measure(self, queries, mu_squared, **more):
+            kept = {table.clique: counts for table, counts in self._tables.items()}
             return [
-                replace(each, answer=self._tables[each.query])
-                if each.query in self._tables
-                else each
+                replace(each, answer=kept.get(getattr(each.query, "clique", ()), each.answer))
                 for each in real(self, queries, mu_squared, **more)
             ]
 
