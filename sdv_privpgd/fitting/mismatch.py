@@ -193,9 +193,10 @@ class _Seen(NamedTuple):
         if unread - self.error > MANY:
             text = "Cells are there and are no declared values: {}. They may be "
             return f"{text}{on_reading(self.facts)}", unread
-        ends = getattr(self.facts, "low", None), getattr(self.facts, "high", None)
-        beyond = sum(part for part, end in zip(outside, ends, strict=True) if end is None)
-        if beyond - self.error > MOST:  # fewer may mean an open end, or a code
+        ends = getattr(self.facts, "low", 0), getattr(self.facts, "high", 0)
+        open_ends = [part for part, end in zip(outside, ends, strict=True) if end is None]
+        beyond = sum(open_ends)  # unless they are most, they may mean an open end, or a code
+        if beyond - math.sqrt(len(open_ends)) * self.error > MOST:
             return _BEYOND_ALL["dates" if isinstance(self.facts, DateFacts) else "numbers"], beyond
         if not self._are_nearly_all(sum(outside), math.sqrt(2)):
             return None

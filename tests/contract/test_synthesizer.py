@@ -45,8 +45,8 @@ class TestArguments:
         assert synthesizer.get_parameters() == settings
         with pytest.warns(UserWarning, match="epsilon=25"):
             boolean(epsilon=25)
-        synthesizer = new(enforce_rounding=False, epsilon=5.0)
-        synthesizer.fit(sdv_tables.table(500))
+        synthesizer = new(enforce_rounding=False)
+        synthesizer.fit(sdv_tables.table(50))
         incomes = synthesizer.sample(200)["income"].dropna()
         assert not np.allclose(incomes, incomes.round(2), atol=1e-9)
 

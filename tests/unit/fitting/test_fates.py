@@ -22,8 +22,9 @@ from sdv_privpgd import (
     plan_table,
 )
 from sdv_privpgd.columns.facts import CategoryFacts, NumberFacts
+from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.readings import Readable
-from sdv_privpgd.fitting.mismatch import UNREAD
+from sdv_privpgd.fitting.mismatch import UNREAD, _Seen
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 
@@ -302,3 +303,10 @@ def test_those_that_a_user_wants_are_and_what_is_no_column_is_refused():
     assert "coarse tables of all pairs of columns" in str(text) + fitted.report().html()
     with pytest.raises(ValueError, match="'z'"):
         fit_table(table, columns, 1.0, method=PrivPGD(pairs=(("a", "z"),), engine=ENGINE))
+
+
+@pytest.mark.parametrize("sdtype", ["boolean", "categorical", "numerical", "datetime"])
+def test_noise_alone_does_not_say_that_rows_lie_beyond_what_is_told_apart(sdtype):
+    """Of so few rows that five deviations of one noisy count are thirteen times as many."""
+    noise = np.array([0.0, 0.0, 9.0, 9.0])
+    assert _Seen(read_facts("x", {"sdtype": sdtype}), noise, 13.0).misfit() is None
