@@ -147,7 +147,7 @@ def others(own):
     return tables(300, seed=7)
 
 
-def observed(private, caplog):
+def observed(private, caplog, **more):
     told = []
 
     def bar(items, stage):
@@ -169,6 +169,7 @@ def observed(private, caplog):
             method="independent",
             constraints=UNPAID,
             questions=ASKED,
+            **more,
         )
     report = fitted.report()
     return {
@@ -193,11 +194,17 @@ def observed(private, caplog):
         one_root_less, no_children, no_root, nobody, others,
     ],
 )  # fmt: skip
-def test_nothing_depends_on_the_families(change, fixed_answers, caplog):
+def test_nothing_depends_on_the_families(change, fixed_answers, caplog, **more):
     own = tables()
-    first = observed(own, caplog)
-    other = observed(change(own), caplog)
+    first = observed(own, caplog, **more)
+    other = observed(change(own), caplog, **more)
     assert {name: first[name] == other[name] for name in first} == dict.fromkeys(first, True)
+
+
+@pytest.mark.parametrize("change", [many_children, others])
+def test_nothing_depends_on_families_that_lean_on_public_ones(change, fixed_answers, caplog):
+    public = fit_tables(tables(200, 9), COLUMNS, LINKS, 10, 1e-5, method="mst", allow_lost=LOST)
+    test_nothing_depends_on_the_families(change, fixed_answers, caplog, prior=public)
 
 
 def test_nothing_depends_on_the_families_through_sdv(fixed_answers, caplog, tmp_path):
