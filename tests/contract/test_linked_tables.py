@@ -350,7 +350,6 @@ def test_a_fit_of_families_leans_on_public_ones_and_says_so(tables, fitted):
     given = own, COLUMNS, LINKS, 0.3, 1e-6
     leant = fit_tables(*given, prior=Prior(fitted, name="last year"), allow_lost=lost)
     assert leant.ledger.spent() <= 0.3
-    assert len(leant.sample(2_000)["drugs"])  # noise hides that there are any without a prior
     page = leant.report().html()
     assert "drugs: Public rows" in page
     assert "last year, of a release with epsilon 5" in page

@@ -9,7 +9,7 @@ MOST = {
     "package lines": 63_031,
     "package lines of code": 42_329,
     "package files": 242,
-    "test lines": 53_699,
+    "test lines": 53_711,
     "constants": 244,
     "floors": 14,
     "circles": 0,

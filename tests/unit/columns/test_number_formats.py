@@ -22,6 +22,17 @@ EXAMPLES = (
 """Every mark, sign, space and unit."""
 
 
+@pytest.mark.parametrize(
+    ("example", "number", "text"),
+    [
+        ("-$1,234.50", 0.5, "$0.50"), ("-$1,234.50", 0, "$0.00"), ("-$1,234.50", -0.001, "$0.00"),
+        ("12 %", 1234, "1234 %"),
+    ],
+)  # fmt: skip
+def test_small_numbers_have_no_sign_and_large_percentages_no_groups(example, number, text):
+    assert NumberFormat(example).write(number) == text
+
+
 @given(st.sampled_from(EXAMPLES), st.integers(-(10**12), 10**12))
 def test_what_a_format_writes_it_reads(example, tick):
     written = NumberFormat(example)
@@ -48,6 +59,8 @@ def test_a_format_writes_its_example(example):
         ("1.234,50 €", ["1.234", 12.25, 7], [1234, 12.25, 7]),
         ("12 %", ["7%", "100 %", "1234%", 3], [7, 100, 1234, 3]),
         ("0,50 %", ["7%", "1,25 %", "0,5"], [7, 1.25, 0.5]),
+        ("1.234", ["1.234,2", "0,2"], [1234.2, 0.2]),
+        ("1,234", ["1,234.2", "0.2"], [1234.2, 0.2]),
     ],
 )  # fmt: skip
 def test_text_is_read_with_any_usual_sign_and_space(example, cells, numbers):
