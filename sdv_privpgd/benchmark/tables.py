@@ -152,7 +152,9 @@ TABLES: dict[str, Declaration] = {
     },
     "acs_workers": _workers(
         "Income > 50,000",
-        lambda frame: frame.assign(**{"Income > 50,000": frame.pop("Income") > 50_000}),
+        lambda frame: frame.assign(Income=frame["Income"] > 50_000).rename(
+            columns={"Income": "Income > 50,000"}
+        ),
     ),
     "acs_traveltime": _workers("Travel > 20", _traveltime),
     "acs_mobility": _workers("Same house", _mobility, oldest=34),

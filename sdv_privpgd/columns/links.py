@@ -97,6 +97,23 @@ class Link:
         """
         return None if self.order is None else since(self.order)
 
+    def on_numbers(self, numbers: np.ndarray) -> list[str]:
+        """Sentences if it leads nowhere, and if many parents have all children that are used.
+
+        ``numbers`` are how many children the parents of a model have.
+        """
+        most = self.max_children
+        full, fewer = (float((numbers == most - less).mean()) for less in (0, 1))
+        if (numbers > 0).mean() < 0.01:
+            return [self.leads_nowhere]
+        if most == 1 or full < max(fewer, 0.05):
+            return []
+        return [
+            f"About {full:.0%} of the rows of {self.parent!r} have {most} rows of {self.child!r}, "
+            "as many as max_children lets be used. If some have more, choose a larger one: those "
+            f"are missing. {self._unless}"
+        ]
+
     @property
     def leads_nowhere(self) -> str:
         """A sentence on a link by which next to no row leads anywhere."""
@@ -352,24 +369,6 @@ def read_tables(
 def sibling(name: str) -> str:
     """The name of the column of what another child of the same parent has."""
     return f"{name} (sibling)"
-
-
-def on_numbers(link: Link, numbers: np.ndarray) -> list[str]:
-    """Sentences on a link that leads nowhere, and on parents that have all children that are used.
-
-    ``numbers`` are how many children the parents of a model have.
-    """
-    most = link.max_children
-    full, fewer = (float((numbers == most - less).mean()) for less in (0, 1))
-    if (numbers > 0).mean() < 0.01:
-        return [link.leads_nowhere]
-    if most == 1 or full < max(fewer, 0.05):
-        return []
-    return [
-        f"About {full:.0%} of the rows of {link.parent!r} have {most} rows of {link.child!r}, as "
-        "many as max_children lets be used. If some have more, choose a larger one: those are "
-        f"missing. {link._unless}"  # noqa: SLF001 - of one module
-    ]
 
 
 def tree_of(links: Link | Sequence[Link] | Iterable[Link]) -> Tree:

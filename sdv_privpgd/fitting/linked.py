@@ -26,7 +26,7 @@ import pandas as pd
 from sdv_privpgd.base.arguments import check_integer, check_positive
 from sdv_privpgd.base.domain import Clique, Grouping
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.columns.links import Link, Tree, on_numbers, sibling
+from sdv_privpgd.columns.links import Link, Tree, sibling
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.discovery.transcript import Transcript
@@ -454,7 +454,7 @@ class RunningTables:
         said = list(found.warnings)
         for link in self.leading[::-1]:
             made: Any = fitted[link.parent].fitted.sampler
-            said[:0] = on_numbers(link, made.first(_AT_ONCE)[link.number].to_numpy(float))
+            said[:0] = link.on_numbers(made.first(_AT_ONCE)[link.number].to_numpy(float))
         return replace(found, warnings=tuple(said))
 
     def _so_far(

@@ -340,8 +340,9 @@ def write_release(
         ],
     }
     text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)
-    whole_numbers = (np.rint(each.answer * ledger.units) for each in answers)
-    arrays = [array_bytes(np.ascontiguousarray(each, "<i8")) for each in whole_numbers]
+    units = ledger.units  # whole numbers as they are: as floats the largest would be rounded
+    counts = (np.rint(e.answer * units) if units > 1 else e.answer for e in answers)
+    arrays = [array_bytes(np.ascontiguousarray(each, "<i8")) for each in counts]
     write_archive(path, {_FACTS: text.encode(), **dict(zip(names, arrays, strict=True))})
     return path
 

@@ -21,7 +21,7 @@ from sdv_privpgd import (
     fit_tables,
     plan_tables,
 )
-from sdv_privpgd.columns.links import on_numbers, tree_of
+from sdv_privpgd.columns.links import tree_of
 from sdv_privpgd.constraints import Inequality
 from sdv_privpgd.privacy.ledger_file import read_ledger
 
@@ -324,10 +324,10 @@ def test_keys_that_lead_nowhere_stop_a_fit_after_the_first_questions(tables):
 )
 def test_it_is_said_where_next_to_no_row_leads_anywhere_or_too_few_rows_are_used(numbers, said):
     link = Link("people", "stays", "person", 3, "id")
-    found = on_numbers(link, np.array(numbers))
+    found = link.on_numbers(np.array(numbers))
     assert [said in each for each in found] == [True] * (said is not None)
     assert all("allow_lost={'people': ['number of stays']}" in each for each in found)
-    assert not on_numbers(replace(link, max_children=1), np.array(numbers)[-1:])
+    assert not replace(link, max_children=1).on_numbers(np.array(numbers)[-1:])
 
 
 def test_a_number_of_children_is_warned_of_in_words_of_the_link():

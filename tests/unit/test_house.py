@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_031,
-    "package lines of code": 42_329,
+    "package lines": 63_033,
+    "package lines of code": 42_332,
     "package files": 242,
-    "test lines": 53_711,
+    "test lines": 53_738,
     "constants": 244,
     "floors": 14,
     "circles": 0,

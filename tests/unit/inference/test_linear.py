@@ -177,3 +177,30 @@ def test_the_variance_of_rounded_noise_is_that_of_its_law(stddev):
     whole = np.arange(-60, 61)
     law = np.diff(norm.cdf(np.append(whole, 61) - 0.5, scale=stddev))
     assert rounded_variance(stddev) == pytest.approx((law * whole**2).sum(), rel=1e-9)
+
+
+def interval_coverage(signal, threshold, level):
+    """Of the average of two rounds, the second only where the first is above a threshold."""
+    first = np.linspace(-9, 9, 4_001)  # the first round's error; its variance is 1
+    chance = norm.pdf(first) * (first[1] - first[0])
+    half = 1.96 / np.sqrt(1 + level)
+    inside = [((1 + level) * side * half - first) / np.sqrt(level) for side in (-1, 1)]
+    again = norm.cdf(inside[1]) - norm.cdf(inside[0])
+    once = np.abs(first) <= 1.96
+    return (chance * np.where(np.abs(signal + first) > threshold, again, once)).sum()
+
+
+@pytest.mark.parametrize("level", [1, 4, 2_048])
+def test_a_second_round_costs_little_coverage_at_worst(level):
+    """Of a single interaction at every distance from every threshold; see ``linear``."""
+    found = [
+        interval_coverage(signal, threshold, level)
+        for threshold in np.arange(0, 6, 0.2)
+        for signal in np.arange(0, 8, 0.2)
+    ]
+    assert 0.926 < min(found) < 0.94
+    assert max(found) < 0.997
+    # On average over all signals an interval covers as often as it says.
+    everywhere = [interval_coverage(signal, 2.0, level) for signal in np.arange(-12, 12, 0.05)]
+    beyond = np.mean(everywhere) - 0.95
+    assert abs(beyond) < 2e-4
