@@ -32,18 +32,17 @@ from sdv_privpgd.cli.reading import (
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, say, say_each
 from sdv_privpgd.columns.dialect import Facts
 from sdv_privpgd.columns.dtypes import on_unread
-from sdv_privpgd.columns.naming import WHOSE, is_id, on_names, on_repeated_ids
+from sdv_privpgd.columns.naming import WHOSE, is_id
 from sdv_privpgd.columns.vocabulary import KEYS, facts_in, modelled
 from sdv_privpgd.drafting.checking import refused
 from sdv_privpgd.drafting.formats import are_nearly_numbers, type_of
 from sdv_privpgd.drafting.template import sdtype_of, table_of
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import IDENTIFYING
-from sdv_privpgd.fitting.options import asked, check_match, on_undeclared
+from sdv_privpgd.fitting.options import asked, check_match
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta, with_bins, with_sequence
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.warnings import on_delta
 
 _ENDS = {"range_min", "range_max", "range_values", "groups", "prefix"}
 """Facts that say where the values of a column lie."""
@@ -379,16 +378,6 @@ class Questions:
             rows.append((name, description.columns[name]["sdtype"], says, values))
         return "\n".join(in_columns(rows))
 
-    def say_before(self, description: Description) -> None:
-        """Says what a description and the settings alone make worth a look."""
-        settings, _ = self.parts
-        people = settings.people
-        ids = [each for each in description.repeated_ids if each != people.column]
-        say_each(on_undeclared(settings, description))
-        said = on_repeated_ids(ids, says_whose=people.is_said)
-        say_each(said)
-        say_each(on_names(description.facts, says_whose=people.is_said), but=said)
-
 
 def questions(
     arguments: Namespace, tables: Sequence[Path] = (), *, stops: bool = True
@@ -473,10 +462,10 @@ def people_of(arguments: Namespace, table: Mapping[str, Any]) -> People:
 
 
 def planned_ledger(arguments: Namespace) -> PrivacyLedger:
-    """The empty ledger of the fit. A delta that is too large for any table is said at once."""
+    """The empty ledger of the fit."""
     delta = arguments.delta
     with own_errors(ValueError):
-        ledger = PrivacyLedger.open(
+        return PrivacyLedger.open(
             arguments.epsilon,
             usual_delta(arguments.adjacency) if delta is None else delta,
             Adjacency.parse(arguments.adjacency),
@@ -486,5 +475,3 @@ def planned_ledger(arguments: Namespace) -> PrivacyLedger:
             rows_are_people=arguments.rows_are_people,
             weights=people_of(arguments, {}).weights,
         )
-    say_each(on_delta(ledger.delta))
-    return ledger

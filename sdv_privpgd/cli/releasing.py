@@ -57,7 +57,7 @@ def measure(arguments: Namespace) -> None:
             with journal.ahead(planned, arguments.max_epsilon):
                 table = open_table(tables, reading(arguments, tables[0]), {**weights, **columns})
                 measuring = _prepared(arguments, columns, people, table)
-                say_each(measuring.fit.told_before)
+                say_each(measuring.told_before)
                 answers = lambda: None if measured is None else measured.answers
                 journal.follow(measuring, arguments, answers)
                 with own_errors():

@@ -5,6 +5,7 @@ As the encoders do it reads cell by cell, and learns nothing: a cell decides its
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import time
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,10 @@ class Reading:
             yield self._days(series) if self._are_dates else self._powers(series)
         if "precision" in self.asks:
             by = self.number_format
-            yield precisions(series) if self._are_dates else decimal_places(series, MOST_PLACES, by)
+            if self._are_dates:  # of others with a format it is not asked
+                yield precisions(series, self.datetime_format)
+            else:
+                yield decimal_places(series, MOST_PLACES, by)
 
     @property
     def _are_dates(self) -> bool:
@@ -165,8 +169,8 @@ class Readable:
 
 def _look(cell: object) -> int:
     """The code of how a text or a number is written, and 0 of all else."""
-    read = plain(cell)
-    text = str(read).strip() if type(read) in (str, float) else ""
+    read = cell if type(cell) is time else plain(cell)
+    text = str(read).strip() if type(read) in (str, float, time) else ""
     return next((n for n, look in enumerate(LOOKS.values(), 5) if look.fullmatch(text)), 0)
 
 
