@@ -43,6 +43,7 @@ from sdv_privpgd.fitting.options import asked, check_match
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta, with_bins, with_sequence
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.report.warnings import on_delta
 
 _ENDS = {"range_min", "range_max", "range_values", "groups", "prefix"}
 """Facts that say where the values of a column lie."""
@@ -462,10 +463,10 @@ def people_of(arguments: Namespace, table: Mapping[str, Any]) -> People:
 
 
 def planned_ledger(arguments: Namespace) -> PrivacyLedger:
-    """The empty ledger of the fit."""
+    """The empty ledger of the fit. A delta that is too large for any table is said at once."""
     delta = arguments.delta
     with own_errors(ValueError):
-        return PrivacyLedger.open(
+        ledger = PrivacyLedger.open(
             arguments.epsilon,
             usual_delta(arguments.adjacency) if delta is None else delta,
             Adjacency.parse(arguments.adjacency),
@@ -475,3 +476,5 @@ def planned_ledger(arguments: Namespace) -> PrivacyLedger:
             rows_are_people=arguments.rows_are_people,
             weights=people_of(arguments, {}).weights,
         )
+    say_each(on_delta(ledger.delta))
+    return ledger

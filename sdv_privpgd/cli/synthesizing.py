@@ -43,6 +43,7 @@ from sdv_privpgd.fitting.prior import Prior, as_text, leaning
 from sdv_privpgd.fitting.resume import begun_again
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.report.warnings import on_delta
 from sdv_privpgd.sources.source import Source
 
 Own = TypeVar("Own", FittedTable, UnfinishedTable)
@@ -98,7 +99,8 @@ def synthesize(arguments: Namespace) -> None:
                 if not arguments.quiet:
                     print(f"{asks.table(running.fit.description)}\n", flush=True)
                 before = running.told_before
-                say_each([*on_undeclared(settings, running.fit.description), *before])
+                say_each(on_undeclared(settings, running.fit.description))
+                say_each(before, but=on_delta(ahead.delta))
                 with own_errors():  # the number of rows may have said another delta
                     purchase.start = running.fit.settings.ledger()
                     journal.plan(running.fit.books.ledger, arguments.max_epsilon)

@@ -5,7 +5,6 @@ As the encoders do it reads cell by cell, and learns nothing: a cell decides its
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import time
 from typing import Any
 
 import numpy as np
@@ -169,8 +168,8 @@ class Readable:
 
 def _look(cell: object) -> int:
     """The code of how a text or a number is written, and 0 of all else."""
-    read = cell if type(cell) is time else plain(cell)
-    text = str(read).strip() if type(read) in (str, float, time) else ""
+    read = plain(cell)
+    text = str(read).strip() if type(read) in (str, float) else ""
     return next((n for n, look in enumerate(LOOKS.values(), 5) if look.fullmatch(text)), 0)
 
 

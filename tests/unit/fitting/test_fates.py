@@ -180,7 +180,6 @@ GERMAN = pd.date_range("2020-01-01", periods=ROWS, freq="h").strftime("%d.%m.%Y"
         (GERMAN, Datetime("01.01.2010", "31.12.2010", datetime_format="%d.%m.%Y"), "year"),
         (np.where(TABLE["age"] < 40, "d", TABLE["ward"]), Categorical(["A", "B", "C"]), "codebook"),
         (GERMAN, Categorical(), "dates or times.* datetime_format"),
-        (pd.date_range("2020-01-01", periods=ROWS, freq="min").time, Categorical(), "or times"),
         ([f"{row / 100} %" for row in range(ROWS)], Categorical(), "number_format"),
         ([f"{row}@example.org" for row in range(ROWS)], Categorical(), "leave out"),
         (["It was long ago, and nobody knew " * 2] * ROWS, Categorical(), "long texts"),
