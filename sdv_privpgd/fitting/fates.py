@@ -5,7 +5,7 @@ and thresholds follow from the budget, so that it is known beforehand which colu
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any
 
@@ -100,15 +100,17 @@ def tables_report(told: Asked, tables: Mapping[str, Any]) -> Report:
 
     No cell is read.
     """
-    refused = []
+    refused, found = [], {}
+    asked = {name: told.asked(name) for name in told.tree.tables}
     try:
-        told.opened(tables)
+        dtypes = {name: table.dtypes for name, table in told.opened(tables)[0].items()}
     except ValueError as error:
-        refused.append(str(error))
-    found = {
-        name: check_report(*told.asked(name), None, names=told.output(name))
-        for name in told.tree.tables
-    }
+        refused, dtypes = [str(error)], {}
+    for name, (settings, description) in asked.items():
+        if name in dtypes:
+            kept = description.dtypes_kept(dtypes[name])
+            description = replace(description.dated(dtypes[name]), dtypes=kept)
+        found[name] = check_report(settings, description, None, names=told.output(name))
     title = f"What becomes of the columns of {listed([*map(repr, found)])}"
     outcome = f"A fit stops before it spends anything: {' '.join(refused)}" if refused else ""
     notes = told.absurd

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -359,8 +360,8 @@ def fit_tables(
         constraints: What all rows of a table will meet, by table, as ``fit_table`` takes it.
         questions: What a table will be asked, by table, as ``fit_table`` takes it.
         allow_lost: By table, columns for which the fit does not stop, whatever it would lose.
-        prior: ``FittedTables`` whose families are public and like the private ones, or a ``Prior``
-            with them: an earlier release, or a fit of public tables with an epsilon of 1,000, say.
+        prior: Families that are public and like the private ones: tables as these are, the
+            ``FittedTables`` of an earlier release, or a ``Prior`` with either as its rows.
         seed: Of engines and rows, never of the noise.
         progress: Told of the steps.
 
@@ -404,6 +405,18 @@ def _by_table(said: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     return (*shared, *own)
 
 
+def _as_public(told: Asked, tables: Mapping[str, Any]) -> FittedTables:
+    """A fit of public tables, as if there were no noise. It may lose what it will."""
+    told = replace(told, epsilon=1e3)
+    lost = {name: list(told.modelled(name)) for name in told.tree.tables}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return RunningTables.of(told, tables, lost).run()
+        except ValueError as error:
+            raise ValueError(f"The prior's tables are not as the private ones: {error}") from None
+
+
 @dataclass(eq=False)
 class RunningTables:
     """A fit of tables that is about to run, or did: it holds the books, however it ends.
@@ -435,7 +448,7 @@ class RunningTables:
         private, pairs = told.opened(tables)
         links = [each for name in told.tree.tables for each in told.tree.below(name)]
         leading = [each for each in links if each.number not in allow_lost.get(each.parent, ())]
-        public = {} if prior is None else of_families(prior, told.tree)
+        public = {} if prior is None else of_families(prior, told.tree, partial(_as_public, told))
         found = cls(told, list(tables), private, pairs, let_pass, leading, told.ledger, public)
         _ = [found._asked(table) for table in public]  # it raises for what cannot lean on them
         return found
@@ -443,11 +456,10 @@ class RunningTables:
     @property
     def told_before(self) -> list[str]:
         """Sentences on what is worth a look before anything is spent, by table. Public."""
-        told = self.told
-        return told.absurd + [
+        return self.told.absurd + [
             f"{table}: {said}"
-            for table in told.tree.tables
-            for said in said_before(*told.asked(table), None, told.output(table))
+            for table in self.told.tree.tables
+            for said in said_before(*self._asked(table), None, self.told.output(table))
         ]
 
     def run(self, progress: Progress = silent) -> FittedTables:
@@ -499,7 +511,8 @@ class RunningTables:
         self, table: str, known: Mapping[str, Mapping] | None = None
     ) -> tuple[Settings, Description]:
         settings, description = self.told.asked(table, known)
-        kept = description.dtypes_kept(self.private[table].dtypes)
+        dtypes = self.private[table].dtypes
+        description, kept = description.dated(dtypes), description.dtypes_kept(dtypes)
         return settings, leaning(settings, description, self.public.get(table), None, kept)
 
     def _begun(self, table: str) -> Fit:
