@@ -159,9 +159,8 @@ def looked_into(
     And whether values are missing. A precision that was declared is not found. ``total`` is the
     number of rows in a declared range.
     """
-    if isinstance(known, DateFacts) and known.of_times:
+    if isinstance(rough.known, DateFacts) and rough.known.of_times:
         known = rough.known  # perhaps in minutes
-    assert isinstance(known, NumberFacts | DateFacts)
     has_range, before = not known.lacks_domain, rough.density
     table, missing = _of_values(answer), float(answer.answer[column.num_values])
     if isinstance(known, DateFacts) and column.datetime_format != known.datetime_format:
