@@ -137,31 +137,38 @@ class Density:
         of_cell = self.of_cell[-1] - self.of_cell[::-1]
         return replace(self, edges=-self.edges[::-1], of_cell=of_cell, **turned)
 
-    @property
-    def is_clear(self) -> bool:
-        """Whether some neighboring cells clearly hold rows."""
-        return last_clear(self.counts, self.variances)[1] > 0
+    @cached_property
+    def clear(self) -> int:
+        """The number of cells up to the last clear run of cells, or of blocks; 0 without any."""
+        cells = last_clear(self.counts, self.variances)[1]
+        blocks = last_clear(self._block_sums, self.sums, self.whole)[1]
+        beyond = blocks and (not cells or self.of_cell[cells - 1] < blocks - 1)
+        return self._block_end(blocks) if beyond else cells
 
     @cached_property
     def reach(self) -> int:
         """The number of cells up to the last one that seems to hold rows: all, if none clearly do.
 
         A tail continues where rows are: from the last clear run on runs are added that are likely
-        no noise, or all the rest, if it is. That ends where its sum is largest.
+        no noise, or all the rest, if it is. That ends where its sum is largest. The more it widens
+        the clear range, the less likely are rows there, in proportion.
         """
-        sums, reach = self._block_sums, last_clear(self.counts, self.variances)[1]
-        blocks = last_clear(sums, self.sums, self.whole)[1]
-        if blocks and (not reach or self.of_cell[reach - 1] < blocks - 1):
-            reach = self._block_end(blocks)
+        sums, reach = self._block_sums, self.clear
         if not reach:
             return self.counts.size
-        first = int(self.of_cell[reach - 1]) + 1
+        first, begin = int(self.of_cell[reach - 1]) + 1, self.counts.size - self.backwards.clear
+        ends = self.edges[np.searchsorted(self.of_cell, np.arange(sums.size), side="right")]
         while first < sums.size:
             # The standard deviations of the next one, two, four, ... blocks, and of all the rest.
             rows, variances = (np.cumsum(each[first:]) for each in (sums, self.sums))
             runs = np.append(_lengths(rows.size), rows.size) - 1
             scores = rows[runs] / _deviations(variances[runs], self.whole)
-            hinted = np.flatnonzero(scores > -ndtri(ndtr(-HINT) / scores.size))
+            wider = 0.0
+            if reach - begin > 1:
+                low = self.edges[begin]
+                wider = np.log((ends[first + runs] - low) / (self.edges[reach] - low))
+            least = ndtri(ndtr(-HINT) / scores.size) ** 2 + 2 * wider
+            hinted = np.flatnonzero(scores > np.sqrt(least))
             if not hinted.size:
                 break
             if hinted[0] == scores.size - 1:
@@ -366,7 +373,7 @@ class Grid:
         there. Where nothing is clear it is all usual cells.
         """
         density = Density.of(self.edges, noisy)
-        if not density.is_clear:
+        if not density.clear:
             return density, *self.usual
         evidence = np.maximum(noisy.counts, 0.0) ** 2 / noisy.variance
         is_usual, is_rare = (
