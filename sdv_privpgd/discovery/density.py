@@ -156,18 +156,17 @@ class Density:
         sums, reach = self._block_sums, self.clear
         if not reach:
             return self.counts.size
-        first, begin = int(self.of_cell[reach - 1]) + 1, self.counts.size - self.backwards.clear
+        first, begin = int(self.of_cell[reach - 1]) + 1, self._begin
         ends = self.edges[np.searchsorted(self.of_cell, np.arange(sums.size), side="right")]
+        wider = np.log(np.maximum(ends - self.edges[begin], _TINIEST))
+        # One cell, such as that of zeros, says nothing of how widely others are spread.
+        wider = 0 * wider if begin + 1 >= reach else wider - wider[first - 1]
         while first < sums.size:
             # The standard deviations of the next one, two, four, ... blocks, and of all the rest.
             rows, variances = (np.cumsum(each[first:]) for each in (sums, self.sums))
             runs = np.append(_lengths(rows.size), rows.size) - 1
             scores = rows[runs] / _deviations(variances[runs], self.whole)
-            wider = 0.0
-            if reach - begin > 1:
-                low = self.edges[begin]
-                wider = np.log((ends[first + runs] - low) / (self.edges[reach] - low))
-            least = ndtri(ndtr(-HINT) / scores.size) ** 2 + 2 * wider
+            least = ndtri(ndtr(-HINT) / scores.size) ** 2 + 2 * wider[first + runs]
             hinted = np.flatnonzero(scores > np.sqrt(least))
             if not hinted.size:
                 break
@@ -183,13 +182,24 @@ class Density:
         It goes on where noise may hide a part of the rows, unless a number that many rows share is
         the last one: no tail begins at a cap, or a code.
         """
-        reach, widths = self.reach, np.diff(self.edges)
-        if reach < widths.size and widths[reach - 1] * MANY <= widths[reach : reach + 2].max():
+        reach = self.reach
+        if self.is_capped:
             return reach
         block = int(self.of_cell[reach - 1]) + 1
         block += _hiding(self._block_sums[block:], self.sums[block:], _HIDDEN * rows)
         inside = slice(reach, self._block_end(block))
         return reach + _hiding(self.counts[inside], self.variances[inside], _HIDDEN * rows)
+
+    @cached_property
+    def is_capped(self) -> bool:
+        """Whether the last cell before its reach is so dense that no tail begins there."""
+        dense = self._held(slice(self.reach)) / np.diff(self.edges[: self.reach + 1])
+        return self._begin + 1 < self.reach and bool(dense[-1] >= MANY * dense[-2])
+
+    @property
+    def _begin(self) -> int:
+        """The cell where the first clear run begins."""
+        return self.counts.size - self.backwards.clear
 
     def shares(self, edges: np.ndarray) -> np.ndarray:
         """The rows between neighboring edges, as they are spread in each cell."""
@@ -267,9 +277,9 @@ class Density:
         before = _tail(self.counts[:first][::-1], deviations[:first], held[::-1], -edges[last::-1])
         after = _tail(self.counts[last:], deviations[last:], held, edges[first:])
         if light:
-            before, after = (
-                _light(tail, held, float(deviations.mean())) for tail in (before, after)
-            )
+            noise = HINT * float(deviations.mean())
+            before = _light(before, held, math.inf if self.backwards.is_capped else noise)
+            after = _light(after, held, math.inf if self.is_capped else noise)
         return np.concatenate([before[::-1], held, after])
 
     def closer(self, rows: float, alone: Mapping[float, float], stddev: float) -> np.ndarray | None:
@@ -478,8 +488,8 @@ def _tail(
     return np.maximum(-np.diff(beyond), LIGHT**2 * held.max())
 
 
-def _light(tail: np.ndarray, held: np.ndarray, stddev: float) -> np.ndarray:
+def _light(tail: np.ndarray, held: np.ndarray, noise: float) -> np.ndarray:
     """A tail whose end hardly has rows: all cells that hold no more than noise, or than a code."""
-    is_end = np.cumsum(tail[::-1])[::-1] <= max(HINT * stddev, held.sum() / USUAL_BINS)
+    is_end = np.cumsum(tail[::-1])[::-1] <= max(noise, held.sum() / USUAL_BINS)
     most = LIGHT * held.sum()
     return np.where(is_end, tail * min(1.0, most / max(tail[is_end].sum(), _TINIEST)), tail)
