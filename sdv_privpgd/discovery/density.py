@@ -193,8 +193,10 @@ class Density:
     @cached_property
     def is_capped(self) -> bool:
         """Whether the last cell before its reach is so dense that no tail begins there."""
-        dense = self._held(slice(self.reach)) / np.diff(self.edges[: self.reach + 1])
-        return self._begin + 1 < self.reach and bool(dense[-1] >= MANY * dense[-2])
+        held, edges = self._held(slice(self.reach)), self.edges[: self.reach + 1]
+        dense, width = held / np.diff(edges), edges[-1] - edges[self._begin]
+        is_narrow = (edges[-1] - edges[-2]) * MANY <= width
+        return bool(is_narrow and held[-1] * USUAL_BINS > held.sum() and dense[-1] > MANY * dense[-2])
 
     @property
     def _begin(self) -> int:
