@@ -145,22 +145,27 @@ class Density:
         beyond = blocks and (not cells or self.of_cell[cells - 1] < blocks - 1)
         return self._block_end(blocks) if beyond else cells
 
+    @property
+    def begin(self) -> int:
+        """The cell where the first clear run begins."""
+        return self.counts.size - self.backwards.clear
+
     @cached_property
     def reach(self) -> int:
         """The number of cells up to the last one that seems to hold rows: all, if none clearly do.
 
         A tail continues where rows are: from the last clear run on runs are added that are likely
-        no noise, or all the rest, if it is. That ends where its sum is largest. The more it widens
-        the clear range, the less likely are rows there, in proportion.
+        no noise, or all the rest, if it is. That ends where its sum is largest. Rows are taken to
+        be as much less likely as they would make the clear range wider.
         """
         sums, reach = self._block_sums, self.clear
         if not reach:
             return self.counts.size
-        first, begin = int(self.of_cell[reach - 1]) + 1, self._begin
+        first = int(self.of_cell[reach - 1]) + 1
         ends = self.edges[np.searchsorted(self.of_cell, np.arange(sums.size), side="right")]
-        wider = np.log(np.maximum(ends - self.edges[begin], _TINIEST))
+        wider = np.log(np.maximum(ends / 2 - self.edges[self.begin] / 2, _TINIEST))
         # One cell, such as that of zeros, says nothing of how widely others are spread.
-        wider = 0 * wider if begin + 1 >= reach else wider - wider[first - 1]
+        wider = (wider - wider[first - 1]) * (self.begin + 1 < reach)
         while first < sums.size:
             # The standard deviations of the next one, two, four, ... blocks, and of all the rest.
             rows, variances = (np.cumsum(each[first:]) for each in (sums, self.sums))
@@ -176,11 +181,24 @@ class Density:
             reach = self._block_end(min(first, sums.size))
         return reach
 
+    @property
+    def is_capped(self) -> bool:
+        """Whether rows end with a number that many share: no tail begins at a cap, or a code.
+
+        It has a code's rows in a narrow cell, and is much denser than what is before it.
+        """
+        held, edges = self._held(slice(self.reach)), self.edges[: self.reach + 1] / MANY
+        shares, widths = held / max(held.sum(), _TINIEST), np.diff(edges)
+        return bool(
+            widths[-1] < (edges[-1] - edges[min(self.begin, self.reach)]) / MANY
+            and shares[-1] > 1 / USUAL_BINS
+            and shares[-1] * widths[-2] > MANY * shares[-2] * widths[-1]
+        )
+
     def end(self, rows: float) -> int:
         """The number of cells up to where a range of so many rows ends.
 
-        It goes on where noise may hide a part of the rows, unless a number that many rows share is
-        the last one: no tail begins at a cap, or a code.
+        It goes on where noise may hide a part of the rows, but not beyond a cap.
         """
         reach = self.reach
         if self.is_capped:
@@ -189,19 +207,6 @@ class Density:
         block += _hiding(self._block_sums[block:], self.sums[block:], _HIDDEN * rows)
         inside = slice(reach, self._block_end(block))
         return reach + _hiding(self.counts[inside], self.variances[inside], _HIDDEN * rows)
-
-    @cached_property
-    def is_capped(self) -> bool:
-        """Whether the last cell before its reach is so dense that no tail begins there."""
-        held, edges = self._held(slice(self.reach)), self.edges[: self.reach + 1]
-        dense, width = held / np.diff(edges), edges[-1] - edges[self._begin]
-        is_narrow = (edges[-1] - edges[-2]) * MANY <= width
-        return bool(is_narrow and held[-1] * USUAL_BINS > held.sum() and dense[-1] > MANY * dense[-2])
-
-    @property
-    def _begin(self) -> int:
-        """The cell where the first clear run begins."""
-        return self.counts.size - self.backwards.clear
 
     def shares(self, edges: np.ndarray) -> np.ndarray:
         """The rows between neighboring edges, as they are spread in each cell."""
@@ -226,21 +231,6 @@ class Density:
         if fall < 0:
             far, parts = 1 - far[::-1], 1 - parts[::-1]
         return low + (high - low) * far, parts
-
-    @cached_property
-    def _beliefs(self) -> np.ndarray:
-        """The part of each cell's rows that is believed.
-
-        It is less of an outermost block that is as wide as all others together and no more than a
-        hint: noise is there as often as rows, and it would be far from all others.
-        """
-        parts, widths = np.ones(self.sums.size), np.bincount(self.of_cell, np.diff(self.edges))
-        ends = self.of_cell[[self.counts.size - self.backwards.reach, self.reach - 1]]
-        ends = ends[2 * widths[ends] >= widths.sum()]
-        parts[ends] = np.clip(
-            self._block_sums[ends] / np.sqrt(self.sums[ends]) / HINT - 1, LIGHT, 1
-        )
-        return parts[self.of_cell]
 
     @cached_property
     def falls(self) -> np.ndarray:
@@ -269,19 +259,20 @@ class Density:
         """About how many rows each cell has, float64: as counted, or as a tail has them.
 
         If it is ``light``, the far ends of tails, with about as many rows as the noise of a cell,
-        have hardly any, in the same proportions. They share one code (``merged_neighbors``), whose
-        rows are measured again: the noise of more codes far out would be seen in every mean.
+        have hardly any, in the same proportions, and beyond a cap all of them. They share one code
+        (``merged_neighbors``), whose rows are measured again: the noise of more codes far out would
+        be seen in every mean.
         """
         first, last = self.counts.size - self.backwards.reach, self.reach
         first, last = min(first, last - 1), max(first + 1, last)
-        held = self._held(slice(first, last)) * self._beliefs[first:last]
+        held = self._held(slice(first, last))
         edges, deviations = self.edges, np.sqrt(self.variances)
         before = _tail(self.counts[:first][::-1], deviations[:first], held[::-1], -edges[last::-1])
         after = _tail(self.counts[last:], deviations[last:], held, edges[first:])
         if light:
-            noise = HINT * float(deviations.mean())
-            before = _light(before, held, math.inf if self.backwards.is_capped else noise)
-            after = _light(after, held, math.inf if self.is_capped else noise)
+            most = max(HINT * float(deviations.mean()), held.sum() / USUAL_BINS)
+            before = _light(before, held, math.inf if self.backwards.is_capped else most)
+            after = _light(after, held, math.inf if self.is_capped else most)
         return np.concatenate([before[::-1], held, after])
 
     def closer(self, rows: float, alone: Mapping[float, float], stddev: float) -> np.ndarray | None:
@@ -396,11 +387,8 @@ class Grid:
         before = np.append(0.0, np.cumsum(evidence - price))
         gains = np.triu(before - before[:, None], 1)
         ends = np.unravel_index(gains.argmax(), gains.shape)
-        begin, last = (
-            last_clear(each.counts, each.variances)[1] for each in (density.backwards, density)
-        )
-        low = min(self.edges[ends[0]], self.edges[::-1][begin])
-        return density, float(low), float(max(self.edges[ends[1]], self.edges[last]))
+        low = min(self.edges[ends[0]], self.edges[density.begin])
+        return density, float(low), float(max(self.edges[ends[1]], self.edges[density.clear]))
 
 
 def _years(*years: int) -> Grid:
@@ -490,8 +478,8 @@ def _tail(
     return np.maximum(-np.diff(beyond), LIGHT**2 * held.max())
 
 
-def _light(tail: np.ndarray, held: np.ndarray, noise: float) -> np.ndarray:
-    """A tail whose end hardly has rows: all cells that hold no more than noise, or than a code."""
-    is_end = np.cumsum(tail[::-1])[::-1] <= max(noise, held.sum() / USUAL_BINS)
-    most = LIGHT * held.sum()
-    return np.where(is_end, tail * min(1.0, most / max(tail[is_end].sum(), _TINIEST)), tail)
+def _light(tail: np.ndarray, held: np.ndarray, most: float) -> np.ndarray:
+    """A tail whose end, of so many rows at ``most``, hardly has any."""
+    is_end = np.cumsum(tail[::-1])[::-1] <= most
+    light = LIGHT * held.sum()
+    return np.where(is_end, tail * min(1.0, light / max(tail[is_end].sum(), _TINIEST)), tail)
