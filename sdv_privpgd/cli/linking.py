@@ -74,7 +74,7 @@ def synthesize(arguments: Namespace) -> None:
             sources = _opened(arguments, told, paths)
             with own_errors(ValueError):
                 allowed = _allowed(arguments, but=out)
-                running = RunningTables.of(told, sources, allowed, _prior(arguments))
+                running = RunningTables.of(told, sources, allowed, _prior(arguments, told))
             fitted = None
             journal.follow(running, arguments, lambda: _answers(fitted))
             with own_errors(), shown("Fitting", not arguments.quiet) as progress:
@@ -91,13 +91,25 @@ def synthesize(arguments: Namespace) -> None:
         print(report_in_options(str(fitted.report())))
 
 
-def _prior(arguments: Namespace) -> Prior | None:
-    """The families of ``--prior``, named by its file."""
-    if not arguments.prior:
+def _prior(arguments: Namespace, told: Asked) -> Prior | None:
+    """The families of ``--prior``: a kept model, or public tables whose files have their names."""
+    given = arguments.prior or ()
+    if not given:
         return None
-    if len(arguments.prior) > 1 or arguments.prior[0].suffix != ".zip":
-        raise CommandError("--prior takes one kept model of such tables here, a .zip file.")
-    return Prior(kept_in(arguments.prior[0]), name=arguments.prior[0].name)
+    if len(given) == 1 and given[0].suffix == ".zip":
+        return Prior(kept_in(given[0]), name=given[0].name)
+    public = {_table_of(path): path for path in given}
+    if public.keys() != set(told.tree.tables):
+        raise CommandError(
+            "--prior takes one kept model of such tables here, a .zip file, or a file of each "
+            f"table, named as it: {', '.join(told.tree.tables)}."
+        )
+    return Prior(_opened(arguments, told, public), name=", ".join(map(str, given)))
+
+
+def _table_of(path: Path) -> str:
+    """The name of a file's table."""
+    return path.name.split(".")[0]
 
 
 def _answers(fitted: FittedTables | None) -> list[Measurement] | None:
@@ -201,7 +213,7 @@ def _asked(arguments: Namespace, *refused: str) -> tuple[Asked, dict[str, Path],
     if arguments.delta is None:
         raise CommandError("--delta is needed: the number of rows is private.")
     files = getattr(arguments, "table", ())  # an audit has none
-    paths = {path.name.split(".")[0]: path for path in files}
+    paths = {_table_of(path): path for path in files}
     is_said = arguments.metadata is not None
     metadata: Any = read_json(arguments.metadata) if is_said else None
     metadata, written = (metadata, {}) if is_said else _typed(arguments, paths)

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -358,8 +359,8 @@ def fit_tables(
         constraints: What all rows of a table will meet, by table, as ``fit_table`` takes it.
         questions: What a table will be asked, by table, as ``fit_table`` takes it.
         allow_lost: By table, columns for which the fit does not stop, whatever it would lose.
-        prior: ``FittedTables`` whose families are public and like the private ones, or a ``Prior``
-            with them: an earlier release, or a fit of public tables with an epsilon of 1,000, say.
+        prior: Families that are public and like the private ones: tables as these are, the
+            ``FittedTables`` of an earlier release, or a ``Prior`` with either as its rows.
         seed: Of engines and rows, never of the noise.
         progress: Told of the steps.
 
@@ -392,6 +393,18 @@ def fit_tables(
     if fitted.warnings:
         warnings.warn(in_one(fitted.warnings), stacklevel=2)
     return fitted
+
+
+def _as_public(told: Asked, tables: Mapping[str, Any]) -> FittedTables:
+    """A fit of public tables, as if there were no noise. It may lose what it will."""
+    told = replace(told, epsilon=1e3)
+    lost = {name: list(told.modelled(name)) for name in told.tree.tables}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return RunningTables.of(told, tables, lost).run()
+        except ValueError as error:
+            raise ValueError(f"The prior's tables are not as the private ones: {error}") from None
 
 
 @dataclass(eq=False)
@@ -427,7 +440,7 @@ class RunningTables:
         private, pairs = told.opened(tables)
         links = [each for name in told.tree.tables for each in told.tree.below(name)]
         leading = [each for each in links if each.number not in allow_lost.get(each.parent, ())]
-        public = {} if prior is None else of_families(prior, told.tree)
+        public = {} if prior is None else of_families(prior, told.tree, partial(_as_public, told))
         found = cls(told, list(tables), private, pairs, let_pass, leading, told.ledger, public)
         _ = [found._asked(table) for table in public]  # it raises for what cannot lean on them
         return found

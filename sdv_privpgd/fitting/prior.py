@@ -1,6 +1,6 @@
 """Public rows that a fit leans on: what ``prior=`` takes, and what follows from it. Public."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -185,20 +185,20 @@ class PublicTable:
         )
 
 
-def of_families(prior: Any, tree: Tree) -> dict[str, Prior]:
-    """Returns the families of fitted tables by table: each row counts as its part of one.
+def of_families(prior: Any, tree: Tree, fit: Callable[[Mapping], Any]) -> dict[str, Prior]:
+    """Returns the families of public or fitted tables by table: each row counts as its part of one.
 
-    Raises ``ValueError`` for what is no model of such tables.
+    ``fit`` returns a model of public tables. Raises ``ValueError`` for what is neither.
     """
     whole = prior if isinstance(prior, Prior) else Prior(prior)
-    fitted = getattr(whole.rows, "fitted_tables", whole.rows)
-    if getattr(fitted, "tree", None) != tree:
-        raise ValueError(
-            "prior takes FittedTables with the same links: an earlier release, or public tables "
-            "that fit_tables was given with an epsilon of 1,000, say."
-        )
+    name, fitted = whole.name or "families", getattr(whole.rows, "fitted_tables", whole.rows)
+    if isinstance(fitted, Mapping):
+        fitted = fit(fitted)
+    elif getattr(fitted, "tree", None) == tree:
+        name += f", of a release with epsilon {fitted.ledger.spent():.3g}"
+    else:
+        raise ValueError("prior takes public tables by name, or FittedTables with the same links.")
     made, family = fitted.first_families()
-    name = f"{whole.name or 'families'}, of a release with epsilon {fitted.ledger.spent():.3g}"
     return {
         table: replace(whole, rows=rows, weight=1 / np.bincount(own)[own], name=name)
         for table, rows in made.items()

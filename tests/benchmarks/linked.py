@@ -6,7 +6,7 @@ besides, which ``fresh`` families have as they are. A part of the families is fi
 the others are ``fresh``. ``shuffled`` gives the fitted children to parents by chance, with as many
 each: what is lost if tables are made on their own. ``HMA`` is SDV's own synthesizer of several
 tables, which is not private. ``PrivPGD`` is ``fit_tables``, whose unit is a row of the root with
-all that lead to it (delta 1e-5).
+all that lead to it (delta 1e-5), and ``prior`` is the same with the fresh families as its prior.
 
 Means of total variation from the fitted rows, over links, tables or pairs of columns: ``number``
 of children, ``pairs`` in the root, ``children``'s pairs, parent ``x child``, and ``siblings``: what
@@ -139,16 +139,26 @@ def rows(given):
             start = time.perf_counter()
             found = scores.of(arms[arm](), start)
             yield {"tables": name, "epsilon": None, "rows": arm, **found}
-        for epsilon in given.epsilons if "PrivPGD" in given.arms else ():
-            found = (_fit(scores, fitted, declared, links, epsilon, s) for s in range(given.seeds))
-            yield {"tables": name, "epsilon": epsilon, "rows": "PrivPGD", **means(found)}
+        for epsilon, arm in product(given.epsilons, ("PrivPGD", "prior")):
+            if arm not in given.arms:
+                continue
+            prior = arms["fresh"]() if arm == "prior" else None
+            known = scores, fitted, declared, links, epsilon, prior
+            yield {
+                "tables": name,
+                "epsilon": epsilon,
+                "rows": arm,
+                **means(_fit(*known, seed) for seed in range(given.seeds)),
+            }
 
 
-def _fit(scores, tables, declared, links, epsilon, seed):
+def _fit(scores, tables, declared, links, epsilon, prior, seed):
     start = time.perf_counter()
     with quiet():
         lost = {name: list(own) for name, own in declared.items()}
-        fitted = fit_tables(tables, declared, links, epsilon, 1e-5, seed=seed, allow_lost=lost)
+        fitted = fit_tables(
+            tables, declared, links, epsilon, 1e-5, seed=seed, allow_lost=lost, prior=prior
+        )
     return scores.of(fitted.sample(), start)
 
 

@@ -353,8 +353,12 @@ def test_a_fit_of_families_leans_on_public_ones_and_says_so(tables, fitted):
     page = leant.report().html()
     assert "drugs: Public rows" in page
     assert "last year, of a release with epsilon 5" in page
+    leant = fit_tables(*given, prior=Prior(tables, name="a census"), allow_lost=lost)
+    assert "public rows of a census" in leant.report().html()
     with pytest.raises(ValueError, match="FittedTables with the same links"):
-        fit_tables(*given, prior=tables)
+        fit_tables(*given, prior=tables["people"])
+    with pytest.raises(ValueError, match="The prior's tables are not as the private ones: "):
+        fit_tables(*given, prior={**tables, "people": tables["people"][["id"]]})
     with pytest.raises(ValueError, match="needs the engine 'particles'"):
         fit_tables(*given, prior=fitted, method="mst")
 

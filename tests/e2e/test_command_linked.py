@@ -91,8 +91,14 @@ def test_a_kept_model_is_described_and_gives_more_rows(folder, capsys):
     assert persons["home"].isin(homes["id"]).all()
     assert run("sample", model, "--again", "--rows", 20, "--out", out, "--force", "--quiet") == 0
     assert pd.read_csv(out / "homes.csv")["id"].tolist() == first["id"].tolist()[:20]
-    fit(folder, "--prior", model, "--method", "privpgd", "--report", folder / "p.html", "--force")
-    assert "public rows of m.zip, of a release with epsilon" in (folder / "p.html").read_text()
+    files = folder / "homes.csv", folder / "persons.csv"
+    more = "--method", "privpgd", "--report", folder / "p.html", "--force"
+    for prior, said in (
+        ((model,), "public rows of m.zip, of a release with epsilon"),
+        (files, f"public rows of {files[0]}, {files[1]}"),
+    ):
+        fit(folder, *(word for path in prior for word in ("--prior", path)), *more)
+        assert said in (folder / "p.html").read_text()
     capsys.readouterr()
     for command, said in (
         (("sample", model, "--out", folder / "rows.csv"), "holds several tables"),
