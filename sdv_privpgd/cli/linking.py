@@ -75,6 +75,8 @@ def synthesize(arguments: Namespace) -> None:
             with own_errors(ValueError):
                 allowed = _allowed(arguments, but=out)
                 running = RunningTables.of(told, sources, allowed, _prior(arguments, told))
+            before = running.told_before
+            say_each(before)
             fitted = None
             journal.follow(running, arguments, lambda: _answers(fitted))
             with own_errors(), shown("Fitting", not arguments.quiet) as progress:
@@ -86,7 +88,7 @@ def synthesize(arguments: Namespace) -> None:
             outputs.attempt(files[name], _writing(arguments, name, own))
         outputs.attempt(report, fitted.report)
     if arguments.quiet:
-        say_each(fitted.warnings)
+        say_each(fitted.warnings, but=before)
     else:
         print(report_in_options(str(fitted.report())))
 

@@ -32,14 +32,14 @@ from sdv_privpgd.cli.reading import (
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, say, say_each
 from sdv_privpgd.columns.dialect import Facts
 from sdv_privpgd.columns.dtypes import on_unread
-from sdv_privpgd.columns.naming import WHOSE, is_id, on_names, on_repeated_ids
+from sdv_privpgd.columns.naming import WHOSE, is_id
 from sdv_privpgd.columns.vocabulary import KEYS, facts_in, modelled
 from sdv_privpgd.drafting.checking import refused
 from sdv_privpgd.drafting.formats import are_nearly_numbers, type_of
 from sdv_privpgd.drafting.template import sdtype_of, table_of
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import IDENTIFYING
-from sdv_privpgd.fitting.options import asked, check_match, on_undeclared
+from sdv_privpgd.fitting.options import asked, check_match
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta, with_bins, with_sequence
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
@@ -378,16 +378,6 @@ class Questions:
             values = source if source == known[name] else "of the prior"
             rows.append((name, description.columns[name]["sdtype"], says, values))
         return "\n".join(in_columns(rows))
-
-    def say_before(self, description: Description) -> None:
-        """Says what a description and the settings alone make worth a look."""
-        settings, _ = self.parts
-        people = settings.people
-        ids = [each for each in description.repeated_ids if each != people.column]
-        say_each(on_undeclared(settings, description))
-        said = on_repeated_ids(ids, says_whose=people.is_said)
-        say_each(said)
-        say_each(on_names(description.facts, says_whose=people.is_said), but=said)
 
 
 def questions(

@@ -21,6 +21,7 @@ from sdv_privpgd.cli.saying import (
 )
 from sdv_privpgd.cli.writing import Outputs, check_rows, outputs_of, rows_files, write_out
 from sdv_privpgd.fitting.settings import People
+from sdv_privpgd.report.warnings import on_delta
 
 if TYPE_CHECKING:
     from sdv_privpgd.releases.combining import ModelledTables
@@ -57,7 +58,7 @@ def measure(arguments: Namespace) -> None:
             with journal.ahead(planned, arguments.max_epsilon):
                 table = open_table(tables, reading(arguments, tables[0]), {**weights, **columns})
                 measuring = _prepared(arguments, columns, people, table)
-                say_each(measuring.fit.told_before)
+                say_each(measuring.told_before, but=on_delta(planned.delta))
                 answers = lambda: None if measured is None else measured.answers
                 journal.follow(measuring, arguments, answers)
                 with own_errors():

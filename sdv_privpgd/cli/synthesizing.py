@@ -37,11 +37,13 @@ from sdv_privpgd.fitting.door import checked, prepared
 from sdv_privpgd.fitting.fates import check_report as reported
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable, RunningFit, UnfinishedTable
+from sdv_privpgd.fitting.options import on_undeclared
 from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.prior import Prior, as_text, leaning
 from sdv_privpgd.fitting.resume import begun_again
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.report.warnings import on_delta
 from sdv_privpgd.sources.source import Source
 
 Own = TypeVar("Own", FittedTable, UnfinishedTable)
@@ -96,15 +98,15 @@ def synthesize(arguments: Namespace) -> None:
                     )
                 if not arguments.quiet:
                     print(f"{asks.table(running.fit.description)}\n", flush=True)
-                asks.say_before(running.fit.description)
+                before = running.told_before
+                say_each(on_undeclared(settings, running.fit.description))
+                say_each(before, but=on_delta(ahead.delta))
                 with own_errors():  # the number of rows may have said another delta
                     purchase.start = running.fit.settings.ledger()
                     journal.plan(running.fit.books.ledger, arguments.max_epsilon)
                 if arguments.delta is None and not arguments.quiet:
                     say(f"--delta is {purchase.start.delta:g}, as nobody has said another one.")
-                days = running.fit.description.on_days
-                say_each([*days, *running.on_hidden])
-                purchase.run(running, is_quiet=arguments.quiet, stops=True, said=days)
+                purchase.run(running, is_quiet=arguments.quiet, stops=True, said=before)
                 _write_results(arguments, purchase, report, table)
     _print_report(arguments, purchase)
 

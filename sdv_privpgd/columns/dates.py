@@ -25,6 +25,9 @@ BEYOND = EARLIEST + _DAY_OF, LATEST - _DAY_OF
 CLOCKS = "%H:%M:%S", "%H:%M"
 """The formats of times of the day where none is declared. In both, text may have seconds or not."""
 
+MINUTE = 60 * 10**9
+"""A minute in nanoseconds."""
+
 _EPOCH, _IN_2000 = datetime(1970, 1, 1), date(2000, 1, 1)
 _FAR = [np.datetime64(day, "us") for day in ("0001-01-01", "9999-12-31")]
 
@@ -103,17 +106,18 @@ def on_the_clock(moments: np.ndarray, zone: Any) -> np.ndarray:
     return np.where(np.isin(moments, BEYOND), moments, told)
 
 
-def precisions(series: pd.Series) -> np.ndarray:
+def precisions(series: pd.Series, clock: str | None = None) -> np.ndarray:
     """The precision of each date, int64: 0 for days, 1 for seconds, 2 for finer, 3 for missing.
 
     The dates are read as ``instants`` reads them without a format. Where the dtype has a time zone,
-    its clock says whether a date has a time of the day.
+    its clock says whether a date has a time of the day. Times of the day, which are read by one of
+    ``CLOCKS``, have 0 for minutes.
     """
-    moments, missing = instants(series, None)
+    moments, missing = instants(series, clock)
     if (zone := zone_of(series.dtype)) is not None:
         moments = on_the_clock(np.clip(moments, *BEYOND), zone)
     fine = np.where(moments % 10**9 == 0, 1, 2)
-    fine[moments % _DAY_OF == 0] = 0
+    fine[moments % (_DAY_OF if clock is None else MINUTE) == 0] = 0
     return np.where(missing, 3, fine)
 
 

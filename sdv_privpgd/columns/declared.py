@@ -150,7 +150,8 @@ class TimeOfDay(Datetime):
     Args:
         range_min: The earliest one, as ``datetime.time`` or as text.
         range_max: The latest one. If both ends are whole minutes, as those of
-            ``TimeOfDay("00:00", "23:59")``, times are counted in minutes, otherwise in seconds.
+            ``TimeOfDay("00:00", "23:59")``, times are counted in minutes, otherwise in seconds,
+            unless noisy answers say that all are whole minutes.
         **others: As for ``Datetime``. With ``datetime_format`` values come back as text in it.
 
     >>> TimeOfDay(nullable=False)

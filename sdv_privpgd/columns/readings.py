@@ -76,7 +76,10 @@ class Reading:
             yield self._days(series) if self._are_dates else self._powers(series)
         if "precision" in self.asks:
             by = self.number_format
-            yield precisions(series) if self._are_dates else decimal_places(series, MOST_PLACES, by)
+            if self._are_dates:  # of others with a format it is not asked
+                yield precisions(series, self.datetime_format)
+            else:
+                yield decimal_places(series, MOST_PLACES, by)
 
     @property
     def _are_dates(self) -> bool:

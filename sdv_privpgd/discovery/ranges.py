@@ -12,7 +12,7 @@ from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import survive_writing
-from sdv_privpgd.columns.dates import LATEST, to_ticks
+from sdv_privpgd.columns.dates import CLOCKS, LATEST, MINUTE, to_ticks
 from sdv_privpgd.columns.facts import (
     ColumnFacts,
     DateFacts,
@@ -159,6 +159,8 @@ def looked_into(
     And whether values are missing. A precision that was declared is not found. ``total`` is the
     number of rows in a declared range.
     """
+    if isinstance(rough.known, DateFacts) and rough.known.of_times:
+        known = rough.known  # perhaps in minutes
     has_range, before = not known.lacks_domain, rough.density
     table, missing = _of_values(answer), float(answer.answer[column.num_values])
     if isinstance(known, DateFacts) and column.datetime_format != known.datetime_format:
@@ -348,7 +350,8 @@ def _rough_dates(
     """
     known = replace(known, cuts=None, frequencies=None)
     if ends is None:
-        return known
+        is_coarse = known.of_times and precision is not None and not _finest(precision)[0]
+        return _in_minutes(known) if is_coarse else known
     low, high = int(ends[0]), int(ends[1]) - DAY
     unit = "D" if precision is None else ("D", "s", "ns")[_finest(precision)[0]]
     written = known.datetime_format
@@ -359,6 +362,14 @@ def _rough_dates(
             return replace(known, low=low, high=high, datetime_format=None, aware=utc)
     aware = written is None and (utc or known.aware)
     return replace(_within(known, *_counted_in(low, high, unit, written)), aware=aware)
+
+
+def _in_minutes(known: DateFacts) -> DateFacts:
+    """Times of the day in minutes, if the range has a whole one."""
+    first, last = (end // MINUTE * MINUTE for end in (known.ends[0] + MINUTE - 1, known.ends[1]))
+    if first > last:
+        return known
+    return replace(known, low=first, high=last, datetime_format=CLOCKS[1])
 
 
 def _of_values(answer: Measurement) -> NoisyTable:

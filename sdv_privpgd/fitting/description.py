@@ -12,7 +12,13 @@ from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import on_days
 from sdv_privpgd.columns.differences import OrderedPair, chosen, differences_of, told_apart
-from sdv_privpgd.columns.dtypes import dtypes_kept, facts_of_dtype, is_whole, unordered
+from sdv_privpgd.columns.dtypes import (
+    dtypes_kept,
+    facts_of_dtype,
+    is_of_days,
+    is_whole,
+    unordered,
+)
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
     ColumnFacts,
@@ -22,7 +28,7 @@ from sdv_privpgd.columns.facts import (
     without_domain,
 )
 from sdv_privpgd.columns.mismatch import on_ends, on_wide
-from sdv_privpgd.columns.naming import repeated_ids
+from sdv_privpgd.columns.naming import on_repeated_ids, repeated_ids
 from sdv_privpgd.columns.parsing import checked, read_table
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
@@ -66,6 +72,7 @@ class Description(FieldsAlone):
         linked: Columns that links add to the rows.
         questions: Those that get a part of the budget. Codes begin where their conditions do.
         counted_by: The column of how many rows a family has, where each counts as a part of one.
+        clocks: Columns in whose unit the times between rows are counted, so that it is not found.
     """
 
     columns: Mapping[str, Mapping]
@@ -87,6 +94,7 @@ class Description(FieldsAlone):
     linked: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
     counted_by: tuple[str, ...] = ()
+    clocks: Collection[str] = ()
 
     @classmethod
     def of(
@@ -114,6 +122,18 @@ class Description(FieldsAlone):
     def dtypes_kept(self, dtypes: Mapping[str, Any]) -> dict[str, Any]:
         """The dtypes that rows come back in, of a table's, because no cell chose them. Public."""
         return dtypes_kept(dtypes, self.columns, self.modelled, self.keys)
+
+    def dated(self, dtypes: Mapping[str, Any]) -> "Description":
+        """The same, of a table whose dtypes may say that dates have no time of the day."""
+        days = frozenset(name for name in self.modelled if is_of_days(dtypes[name]))
+        return replace(self, timeless=self.timeless | days)
+
+    def on_ids(self, people: str | None, *, says_whose: bool) -> list[str]:
+        """Sentences on ids other than the column of ``people``: on kinds, and on whose rows are."""
+        ids = [name for name in self.repeated_ids if name != people]
+        # A declared key has a pattern, if only that of numbers; those of SDV's metadata have none.
+        keys = [name for name in self.keys if name not in self.patterns]
+        return on_repeated_ids(ids, keys, says_whose=says_whose)
 
     @property
     def on_days(self) -> list[str]:
@@ -223,7 +243,14 @@ class Description(FieldsAlone):
     @cached_property
     def lacking(self) -> dict[str, ColumnFacts]:
         """What is known of each column that it would help to look into."""
-        return worth_a_look(self.stated, self.most_bins)
+        clocks = self.clocks if self.visits is None else {self.visits.by}
+        known = {  # without what makes a fit look for the unit of a clock
+            name: replace(facts, of_times=None)
+            if name in clocks and isinstance(facts, DateFacts)
+            else facts
+            for name, facts in self.stated.items()
+        }
+        return worth_a_look(known, self.most_bins)
 
     @cached_property
     def pairs(self) -> list[OrderedPair]:

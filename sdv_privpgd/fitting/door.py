@@ -9,7 +9,6 @@ from typing import Any
 from sdv_privpgd.base.files import are_text
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.dialect import on_words
-from sdv_privpgd.columns.dtypes import is_of_days
 from sdv_privpgd.columns.links import Link
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.kinds import Constraint
@@ -141,8 +140,6 @@ def fit_table(
         seed=seed,
         constraints=constraints,
     )
-    for sentence in settings.absurd:
-        warnings.warn(sentence, stacklevel=2)
     check_match(settings, description)
     if after is not None:
         if not isinstance(after, PrivacyLedger):
@@ -154,7 +151,7 @@ def fit_table(
     running = prepared(
         settings, description, table, prior=prior, after=after, allow_lost=allow_lost
     )
-    if before := running.fit.told_before:
+    if before := running.told_before:
         warnings.warn(" ".join(before), stacklevel=2)
     done = running.noted(progress, stops=True)
     said = [sentence for sentence in done.warnings if sentence not in before]
@@ -324,6 +321,7 @@ def _leaning(
     settings: Settings, description: Description, prior: Any, table: PrivateTable
 ) -> Description:
     kept = description.dtypes_kept(table.dtypes)
+    description = description.dated(table.dtypes)
     return leaning(settings, description, prior, table.known_rows(settings.adjacency), kept)
 
 
@@ -339,8 +337,7 @@ def running_fit(
     answered: Sequence[Answered] = (),
 ) -> RunningFit:
     """Returns the fit of a table that was opened as the description says."""
-    timeless = frozenset(name for name in description.modelled if is_of_days(private.dtypes[name]))
     dtypes = description.dtypes_kept(private.dtypes)
-    description = replace(description, timeless=timeless, dtypes=dtypes)
+    description = replace(description.dated(private.dtypes), dtypes=dtypes)
     fit = Fit(settings, description, begun=begun, given=given, answered=answered)
     return RunningFit(fit=fit, private=private, before=after, allow_lost=allow_lost)

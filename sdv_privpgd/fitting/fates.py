@@ -5,7 +5,7 @@ and thresholds follow from the budget, so that it is known beforehand which colu
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any
 
@@ -19,7 +19,7 @@ from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.report.page import Items, Page, Report, Section, Table, Text
 from sdv_privpgd.report.privacy import WIDTH
 from sdv_privpgd.report.release import on_links, together
-from sdv_privpgd.report.warnings import SOME, on_delta
+from sdv_privpgd.report.warnings import SOME
 
 IDENTIFYING = frozenset(
     [
@@ -100,21 +100,25 @@ def tables_report(told: Asked, tables: Mapping[str, Any]) -> Report:
 
     No cell is read.
     """
-    refused = []
+    refused, found = [], {}
+    asked = {name: told.asked(name) for name in told.tree.tables}
     try:
-        told.opened(tables)
+        dtypes = {name: table.dtypes for name, table in told.opened(tables)[0].items()}
     except ValueError as error:
-        refused.append(str(error))
-    found = {
-        name: check_report(*told.asked(name), None, names=told.output(name))
-        for name in told.tree.tables
-    }
+        refused, dtypes = [str(error)], {}
+    for name, (settings, description) in asked.items():
+        if name in dtypes:
+            kept = description.dtypes_kept(dtypes[name])
+            description = replace(description.dated(dtypes[name]), dtypes=kept)
+        found[name] = check_report(settings, description, None, names=told.output(name))
     title = f"What becomes of the columns of {listed([*map(repr, found)])}"
     outcome = f"A fit stops before it spends anything: {' '.join(refused)}" if refused else ""
-    lines = [title, *wrap(outcome, WIDTH, break_on_hyphens=False)]
+    notes = told.absurd
+    lines = [line for each in (title, outcome, *notes) for line in wrap(each, WIDTH)]
     stops = [*refused, *(said for each in found.values() for said in each.facts["stops"])]
-    lead = [Text(outcome), Items(on_links(told.tree))]
-    return together(found, "check of tables", title, "\n".join(lines), lead, stops=stops)
+    lead = [*map(Text, (outcome, *notes)), Items(on_links(told.tree))]
+    text = "\n".join(lines)
+    return together(found, "check of tables", title, text, lead, stops=stops, warnings=notes)
 
 
 def least_rows(settings: Settings, description: Description) -> dict[str, int]:
@@ -125,7 +129,27 @@ def least_rows(settings: Settings, description: Description) -> dict[str, int]:
     return FirstLook(description.undeclared, fit.books.ledger, *fit.shares).rows_needed()
 
 
-def on_hidden(
+def said_before(
+    settings: Settings,
+    description: Description,
+    num_rows: int | None,
+    names: Collection[str] | None = None,
+) -> list[str]:
+    """Returns what every door says of columns before a fit to so many rows spends anything. Public.
+
+    Names, declarations and the budget say it. It is about the columns with these ``names``, or
+    about all that are modelled.
+    """
+    own = description.facts.keys() if names is None else names
+    told = fates(settings, description, num_rows)
+    kept = [name for name in own if name in told and not told[name].lost]
+    return [
+        *notes_on(settings, description, own),
+        *_on_hidden(settings, description, num_rows, kept),
+    ]
+
+
+def _on_hidden(
     settings: Settings, description: Description, num_rows: int | None, names: Collection[str]
 ) -> list[str]:
     """Returns a sentence on what noise hides of columns that are not lost.
@@ -135,10 +159,13 @@ def on_hidden(
     """
     own = {name: n for name, n in least_rows(settings, description).items() if name in names}
     if num_rows is None:
-        most = [f"{number:,} rows of {name!r}" for name, number in own.items()]
+        alike: dict[int, list[str]] = {}
+        for name, number in own.items():
+            alike.setdefault(number, []).append(repr(name))
+        most = [f"{number:,} rows of {listed(each)}" for number, each in alike.items()]
         said = (
-            f"At this epsilon noise hides what fewer than {listed(most)} share. Declare more, "
-            "choose fewer columns or a larger epsilon if a category or a range may have fewer."
+            f"At this epsilon noise hides what fewer than {', or '.join(most)} share. Declare "
+            "categories or ranges that fewer may have, or choose fewer columns or a larger epsilon."
         )
         return [said] if most else []
     rare = {name: own[name] for name in description.uncategorized if name in own}
@@ -147,8 +174,8 @@ def on_hidden(
     least = min(rare.values())
     return [
         f"A category of {listed([*map(repr, rare)])} is found if about {least:,} rows share it "
-        f"({share(least / num_rows)}). Rows of others become 'other', or missing among numbers: "
-        "declare range_values that may be rarer."
+        f"({share(least / num_rows)}). Rows of rarer ones become 'other', or missing among "
+        "numbers, unless range_values are declared."
     ]
 
 
@@ -185,19 +212,17 @@ def check_report(
     """Returns what becomes of each column as text, page and numbers. Public.
 
     The settings have the delta for so many rows, if their number is public. ``refused`` are
-    sentences on what keeps a fit from reading the table. Nothing is said of columns other than
-    those with these ``names``, if there are any: links add them. ``more`` is said at last.
+    sentences on what keeps a fit from reading the table. Nothing is said of the budget, and of
+    columns other than those with these ``names``, where they are one table's of several: links add
+    others. ``more`` is said at last.
     """
     told, ledger = fates(settings, description, num_rows), settings.ledger()
     if names is not None:
         told = {name: each for name, each in told.items() if name in names}
     lost = [*refused, *on_lost(told)]
     found = [
-        *notes_on(settings, description, names),
-        *on_hidden(
-            settings, description, num_rows, [n for n, each in told.items() if not each.lost]
-        ),
-        *on_delta(settings.delta, num_rows),
+        *(settings.absurd(num_rows) if names is None else ()),
+        *said_before(settings, description, num_rows, names),
         *more,
     ]
     notes = [each for each in found if each not in lost]

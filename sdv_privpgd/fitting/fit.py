@@ -18,7 +18,6 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.cutting import USUAL_BINS
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.mismatch import on_ends
-from sdv_privpgd.columns.naming import on_repeated_ids
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.constraints.rules import possible_of
@@ -36,7 +35,6 @@ from sdv_privpgd.estimate.prior import departures
 from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.mismatch import ask_first, require_categories
-from sdv_privpgd.fitting.options import notes_on
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.listed import queries_for
 from sdv_privpgd.inference.questions import Unseen
@@ -127,12 +125,11 @@ class Fitted:
     def warnings(self, ledger: PrivacyLedger) -> tuple[str, ...]:
         """What is worth a look, a sentence each."""
         description = self.description
-        ids = [name for name in description.repeated_ids if name != ledger.people]
         said = (
             *(f"Not enforced: {reason}" for reason in self.refusals),
             *description.on_days,
             *on_ends(description.declared.stated, description.known),
-            *on_repeated_ids(ids, says_whose=ledger.says_whose),
+            *description.on_ids(ledger.people, says_whose=ledger.says_whose),
         )
         return warnings_of(
             PublicFacts(
@@ -272,11 +269,6 @@ class Fit:
     @property
     def _for_shapes(self) -> Fraction:
         return part_for_shapes(len(self.description.pairs), len(self.description.modelled))
-
-    @property
-    def told_before(self) -> list[str]:
-        """Sentences on what is worth a look by names and declarations alone."""
-        return notes_on(self.settings, self.description, self.description.facts)
 
     @property
     def has_answers(self) -> bool:

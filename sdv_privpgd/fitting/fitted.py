@@ -11,7 +11,7 @@ from typing import Any
 
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.constraints.kinds import Constraint
-from sdv_privpgd.fitting.fates import ColumnsLostError, fates, on_hidden, require_kept
+from sdv_privpgd.fitting.fates import ColumnsLostError, fates, require_kept, said_before
 from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.mismatch import CAN_GO_ON, DomainMismatchError
 from sdv_privpgd.fitting.resume import (
@@ -305,12 +305,11 @@ class RunningFit:
         )
 
     @property
-    def on_hidden(self) -> list[str]:
-        """Sentences on rare categories that it cannot find in so many rows. Public."""
-        if self.private is None:
-            return []
-        own, rows = self.fit.description, self.private.known_rows(self.fit.settings.adjacency)
-        return on_hidden(self.fit.settings, own, rows, own.uncategorized)
+    def told_before(self) -> list[str]:
+        """Sentences on what is worth a look before it spends anything. Public."""
+        settings, description = self.fit.settings, self.fit.description
+        rows = None if self.private is None else self.private.known_rows(settings.adjacency)
+        return [*settings.absurd(rows), *said_before(settings, description, rows)]
 
     def run(self, progress: Progress = silent, *, stops: bool = False) -> FittedTable:
         """Asks for all that is left of the budget, and makes the model.

@@ -35,6 +35,7 @@ from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import running_fit
+from sdv_privpgd.fitting.fates import said_before
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.given import GivenTables
@@ -387,12 +388,21 @@ def fit_tables(
     share = discovery_share
     others: dict[str, Any] = {"discovery_share": share, "method": method, "seed": seed}
     told = Asked.of(columns, relationships, epsilon, delta, constraints, questions, **others)
-    for sentence in told.absurd:
-        warnings.warn(sentence, stacklevel=2)
-    fitted = RunningTables.of(told, tables, allow_lost, prior).run(progress)
-    if fitted.warnings:
-        warnings.warn(in_one(fitted.warnings), stacklevel=2)
+    running = RunningTables.of(told, tables, allow_lost, prior)
+    if before := running.told_before:
+        warnings.warn(" ".join(before), stacklevel=2)
+    fitted = running.run(progress)
+    if said := [sentence for sentence in fitted.warnings if sentence not in before]:
+        warnings.warn(in_one(said), stacklevel=2)
     return fitted
+
+
+def _by_table(said: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Sentences on tables, behind the name of each; those on all of several come first, once."""
+    first, *others = said.values() or ((),)
+    shared = [each for each in first if others and all(each in other for other in others)]
+    own = (f"{name}: {s}" for name, each in said.items() for s in each if s not in shared)
+    return (*shared, *own)
 
 
 def _as_public(told: Asked, tables: Mapping[str, Any]) -> FittedTables:
@@ -435,8 +445,6 @@ class RunningTables:
     ) -> "RunningTables":
         """What ``fit_tables`` does, before a row is read: all is checked, and nothing is spent."""
         let_pass = {name: told.let_pass(name, allow_lost.get(name, ())) for name in told.columns}
-        for sentence in told.told_before:
-            warnings.warn(sentence, stacklevel=3)
         private, pairs = told.opened(tables)
         links = [each for name in told.tree.tables for each in told.tree.below(name)]
         leading = [each for each in links if each.number not in allow_lost.get(each.parent, ())]
@@ -444,6 +452,15 @@ class RunningTables:
         found = cls(told, list(tables), private, pairs, let_pass, leading, told.ledger, public)
         _ = [found._asked(table) for table in public]  # it raises for what cannot lean on them
         return found
+
+    @property
+    def told_before(self) -> list[str]:
+        """Sentences on what is worth a look before anything is spent, by table. Public."""
+        return self.told.absurd + [
+            f"{table}: {said}"
+            for table in self.told.tree.tables
+            for said in said_before(*self._asked(table), None, self.told.output(table))
+        ]
 
     def run(self, progress: Progress = silent) -> FittedTables:
         """Asks about all tables, and makes the models. Errors say what was spent."""
@@ -485,7 +502,7 @@ class RunningTables:
             siblings=dict(siblings),
             answers=dict(answers),
             ledger=self.ledger,
-            warnings=tuple(f"{name}: {said}" for name in names for said in fitted[name].warnings),
+            warnings=_by_table({name: fitted[name].warnings for name in names}),
             date=date.today().isoformat(),
             seed=self.told.told.get("seed", 0),
         )
@@ -494,7 +511,8 @@ class RunningTables:
         self, table: str, known: Mapping[str, Mapping] | None = None
     ) -> tuple[Settings, Description]:
         settings, description = self.told.asked(table, known)
-        kept = description.dtypes_kept(self.private[table].dtypes)
+        dtypes = self.private[table].dtypes
+        description, kept = description.dated(dtypes), description.dtypes_kept(dtypes)
         return settings, leaning(settings, description, self.public.get(table), None, kept)
 
     def _begun(self, table: str) -> Fit:

@@ -248,7 +248,7 @@ def require_categories(
     if names:
         said = (
             f"No value was found that {math.ceil(most / ledger.units):,} rows share: "
-            f"{listed([*map(repr, names)])}. {OF_MANY} Otherwise declare their range_values."
+            f"{listed([*map(repr, names)])}. {OF_MANY}"
         )
         raise stopped("its look for categories", [said], ledger)
 

@@ -17,7 +17,7 @@ from sdv_privpgd.columns.declared import Key
 from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.columns.keys import keys_of, on_patterns
 from sdv_privpgd.columns.links import Link, Tree, tree_of
-from sdv_privpgd.columns.naming import on_names, on_repeated_ids
+from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.visits import read_by, time_facts
 from sdv_privpgd.columns.vocabulary import MODELLED, words_of
 from sdv_privpgd.constraints.kinds import Constraint, Constraints
@@ -189,21 +189,12 @@ def on_undeclared(settings: Settings, description: Description) -> list[str]:
     return [said] if unknown else []
 
 
-def notes_on(
-    settings: Settings, description: Description, names: Collection[str] | None = None
-) -> list[str]:
-    """Sentences on what is worth a look before a fit, by names and declarations alone.
-
-    They are about the columns with these ``names``, or about all.
-    """
+def notes_on(settings: Settings, description: Description, names: Collection[str]) -> list[str]:
+    """Sentences on what is worth a look in columns with these names, by declarations alone."""
     own, is_said = settings.people, settings.people.is_said
-    facts = {n: each for n, each in description.facts.items() if names is None or n in names}
-    ids = [each for each in description.repeated_ids if each != own.column]
-    # What is declared as a key has a pattern, if only that of numbers; SDV's metadata have none.
-    keys = [each for each in description.keys if each not in description.patterns]
+    facts = {name: each for name, each in description.facts.items() if name in names}
     said = (
-        *on_repeated_ids(ids, keys, says_whose=is_said),
-        *(own.on_counts if names is None else ()),
+        *description.on_ids(own.column, says_whose=is_said),
         *on_names(facts, says_whose=is_said),
         *description.on_days,
         *description.on_wide,
@@ -341,7 +332,12 @@ class Asked:
         added = *known, *self._time(table), *self.tree.numbers(table)
         size = self.tree.size(table)
         counted_by = () if size is None or not self._asks(table) else (size,)
-        description = replace(description, given=known, linked=added, counted_by=counted_by)
+        clocks = [link.start for link in self.tree.below(table)]
+        if (link := self.tree.above(table)) is not None:
+            clocks.append(link.order)
+        description = replace(
+            description, given=known, linked=added, counted_by=counted_by, clocks=clocks
+        )
         check_match(settings, description)
         return settings, description
 
@@ -425,17 +421,7 @@ class Asked:
     @property
     def absurd(self) -> list[str]:
         """Sentences on an epsilon or a delta that promises next to nothing."""
-        return self._described(self.tree.root)[0].absurd
-
-    @property
-    def told_before(self) -> list[str]:
-        """Sentences on columns whose names are those of ids or dates, by table."""
-        found = []
-        for table in self.tree.tables:
-            facts = self._described(table)[1].facts
-            own = {name: facts[name] for name in self.modelled(table)}
-            found += [f"{table}: {said}" for said in on_names(own, says_whose=True)]
-        return found
+        return self._described(self.tree.root)[0].absurd()
 
     @property
     def siblings(self) -> dict[str, int]:

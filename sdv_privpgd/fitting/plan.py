@@ -38,9 +38,9 @@ from sdv_privpgd.columns.facts import (
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.denoising import equal_groups
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fates import fates, least_rows, on_hidden, on_lost
+from sdv_privpgd.fitting.fates import fates, least_rows, on_lost, said_before
 from sdv_privpgd.fitting.fit import Fit, codes_paid_for
-from sdv_privpgd.fitting.options import Asked, notes_on
+from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.fitting.prior import foretold
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate
@@ -56,7 +56,6 @@ from sdv_privpgd.report.about import CONFIDENT
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.plan import Curve, Errors, ExpectedErrors, plan_report
 from sdv_privpgd.report.release import plans_report
-from sdv_privpgd.report.warnings import on_delta
 
 _MADE_UP = 1_000
 """Made-up rows: enough to find groups and strong pairs in, and quickly counted."""
@@ -104,9 +103,9 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     notes = [
         *foretold(settings, description, num_rows),
         *on_lost(fates(settings, description, num_rows)),
-        *notes_on(settings, description),
-        *on_delta(settings.delta, num_rows),
-        *on_hidden(settings, description, num_rows, description.uncategorized),
+        *settings.people.on_counts,
+        *settings.absurd(num_rows),
+        *said_before(settings, description, num_rows),
     ]
     return plan_report(without_choices(fit.books.ledger), num_rows, expected, notes)
 

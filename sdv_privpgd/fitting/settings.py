@@ -259,10 +259,9 @@ class Settings:
             "The table has no rows. A fit would spend its whole budget on nothing, so none is made."
         ]
 
-    @property
-    def absurd(self) -> list[str]:
-        """Sentences on an epsilon or a delta that promises next to nothing, for any table."""
-        said = on_delta(self.delta)
+    def absurd(self, num_rows: int | None = None) -> list[str]:
+        """Sentences on an epsilon or a delta that promises next to nothing for so many rows."""
+        said = on_delta(self.delta, num_rows)
         if self.epsilon > 20:
             said += [f"epsilon={self.epsilon:g} promises next to nothing; 0.1 to 10 is usual."]
         return said

@@ -103,7 +103,7 @@ class FittedState(BaseSingleTableSynthesizer):
         # A domain is asked for at fit: SDV builds synthesizers before it knows their domain.
         with suppress(PublicDomainError):
             _ = description.schema
-        for sentence in self._settings().absurd:
+        for sentence in self._settings().absurd():
             warnings.warn(sentence, stacklevel=3 if "__init__" in type(self).__dict__ else 2)
 
     def _check_settings(self) -> None:

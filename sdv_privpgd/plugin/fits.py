@@ -18,11 +18,10 @@ from sdv.errors import (
 from sdv_privpgd.base.files import are_text
 from sdv_privpgd.base.progress import Progress, shown
 from sdv_privpgd.columns.dialect import on_words
-from sdv_privpgd.columns.dtypes import is_of_days
 from sdv_privpgd.columns.keys import on_patterns
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fates import check_report, on_hidden
+from sdv_privpgd.fitting.fates import check_report
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable, RunningFit
 from sdv_privpgd.fitting.options import check, check_match, checked_lost, on_undeclared
@@ -122,20 +121,17 @@ class FitsOfTables(FittedState):
         self._require_rows(table)
         rows = table.known_rows(settings.adjacency)
         settings = settings.for_rows(rows)
+        description = description.dated(table.dtypes)
         description = leaning(settings, description, prior, rows, description.dtypes)
         if not self.discovery_share:
             _ = description.schema
-        if said := on_undeclared(settings, description):
-            said += on_hidden(settings, description, rows, description.uncategorized)
-            warnings.warn(" ".join(said), stacklevel=2)
-        timeless = frozenset(
-            name for name in description.modelled if is_of_days(table.dtypes[name])
-        )
-        fit = Fit(settings, replace(description, timeless=timeless))
-        if before := fit.told_before:
-            warnings.warn(" ".join(before), stacklevel=2)
+        fit = Fit(settings, description)
         allowed = checked_lost(allow_lost, description)
         running = RunningFit(fit=fit, private=table, allow_lost=allowed)
+        before, at_first = running.told_before, settings.absurd()
+        said = [each for each in before if each not in at_first]
+        if said := [*on_undeclared(settings, description), *said]:
+            warnings.warn(" ".join(said), stacklevel=2)
         self._run(running, self._names_of(data), stops=True, told=before)
 
     def check(self, data, *, prior: Any = None) -> Report:
@@ -152,6 +148,7 @@ class FitsOfTables(FittedState):
         rows, kept = table.known_rows(settings.adjacency), description.dtypes_kept(table.dtypes)
         settings = settings.for_rows(rows)
         more = on_words(description.words) if are_text(getattr(data, "paths", data)) else []
+        description = description.dated(table.dtypes)
         description = leaning(settings, description, prior, rows, kept)
         return check_report(settings, description, rows, more=more)
 

@@ -180,6 +180,9 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
                 RefitWarning,
                 stacklevel=2,
             )
+        before = running.told_before
+        if said := [each for each in before if each not in told.absurd]:
+            warnings.warn(" ".join(said), stacklevel=2)
         numbers = {"TOTAL NUMBER OF TABLES": len(told.tree.tables)}
         numbers["TOTAL NUMBER OF COLUMNS"] = sum(map(len, told.columns.values()))
         log_event(self, "Fit", numbers, logger=SYNTHESIZER_LOGGER)
@@ -188,11 +191,11 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
                 fitted = running.run(progress)
         finally:
             if running.ledger.charges:
-                before, now = self._ledger, running.ledger
-                self._ledger = now if before is None else before.followed_by(now)
+                so_far, now = self._ledger, running.ledger
+                self._ledger = now if so_far is None else so_far.followed_by(now)
         self._take(fitted, data)
-        if fitted.warnings:
-            warnings.warn(in_one(fitted.warnings), stacklevel=2)
+        if said := [each for each in fitted.warnings if each not in before]:
+            warnings.warn(in_one(said), stacklevel=2)
 
     def validate(self, data) -> None:
         """Checks names of tables and columns, and nothing of their rows."""

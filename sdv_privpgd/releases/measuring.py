@@ -15,12 +15,12 @@ import numpy as np
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.cutting import USUAL_BINS, tick_of
-from sdv_privpgd.columns.dtypes import is_of_days
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.fitted import RunningFit
 from sdv_privpgd.fitting.mismatch import CAN_GO_ON, DomainMismatchError
 from sdv_privpgd.fitting.options import asked, opened
 from sdv_privpgd.fitting.resume import Unfinished, gone, note_on
@@ -31,7 +31,7 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.releases.measured import Measured, described, plain_words
-from sdv_privpgd.report.warnings import in_one, on_delta
+from sdv_privpgd.report.warnings import in_one
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
@@ -136,7 +136,7 @@ def measure(
         method=method,
         target=target,
     )
-    for sentence in [*on_delta(measuring.ledger.delta), *measuring.fit.told_before]:
+    for sentence in measuring.told_before:
         warnings.warn(sentence, stacklevel=2)
     measured = measuring.run(progress)
     if measured.warnings:
@@ -159,6 +159,11 @@ class Measuring:
     columns: Mapping[str, Mapping]
     fit: Fit
     private: PrivateTable
+
+    @property
+    def told_before(self) -> list[str]:
+        """Sentences on what is worth a look before anything is spent. Public."""
+        return RunningFit(fit=self.fit, private=self.private).told_before
 
     @property
     def ledger(self) -> PrivacyLedger:
@@ -227,9 +232,7 @@ def prepared(
     plan, description, words = questions(columns, epsilon, delta, method=method, **settings)
     private = opened(table, description, plan.people.limit, plan.objections)
     plan = plan.for_rows(private.known_rows(plan.adjacency))
-    days = frozenset(name for name in description.modelled if is_of_days(private.dtypes[name]))
-    description = replace(description, timeless=description.timeless | days)
-    fit = Fit(plan, description, doubts={})
+    fit = Fit(plan, description.dated(private.dtypes), doubts={})
     return Measuring(holder=holder.strip(), columns=words, fit=fit, private=private)
 
 

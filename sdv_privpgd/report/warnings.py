@@ -238,13 +238,16 @@ def on_reading(declared: ColumnFacts) -> str:
 
 
 def _other(seen: ColumnShares) -> Finding | None:
-    return None if seen.other is None else seen.surely(seen.column.num_values - 1, repr(seen.other))
+    if seen.other is None:
+        return None
+    remedy = OF_MANY if getattr(seen.declared, "lacks_domain", False) else _OF_CODEBOOK
+    return seen.surely(seen.column.num_values - 1, repr(seen.other), remedy)
 
 
 def _other_unsaid(seen: ColumnShares) -> Finding | None:
     """As ``_other``, less if somebody named a value for all others, who will have meant it."""
     found, is_said = _other(seen), getattr(seen.declared, "other", None) is not None
-    return found and found._replace(value=found.value - is_said * (MOST - MANY))
+    return found and found._replace(value=found.value - is_said * (MOST - MANY), remedy="")
 
 
 def _at_one_end(seen: ColumnShares) -> Finding | None:
@@ -338,15 +341,16 @@ def _wide(seen: ColumnShares) -> Finding | None:
     # A quarter of the rows in one wide cell is worth a word: a cell of 32 has a thirtieth.
     is_crowded = not values.is_shaped and values.crowded(shares, seen.error, 0.25).any()
     is_heavy = values.heavy(shares, HEAVIEST).any()
-    cuts, declared = "cut_points that double, such as 0.01, 0.02, 0.04", words_of(seen.declared)
-    named = {"range_max": "the range", "decimal_places": "decimal_places"}
-    lacks = [what for key, what in named.items() if declared.get(key) is None] or [cuts]
-    remedy = f"Declare {' and '.join(lacks)}, or spend more."
-    if not values.is_shaped:
-        remedy = (
-            "Let a fit see where rows lie (discovery_share above 0), or declare decimal_places and "
-            f"{cuts}: they keep values that many rows share."
-        )
+    declared, name = words_of(seen.declared), seen.column.name
+    cuts = "cut_points that double, such as 0.01, 0.02, 0.04"
+    named = {"range_max": "the range", "decimal_places": "decimal_places", "cut_points": cuts}
+    lacks = [what for key, what in named.items() if declared.get(key) is None]
+    if values.is_shaped and lacks != [cuts]:
+        lacks = [what for what in lacks if what != cuts]
+    remedy = f"Declare {' and '.join(lacks)}, or spend more." if lacks else "Spend more."
+    could_look = isinstance(seen.facts.release, Release) and name not in seen.facts.counted
+    if not values.is_shaped and could_look and cuts in lacks:
+        remedy = f"Let a fit see where rows lie (discovery_share above 0), or d{remedy[1:]}"
     return Finding(float(is_far or is_crowded or is_heavy), remedy=remedy)
 
 
@@ -465,10 +469,15 @@ def _hidden(facts: PublicFacts) -> Finding | None:
     return Finding(part, words)
 
 
+_OF_CODEBOOK = (
+    "Check the codebook against how they are written (capitals, spaces, numbers or text)."
+)
+
 OF_MANY = (
     "If each row has another value, it is an id: give it the sdtype id; if it says whose a row is, "
     "name it: people=People(column, max_rows=...). Dates and times need the sdtype datetime and a "
-    "datetime_format, numbers such as '12 %' or '$5' the sdtype numerical and a number_format."
+    "datetime_format, numbers such as '12 %' or '$5' the sdtype numerical and a number_format. "
+    "Otherwise declare their range_values."
 )
 """What a column may be of whose values none is shared by many rows."""
 
@@ -476,8 +485,7 @@ OF_MANY = (
 COLUMN_RULES = (
     Rule(Rank.LOST, _missing, NEARLY_ALL, "Nearly all values are missing: {}."),
     Rule(Rank.LOST, _other, NEARLY_ALL,
-         "Nearly all values are not among those that are declared or were found: {}. Check the "
-         f"codebook against how they are written (capitals, spaces, numbers or text). {OF_MANY}"),
+         "Nearly all values are not among those that are declared or were found: {}."),
     # A wrong unit or year moves all values there; what is left is for a few codes and zeros.
     Rule(Rank.LOST, _at_one_end, 0.95,
          "Nearly all rows lie at one end of the declared range, as those beyond it are moved "
@@ -497,8 +505,7 @@ COLUMN_RULES = (
     Rule(Rank.DOUBTFUL, _unparsed, MANY, "Many values are missing: {}."),
     Rule(Rank.DOUBTFUL, _other_unsaid, MANY,
          "Many values are not among those that are declared or were found: {}. Declare their "
-         "categories; dates need the sdtype datetime, and numbers with words in between the sdtype "
-         "numerical."),
+         "categories, or that they are dates or numbers."),
     Rule(Rank.DOUBTFUL, _found_constant, 0,
          "One value was found in all rows: {}. If there are other values, declare the range."),
     Rule(Rank.DOUBTFUL, _unparsed, SOME, "Some values are missing: {}."),
@@ -531,9 +538,8 @@ FIT_RULES = (
          "many of them. Name pairs that matter with PrivPGD(pairs=...), declare a target, or "
          "choose fewer columns."),
     Rule(Rank.NOISE, _hidden, SOME,
-         "Noise hid what fewer than {} were found: long tails may be cut, and what so few rows "
-         "lack comes back complete. Declare the ranges that you know, look into fewer columns, or "
-         "spend more."),
+         "Noise hid what fewer than {} were found: long tails may be cut, and columns that so few "
+         "rows lack may never be missing. Declare the ranges that you know, or spend more."),
 )
 # fmt: on
 """The rules on a whole fit."""
@@ -586,9 +592,10 @@ def in_one(said: Sequence[str]) -> str:
 
 def on_delta(delta: float, num_rows: float | None = None) -> list[str]:
     """Returns a sentence on a delta that promises nothing for so many rows, or for any. Public."""
-    if delta < LARGE_DELTA if num_rows is None else delta * num_rows < 1:
+    is_large = delta >= LARGE_DELTA
+    if not is_large and (num_rows is None or delta * num_rows < 1):
         return []
-    table = "any size" if num_rows is None else f"{num_rows:,.0f} rows"
+    table = "any size" if is_large else f"{num_rows:,.0f} rows"
     return [
         f"delta={delta:g} promises next to nothing in a table of {table}: handing out the rows of "
         f"each person as they are with a chance of {delta:.2g} would be within it. Choose one far "

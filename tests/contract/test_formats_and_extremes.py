@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from sdv_privpgd import Categorical, Datetime, Numerical, TimeOfDay, check, fit_table
+from sdv_privpgd import Categorical, Datetime, Numerical, People, TimeOfDay, check, fit_table
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -88,6 +88,48 @@ def test_times_keep_arrow_s_dtype_and_whole_minutes():
         assert (rows.dtype, rows.isna().sum()) == (dtype, 0)
     rows = sampled(pd.Series(TIMES, dtype=object), TimeOfDay("00:00", datetime.time(23, 59)))
     assert {row.second for row in rows} == {0}
+
+
+WHOLE = [time.replace(second=0) for time in TIMES]
+
+
+@pytest.mark.parametrize("dtype", [object, pd.ArrowDtype(pa.time64("us"))], ids=["object", "arrow"])
+def test_noisy_answers_say_whether_all_times_are_whole_minutes(dtype):
+    table = pd.DataFrame({"whole": pd.Series(WHOLE, dtype=dtype), "fine": TIMES})
+    declared = {"whole": TimeOfDay(), "fine": TimeOfDay()}
+    fit = fit_table(table, declared, epsilon=2.0)
+    rows = fit.sample(500)
+    assert {row.second for row in rows["whole"]} == {0}
+    assert len({row.second for row in rows["fine"]}) > 50
+    assert fit.ledger.spent() <= 2.0
+    found = fit.discovered_domain()
+    assert (found["whole"]["range_max"], found["fine"]["range_max"]) == ("23:59", "23:59:59")
+    again = fit_table(table, {name: {"sdtype": "datetime", **e} for name, e in found.items()}, 2.0)
+    assert {row.second for row in again.sample(500)["whole"]} == {0}
+    unlooked = fit_table(table, declared, epsilon=2.0, discovery_share=0)
+    assert len({row.second for row in unlooked.sample(500)["whole"]}) > 50
+
+
+def test_a_range_without_a_whole_minute_stays_in_seconds():
+    cells = pd.Series([datetime.time(8, 30, at % 50 + 5) for at in range(ROWS)], dtype=object)
+    rows = sampled(
+        cells.map(lambda time: time.replace(second=0)), TimeOfDay("08:30:05", "08:30:58")
+    )
+    assert {row.second for row in rows} <= {*range(5, 59)}
+
+
+def test_times_that_rows_are_ordered_by_keep_their_unit():
+    """The times between rows are counted in it: in minutes they would be 60 times as long."""
+    owner = np.repeat(np.arange(ROWS // 3), 3)
+    start = pd.Timestamp("2000-01-01 08:00") + pd.to_timedelta(RNG.integers(0, 60, ROWS), "min")
+    start += pd.to_timedelta(np.tile([0, 90, 180], ROWS // 3), "min")
+    table = pd.DataFrame({"who": owner, "at": start.time, "dose": RNG.integers(0, 9, ROWS)})
+    columns = {"at": TimeOfDay(), "dose": Numerical(0, 9, decimal_places=0)}
+    people = People("who", 3, sequence_index="at")
+    rows = fit_table(table, columns, 5.0, 1e-6, adjacency="add_remove", people=people).sample(600)
+    hours = rows["at"].dropna().map(lambda time: time.hour + time.minute / 60)
+    assert hours.between(7, 14).mean() > 0.9
+    assert hours.groupby(rows["who"]).diff().mean() == pytest.approx(1.5, abs=0.3)
 
 
 @pytest.mark.parametrize("ends", [("8 o'clock", "09:00"), ("2020-01-01", "2020-02-01")])

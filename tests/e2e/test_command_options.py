@@ -16,11 +16,9 @@ def test_a_delta_that_is_too_large_for_any_table_is_said_once_and_first(csv, cap
     asked = ("--header", "--epsilon", 1, "--delta", 0.1, "--method", "mst", "--quiet")
     assert run("synthesize", csv, *asked, *out) == 0
     said = capsys.readouterr().err
-    assert said.count("--delta 0.1 promises next to nothing in a table of any size") == 1
+    assert said.count("promises next to nothing") == 1
+    assert "--delta 0.1 promises next to nothing in a table of any size" in said
     assert said.index("promises next to nothing") < said.index("were detected from the table")
-    assert (
-        "next to nothing in a table of 2,000 rows" in said
-    )  # and after the fit, with the number of rows
 
 
 @pytest.fixture(scope="module")

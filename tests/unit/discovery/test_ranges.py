@@ -227,3 +227,13 @@ class TestDates:
             pd.Timestamp("2020-01-01T00:00:00.5"),
         ]  # fmt: skip
         assert precisions(pd.Series(cells, dtype=object)).tolist() == [0, 0, 1, 3, 3, 2]
+        times = [
+            "08:30",
+            datetime.time(8, 30, 1),
+            datetime.time(0),
+            "08:30:00.5",
+            "half past",
+            None,
+        ]
+        found = precisions(pd.Series(times, dtype=object), "%H:%M:%S")
+        assert found.tolist() == [0, 1, 0, 0, 3, 3]  # the clock has no parts of a second

@@ -276,7 +276,7 @@ def test_a_plan_speaks_of_a_delta_that_promises_nothing(delta, said):
     columns = {"ill": {"sdtype": "boolean"}, "old": {"sdtype": "boolean"}}
     settings = settings_of(delta=delta, method=Independent(engine=PrivatePGM()))
     text = in_a_line(planned(settings, Description.of(columns), num_rows=3_000).text)
-    assert ("promises next to nothing in a table of 3,000 rows" in text) == said
+    assert ("promises next to nothing in a table of " in text) == said
 
 
 @pytest.mark.parametrize("facts", [{"range_values": list(range(300))}, {"num_bins": 300}])

@@ -193,6 +193,7 @@ def test_what_pairs_depend_comes_back_and_two_holders_combine(strategy, tmp_path
         assert combine(releases, engine="gum").num_rows == 4_000
 
 
+@pytest.mark.filterwarnings("ignore:epsilon=")
 @pytest.mark.parametrize("epsilon", [0.1, 2.0, 100.0, 300.0])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("method", ["privpgd", "mst"])

@@ -63,7 +63,7 @@ def test_no_test_of_two_neighbors_gains_more_than_the_page_says(adjacency):
 
 def test_what_a_threshold_may_give_away_is_in_the_bounds():
     fitted = fit_table(
-        TABLE, {"ward": Categorical(), "ill": Boolean()}, 1.0, 1e-3, method="mst",
+        TABLE, {"ward": Categorical(), "ill": Boolean()}, 1.0, 5e-4, method="mst",
         people=People(rows_are_people=True),
     )  # fmt: skip
     own = float(sum(charge.delta for charge in fitted.ledger.charges))

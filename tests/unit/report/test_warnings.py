@@ -203,7 +203,8 @@ def test_columns_with_many_rare_values_are_named_with_their_shares(part):
 
 
 def test_no_reason_means_no_words():
-    (said,) = lines(fitted(WARD, [0, 0, 0, 1]))
+    others = fitted(WARD, [0, 0, 0, 1])
+    (said,) = lines(replace(others, declared={"x": CategoryFacts()}))
     assert "give it the sdtype id" in said
     assert "name it: people=People(column" in said
     assert "Dates and times need the sdtype datetime" in said
@@ -359,6 +360,37 @@ def test_a_cell_of_many_rows_in_which_zeros_are_lost_is_told(facts, told):
     size = describe("x", paid).num_values
     said = lines(fitted(paid, [60, *[40 / (size - 1)] * (size - 1)], num_rows=50_000))
     assert any(each.startswith(SPREAD) for each in said) == told
+
+
+@pytest.mark.parametrize(
+    ("declared", "counted", "advice"),
+    [
+        (
+            {},
+            (),
+            "Let a fit see where rows lie (discovery_share above 0), or declare the range and",
+        ),
+        ({}, ("x",), "Declare the range and decimal_places and cut_points that double"),
+        ({"high": 65, "decimal_places": 0}, ("x",), "Declare cut_points that double"),
+        ({"high": 65, "decimal_places": 0, "cuts": (30,)}, (), "Spend more."),
+    ],
+)
+def test_nothing_is_advised_of_wide_cells_that_was_done(declared, counted, advice):
+    known = {"x": NumberFacts(low=0, **declared)}
+    facts = replace(fitted(whole(0, 65), [90, *[1] * 11]), declared=known, counted=counted)
+    (said,) = (each for each in lines(facts) if each.startswith(SPREAD))
+    assert said.partition("any spread. ")[2].startswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("declared", "advice"), [(WARD, "Check the codebook"), (None, "If each row has another value")]
+)
+def test_a_codebook_is_to_be_checked_where_there_is_one(declared, advice):
+    facts = fitted(WARD, [0.1, 0.1, 0.1, 9])
+    if declared is None:
+        facts = replace(facts, declared={"x": CategoryFacts()})
+    (said,) = (each for each in lines(facts) if each.startswith("Nearly all values are not among"))
+    assert said.partition(" %). ")[2].startswith(advice)
 
 
 @pytest.mark.parametrize(("stddev", "told"), [(1_000.0, True), (100.0, False)])
