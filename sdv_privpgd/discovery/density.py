@@ -137,31 +137,42 @@ class Density:
         of_cell = self.of_cell[-1] - self.of_cell[::-1]
         return replace(self, edges=-self.edges[::-1], of_cell=of_cell, **turned)
 
+    @cached_property
+    def clear(self) -> int:
+        """The number of cells up to the last clear run of cells, or of blocks; 0 without any."""
+        cells = last_clear(self.counts, self.variances)[1]
+        blocks = last_clear(self._block_sums, self.sums, self.whole)[1]
+        beyond = blocks and (not cells or self.of_cell[cells - 1] < blocks - 1)
+        return self._block_end(blocks) if beyond else cells
+
     @property
-    def is_clear(self) -> bool:
-        """Whether some neighboring cells clearly hold rows."""
-        return last_clear(self.counts, self.variances)[1] > 0
+    def begin(self) -> int:
+        """The cell where the first clear run begins."""
+        return self.counts.size - self.backwards.clear
 
     @cached_property
     def reach(self) -> int:
         """The number of cells up to the last one that seems to hold rows: all, if none clearly do.
 
         A tail continues where rows are: from the last clear run on runs are added that are likely
-        no noise, or all the rest, if it is. That ends where its sum is largest.
+        no noise, or all the rest, if it is. That ends where its sum is largest. Rows are taken to
+        be as much less likely as they would make the clear range wider.
         """
-        sums, reach = self._block_sums, last_clear(self.counts, self.variances)[1]
-        blocks = last_clear(sums, self.sums, self.whole)[1]
-        if blocks and (not reach or self.of_cell[reach - 1] < blocks - 1):
-            reach = self._block_end(blocks)
+        sums, reach = self._block_sums, self.clear
         if not reach:
             return self.counts.size
         first = int(self.of_cell[reach - 1]) + 1
+        ends = self.edges[np.searchsorted(self.of_cell, np.arange(sums.size), side="right")]
+        wider = np.log(np.maximum(ends / 2 - self.edges[self.begin] / 2, _TINIEST))
+        # One cell, such as that of zeros, says nothing of how widely others are spread.
+        wider = (wider - wider[first - 1]) * (self.begin + 1 < reach)
         while first < sums.size:
             # The standard deviations of the next one, two, four, ... blocks, and of all the rest.
             rows, variances = (np.cumsum(each[first:]) for each in (sums, self.sums))
             runs = np.append(_lengths(rows.size), rows.size) - 1
             scores = rows[runs] / _deviations(variances[runs], self.whole)
-            hinted = np.flatnonzero(scores > -ndtri(ndtr(-HINT) / scores.size))
+            least = ndtri(ndtr(-HINT) / scores.size) ** 2 + 2 * wider[first + runs]
+            hinted = np.flatnonzero(scores > np.sqrt(least))
             if not hinted.size:
                 break
             if hinted[0] == scores.size - 1:
@@ -170,14 +181,27 @@ class Density:
             reach = self._block_end(min(first, sums.size))
         return reach
 
+    @property
+    def is_capped(self) -> bool:
+        """Whether rows end with a number that many share: no tail begins at a cap, or a code.
+
+        It has a code's rows in a narrow cell, and is much denser than what is before it.
+        """
+        held, edges = self._held(slice(self.reach)), self.edges[: self.reach + 1] / MANY
+        shares, widths = held / max(held.sum(), _TINIEST), np.diff(edges)
+        return bool(
+            widths[-1] < (edges[-1] - edges[min(self.begin, self.reach)]) / MANY
+            and shares[-1] > 1 / USUAL_BINS
+            and shares[-1] * widths[-2] > MANY * shares[-2] * widths[-1]
+        )
+
     def end(self, rows: float) -> int:
         """The number of cells up to where a range of so many rows ends.
 
-        It goes on where noise may hide a part of the rows, unless a number that many rows share is
-        the last one: no tail begins at a cap, or a code.
+        It goes on where noise may hide a part of the rows, but not beyond a cap.
         """
-        reach, widths = self.reach, np.diff(self.edges)
-        if reach < widths.size and widths[reach - 1] * MANY <= widths[reach : reach + 2].max():
+        reach = self.reach
+        if self.is_capped:
             return reach
         block = int(self.of_cell[reach - 1]) + 1
         block += _hiding(self._block_sums[block:], self.sums[block:], _HIDDEN * rows)
@@ -209,21 +233,6 @@ class Density:
         return low + (high - low) * far, parts
 
     @cached_property
-    def _beliefs(self) -> np.ndarray:
-        """The part of each cell's rows that is believed.
-
-        It is less of an outermost block that is as wide as all others together and no more than a
-        hint: noise is there as often as rows, and it would be far from all others.
-        """
-        parts, widths = np.ones(self.sums.size), np.bincount(self.of_cell, np.diff(self.edges))
-        ends = self.of_cell[[self.counts.size - self.backwards.reach, self.reach - 1]]
-        ends = ends[2 * widths[ends] >= widths.sum()]
-        parts[ends] = np.clip(
-            self._block_sums[ends] / np.sqrt(self.sums[ends]) / HINT - 1, LIGHT, 1
-        )
-        return parts[self.of_cell]
-
-    @cached_property
     def falls(self) -> np.ndarray:
         """How fast rows fall in each cell, in its widths, below 0 backwards; 0 if they are even.
 
@@ -250,19 +259,20 @@ class Density:
         """About how many rows each cell has, float64: as counted, or as a tail has them.
 
         If it is ``light``, the far ends of tails, with about as many rows as the noise of a cell,
-        have hardly any, in the same proportions. They share one code (``merged_neighbors``), whose
-        rows are measured again: the noise of more codes far out would be seen in every mean.
+        have hardly any, in the same proportions, and beyond a cap all of them. They share one code
+        (``merged_neighbors``), whose rows are measured again: the noise of more codes far out would
+        be seen in every mean.
         """
         first, last = self.counts.size - self.backwards.reach, self.reach
         first, last = min(first, last - 1), max(first + 1, last)
-        held = self._held(slice(first, last)) * self._beliefs[first:last]
+        held = self._held(slice(first, last))
         edges, deviations = self.edges, np.sqrt(self.variances)
         before = _tail(self.counts[:first][::-1], deviations[:first], held[::-1], -edges[last::-1])
         after = _tail(self.counts[last:], deviations[last:], held, edges[first:])
         if light:
-            before, after = (
-                _light(tail, held, float(deviations.mean())) for tail in (before, after)
-            )
+            most = max(HINT * float(deviations.mean()), held.sum() / USUAL_BINS)
+            before = _light(before, held, math.inf if self.backwards.is_capped else most)
+            after = _light(after, held, math.inf if self.is_capped else most)
         return np.concatenate([before[::-1], held, after])
 
     def closer(self, rows: float, alone: Mapping[float, float], stddev: float) -> np.ndarray | None:
@@ -366,7 +376,7 @@ class Grid:
         there. Where nothing is clear it is all usual cells.
         """
         density = Density.of(self.edges, noisy)
-        if not density.is_clear:
+        if not density.clear:
             return density, *self.usual
         evidence = np.maximum(noisy.counts, 0.0) ** 2 / noisy.variance
         is_usual, is_rare = (
@@ -377,11 +387,8 @@ class Grid:
         before = np.append(0.0, np.cumsum(evidence - price))
         gains = np.triu(before - before[:, None], 1)
         ends = np.unravel_index(gains.argmax(), gains.shape)
-        begin, last = (
-            last_clear(each.counts, each.variances)[1] for each in (density.backwards, density)
-        )
-        low = min(self.edges[ends[0]], self.edges[::-1][begin])
-        return density, float(low), float(max(self.edges[ends[1]], self.edges[last]))
+        low = min(self.edges[ends[0]], self.edges[density.begin])
+        return density, float(low), float(max(self.edges[ends[1]], self.edges[density.clear]))
 
 
 def _years(*years: int) -> Grid:
@@ -471,8 +478,8 @@ def _tail(
     return np.maximum(-np.diff(beyond), LIGHT**2 * held.max())
 
 
-def _light(tail: np.ndarray, held: np.ndarray, stddev: float) -> np.ndarray:
-    """A tail whose end hardly has rows: all cells that hold no more than noise, or than a code."""
-    is_end = np.cumsum(tail[::-1])[::-1] <= max(HINT * stddev, held.sum() / USUAL_BINS)
-    most = LIGHT * held.sum()
-    return np.where(is_end, tail * min(1.0, most / max(tail[is_end].sum(), _TINIEST)), tail)
+def _light(tail: np.ndarray, held: np.ndarray, most: float) -> np.ndarray:
+    """A tail whose end, of so many rows at ``most``, hardly has any."""
+    is_end = np.cumsum(tail[::-1])[::-1] <= most
+    light = LIGHT * held.sum()
+    return np.where(is_end, tail * min(1.0, light / max(tail[is_end].sum(), _TINIEST)), tail)

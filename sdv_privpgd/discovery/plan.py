@@ -223,7 +223,7 @@ def _frequencies(density: Density) -> np.ndarray | None:
     The large end goes as far as half a row may lie: all means would show the noise of a code of
     very large differences.
     """
-    if not density.is_clear:
+    if not density.clear:
         return None
     frequent = density.rows()
     beyond = np.cumsum(frequent[::-1])[::-1]

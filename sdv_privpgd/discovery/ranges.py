@@ -141,7 +141,7 @@ def roughly(
         found: NumberFacts | DateFacts = _rough_dates(known, ends, precision, utc)
     else:
         found = _rough_numbers(known, ends, density, precision)
-    is_clear = density is None or density.is_clear
+    is_clear = density is None or density.clear > 0
     if density is not None:
         density = density.within(*edges_of(column_of("", found))[[0, -1]])
     return Rough(found, is_clear, density, total if known.is_blank else None, alone)

@@ -36,7 +36,7 @@ class TestGrids:
         counts = np.zeros(len(grid.cells))
         counts[4:7] = 30_000
         found, low, high = grid.held(noisy(counts, seed, 10.0))
-        assert found.is_clear
+        assert found.clear
         assert grid.edges[3] <= low <= grid.edges[4]
         assert grid.edges[7] <= high <= grid.edges[8]
 
@@ -45,7 +45,7 @@ class TestGrids:
         counts = np.zeros(len(grid.cells))
         counts[8] = 20.0
         found = [grid.held(noisy(counts, seed, 200.0)) for seed in range(200)]
-        assert sum(each.is_clear for each, _, _ in found) <= 3
+        assert sum(each.clear > 0 for each, _, _ in found) <= 3
         assert sum((low, high) == grid.usual for _, low, high in found) >= 197
 
     def test_rows_far_from_all_others_are_found_across_what_is_empty(self):
@@ -186,7 +186,7 @@ class TestRows:
 
     @pytest.mark.parametrize("size", [20, 200, 2_000])
     def test_noise_seldom_looks_like_rows(self, size):
-        assert sum(density(np.zeros(size), seed).is_clear for seed in range(400)) <= 4
+        assert sum(density(np.zeros(size), seed).clear > 0 for seed in range(400)) <= 4
 
     @pytest.mark.parametrize("seed", range(5))
     def test_cells_of_little_noise_are_not_judged_by_others(self, seed):
@@ -226,3 +226,15 @@ class TestCloser:
         own = exactly([50, *[2_000] * 9, 50])
         parts = np.diff(np.searchsorted(own.fine_edges(16, 1.0, whole=False), range(12)))
         assert parts.tolist() == [8, *[2] * 9, 8]
+
+
+@pytest.mark.parametrize(("clear", "least", "most"), [(60, 0, 10), (1, 40, 100)])
+def test_a_hint_counts_less_the_wider_it_would_make_the_clear_range(clear, least, most):
+    """It is of three standard deviations, and was believed in 61 of 100 tables.
+
+    Beside one cell, such as that of zeros, nothing says how widely other rows are spread.
+    """
+    counts = np.repeat([6_000 / clear, 5.0], [clear, 32])
+    edges = np.append(np.linspace(0, 1, clear + 1), np.linspace(60, 2_000, 32))
+    found = [density(counts, seed, 10.0, edges).reach > clear for seed in range(100)]
+    assert least <= sum(found) <= most
