@@ -6,7 +6,7 @@ import pickle
 import re
 import warnings
 import zipfile
-from datetime import date
+from datetime import date, time
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,7 @@ from sdv_privpgd import (
     Key,
     Numerical,
     People,
+    TimeOfDay,
     fit_table,
 )
 from sdv_privpgd.constraints import FixedCombinations, Inequality, ProgrammableConstraint
@@ -41,6 +42,7 @@ COLUMNS = {
     "agreed": Boolean("J", "N"),
     "diagnosis": Categorical(groups={"A": 1, "B": 2}, prefix=1, missing_codes=["-"], other=0),
     "day": Datetime(20200101, 20241231, datetime_format="%Y%m%d", missing_codes=[0]),
+    "hour": TimeOfDay(),
     "patient": Key("P[0-9]{4}"),
 }
 
@@ -88,6 +90,7 @@ def table(num_rows, seed):
             "agreed": rng.choice(["J", "N", "nein"], num_rows).astype(object),
             "diagnosis": rng.choice(["A00", "B1.2", "C", "-", ""], num_rows).astype(object),
             "day": rng.choice([0, 20200229, 20210229, 20300101, -5], num_rows),
+            "hour": [time(hour, 30, seed) for hour in rng.integers(0, 24, num_rows)],
             "patient": rng.integers(0, 50 * (seed + 1), num_rows),
         }
     )
