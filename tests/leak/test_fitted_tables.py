@@ -90,7 +90,9 @@ def table(num_rows, seed):
             "agreed": rng.choice(["J", "N", "nein"], num_rows).astype(object),
             "diagnosis": rng.choice(["A00", "B1.2", "C", "-", ""], num_rows).astype(object),
             "day": rng.choice([0, 20200229, 20210229, 20300101, -5], num_rows),
-            "hour": [time(hour, 30, seed) for hour in rng.integers(0, 24, num_rows)],
+            "hour": np.array(
+                [time(hour, 30, seed) for hour in rng.integers(0, 24, num_rows)], object
+            ),
             "patient": rng.integers(0, 50 * (seed + 1), num_rows),
         }
     )
