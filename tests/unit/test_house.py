@@ -6,11 +6,11 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_033,
-    "package lines of code": 42_332,
+    "package lines": 63_132,
+    "package lines of code": 42_403,
     "package files": 242,
-    "test lines": 53_738,
-    "constants": 244,
+    "test lines": 54_091,
+    "constants": 245,
     "floors": 14,
     "circles": 0,
     "arrows": 109,
