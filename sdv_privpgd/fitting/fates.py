@@ -220,8 +220,9 @@ def check_report(
     if names is not None:
         told = {name: each for name, each in told.items() if name in names}
     lost = [*refused, *on_lost(told)]
+    of_all = [*settings.people.on_counts, *settings.absurd(num_rows)]
     found = [
-        *(settings.absurd(num_rows) if names is None else ()),
+        *(of_all if names is None else ()),
         *said_before(settings, description, num_rows, names),
         *more,
     ]

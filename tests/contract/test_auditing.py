@@ -158,7 +158,8 @@ class TestWhatIsKept:
 
     def test_deltas_discoveries_and_tables_without_sdv_are_checked_too(self):
         synthesizer = small(delta=0.009)
-        synthesizer.fit(table())
+        with pytest.warns(UserWarning, match="delta=0.009 promises next to nothing"):
+            synthesizer.fit(table())
         assert self.checks(synthesizer)["kept delta"].passed is False
         synthesizer = small(discovery_share=0.2, epsilon=8.0)
         synthesizer.fit(table(2_000))

@@ -100,7 +100,7 @@ def test_advice_on_a_column_makes_it_better(said, cells, declared, advised, erro
     errors = []
     for told in (declared, advised):
         fitted = fit_table(
-            table, {"x": told}, 2.0, 1e-6, method="independent", seed=0, allow_lost=["x"],
+            table, {"x": told}, 5.0, 1e-6, method="independent", seed=0, allow_lost=["x"],
             discovery_share=share,
         )  # fmt: skip
         assert bool(said_of(fitted, said)) == (told is declared)
