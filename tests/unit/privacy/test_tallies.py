@@ -210,7 +210,7 @@ def test_what_is_seen_is_by_column_and_weight_and_the_numbers_of_rows_have_their
         ),
         (
             Ticks(0, 3, 4), {"datetime_format": "%d.%m.%Y"},
-            ["1970-01-02", "3.1.1970"], 4, [[4, 2], [0, 3]],
+            ["1970-01-02", "3.1.1970"], 4, [[4, 2], [3, 0]],
         ),
         (
             Interval(0, 8, 4), {"number_format": NumberFormat("1234,5")},
