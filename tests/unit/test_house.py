@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_132,
-    "package lines of code": 42_403,
+    "package lines": 63_133,
+    "package lines of code": 42_404,
     "package files": 242,
-    "test lines": 54_091,
+    "test lines": 54_092,
     "constants": 245,
     "floors": 14,
     "circles": 0,
