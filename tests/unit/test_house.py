@@ -9,7 +9,7 @@ MOST = {
     "package lines": 63_133,
     "package lines of code": 42_404,
     "package files": 242,
-    "test lines": 54_092,
+    "test lines": 54_093,
     "constants": 245,
     "floors": 14,
     "circles": 0,
