@@ -216,9 +216,8 @@ def test_nothing_depends_on_the_families(change, once, fixed_answers, caplog, **
 
 @pytest.mark.parametrize("change", [many_children, others])
 def test_nothing_depends_on_families_that_lean_on_public_ones(change, once, fixed_answers, caplog):
-    given = tables(200, 9), COLUMNS, LINKS, 10, 1e-5
-    public = once("public", lambda: fit_tables(*given, method="mst", allow_lost=LOST))
-    test_nothing_depends_on_the_families(change, once, fixed_answers, caplog, prior=public)
+    prior = tables(200, 9)
+    test_nothing_depends_on_the_families(change, once, fixed_answers, caplog, prior=prior)
 
 
 def test_nothing_depends_on_the_families_through_sdv(fixed_answers, caplog, tmp_path):

@@ -129,7 +129,7 @@ def in_memory(frame, folder):
     return frame
 
 
-def observed(private, tmp_path, *, whole=True, **settings):
+def observed(private, tmp_path, **settings):
     told = []
 
     def bar(items, stage):
@@ -145,7 +145,7 @@ def observed(private, tmp_path, *, whole=True, **settings):
             told.append(str(error))
             fitted = error.finish(private)
     return {
-        **(derived(fitted) if whole else {}),
+        **derived(fitted),
         "told": told,
         "rows": fitted.sample(300).to_csv(),
         "domain": json.dumps(fitted.discovered_domain(), default=str),
@@ -160,7 +160,7 @@ def observed(private, tmp_path, *, whole=True, **settings):
 
 
 def derived(fitted):
-    """What follows from a fitted table, which takes longer than its fit."""
+    """What follows from a fitted table."""
     report = fitted.report()
     return {
         "page": re.sub(r"\d{4}-\d\d-\d\d", "a day", report.html()),
@@ -210,7 +210,6 @@ def test_nothing_depends_on_the_number_of_rows_under_add_remove(
 ):
     monkeypatch.setattr("sdv_privpgd.sources.arrow.BLOCK", 100)
     settings = {"adjacency": "add_remove", "delta": 1e-5, **people}
-    settings["whole"] = given is in_memory and not people
     one = observed(given(table(400, 0), tmp_path), tmp_path, **settings)
     for num_rows in (0, 1, 900):
         other = observed(given(table(num_rows, 2), tmp_path), tmp_path, **settings)
