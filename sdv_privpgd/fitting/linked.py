@@ -511,9 +511,8 @@ class RunningTables:
         self, table: str, known: Mapping[str, Mapping] | None = None
     ) -> tuple[Settings, Description]:
         settings, description = self.told.asked(table, known)
-        dtypes = self.private[table].dtypes
-        description, kept = description.dated(dtypes), description.dtypes_kept(dtypes)
-        return settings, leaning(settings, description, self.public.get(table), None, kept)
+        description = description.of_dtypes(self.private[table].dtypes)
+        return settings, leaning(settings, description, self.public.get(table), None)
 
     def _begun(self, table: str) -> Fit:
         """What the first question about a table has found: no table is fitted if one stops."""
@@ -583,7 +582,7 @@ class RunningTables:
         own = list(self.told.modelled(table))
         names, release = self.told.tree.paired(table, own), fitted.fitted.release
         assert release is not None
-        own = {each.name: each for each in fitted.fitted.schema.columns}
+        own = fitted.fitted.schema.named
         both = [replace(own[name], name=of(name)) for of in (str, sibling) for name in names]
         groups = {
             name: equal_groups(np.asarray(release.model.marginal((name,)), dtype=float), _GROUPS)

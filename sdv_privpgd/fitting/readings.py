@@ -142,7 +142,7 @@ def of_holders(
     ((name, wishes),) = holding.items()
     root, link = _questions(tables, tree.root), tree.above(name)
     assert link is not None
-    columns, conditions = {each.name: each for each in root.schema.attributes}, (where, among)
+    columns, conditions = root.schema.named, (where, among)
     words = [[part.words for part in parts_of(columns, each).values()] for each in conditions]
     own = _Rows.of(tables, name)
     meets, base = (
@@ -201,8 +201,7 @@ class _Rows:
     def of(cls, tables: "FittedTables", name: str) -> "_Rows":
         questions, size = _questions(tables, name), tables.tree.size(name)
         assert size is not None
-        columns = {each.name: each for each in questions.schema.attributes}
-        return cls(questions, columns, size)
+        return cls(questions, questions.schema.named, size)
 
     @property
     def notes(self) -> list[str]:
@@ -347,8 +346,7 @@ def _sampled(
     (made, family), root = tables.first_families(), tables.tree.root
 
     def met(table: str, asked: Mapping[str, Any] | None) -> np.ndarray:
-        rows, schema = made[table], tables.tables[table].fitted.schema
-        known = {each.name: each for each in schema.attributes}
+        rows, known = made[table], tables.tables[table].fitted.schema.named
         each = [meeting(known[n], pd.Series(rows[n]), wish) for n, wish in (asked or {}).items()]
         return np.logical_and.reduce([np.ones(len(rows), dtype=bool), *each])
 

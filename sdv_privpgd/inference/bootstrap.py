@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit  # pyright: ignore[reportMissingTypeStubs]
 
+from sdv_privpgd.base.arguments import check_choice
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.inference.answers import TABLES, Answer, TableAnswer, on_people
 from sdv_privpgd.inference.intervals import KINDS, Interval, Open, deviations
@@ -119,8 +120,7 @@ class Bootstrap:
                 some hundreds of repetitions and lopsided errors.
         """
         deviations(self.kind, level)
-        if method not in METHODS:
-            raise ValueError(f"method must be one of {METHODS}, got {method!r}.")
+        check_choice("method", method, METHODS)
         own, tails = _flat(self.estimate, self.estimate), ((1 + level) / 2, (1 - level) / 2)
         if method == "pivot":
             low, high = (own - np.asarray(self.errors.quantile(tail)) for tail in tails)
@@ -199,8 +199,7 @@ def bootstrap(
         ValueError: For fewer than two repetitions, an unknown kind, and a statistic that is no
             number.
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {KINDS}, got {kind!r}.")
+    check_choice("kind", kind, KINDS)
     numbers, num_rows = numbers_of(num_repetitions), refits.num_rows
     # Rows of a model that a statistic sees at least, in tables as long as the real one. Where it
     # has few rows, chance in the choice of the model's rows would otherwise add to every error.

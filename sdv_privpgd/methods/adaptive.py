@@ -25,8 +25,7 @@ from sdv_privpgd.methods.method import (
     downward_closure,
     whole_weight,
 )
-from sdv_privpgd.methods.pipeline import SMALL_SHARE
-from sdv_privpgd.privacy.accounting import stddev_for
+from sdv_privpgd.methods.pipeline import SMALL_SHARE, noise_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement, ModelErrorQuery
@@ -66,8 +65,7 @@ def expected_noise(
 
     It is sqrt(2 / pi) sigma for each cell. A model with a smaller error gains nothing by measuring.
     """
-    squared = MarginalQuery(clique).l2_sensitivity_squared(ledger.adjacency)
-    stddev = stddev_for(ledger.rows_counted**2 * squared, mu_squared)
+    stddev = noise_of(ledger, [MarginalQuery(clique)], mu_squared)
     return math.sqrt(2 / math.pi) * stddev * domain.size(clique)
 
 

@@ -126,7 +126,7 @@ class DPMERF(EngineMethod):
             tables, what = [(name, label) for name in others], f"2-way marginals with {label}"
         embedded = [
             (name, self._coordinates(name, size))
-            for name, size in zip(domain.attributes, domain.sizes, strict=True)
+            for name, size in domain.size_of.items()
             if size > 1 and name != label
         ]
         budget = curator.ledger.remaining

@@ -140,7 +140,7 @@ def important_cliques(domain: Domain, degree: int, importance: Importance) -> li
 
     All cliques of attributes that can vary where no attribute is more important than another.
     """
-    varied = [name for name, size in zip(domain.attributes, domain.sizes, strict=True) if size > 1]
+    varied = [name for name, size in domain.size_of.items() if size > 1]
     cliques = domain.project(varied).cliques(degree)
     weights = clique_weights(cliques, importance)
     important = [clique for clique, weight in weights.items() if weight > 1]

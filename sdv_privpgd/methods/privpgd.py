@@ -23,7 +23,6 @@ from sdv_privpgd.methods.coarse_pairs import (
     measure_coarsely,
     measure_triples,
     most_helpful,
-    noise_of,
     pairs_paid_for,
     promising_pairs,
     triples_among,
@@ -36,6 +35,7 @@ from sdv_privpgd.methods.method import (
     important_cliques,
     is_for_important,
 )
+from sdv_privpgd.methods.pipeline import noise_of
 from sdv_privpgd.methods.standing_out import StandingOut
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement
@@ -298,7 +298,8 @@ class PrivPGD(EngineMethod):
             return Fraction(0)
         left = curator.ledger.remaining
         alone, stddev = (
-            noise_of(curator, self._asked(domain.cliques(degree)), left) for degree in (1, 2)
+            noise_of(curator.ledger, map(MarginalQuery, self._asked(domain.cliques(degree))), left)
+            for degree in (1, 2)
         )
         inverse_sizes = sum(1 / size for size in domain.sizes)
         # A pair's sums over the other attribute's k values have k times the variance of a cell.
