@@ -81,21 +81,13 @@ def by_families(tables: "FittedTables", name: str, what: str, **how: Any) -> Any
     return found
 
 
-def by_rows(
-    tables: "FittedTables",
-    name: str,
-    what: str,
-    *,
-    of: str | None = None,
-    where: Mapping[str, Any] | None = None,
-    among: Mapping[str, Any] | None = None,
-    **others: Any,
-) -> Answer:
+def by_rows(tables: "FittedTables", name: str, what: str, **how: Any) -> Answer:
     """An answer of a table in which each row counts as one.
 
     Raises ``ValueError`` for what cannot be asked.
     """
-    can_be = ("count", "share", "mean", "sum")
+    can_be, of = ("count", "share", "mean", "sum"), how.get("of")
+    others = how.keys() - {"of", "where", "among"}
     if what not in can_be or others:
         raise ValueError(
             f"Of rows of {name!r} ask for one of {', '.join(map(repr, can_be))}, with of=, where= "
@@ -103,7 +95,7 @@ def by_rows(
             "each='family'."
         )
     own = _Rows.of(tables, name)
-    asked = asked_of(own.columns, what, of=of, where=where, among=among)
+    asked = asked_of(own.columns, what, **how)
     statistic, basis, why = own.statistic(asked, what)
     middle = statistic.middle if isinstance(statistic, Enclosed) else statistic
     is_known = basis == TABLES
@@ -291,10 +283,8 @@ class _Rows:
             return None
         value, variance = found[0], noise[0, 0]
         if pairs is not None:
-            value, variance = (
-                value - pairs.values[not is_most],
-                variance + pairs.variances[not is_most],
-            )
+            value -= pairs.values[not is_most]
+            variance += pairs.variances[not is_most]
         # A family counts as one at most; what bounds it from above counts all its rows.
         squares = found[1] if is_most else value
         if what == "count":

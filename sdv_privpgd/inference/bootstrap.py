@@ -190,10 +190,11 @@ def bootstrap(
     *,
     kind: str = "population",
     seed: int = 0,
-    num_processes: int | None = None,
-    progress: Progress = silent,
+    **how: Any,
 ) -> Bootstrap:
     """A statistic and its error, as ``FittedTable.bootstrap`` describes it.
+
+    ``how`` are the other arguments of ``repeated``.
 
     Raises:
         ValueError: For fewer than two repetitions, an unknown kind, and a statistic that is no
@@ -219,9 +220,7 @@ def bootstrap(
     several = max(round(least / num_rows), 1)
     estimate = of(refits.release.model, seed, several)
     Bootstrap.of(estimate, [estimate] * 2, kind=kind)  # refuses before the work what is no number
-    found = repeated(
-        refits, evaluate, numbers, seed=seed, num_processes=num_processes, progress=progress
-    )
+    found = repeated(refits, evaluate, numbers, seed=seed, **how)
     truths = None if kind == "population" else [truth for _, truth in found]
     notes = on_people(refits.release)
     return Bootstrap.of(estimate, [value for value, _ in found], truths, kind=kind, notes=notes)
@@ -329,10 +328,8 @@ def with_bootstrap(
         "repetitions of the fit.",
         MODEL_BASED,
     )
-    own, ends = (
-        OfModel(answer.estimate, errors, questions.noise_in(answer), *possible),
-        answer.origin.ends,
-    )
+    own = OfModel(answer.estimate, errors, questions.noise_in(answer), *possible)
+    ends = answer.origin.ends
     statistic = Open(own, *ends) if any(ends) else own
     return replace(answer, statistic=statistic, notes=(*answer.notes, *notes))
 
@@ -352,26 +349,19 @@ def imputations(
     refits: Refits,
     number: int,
     num_rows: int | None = None,
-    *,
-    seed: int = 0,
-    num_processes: int | None = None,
-    progress: Progress = silent,
+    **how: Any,
 ) -> list[pd.DataFrame]:
-    """Synthetic tables for Rubin's rules, as ``FittedTable.imputations`` describes them."""
+    """Synthetic tables for Rubin's rules, as ``FittedTable.imputations`` describes them.
+
+    ``how`` are the other arguments of ``repeated``.
+    """
     count = refits.num_rows if num_rows is None else num_rows
 
     def table(refit: Refit) -> pd.DataFrame:
         sampler = refits.sampler_of(Population(model=refit.model), refit.seed)
         return pd.DataFrame(sampler.take(count))
 
-    return repeated(
-        refits,
-        table,
-        numbers_of(number),
-        seed=seed,
-        num_processes=num_processes,
-        progress=progress,
-    )
+    return repeated(refits, table, numbers_of(number), **how)
 
 
 class Rubin(NamedTuple):

@@ -307,9 +307,7 @@ class RAPPlusPlus(EngineMethod):
             f"{by}"
         )
 
-    def run(
-        self, curator: Curator, engine: Engine, *, progress: Progress = silent
-    ) -> list[Measurement]:
+    def measure(self, curator: Curator, *, progress: Progress = silent) -> list[Measurement]:
         """Returns the measurements of all rounds, bought with all that is left of the budget."""
         domain = curator.domain
         lines = self._lines(domain)
@@ -321,7 +319,7 @@ class RAPPlusPlus(EngineMethod):
         measured = curator.measure(first, share, what="tables of all columns", progress=progress)
         if not follows:
             return measured
-        model = engine.fit(domain, curator.measurements)
+        model = self.fit(domain, curator.measurements)
         rows = model.sample(max(_ROWS, model.block), self.seed)
         left = candidates(
             domain, lines, labels, codes=rows, directions=self.directions, seed=self.seed
@@ -329,7 +327,7 @@ class RAPPlusPlus(EngineMethod):
         rounds = max(min(self.rounds, len(left) // self.queries), 1)
         for index in progress(range(rounds), "select"):
             if index:
-                model = engine.fit(domain, curator.measurements, warm_start=model)
+                model = self.fit(domain, curator.measurements, warm_start=model)
             remaining = curator.ledger.remaining
             step = remaining / (rounds - index)
             number = min(self.queries, len(left))
