@@ -96,15 +96,9 @@ def test_budgets_are_those_of_the_paper_and_noise_is_the_ledger_s(adjacency, row
 
 
 def test_pairs_of_important_attributes_are_chosen_sooner():
-    table = chain()
-    plain, weighed = (
-        cliques_of(
-            measured_by(
-                PrivSyn(max_cells=0, importance=own), open_curator(table, epsilon=0.35), ENGINE
-            )
-        )
-        for own in ({}, {"e": 30.0})
-    )
+    asks = (PrivSyn(max_cells=0, importance=own) for own in ({}, {"e": 30.0}))
+    curator = lambda: open_curator(chain(), epsilon=0.35)
+    plain, weighed = (cliques_of(measured_by(each, curator(), ENGINE)) for each in asks)
     number = lambda found: sum("e" in clique for clique in found)
     assert number(weighed) > number(plain)
 
