@@ -15,7 +15,9 @@ from functools import partial
 from glob import has_magic
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.cli.reading import kind_written, told
@@ -26,9 +28,6 @@ from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.sampled import SampledTable
 from sdv_privpgd.report.about import KEY, card_path, in_words, is_card, write_card
 from sdv_privpgd.report.page import Report, checked_ending
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(eq=False)
@@ -265,7 +264,7 @@ def sampled(
     arguments: Namespace,
     number: int | None,
     where: Mapping[str, Any] | None = None,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """The next rows of a model: as many as the options say, or else this number."""
     number = arguments.rows if arguments.rows is not None else number
     if number is None or number < 0:
@@ -297,7 +296,7 @@ def write_out(
     files: tuple[Output, Output | None],
     table: SampledTable,
     notes: Mapping[str, Any],
-    rows: "pd.DataFrame",
+    rows: pd.DataFrame,
     write: Callable[[Output | None, Callable[[Path], object]], None],
 ) -> None:
     """Writes rows of a model, and what they are beside them or in them.
@@ -334,7 +333,7 @@ def moving_on(outputs: Outputs, path: Path) -> Output | None:
 
 
 def write_rows(
-    rows: "pd.DataFrame",
+    rows: pd.DataFrame,
     part: Path,
     path: Path,
     *,
@@ -366,7 +365,7 @@ def write_rows(
         _as_whole(rows).to_csv(file, compression=compression, **told, **coding)
 
 
-def _write_parquet(rows: "pd.DataFrame", file: Any, about: Mapping[str, Any]) -> None:
+def _write_parquet(rows: pd.DataFrame, file: Any, about: Mapping[str, Any]) -> None:
     import pyarrow
     import pyarrow.parquet
 
@@ -375,7 +374,7 @@ def _write_parquet(rows: "pd.DataFrame", file: Any, about: Mapping[str, Any]) ->
     pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), file)
 
 
-def _as_whole(rows: "pd.DataFrame") -> "pd.DataFrame":
+def _as_whole(rows: pd.DataFrame) -> pd.DataFrame:
     """The same rows, with whole numbers as such, which beside missing ones are floats in pandas."""
     whole = {
         str(name): column.astype("Int64")
@@ -387,7 +386,7 @@ def _as_whole(rows: "pd.DataFrame") -> "pd.DataFrame":
     return rows.assign(**whole)
 
 
-def _of_one_kind(rows: "pd.DataFrame") -> "pd.DataFrame":
+def _of_one_kind(rows: pd.DataFrame) -> pd.DataFrame:
     """The same rows, with columns of several types as text: a Parquet column has one type."""
     mixed = {
         str(name): column.map(str, na_action="ignore")
