@@ -487,13 +487,6 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _typed(text: str) -> Typed:
-    try:
-        return Typed.of(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
 _LINE = re.compile(r"(\S+)(?: (\{.*?\}|[^\s(]\S*?)([!*+]?))?(?: \((.*?)\))?(?: {2,}(.+))?")
 _KINDS: Mapping[str | None, dict[str, Any]] = {
     None: {},
@@ -511,6 +504,6 @@ _KINDS: Mapping[str | None, dict[str, Any]] = {
     "[TABLE=]N": {"type": _most},
     "COLUMN=VALUE": {"type": _pair},
     "CHILD=COLUMN": {"type": _pair},
-    "COLUMN=TYPE": {"type": _typed},
+    "COLUMN=TYPE": {"type": Typed.of},
 }
 """What options take, and what argparse is told of that; anything else is text."""

@@ -18,7 +18,7 @@ from sdv_privpgd.cli import linking
 from sdv_privpgd.cli.asking import wanted
 from sdv_privpgd.cli.documents import metadata_of, read_metadata
 from sdv_privpgd.cli.journal import Journal, Model, after, is_unwritten, ledger_of
-from sdv_privpgd.cli.keeping import facts_of, fitted, how_to_finish, kept_in, paid_for, require_file
+from sdv_privpgd.cli.keeping import facts_of, fitted, how_to_finish, kept_in, paid_for
 from sdv_privpgd.cli.questions import questions
 from sdv_privpgd.cli.reading import (
     Kind,
@@ -36,6 +36,7 @@ from sdv_privpgd.cli.writing import (
     Outputs,
     check_report,
     moving_on,
+    require_file,
     rows_files,
     sampled,
     write_out,
@@ -97,11 +98,7 @@ def sample(arguments: Namespace) -> None:
     kind_written(arguments.out)
     if bool(arguments.on) != (arguments.min_rows_like is not None):
         raise CommandError("--min-rows-like and --on go together: how many rows, by which columns.")
-    require_file(arguments.model)
-    inputs = [arguments.model] if arguments.again else []
-    with Outputs(inputs=inputs, force=arguments.force) as outputs:
-        # It is loaded when nobody else can move it on.
-        place = None if arguments.again else moving_on(outputs, arguments.model)
+    with moving_on(arguments) as (outputs, place):
         files = rows_files(arguments, outputs)
         model = paid_for(arguments.model)
         table = fitted(arguments.model, model)

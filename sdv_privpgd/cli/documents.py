@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -54,14 +55,11 @@ def read_metadata(path: Path) -> dict[str, Any]:
 
 def _require_sdtypes(path: Path, facts: Any) -> None:
     """Raises ``CommandError`` for columns whose sdtype a draft has left to be filled in."""
-    tables = facts.get("tables") if isinstance(facts, dict) else None
-    for table in tables.values() if isinstance(tables, dict) else []:
-        columns = table.get("columns") if isinstance(table, dict) else None
-        blank = [
-            name
-            for name, known in (columns.items() if isinstance(columns, dict) else [])
-            if isinstance(known, dict) and known.get("sdtype", "") is None
+    with suppress(AttributeError, KeyError, TypeError):  # no metadata, which is said later
+        described = [
+            each for table in facts["tables"].values() for each in table["columns"].items()
         ]
+        blank = [name for name, known in described if known.get("sdtype", "") is None]
         if blank:
             raise CommandError(
                 f"{path}: fill in the sdtype of {blank!r}: numerical, categorical, ordinal, "

@@ -12,7 +12,7 @@ from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli.asking import question, signs_of
 from sdv_privpgd.cli.documents import read_json
 from sdv_privpgd.cli.journal import Journal
-from sdv_privpgd.cli.keeping import kept_in, require_file
+from sdv_privpgd.cli.keeping import kept_in
 from sdv_privpgd.cli.questions import Declared, detected
 from sdv_privpgd.cli.reading import open_table, reading, tables_in
 from sdv_privpgd.cli.saying import (
@@ -153,10 +153,7 @@ def sample(arguments: Namespace) -> None:
     """Writes the next rows of a model of tables, a file each in a folder."""
     if arguments.condition or arguments.mark or arguments.on:
         raise CommandError("--condition, --mark, --on: not taken with tables that belong together.")
-    require_file(arguments.model)
-    inputs = [arguments.model] if arguments.again else []
-    with Outputs(inputs=inputs, force=arguments.force) as outputs:
-        place = None if arguments.again else moving_on(outputs, arguments.model)
+    with moving_on(arguments) as (outputs, place):
         tables = kept_in(arguments.model)
         if not isinstance(tables, FittedTables):
             raise CommandError(f"--out {arguments.out} is a folder, and the model of one table.")

@@ -3,7 +3,7 @@
 Privacy: messages may name columns and say whether a file can be parsed, and no more.
 """
 
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from glob import has_magic
@@ -93,10 +93,10 @@ class Typed:
 
     @classmethod
     def of(cls, text: str) -> "Typed":
-        """What ``COLUMN=TYPE`` says. Raises ``ValueError``, in words, for another text."""
+        """What ``COLUMN=TYPE`` says. Raises for another text, in words."""
         name, equals, said = text.rpartition("=")
         if not equals or not said:
-            raise ValueError(f"{text!r} is not COLUMN=TYPE")
+            raise ArgumentTypeError(f"{text!r} is not COLUMN=TYPE")
         word, _, form = said.partition(":")
         if word in ("date", "number") and form:
             key, sdtype = _FORMS[word]
@@ -108,7 +108,7 @@ class Typed:
         if word == "bool" and form:
             true, slash, false = form.partition("/")
             if not (true and slash and false):
-                raise ValueError(f"{said!r} is not bool:TRUE/FALSE, such as bool:J/N")
+                raise ArgumentTypeError(f"{said!r} is not bool:TRUE/FALSE, such as bool:J/N")
             return cls(name=name, words={"sdtype": "boolean", **Boolean(true, false)})
         if word == "percent":
             return cls(name=name, words={"sdtype": "numerical"}, percent=form)
@@ -130,9 +130,9 @@ def _dtype(word: str) -> Any:
     try:
         dtype = pd.api.types.pandas_dtype(word)
     except TypeError:
-        raise ValueError(f"{word!r} is neither a type of pandas nor {_WORDS}") from None
+        raise ArgumentTypeError(f"{word!r} is neither a type of pandas nor {_WORDS}") from None
     if dtype.kind in "mcVS":
-        raise ValueError(f"{word} is no type that SDV has a word for")
+        raise ArgumentTypeError(f"{word} is no type that SDV has a word for")
     return np.dtype(object) if dtype.kind == "U" else dtype
 
 
@@ -325,7 +325,7 @@ def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:
         "float_precision": "round_trip",
     }
     each = list(zip(files, orders, strict=True))
-    written = _stacked([file.parsed(dtype=str, names=own, **options) for file, own in each])
+    written = pd.concat([file.parsed(dtype=str, names=own, **options) for file, own in each])
     as_text = {
         name: str
         for name in names
@@ -336,16 +336,12 @@ def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:
         if len({part[name].dtype == object for part in parts}) > 1:  # numbers in some files alone
             for part in parts:
                 part[name] = part[name].astype(object)
-    table = _stacked(parts)
+    table = pd.concat(parts, ignore_index=True)
     for name in names if how.thousands is not None else []:
         column = cast(pd.Series, written[name])
         if name not in as_text and are_numbers(column, signs_of(how)):
             table[name] = pd.to_numeric(numbers(column, signs_of(how)))
     return table
-
-
-def _stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
 
 # Workbooks
@@ -415,7 +411,7 @@ def _read_parquet(paths: Sequence[Path], how: Reading, facts: Facts | None) -> p
     for path in paths:
         with parsing(path, "Parquet"):
             parts.append(pd.read_parquet(path))  # with the index that pandas stored in it
-    return _stacked([_with_index(part) for part in parts])
+    return pd.concat(map(_with_index, parts), ignore_index=True)
 
 
 def _parsed_schema(path: Path) -> pd.DataFrame:

@@ -1,10 +1,10 @@
 """The commands for tables of several holders, and for tables that were published."""
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sdv_privpgd.cli.journal import Journal, spent
 from sdv_privpgd.cli.keeping import rescued
@@ -20,15 +20,11 @@ from sdv_privpgd.cli.saying import (
     say_each,
 )
 from sdv_privpgd.cli.writing import Outputs, check_rows, outputs_of, rows_files, write_out
-from sdv_privpgd.fitting.settings import People
+from sdv_privpgd.fitting.mismatch import DomainMismatchError
+from sdv_privpgd.releases import combining, published
+from sdv_privpgd.releases.combining import ModelledTables
+from sdv_privpgd.releases.measuring import prepared
 from sdv_privpgd.report.warnings import on_delta
-
-if TYPE_CHECKING:
-    from sdv_privpgd.releases.combining import ModelledTables
-    from sdv_privpgd.releases.measured import Measured
-    from sdv_privpgd.releases.measuring import Measuring
-    from sdv_privpgd.sources.source import Source
-
 
 _AGAIN = (
     "Correct what is declared, for all holders, and measure again, which spends again; or say "
@@ -57,12 +53,18 @@ def measure(arguments: Namespace) -> None:
         try:
             with journal.ahead(planned, arguments.max_epsilon):
                 table = open_table(tables, reading(arguments, tables[0]), {**weights, **columns})
-                measuring = _prepared(arguments, columns, people, table)
+                said = ("epsilon", "delta", "holder", "adjacency", "method", "num_bins", "target")
+                told = {name: getattr(arguments, name) for name in said}
+                with own_errors(ValueError):  # public: no cell was read
+                    measuring = prepared(table, columns, people=people, **told)
                 say_each(measuring.told_before, but=on_delta(planned.delta))
                 answers = lambda: None if measured is None else measured.answers
                 journal.follow(measuring, arguments, answers)
                 with own_errors():
-                    measured = _run(measuring, stops=not arguments.no_stop)
+                    try:
+                        measured = measuring.run(stops=not arguments.no_stop)
+                    except DomainMismatchError as error:
+                        raise CommandError(f"{in_options(error)} {_AGAIN}") from None
         finally:
             if journal.failure is not None and measured is not None:
                 path = rescued(measured.save, arguments.out)
@@ -81,59 +83,27 @@ def measure(arguments: Namespace) -> None:
 
 def combine(arguments: Namespace) -> None:
     """Writes rows of one model of several holders' releases, and their page."""
-    from sdv_privpgd import combine as combined
-
-    made = partial(combined, arguments.releases, engine=arguments.engine, seed=arguments.seed)
-    _model(arguments, arguments.releases, lambda: made)
+    told = {"engine": arguments.engine, "seed": arguments.seed}
+    _model(arguments, arguments.releases, partial(combining.combine, arguments.releases, **told))
 
 
 def from_tables(arguments: Namespace) -> None:
     """Writes rows of a model of published tables, and their page."""
-    from sdv_privpgd import from_tables as modelled
-
-    def prepared() -> Callable[[], "ModelledTables"]:
-        if arguments.metadata is None:
-            raise CommandError(
-                "--metadata is needed: it says what kinds of columns the tables have."
-            )
-        columns = declared(arguments).for_fit(public_metadata=arguments.public_metadata)
-        said = ("publisher", "suppressed_below", "rounded_to", "total", "engine", "seed")
-        told = {name: getattr(arguments, name) for name in said}
-        return partial(modelled, arguments.tables, columns, **told)
-
-    _model(arguments, [*arguments.tables, arguments.metadata, arguments.domain], prepared)
-
-
-def _prepared(
-    arguments: Namespace, columns: Mapping[str, Mapping], people: People, table: "Source"
-) -> "Measuring":
-    """The measurement that the options describe. Its errors are public: no cell was read."""
-    from sdv_privpgd.releases.measuring import prepared
-
-    said = ("epsilon", "delta", "holder", "adjacency", "method", "num_bins", "target")
-    with own_errors(ValueError):
-        told = {name: getattr(arguments, name) for name in said}
-        return prepared(table, columns, people=people, **told)
-
-
-def _run(measuring: "Measuring", *, stops: bool) -> "Measured":
-    from sdv_privpgd import DomainMismatchError
-
-    try:
-        return measuring.run(stops=stops)
-    except DomainMismatchError as error:
-        raise CommandError(f"{in_options(error)} {_AGAIN}") from None
+    if arguments.metadata is None:
+        raise CommandError("--metadata is needed: it says what kinds of columns the tables have.")
+    columns = declared(arguments).for_fit(public_metadata=arguments.public_metadata)
+    said = ("publisher", "suppressed_below", "rounded_to", "total", "engine", "seed")
+    told = {name: getattr(arguments, name) for name in said}
+    inputs = [*arguments.tables, arguments.metadata, arguments.domain]
+    _model(arguments, inputs, partial(published.from_tables, arguments.tables, columns, **told))
 
 
 def _model(
-    arguments: Namespace,
-    inputs: list[Path | None],
-    prepare: Callable[[], Callable[[], "ModelledTables"]],
+    arguments: Namespace, inputs: list[Path | None], make: Callable[[], ModelledTables]
 ) -> None:
     """Makes a model of what is public, and writes its rows and its page."""
     kind_written(arguments.out)
     check_rows(arguments)
-    make = prepare()
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         files = rows_files(arguments, outputs)
         report = outputs.open("--report", arguments.report)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from sdv_privpgd.cli import linking
 from sdv_privpgd.cli.journal import Journal, is_unwritten, ledger_of, rest, spent
-from sdv_privpgd.cli.keeping import Purchase, facts_of, finished, require_file, unfinished
+from sdv_privpgd.cli.keeping import Purchase, facts_of, finished, unfinished
 from sdv_privpgd.cli.questions import planned_ledger, questions
 from sdv_privpgd.cli.reading import (
     kept_of,
@@ -25,6 +25,7 @@ from sdv_privpgd.cli.writing import (
     check_report,
     check_rows,
     outputs_of,
+    require_file,
     rows_files,
     sampled,
     with_page,

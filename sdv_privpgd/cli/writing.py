@@ -8,7 +8,8 @@ import json
 import os
 import stat
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import partial
@@ -321,15 +322,31 @@ def write_out(
         write(card, lambda part: write_card(part, out.part, about))
 
 
-def moving_on(outputs: Outputs, path: Path) -> Output | None:
-    """The file of a model that gives rows. Raises ``CommandError`` if it cannot be written."""
-    try:
-        return outputs.open("the model", path, grows=True)
-    except CommandError as error:
-        raise CommandError(
-            f"{error} New rows need it to move on; --again leaves it as it is, and writes the "
-            "first rows once more."
-        ) from None
+@contextmanager
+def moving_on(arguments: Namespace) -> Iterator[tuple[Outputs, Output | None]]:
+    """The files of a command that writes rows of a model, and the model's, which moves on.
+
+    The model is to be loaded inside, when nobody else can move it on. Raises ``CommandError`` if
+    there is none, or if it cannot be written.
+    """
+    require_file(arguments.model)
+    inputs, place = [arguments.model] if arguments.again else [], None
+    with Outputs(inputs=inputs, force=arguments.force) as outputs:
+        try:
+            if not arguments.again:
+                place = outputs.open("the model", arguments.model, grows=True)
+        except CommandError as error:
+            raise CommandError(
+                f"{error} New rows need it to move on; --again leaves it as it is, and writes the "
+                "first rows once more."
+            ) from None
+        yield outputs, place
+
+
+def require_file(path: Path) -> None:
+    """Raises ``CommandError`` if there is no file of a model."""
+    if not path.is_file():
+        raise CommandError(f"There is no file {path}.")
 
 
 def write_rows(

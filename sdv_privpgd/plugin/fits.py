@@ -32,7 +32,7 @@ from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.plugin import generators
 from sdv_privpgd.plugin.arguments import as_invalid_data, log_event, original_names, stamp_fitted
 from sdv_privpgd.plugin.base import FittedState
-from sdv_privpgd.plugin.generators import ColumnTransformer, transformer_for
+from sdv_privpgd.plugin.generators import ColumnTransformer
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.page import Report
@@ -360,7 +360,7 @@ class FitsOfTables(FittedState):
             known = description.schema
         except PublicDomainError:
             known = description.declared_schema
-        own = {column.name: transformer_for(column) for column in known.columns}
+        own = {column.name: ColumnTransformer(column) for column in known.columns}
         return generators.with_stand_ins(own, self._described, description.modelled)
 
     def auto_assign_transformers(self, data) -> None:
