@@ -52,14 +52,7 @@ from typing import Any
 
 from sdv_privpgd import MatchError
 from sdv_privpgd.benchmark.fits import FOLDER, Stopwatch, print_table
-from sdv_privpgd.benchmark.methods import (
-    METHODS,
-    PREPROCESSINGS,
-    REAL,
-    SELECTS,
-    SHARE,
-    names_of,
-)
+from sdv_privpgd.benchmark.methods import KINDS, METHODS, REAL, SHARE, names_of
 from sdv_privpgd.benchmark.single import (
     clipped,
     decoded_scores,
@@ -69,7 +62,6 @@ from sdv_privpgd.benchmark.single import (
     table_of,
 )
 from sdv_privpgd.benchmark.tables import TABLES, check_names, read_rows
-from sdv_privpgd.methods.method import ENGINES
 
 _COLUMNS = {
     "method": "string",
@@ -172,13 +164,10 @@ def add_command(commands) -> None:
     compare.add_argument(
         "--methods", nargs="+", choices=methods, metavar="METHOD", help=", ".join(methods)
     )
-    for option, choices, what in (
-        ("--preprocess", PREPROCESSINGS, "what makes codes of the table"),
-        ("--select", SELECTS, "what is asked"),
-        ("--synthesize", tuple(ENGINES), "what makes rows of the answers"),
-    ):
+    whats = "what makes codes of the table", "what is asked", "what makes rows of the answers"
+    for (kind, choices), what in zip(KINDS.items(), whats, strict=True):
         said = f"exchange: {what}: {', '.join(choices)}"
-        compare.add_argument(option, nargs="+", choices=choices, metavar="PART", help=said)
+        compare.add_argument(f"--{kind}", nargs="+", choices=choices, metavar="PART", help=said)
     compare.add_argument("--tables", nargs="+", metavar="TABLE", help=", ".join(TABLES))
     compare.add_argument("--epsilons", nargs="+", type=float)
     compare.add_argument("--seeds", type=int, help="repetitions with fresh noise")

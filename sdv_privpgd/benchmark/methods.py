@@ -251,6 +251,9 @@ SELECTS = tuple(name for name, make in named_methods().items() if isinstance(mak
 """The methods that go with several engines."""
 
 
+KINDS = {"preprocess": PREPROCESSINGS, "select": SELECTS, "synthesize": tuple(ENGINES)}
+"""The parts of an arm by their kinds, in the order in which they work."""
+
 _BETWEEN = " / "
 
 USUAL = ("equal_width+rare", "aim", "pgm")
@@ -270,8 +273,7 @@ class Compared:
 
     def __post_init__(self) -> None:
         if is_arm(self.name):
-            choices = (PREPROCESSINGS, SELECTS, tuple(ENGINES))
-            for named, choice in zip(parts_of(self.name), choices, strict=True):
+            for named, choice in zip(parts_of(self.name), KINDS.values(), strict=True):
                 if named not in choice:
                     raise ValueError(f"There is no {named!r}: choose from {choice!r}.")
         elif self.name not in METHODS:

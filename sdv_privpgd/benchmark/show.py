@@ -27,12 +27,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.benchmark.methods import PREPROCESSINGS, SELECTS, is_arm, parts_of
-from sdv_privpgd.methods.method import ENGINES, engine_of, method_of
+from sdv_privpgd.benchmark.methods import KINDS, is_arm, parts_of
+from sdv_privpgd.methods.method import engine_of, method_of
 from sdv_privpgd.report.page import Page, Section, Table
-
-KINDS = ("preprocess", "select", "synthesize")
-"""The kinds of parts, in the order in which they work."""
 
 FIGURE = {
     "downstream": "downstream error",
@@ -93,14 +90,11 @@ def table_of_arms(arms: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 def settings_of_parts() -> pd.DataFrame:
     """The settings of all methods and engines: their defaults, which are those of an arm."""
-    parts = {
-        "select": {name: method_of(name) for name in SELECTS},
-        "synthesize": {name: engine_of(name) for name in ENGINES},
-    }
+    makers = {"select": method_of, "synthesize": engine_of}
     found = [
         (kind, name, each.name, f"{getattr(part, each.name)!r:.60}")
-        for kind, named in parts.items()
-        for name, part in named.items()
+        for kind, make in makers.items()
+        for name, part in ((name, make(name)) for name in KINDS[kind])
         if is_dataclass(part)
         for each in fields(part)
         if each.init and (each.default is not MISSING or each.default_factory is not MISSING)
@@ -152,9 +146,7 @@ def write_exchange(rows: pd.DataFrame, folder: Path) -> list[Path]:
 
 def in_rank(kind: str, names: Sequence[str]) -> list[str]:
     """The names of parts of a kind, in the order of the registries."""
-    known = {
-        "preprocess": PREPROCESSINGS, "select": SELECTS, "synthesize": tuple(ENGINES)
-    }[kind]  # fmt: skip
+    known = KINDS[kind]
     return sorted(names, key=lambda name: known.index(name) if name in known else len(known))
 
 

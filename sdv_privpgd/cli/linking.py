@@ -363,10 +363,8 @@ def _link(text: str) -> tuple[str, str, str, str]:
 
 def _facts(told: Asked, name: str) -> dict[str, Any]:
     """What is public of a table's columns, by which its file is read."""
-    link, key = told.tree.above(name), told.tree.key_of(name)
-    keys = [each for each in (key, None if link is None else link.key) if each is not None]
     own = {c: {"sdtype": getattr(f, "sdtype", "id"), **f} for c, f in told.columns[name].items()}
-    return {**own, **{each: {"sdtype": "id"} for each in keys}}
+    return {**own, **{each: {"sdtype": "id"} for each in told.tree.keys_of(name)}}
 
 
 def _allowed(arguments: Namespace, but: Collection[str]) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.files import KNOWN, Kind, files_of, kind_of
-from sdv_privpgd.cli.saying import CommandError, say, spoken
+from sdv_privpgd.cli.saying import CommandError, own_errors, say
 from sdv_privpgd.columns.declared import Boolean, TimeOfDay
 from sdv_privpgd.columns.dialect import Facts, Reading, missing_words, percent_of
 from sdv_privpgd.sources.csv import (
@@ -136,7 +136,7 @@ def _dtype(word: str) -> Any:
     return np.dtype(object) if dtype.kind == "U" else dtype
 
 
-@spoken()
+@own_errors()
 def reading(
     arguments: Namespace, path: Path, kept: Mapping[str, Any] = MappingProxyType({})
 ) -> Reading:
@@ -175,7 +175,7 @@ def told(arguments: Namespace, kept: Mapping[str, Any], kind: Kind) -> dict[str,
 # The table
 
 
-@spoken()
+@own_errors()
 def tables_in(given: Sequence[Path]) -> list[Path]:
     """The files that hold a table, which paths, folders and patterns name.
 
@@ -199,7 +199,7 @@ def tables_in(given: Sequence[Path]) -> list[Path]:
     return found
 
 
-@spoken()
+@own_errors()
 def open_table(paths: Sequence[Path], how: Reading, facts: Facts) -> Source:
     """The rows of files that ``tables_in`` has found. Text and Parquet are read in batches."""
     form = _form(paths, how)
@@ -215,7 +215,7 @@ def open_table(paths: Sequence[Path], how: Reading, facts: Facts) -> Source:
     return Retyped(source, how.dtypes) if how.dtypes else source
 
 
-@spoken()
+@own_errors()
 def read_table(paths: Path | Sequence[Path], how: Reading, facts: Facts | None) -> pd.DataFrame:
     """Reads the private table into memory.
 
@@ -236,7 +236,7 @@ def read_table(paths: Path | Sequence[Path], how: Reading, facts: Facts | None) 
     return table
 
 
-@spoken()
+@own_errors()
 def types_in(paths: Sequence[Path], how: Reading, typed: Collection[str] = ()) -> dict[str, Any]:
     """The dtype of each column; those ``typed`` otherwise may have none. Public: no cell is read.
 
@@ -253,7 +253,7 @@ def types_in(paths: Sequence[Path], how: Reading, typed: Collection[str] = ()) -
     return types
 
 
-@spoken()
+@own_errors()
 def known_types_in(paths: Sequence[Path], how: Reading) -> dict[str, Any]:
     """The same, but that a dtype that nobody says is ``None``."""
     if kind_read(paths[0]).form == "parquet":

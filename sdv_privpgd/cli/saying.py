@@ -138,15 +138,6 @@ def _part_in_options(part: str) -> str:
 
 
 @contextmanager
-def spoken() -> Iterator[None]:
-    """Says what cannot be read in the words of the command line."""
-    try:
-        yield
-    except SourceError as error:
-        raise CommandError(in_options(error)) from None
-
-
-@contextmanager
 def own_errors(*more: type[Exception]) -> Iterator[None]:
     """Passes on only our own errors, which speak of public facts, and ``more``."""
     from sdv_privpgd import PrivacyBudgetError, PublicDomainError
