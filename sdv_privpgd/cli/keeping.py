@@ -253,10 +253,8 @@ _STOPPED = (
 def kept_in(path: Path) -> SavedModel:
     """Loads any kept model. Raises ``CommandError`` for any other file."""
     require_file(path)
-    try:
+    with own_errors(DamagedFileError):
         return SavedModel.load(path)
-    except DamagedFileError as error:
-        raise CommandError(str(error)) from None
 
 
 def paid_for(path: Path, model: SavedModel | None = None) -> Model:

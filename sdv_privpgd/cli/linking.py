@@ -9,11 +9,10 @@ from typing import Any
 
 from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.base.words import listed
-from sdv_privpgd.cli.asking import question, signs_of
 from sdv_privpgd.cli.documents import read_json
 from sdv_privpgd.cli.journal import Journal
 from sdv_privpgd.cli.keeping import kept_in
-from sdv_privpgd.cli.questions import Declared, detected
+from sdv_privpgd.cli.questions import Declared, detected, question, signs_of
 from sdv_privpgd.cli.reading import open_table, reading, tables_in
 from sdv_privpgd.cli.saying import (
     CommandError,

@@ -247,10 +247,8 @@ def _unwritten(output: Output, error: OSError) -> CommandError:
 
 def check_report(path: Path | None) -> None:
     """Raises ``CommandError`` for a file whose ending no report has."""
-    try:
+    with own_errors(ValueError):
         _ = path is None or checked_ending(path)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
 
 
 def check_rows(arguments: Namespace) -> None:

@@ -153,7 +153,7 @@ def _row(name: str, facts: Mapping) -> dict[str, Any]:
         "unit": None,
         "missing codes": _together(list(facts.get("missing_codes") or ()), kind),
         "decimals": None if kind == "integer" else places,
-        "missing": {True: "yes", False: "no"}.get(facts.get("range_is_nullable")),
+        "missing": {None: None, True: "yes", False: "no"}[facts.get("range_is_nullable")],
         "other": facts.get("other_value"),
         "groups": json.dumps(groups, ensure_ascii=False) if groups else None,
         "prefix": facts.get("prefix"),

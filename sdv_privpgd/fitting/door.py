@@ -292,9 +292,8 @@ def checked(
         private = opened(table, description, settings.people.limit, settings.objections)
     except ValueError as error:
         return settings, description, None, [str(error)]
-    rows = private.known_rows(settings.adjacency)
-    settings = settings.for_rows(rows)
-    return settings, _leaning(settings, description, prior, private), rows, []
+    settings, description = seen(settings, description, private, prior)
+    return settings, description, private.known_rows(settings.adjacency), []
 
 
 def prepared(
@@ -311,18 +310,18 @@ def prepared(
     Raises ``ValueError`` if the table is not as it is described, or has no rows if that is public.
     """
     private = opened(table, description, settings.people.limit, settings.objections)
-    settings = settings.for_rows(private.known_rows(settings.adjacency))
-    description = _leaning(settings, description, prior, private)
+    settings, description = seen(settings, description, private, prior)
     allowed = checked_lost(allow_lost, description)
     return running_fit(settings, description, private, after=after, allow_lost=allowed)
 
 
-def _leaning(
-    settings: Settings, description: Description, prior: Any, table: PrivateTable
-) -> Description:
-    kept = description.dtypes_kept(table.dtypes)
-    description = description.dated(table.dtypes)
-    return leaning(settings, description, prior, table.known_rows(settings.adjacency), kept)
+def seen(
+    settings: Settings, description: Description, table: PrivateTable, prior: Any = None
+) -> tuple[Settings, Description]:
+    """Returns the same with what a table's dtypes and public number of rows say, and a prior."""
+    rows, kept = table.known_rows(settings.adjacency), description.dtypes_kept(table.dtypes)
+    settings = settings.for_rows(rows)
+    return settings, leaning(settings, description.dated(table.dtypes), prior, rows, kept)
 
 
 def running_fit(

@@ -21,6 +21,7 @@ from sdv_privpgd.columns.dialect import on_words
 from sdv_privpgd.columns.keys import on_patterns
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.door import running_fit, seen
 from sdv_privpgd.fitting.fates import check_report
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable, RunningFit
@@ -117,20 +118,15 @@ class FitsOfTables(FittedState):
             )
         settings, description = self._questions()
         table = self._open(data, description)
-        description = replace(description, dtypes=description.dtypes_kept(table.dtypes))
         self._require_rows(table)
-        rows = table.known_rows(settings.adjacency)
-        settings = settings.for_rows(rows)
-        description = description.dated(table.dtypes)
-        description = leaning(settings, description, prior, rows, description.dtypes)
-        if not self.discovery_share:
-            _ = description.schema
-        fit = Fit(settings, description)
+        settings, description = seen(settings, description, table, prior)
         allowed = checked_lost(allow_lost, description)
-        running = RunningFit(fit=fit, private=table, allow_lost=allowed)
+        running = running_fit(settings, description, table, allow_lost=allowed)
+        if not self.discovery_share:
+            _ = running.fit.description.schema
         before, at_first = running.told_before, settings.absurd()
         said = [each for each in before if each not in at_first]
-        if said := [*on_undeclared(settings, description), *said]:
+        if said := [*on_undeclared(settings, running.fit.description), *said]:
             warnings.warn(" ".join(said), stacklevel=2)
         self._run(running, self._names_of(data), stops=True, told=before)
 
@@ -145,12 +141,9 @@ class FitsOfTables(FittedState):
             table = self._open(data, description)
         except InvalidDataError as error:
             return check_report(settings, description, None, [str(error)])
-        rows, kept = table.known_rows(settings.adjacency), description.dtypes_kept(table.dtypes)
-        settings = settings.for_rows(rows)
         more = on_words(description.words) if are_text(getattr(data, "paths", data)) else []
-        description = description.dated(table.dtypes)
-        description = leaning(settings, description, prior, rows, kept)
-        return check_report(settings, description, rows, more=more)
+        settings, description = seen(settings, description, table, prior)
+        return check_report(settings, description, table.known_rows(settings.adjacency), more=more)
 
     @property
     def planned_ledger(self) -> PrivacyLedger:

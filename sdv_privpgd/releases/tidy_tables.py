@@ -518,10 +518,9 @@ def _sharing(answers: Sequence[Measurement]) -> list[Measurement]:
         else:
             members.append(len(shared))
             shared.append(own)
-    groupings: Any = [Grouping.of(known) for known in shared]
+    groupings = [Grouping.of(known) for known in shared]
+    pairs: Any = zip(answers, members, strict=True)
     return [
-        each
-        if place is None
-        else replace(each, query=replace(each.query, grouping=groupings[place]))
-        for each, place in zip(answers, members, strict=True)
+        each if at is None else replace(each, query=replace(each.query, grouping=groupings[at]))
+        for each, at in pairs
     ]
