@@ -6,7 +6,7 @@ many rows of each table below lead to a row, and what the row has that it leads 
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -384,8 +384,3 @@ def tree_of(links: Link | Sequence[Link] | Iterable[Link]) -> Tree:
 def _counted(most: int, least: int = 0) -> dict:
     facts = NumberFacts(low=least, high=most, decimal_places=0, nullable=False)
     return {"sdtype": "numerical", **words_of(facts)}
-
-
-def own_columns(columns: Mapping[str, Any], keys: Collection[str | None]) -> dict[str, Any]:
-    """The columns without those that links are made of, which are made with the rows."""
-    return {name: facts for name, facts in columns.items() if name not in keys}

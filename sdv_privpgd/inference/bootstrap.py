@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit  # pyright: ignore[reportMissingTypeStubs]
 
+from sdv_privpgd.base.arguments import check_choice
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.inference.answers import TABLES, Answer, TableAnswer, on_people
 from sdv_privpgd.inference.intervals import KINDS, Interval, Open, deviations
@@ -119,8 +120,7 @@ class Bootstrap:
                 some hundreds of repetitions and lopsided errors.
         """
         deviations(self.kind, level)
-        if method not in METHODS:
-            raise ValueError(f"method must be one of {METHODS}, got {method!r}.")
+        check_choice("method", method, METHODS)
         own, tails = _flat(self.estimate, self.estimate), ((1 + level) / 2, (1 - level) / 2)
         if method == "pivot":
             low, high = (own - np.asarray(self.errors.quantile(tail)) for tail in tails)
@@ -190,17 +190,17 @@ def bootstrap(
     *,
     kind: str = "population",
     seed: int = 0,
-    num_processes: int | None = None,
-    progress: Progress = silent,
+    **how: Any,
 ) -> Bootstrap:
     """A statistic and its error, as ``FittedTable.bootstrap`` describes it.
+
+    ``how`` are the other arguments of ``repeated``.
 
     Raises:
         ValueError: For fewer than two repetitions, an unknown kind, and a statistic that is no
             number.
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {KINDS}, got {kind!r}.")
+    check_choice("kind", kind, KINDS)
     numbers, num_rows = numbers_of(num_repetitions), refits.num_rows
     # Rows of a model that a statistic sees at least, in tables as long as the real one. Where it
     # has few rows, chance in the choice of the model's rows would otherwise add to every error.
@@ -220,9 +220,7 @@ def bootstrap(
     several = max(round(least / num_rows), 1)
     estimate = of(refits.release.model, seed, several)
     Bootstrap.of(estimate, [estimate] * 2, kind=kind)  # refuses before the work what is no number
-    found = repeated(
-        refits, evaluate, numbers, seed=seed, num_processes=num_processes, progress=progress
-    )
+    found = repeated(refits, evaluate, numbers, seed=seed, **how)
     truths = None if kind == "population" else [truth for _, truth in found]
     notes = on_people(refits.release)
     return Bootstrap.of(estimate, [value for value, _ in found], truths, kind=kind, notes=notes)
@@ -330,10 +328,8 @@ def with_bootstrap(
         "repetitions of the fit.",
         MODEL_BASED,
     )
-    own, ends = (
-        OfModel(answer.estimate, errors, questions.noise_in(answer), *possible),
-        answer.origin.ends,
-    )
+    own = OfModel(answer.estimate, errors, questions.noise_in(answer), *possible)
+    ends = answer.origin.ends
     statistic = Open(own, *ends) if any(ends) else own
     return replace(answer, statistic=statistic, notes=(*answer.notes, *notes))
 
@@ -353,26 +349,19 @@ def imputations(
     refits: Refits,
     number: int,
     num_rows: int | None = None,
-    *,
-    seed: int = 0,
-    num_processes: int | None = None,
-    progress: Progress = silent,
+    **how: Any,
 ) -> list[pd.DataFrame]:
-    """Synthetic tables for Rubin's rules, as ``FittedTable.imputations`` describes them."""
+    """Synthetic tables for Rubin's rules, as ``FittedTable.imputations`` describes them.
+
+    ``how`` are the other arguments of ``repeated``.
+    """
     count = refits.num_rows if num_rows is None else num_rows
 
     def table(refit: Refit) -> pd.DataFrame:
         sampler = refits.sampler_of(Population(model=refit.model), refit.seed)
         return pd.DataFrame(sampler.take(count))
 
-    return repeated(
-        refits,
-        table,
-        numbers_of(number),
-        seed=seed,
-        num_processes=num_processes,
-        progress=progress,
-    )
+    return repeated(refits, table, numbers_of(number), **how)
 
 
 class Rubin(NamedTuple):

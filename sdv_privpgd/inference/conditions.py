@@ -322,10 +322,8 @@ def code_values(column: Column) -> CodeValues:
         codes = np.asarray(column.merging.codes)
         order = np.argsort(codes, kind="stable")
         starts = np.searchsorted(codes[order], np.arange(column.num_values))
-        lows, highs = (
-            np.minimum.reduceat(lows[order], starts),
-            np.maximum.reduceat(highs[order], starts),
-        )
+        lows = np.minimum.reduceat(lows[order], starts)
+        highs = np.maximum.reduceat(highs[order], starts)
     if column.sdtype == "numerical":
         lows, highs, means, spreads = (
             column.numbers(each) for each in (lows, highs, means, spreads)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base import cached_property
+from sdv_privpgd.base.arguments import check_choice
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
@@ -129,9 +130,7 @@ def asked_of(
     clipped: bool = False,
 ) -> Asked:
     """Checks a question. Raises ``ValueError`` for what cannot be asked, and says what can."""
-    if what not in ARGUMENTS:
-        known = ", ".join(map(repr, ARGUMENTS))
-        raise ValueError(f"what must be one of {known}, got {what!r}.")
+    check_choice("what", what, ARGUMENTS)
     for name, given in {"of": of, "among": among, "q": q}.items():
         if given is not None and name not in ARGUMENTS[what]:
             raise ValueError(f"answer({what!r}) takes no {name}=, got {given!r}.")
@@ -275,19 +274,9 @@ class Questions:
         """The linear estimate from all measured tables."""
         return made_once(LinearEstimate, self.release.domain, self.release.measurements)
 
-    def answer(
-        self,
-        what: str,
-        *,
-        of: str | Sequence[str] | None = None,
-        where: Mapping[str, Any] | None = None,
-        among: Mapping[str, Any] | None = None,
-        q: float | None = None,
-        clipped: bool = False,
-    ) -> Answer | TableAnswer:
+    def answer(self, what: str, **how: Any) -> Answer | TableAnswer:
         """Answers a question, as ``FittedTable.answer`` describes it."""
-        columns = {column.name: column for column in self.schema.attributes}
-        asked = asked_of(columns, what, of=of, where=where, among=among, q=q, clipped=clipped)
+        asked = asked_of(self.schema.named, what, **how)
         if what == "table":
             return self._table(asked)
         if what == "quantile":

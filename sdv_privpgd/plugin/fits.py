@@ -246,7 +246,8 @@ class FitsOfTables(FittedState):
         ``to_dict()`` has the numbers as parts of the rows, ``save("plan.html")`` writes the page.
         """
         settings, description = self._questions()
-        return planned(settings, leaning(settings, description, prior, num_rows, {}), num_rows)
+        description = replace(description, dtypes={})
+        return planned(settings, leaning(settings, description, prior, num_rows), num_rows)
 
     def preprocess(self, data) -> dict[str, pd.DataFrame]:
         """The table as codes, one column an attribute. As private as the table itself.
