@@ -27,6 +27,7 @@ from sdv_privpgd.columns.readings import Readable
 from sdv_privpgd.fitting.mismatch import UNREAD, _Seen
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.sources.csv import CsvFiles
 
 RNG = np.random.default_rng(0)
 ROWS = 4_000
@@ -185,12 +186,14 @@ GERMAN = pd.date_range("2020-01-01", periods=ROWS, freq="h").strftime("%d.%m.%Y"
         (["It was long ago, and nobody knew " * 2] * ROWS, Categorical(), "long texts"),
     ],
 )
-def test_cells_that_are_not_as_declared_stop_a_fit_for_little(cells, declared, remedy):
+def test_cells_that_are_not_as_declared_stop_a_fit_for_little(tmp_path, cells, declared, remedy):
     table = TABLE.assign(odd=np.asarray(cells, dtype=object))
-    with pytest.raises(DomainMismatchError, match=f"first question.*'odd'.*{remedy}") as error:
-        fit(table, {**OPEN, "odd": declared})
-    assert error.value.ledger.spent() < 0.1
-    assert error.value.ledger.charges[-1].what == UNREAD
+    table.to_csv(tmp_path / "table.csv", index=False)
+    for rows in (table, CsvFiles(tmp_path / "table.csv", header=True)):
+        with pytest.raises(DomainMismatchError, match=f"first question.*'odd'.*{remedy}") as error:
+            fit(rows, {**OPEN, "odd": declared})
+        assert error.value.ledger.spent() < 0.1
+        assert error.value.ledger.charges[-1].what == UNREAD
 
 
 def test_a_column_may_be_unread_if_that_is_said_or_the_fit_is_finished():
