@@ -55,6 +55,7 @@ _TEXT = (
     "{} would not be in the rows: no number, date or time is read in all of their cells, and most "
     "of these differ, or are numbers. --skip-footer 1 leaves out a line of sums."
 )
+_NUMBERED = "{} would get new numbers, whatever the table says there: their cells look like ids."
 _NO_KEYS = "{} are ids by their names and no keys, so that several rows may have the same."
 """Why a column would be lost, with its name in the place of ``{}``."""
 
@@ -104,7 +105,7 @@ class Declared:
                 continue
             if sdtype == "id" or name in self.keys:
                 if not (is_said or (name in self.keys and is_named)):
-                    lost[name] = _NO_KEYS if is_named else _NOT_MODELLED
+                    lost[name] = _NO_KEYS if is_named else _NUMBERED
             elif name not in kept:
                 lost[name] = _NOT_MODELLED if is_said or sdtype != "unknown" else _TEXT
             elif is_named and not (

@@ -19,6 +19,7 @@ from sdv.single_table.base import SYNTHESIZER_LOGGER
 
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.constraints import kinds
+from sdv_privpgd.drafting.template import table_of
 from sdv_privpgd.fitting.settings import People, with_sequence
 from sdv_privpgd.sampling.conditions import ANYTHING, is_wanted
 
@@ -46,22 +47,34 @@ Types, keys and datetime formats, which it chooses by looking as well, are taken
 """
 
 
-def public_facts(metadata: Metadata, *, keep_ranges: bool) -> dict[str, Any]:
-    """What metadata says, without what detection reads off the values unless it is to be kept."""
+def public_facts(
+    metadata: Metadata, domains: Mapping[str, Any], *, keep_ranges: bool
+) -> dict[str, Any]:
+    """What metadata says, without what detection reads off the values unless it is to be kept.
+
+    A type that is declared, such as ``Datetime()``, takes the place of the metadata's. ``domains``
+    are those of tables, by name.
+    """
     if not isinstance(metadata, Metadata):
         raise SynthesizerInputError(
             f"metadata must be an sdv.metadata.Metadata, got {type(metadata).__name__}."
         )
     facts = deepcopy(metadata.to_dict())
-    for table in facts.get("tables", {}).values():
-        for column in table["columns"].values():
+    for name, table in facts.get("tables", {}).items():
+        declared, (_, keys) = domains.get(name, {}), table_of(table)
+        for column, own in table["columns"].items():
             for key in () if keep_ranges else RANGE_KEYS:
-                column.pop(key, None)
+                own.pop(key, None)
+            kind = declared.get(column, {}) if isinstance(declared, Mapping) else {}
+            said = getattr(kind, "sdtype", None)
+            if column not in keys and said not in (None, "id", "ordinal", own.get("sdtype")):
+                form = {key: fact for key, fact in kind.items() if key == "datetime_format"}
+                table["columns"][column] = {"sdtype": said, **form}
     return facts
 
 
 def public_copy(
-    metadata: Metadata, people: People, *, keep_ranges: bool
+    metadata: Metadata, people: People, domain: Any, *, keep_ranges: bool
 ) -> tuple[Metadata, People]:
     """One table's metadata without what detection reads off the values, and whose the rows are.
 
@@ -72,7 +85,7 @@ def public_copy(
             sequence where nobody says how many of its rows are protected; and for people of another
             column, or in another order.
     """
-    facts = public_facts(metadata, keep_ranges=keep_ranges)
+    facts = public_facts(metadata, dict.fromkeys(metadata.tables, domain), keep_ranges=keep_ranges)
     if len(metadata.tables) > 1:
         raise SynthesizerInputError(
             f"The metadata has {len(metadata.tables)} tables, {sorted(metadata.tables)}. One is "

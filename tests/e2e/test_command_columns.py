@@ -243,7 +243,7 @@ def test_what_is_an_id_by_detection_and_not_by_its_name_stops_a_command(tmp_path
     asked = ("check", tmp_path / "t.csv", "--header", "--epsilon", 20)
     assert run(*asked) == 1
     said = capsys.readouterr()
-    assert "'sales' would not be in the rows" in said.out
+    assert "'sales' would get new numbers, whatever the table says" in said.out
     for mended in ("--dtype", "sales=number"), ("--drop", "sales"), ("--make-up", "sales"):
         assert run(*asked, *mended) == 0
         shown = capsys.readouterr().out

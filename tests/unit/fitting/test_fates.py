@@ -86,13 +86,16 @@ def test_how_many_rows_a_category_needs_is_said_where_that_is_a_part_of_them():
         for rows, epsilon in ((1_000, 1.0), (1_000, 50.0))
     ]
     assert "A category of 'ward' is found if about " in told[0]
+    assert "Noise hides where values of 'age' lie that fewer than about 1" in told[0]
     assert "A category" not in told[1]
+    assert "Noise hides" not in told[1]
 
 
 def test_what_cannot_be_read_or_is_no_column_is_said():
     spans = TABLE.assign(stay=pd.to_timedelta(TABLE["age"], "D"))
     told = check(spans, {**OPEN, "stay": Numerical()}, 1.0)
     assert "timedelta" in " ".join(told.to_dict()["stops"])
+    assert "is private" not in str(told)  # as nobody has asked for the number of rows
     facts = NumberFacts(low=0, high=10**400)
     (codes,) = Readable(name="age", facts=facts).codes(TABLE["age"])
     assert set(codes) == {0}
@@ -163,6 +166,28 @@ def test_places_are_not_made_up_in_silence_and_what_identifies_is():
     assert not own.ledger.charges
     own.fit(CITIES, allow_lost=["city"])
     assert own.sample(3)["mail"].nunique() == 3
+
+
+def test_a_declared_type_beats_that_of_metadata():
+    described = METADATA.to_dict()["tables"]["table"]["columns"]
+    known = {"came": {"sdtype": "categorical"}, "id": {"sdtype": "id"}, **described}
+    own = PrivPGDSynthesizer(
+        sdv_tables.metadata_of(known, primary_key="id"), 1.0, method="mst",
+        public_domain={
+            "came": Datetime(datetime_format="%d.%m.%Y"), "city": Categorical(["Ulm"]),
+            "ward": Categorical(["A", "B", "C"]),
+        },
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match="'came'"):
+        own.fit(CITIES.assign(came=GERMAN, id=range(ROWS)))
+    rows = own.sample(200)
+    assert set(rows["city"].dropna()) == {"Ulm"}
+    pd.to_datetime(rows["came"], format="%d.%m.%Y")
+    with pytest.raises(ValueError, match="'id', which is not modelled: it is a key"):
+        PrivPGDSynthesizer(
+            sdv_tables.metadata_of(known, primary_key="id"), 1.0,
+            public_domain={"id": Numerical()},
+        )  # fmt: skip
 
 
 GERMAN = pd.date_range("2020-01-01", periods=ROWS, freq="h").strftime("%d.%m.%Y")
