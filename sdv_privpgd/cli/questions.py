@@ -323,6 +323,9 @@ def detected(
                 cells = [str(int(number)) for number in column.unique()]
         elif is_open and kind == "categorical":
             cells = [*column.unique()]
+        form = columns[name].get("datetime_format") or ""
+        if form.endswith("%z") and all(str(cell).endswith("Z") for cell in column.unique()):
+            columns[name]["datetime_format"] = f"{form[:-2]}Z"  # as it is written
         if cells and all(isinstance(cell, str) for cell in cells):
             if said := type_of(cells):
                 facts = Typed.of(f"{name}={said}").facts(arguments.decimal or ".")

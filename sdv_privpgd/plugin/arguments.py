@@ -18,6 +18,7 @@ from sdv.metadata import Metadata
 from sdv.single_table.base import SYNTHESIZER_LOGGER
 
 from sdv_privpgd.base.arguments import check_integer
+from sdv_privpgd.columns.vocabulary import as_declared
 from sdv_privpgd.constraints import kinds
 from sdv_privpgd.drafting.template import table_of
 from sdv_privpgd.fitting.settings import People, with_sequence
@@ -52,8 +53,7 @@ def public_facts(
 ) -> dict[str, Any]:
     """What metadata says, without what detection reads off the values unless it is to be kept.
 
-    A type that is declared, such as ``Datetime()``, takes the place of the metadata's. ``domains``
-    are those of tables, by name.
+    Types are those that the tables' ``domains`` declare, if they do.
     """
     if not isinstance(metadata, Metadata):
         raise SynthesizerInputError(
@@ -61,15 +61,11 @@ def public_facts(
         )
     facts = deepcopy(metadata.to_dict())
     for name, table in facts.get("tables", {}).items():
-        declared, (_, keys) = domains.get(name, {}), table_of(table)
-        for column, own in table["columns"].items():
+        for column in table["columns"].values():
             for key in () if keep_ranges else RANGE_KEYS:
-                own.pop(key, None)
-            kind = declared.get(column, {}) if isinstance(declared, Mapping) else {}
-            said = getattr(kind, "sdtype", None)
-            if column not in keys and said not in (None, "id", "ordinal", own.get("sdtype")):
-                form = {key: fact for key, fact in kind.items() if key == "datetime_format"}
-                table["columns"][column] = {"sdtype": said, **form}
+                column.pop(key, None)
+        columns, keys = table_of(table)
+        table["columns"] = as_declared(columns, keys, domains.get(name))
     return facts
 
 

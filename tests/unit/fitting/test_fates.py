@@ -18,6 +18,7 @@ from sdv_privpgd import (
     Numerical,
     PrivPGDSynthesizer,
     check,
+    check_domain,
     fit_table,
     plan_table,
 )
@@ -171,23 +172,19 @@ def test_places_are_not_made_up_in_silence_and_what_identifies_is():
 def test_a_declared_type_beats_that_of_metadata():
     described = METADATA.to_dict()["tables"]["table"]["columns"]
     known = {"came": {"sdtype": "categorical"}, "id": {"sdtype": "id"}, **described}
-    own = PrivPGDSynthesizer(
-        sdv_tables.metadata_of(known, primary_key="id"), 1.0, method="mst",
-        public_domain={
-            "came": Datetime(datetime_format="%d.%m.%Y"), "city": Categorical(["Ulm"]),
-            "ward": Categorical(["A", "B", "C"]),
-        },
-    )  # fmt: skip
-    with pytest.warns(UserWarning, match="'came'"):
-        own.fit(CITIES.assign(came=GERMAN, id=range(ROWS)))
+    metadata = sdv_tables.metadata_of(known, primary_key="id")
+    domain = {
+        "came": Datetime("01.01.2020", "31.12.2021", datetime_format="%d.%m.%Y"),
+        "city": Categorical(["Ulm"]), "ward": Categorical(["A", "B", "C"]),
+    }  # fmt: skip
+    assert not check_domain(metadata, domain)
+    own = PrivPGDSynthesizer(metadata, 1.0, method="mst", public_domain=domain)
+    own.fit(CITIES.assign(came=GERMAN, id=range(ROWS)))
     rows = own.sample(200)
     assert set(rows["city"].dropna()) == {"Ulm"}
     pd.to_datetime(rows["came"], format="%d.%m.%Y")
     with pytest.raises(ValueError, match="'id', which is not modelled: it is a key"):
-        PrivPGDSynthesizer(
-            sdv_tables.metadata_of(known, primary_key="id"), 1.0,
-            public_domain={"id": Numerical()},
-        )  # fmt: skip
+        PrivPGDSynthesizer(metadata, 1.0, public_domain={"id": Numerical()})
 
 
 GERMAN = pd.date_range("2020-01-01", periods=ROWS, freq="h").strftime("%d.%m.%Y")
