@@ -1,7 +1,7 @@
 """What SDV hands us, taken apart: metadata, names, arguments, conditions and constraints."""
 
 import datetime
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import fields
@@ -49,11 +49,11 @@ Types, keys and datetime formats, which it chooses by looking as well, are taken
 
 
 def public_facts(
-    metadata: Metadata, domains: Mapping[str, Any], *, keep_ranges: bool
+    metadata: Metadata, domain_of: Callable[[str], Any], *, keep_ranges: bool
 ) -> dict[str, Any]:
     """What metadata says, without what detection reads off the values unless it is to be kept.
 
-    Types are those that the tables' ``domains`` declare, if they do.
+    Types are those that the tables' domains declare, if they do.
     """
     if not isinstance(metadata, Metadata):
         raise SynthesizerInputError(
@@ -65,7 +65,7 @@ def public_facts(
             for key in () if keep_ranges else RANGE_KEYS:
                 column.pop(key, None)
         columns, keys = table_of(table)
-        table["columns"] = as_declared(columns, keys, domains.get(name))
+        table["columns"] = as_declared(columns, keys, domain_of(name))
     return facts
 
 
@@ -81,7 +81,7 @@ def public_copy(
             sequence where nobody says how many of its rows are protected; and for people of another
             column, or in another order.
     """
-    facts = public_facts(metadata, dict.fromkeys(metadata.tables, domain), keep_ranges=keep_ranges)
+    facts = public_facts(metadata, lambda _: domain, keep_ranges=keep_ranges)
     if len(metadata.tables) > 1:
         raise SynthesizerInputError(
             f"The metadata has {len(metadata.tables)} tables, {sorted(metadata.tables)}. One is "

@@ -116,6 +116,8 @@ def convert(column: pd.Series, dtype: Any) -> pd.Series:
     try:
         if dtype.kind == "M" and column.dtype == object:
             return column  # dates are read one by one, as the metadata says
+        if dtype.kind in "iuf" and column.dtype == object:
+            column = column.mask(column == UNREAD)  # what is kept of them must not change a dtype
         if pd.api.types.is_bool_dtype(dtype):
             column = column.map(_truth, na_action="ignore")
         return column.astype(dtype)
