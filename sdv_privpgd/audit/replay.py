@@ -133,8 +133,7 @@ def _asked_again(subject: Subject, made: MadeUp, answers: Tape) -> Replay:
     settings = replace(subject.settings, method=subject.settings.method.small())
     with listening() as said:
         private = opened(made.frame, description, settings.people.limit)
-        dtypes = description.dtypes_kept(private.dtypes)
-        fit = Fit(settings, replace(description, dtypes=dtypes))
+        fit = Fit(settings, description.of_dtypes(private.dtypes))
         table = AuditedTable(private, made, tape)
         fit.discover(table)
         fit.ask(table)

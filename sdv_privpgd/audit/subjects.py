@@ -395,10 +395,8 @@ def _contents(kept: Kept) -> Check:
         )
         return unseen(LAYER, name, why, looked_at)
     unknown = "stands what neither the noisy answers nor the public facts give."
-    faults, looked_at = (
-        [f"At {at} {unknown}" for at in others],
-        f"{len(own):,} texts, numbers and arrays",
-    )
+    faults = [f"At {at} {unknown}" for at in others]
+    looked_at = f"{len(own):,} texts, numbers and arrays"
     right = "Made anew of the noisy answers and of what is declared or was found, all are the same."
     return check_of(LAYER, name, looked_at, faults, right, places=others)
 
@@ -457,8 +455,6 @@ def _delta(kept: Kept) -> Check:
     if rows is None:
         return unseen(LAYER, "kept delta", "No rows were counted.", looked_at)
     faults = [f"Delta is {delta:g}, and not below 1 / {rows:,}, one by the number of rows."]
-    faults, right = (
-        faults * (rows > 0 and delta >= 1 / rows),
-        f"Delta is {delta:g}, below 1 / {max(rows, 1):,}.",
-    )
+    faults *= rows > 0 and delta >= 1 / rows
+    right = f"Delta is {delta:g}, below 1 / {max(rows, 1):,}."
     return check_of(LAYER, "kept delta", looked_at, faults, right)

@@ -67,12 +67,10 @@ def _promised(events: Sequence[Event], settings: Settings) -> Check:
             if low := sum(noisy < least for noisy, _ in _given_out(event)):
                 faults.append(f"{charge.what!r} gave out {low} values below its threshold.")
     total = float(sum(charge.delta for event in events for charge in event.charges))
-    looked_at, right = (
-        f"{len(events)} questions for values",
-        (
-            f"A value of one person comes out with probability {total:.2g} at most, which is part "
-            f"of delta, {settings.delta:g}."
-        ),
+    looked_at = f"{len(events)} questions for values"
+    right = (
+        f"A value of one person comes out with probability {total:.2g} at most, which is part of "
+        f"delta, {settings.delta:g}."
     )
     return check_of(LAYER, "thresholds", looked_at, faults, right, delta_of_thresholds=total)
 
@@ -95,10 +93,8 @@ def _rare(events: Sequence[Event], settings: Settings) -> Check:
     looked_at = f"{asked:,} values that no more rows have than one person may"
     passed, found = rare < 2, f"{rare} of them came out of the recorded fit."
     # One may come out by chance; two do as good as never.
-    chance, facts = (
-        min((asked * ledger.delta / 2) ** 2, 1.0),
-        {"rare": asked, "given_out": rare},
-    )
+    chance = min((asked * ledger.delta / 2) ** 2, 1.0)
+    facts = {"rare": asked, "given_out": rare}
     return Check(LAYER, "rare values", looked_at, passed, found, chance, facts)
 
 

@@ -4,7 +4,7 @@ Public: a setting is never private.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from numbers import Real
 from typing import Any, TypeGuard
 
@@ -62,6 +62,24 @@ def check_names(name: str, names: object) -> tuple[str, ...]:
     if len(set(found)) < len(found):
         raise ValueError(f"{name} names a column twice: {list(found)!r}.")
     return tuple(found)
+
+
+def check_known(
+    what: str, names: Iterable, known: Collection, kind: str = "modelled columns"
+) -> None:
+    """Raises ``ValueError`` for names that are none of the known ones."""
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(
+            f"{what} names {unknown!r}, which are no {kind}: choose from {list(known)!r}."
+        )
+
+
+def check_choice(name: str, value: object, choices: Collection) -> None:
+    """Raises ``ValueError`` for anything that is none of the choices."""
+    if value not in choices:
+        known = ", ".join(map(repr, choices))
+        raise ValueError(f"{name} must be one of {known}, got {value!r}.")
 
 
 def check_epsilon(epsilon: float) -> float:

@@ -1,7 +1,7 @@
 """The public facts on an encoded table: its attributes, their codes, and codes put into groups."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import combinations
 
@@ -64,6 +64,11 @@ class Domain(FieldsAlone):
     def _positions(self) -> dict[str, int]:
         return {attribute: axis for axis, attribute in enumerate(self.attributes)}
 
+    @cached_property
+    def size_of(self) -> dict[str, int]:
+        """The number of values of each attribute, by name."""
+        return dict(zip(self.attributes, self.sizes, strict=True))
+
     def shape(self, clique: Iterable[str]) -> tuple[int, ...]:
         """The shape of a clique's table: one axis an attribute, in the clique's order."""
         return tuple([self.sizes[axis] for axis in self.axes(clique)])
@@ -80,6 +85,19 @@ class Domain(FieldsAlone):
     def cliques(self, degree: int) -> tuple[Clique, ...]:
         """All cliques of ``degree`` attributes, in the order of the attributes."""
         return tuple(combinations(self.attributes, degree))
+
+
+def outside(clique: Clique, kept: Collection[str]) -> tuple[int, ...]:
+    """The axes of a clique's table that are not of the attributes which are kept."""
+    return tuple(axis for axis, name in enumerate(clique) if name not in kept)
+
+
+def table_of(
+    columns: Iterable[np.ndarray], shape: tuple[int, ...], weights: np.ndarray | None = None
+) -> np.ndarray:
+    """The number of rows in each cell, or the sum of their weights, by their codes on each axis."""
+    cells = np.ravel_multi_index(tuple(columns), shape)
+    return np.bincount(cells, weights, math.prod(shape)).reshape(shape)
 
 
 def in_words(cliques: Sequence[Clique], most: int = 4) -> str:

@@ -189,7 +189,7 @@ def plan(arguments: Namespace) -> None:
         rows = table.num_rows()
     with own_errors(ValueError):
         prior = _priors_of(arguments, tables, description)
-        description = leaning(settings, description, prior, rows, {})
+        description = leaning(settings, description, prior, rows)
     expected = with_page(arguments, lambda: planned(settings, description, rows), tables)
     if arguments.domain is not None:
         found, is_said = asks.declared, settings.people.is_said

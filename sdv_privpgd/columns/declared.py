@@ -13,6 +13,14 @@ from sdv_privpgd.base.arguments import check_flag
 from sdv_privpgd.columns.keys import keys_of
 from sdv_privpgd.columns.parsing import read_facts
 
+_WORDS = {
+    "nullable": "range_is_nullable", "values": "range_values", "other": "other_value",
+    "true": "true_value", "false": "false_value",
+}  # fmt: skip
+"""SDV's words, where arguments have shorter names."""
+
+_COPIES = {"values": list, "cut_points": list, "missing_codes": list, "groups": dict}
+
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class _Declared(Mapping):
@@ -21,8 +29,13 @@ class _Declared(Mapping):
     sdtype: ClassVar[str]
     words: Mapping[str, Any]
 
-    def __init__(self, **facts: Any) -> None:
-        words = {key: fact for key, fact in facts.items() if fact is not None}
+    def _read(self, given: Mapping[str, Any]) -> None:
+        """Takes the arguments of a declaration, in their order."""
+        words = {
+            _WORDS.get(name, name): _COPIES.get(name, lambda own: own)(fact)
+            for name, fact in given.items()
+            if name != "self" and fact is not None
+        }
         read_facts(type(self).__name__, {"sdtype": self.sdtype, **words})
         object.__setattr__(self, "words", words)
 
@@ -83,17 +96,7 @@ class Numerical(_Declared):
         number_format: str | None = None,
         missing_codes: Sequence | None = None,
     ) -> None:
-        super().__init__(
-            range_min=range_min,
-            range_max=range_max,
-            decimal_places=decimal_places,
-            range_is_nullable=nullable,
-            num_bins=num_bins,
-            increment=increment,
-            cut_points=_listed(cut_points),
-            number_format=number_format,
-            missing_codes=_listed(missing_codes),
-        )
+        self._read(locals())
 
 
 class Datetime(_Declared):
@@ -130,15 +133,7 @@ class Datetime(_Declared):
         cut_points: Sequence[Any] | None = None,
         missing_codes: Sequence | None = None,
     ) -> None:
-        super().__init__(
-            range_min=range_min,
-            range_max=range_max,
-            datetime_format=datetime_format,
-            range_is_nullable=nullable,
-            num_bins=num_bins,
-            cut_points=_listed(cut_points),
-            missing_codes=_listed(missing_codes),
-        )
+        self._read(locals())
 
 
 class TimeOfDay(Datetime):
@@ -213,14 +208,7 @@ class Categorical(_Declared):
         prefix: int | None = None,
         missing_codes: Sequence | None = None,
     ) -> None:
-        super().__init__(
-            range_values=_listed(values),
-            other_value=other,
-            range_is_nullable=nullable,
-            groups=None if groups is None else dict(groups),
-            prefix=prefix,
-            missing_codes=_listed(missing_codes),
-        )
+        self._read(locals())
 
 
 class Ordinal(Categorical):
@@ -289,13 +277,4 @@ class Boolean(_Declared):
         nullable: bool | None = None,
         missing_codes: Sequence | None = None,
     ) -> None:
-        super().__init__(
-            true_value=true,
-            false_value=false,
-            range_is_nullable=nullable,
-            missing_codes=_listed(missing_codes),
-        )
-
-
-def _listed(values: Sequence | None) -> list | None:
-    return None if values is None else list(values)
+        self._read(locals())

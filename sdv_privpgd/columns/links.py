@@ -6,7 +6,7 @@ many rows of each table below lead to a row, and what the row has that it leads 
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -186,6 +186,14 @@ class Tree(FieldsAlone):
     def root_key(self) -> str:
         """The root's column of keys."""
         return str(self.key_of(self.root))
+
+    @property
+    def keeps_nothing(self) -> str:
+        """A sentence on a root of which next to no row is used."""
+        return (
+            f"Next to no row of {self.root!r} seems to be used: see whether keys in "
+            f"{f'{self.root}.{self.root_key}'!r} are there, and each once."
+        )
 
     def key_of(self, table: str) -> str | None:
         """The column of keys of a table, if links lead to it."""
@@ -379,8 +387,3 @@ def tree_of(links: Link | Sequence[Link] | Iterable[Link]) -> Tree:
 def _counted(most: int, least: int = 0) -> dict:
     facts = NumberFacts(low=least, high=most, decimal_places=0, nullable=False)
     return {"sdtype": "numerical", **words_of(facts)}
-
-
-def own_columns(columns: Mapping[str, Any], keys: Collection[str | None]) -> dict[str, Any]:
-    """The columns without those that links are made of, which are made with the rows."""
-    return {name: facts for name, facts in columns.items() if name not in keys}

@@ -90,6 +90,11 @@ class Schema:
         return (*self.columns, *(difference.column for difference in self.differences))
 
     @property
+    def named(self) -> dict[str, Column]:
+        """All that has codes, by name."""
+        return {each.name: each for each in self.attributes}
+
+    @property
     def read(self) -> list[str]:
         """The names of the user's columns that its codes are made of."""
         ends = [end for each in self.differences for end in (each.low, each.high)]

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from sdv_privpgd.base.arguments import check_known
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.facts import CategoryFacts, NumberFacts
@@ -80,14 +81,9 @@ class Visits:
                 f"sequence_index={self.by!r} is no modelled column of numbers or dates, by which "
                 "rows could be put in order."
             )
-        named = {"previous": self.previous, "context_columns": self.context_columns}
-        for key, names in named.items():
-            unknown = [name for name in names if name not in modelled]
-            if unknown:
-                raise ValueError(
-                    f"{key} names {unknown!r}, which are no modelled columns: choose from "
-                    f"{[name for name in modelled if name != self.by]!r}."
-                )
+        others = [name for name in modelled if name != self.by]
+        check_known("previous", self.previous, others)
+        check_known("context_columns", self.context_columns, others)
         taken = [name for name in self.added if name in columns]
         if taken:
             raise ValueError(

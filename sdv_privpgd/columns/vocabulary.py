@@ -3,14 +3,13 @@
 ``words_of`` writes facts in these words, as people declare them: the way back from ``parsing``.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from sdv_privpgd.columns.dates import write_dates
-from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
+from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
 
 _RANGE = ("range_min", "range_max")
 _OF_ANY = ("range_is_nullable", "missing_codes")
@@ -150,6 +149,16 @@ def _is_empty(fact: Any) -> bool:
     return fact is None or (hasattr(fact, "__len__") and len(fact) == 0)
 
 
+_FIELDS = {
+    "decimal_places": "decimal_places", "increment": "increment", "number_format": "number_format",
+    "range_min": "low", "range_max": "high", "range_values": "values", "other_value": "other",
+    "range_is_nullable": "nullable", "true_value": "true", "false_value": "false",
+    "cut_points": "cuts", "frequencies": "frequencies", "num_bins": "num_bins",
+    "groups": "groups", "prefix": "prefix", "missing_codes": "missing_codes",
+}  # fmt: skip
+"""The fields of facts, by SDV's words for them."""
+
+
 def words_of(facts: ColumnFacts | None) -> dict[str, Any]:
     """The facts that are known, by SDV's words; reading them again gives the same facts.
 
@@ -157,49 +166,23 @@ def words_of(facts: ColumnFacts | None) -> dict[str, Any]:
     format writes. Whether dates have a format is always said. Frequencies of categories are read
     beside these categories alone. Of ``None`` there are no words.
     """
-    if facts is None:
-        return {}
-    return {**_own_words(facts), **_known({"missing_codes": _listed(facts.missing_codes)})}
-
-
-def _own_words(facts: ColumnFacts) -> dict[str, Any]:
+    said = {word: getattr(facts, name, None) for word, name in _FIELDS.items()}
     if isinstance(facts, NumberFacts):
-        written = facts.number_format
-        own = {
-            "decimal_places": facts.decimal_places,
-            "increment": facts.increment,
-            "number_format": None if written is None else written.example,
-        }
-        return _known({**own, **_range(facts, lambda numbers: numbers)})
+        said["number_format"] = getattr(facts.number_format, "example", None)
+    elif isinstance(facts, DateFacts):
+        for word, end in (("range_min", facts.low), ("range_max", facts.high)):
+            said[word] = None if end is None else _dates(facts, [end])[0]
+        said["cut_points"] = None if facts.cuts is None else _dates(facts, facts.cuts)
+    elif isinstance(facts, TruthFacts):
+        false, true = facts.values or (None, None)
+        said |= {"range_values": None, "true_value": true, "false_value": false}
+    found = {word: fact for word, fact in said.items() if fact is not None}
+    found = {word: list(fact) if isinstance(fact, tuple) else fact for word, fact in found.items()}
+    if "groups" in found:
+        found["groups"] = dict(found["groups"])
     if isinstance(facts, DateFacts):
-        written = partial(_dates, facts)
-        form = None if facts.of_times else facts.datetime_format
-        return {"datetime_format": form, **_known(_range(facts, written))}
-    if isinstance(facts, CategoryFacts):
-        return _known(
-            {
-                "range_values": _listed(facts.values),
-                "other_value": facts.other,
-                "range_is_nullable": facts.nullable,
-                "frequencies": _listed(facts.frequencies),
-                "groups": None if facts.groups is None else dict(facts.groups),
-                "prefix": facts.prefix,
-            }
-        )
-    false, true = facts.values or (None, None)
-    return _known({"range_is_nullable": facts.nullable, "true_value": true, "false_value": false})
-
-
-def _range(facts: NumberFacts | DateFacts, written: Callable) -> dict[str, Any]:
-    low, high = (None if end is None else written([end])[0] for end in (facts.low, facts.high))
-    return {
-        "range_min": low,
-        "range_max": high,
-        "range_is_nullable": facts.nullable,
-        "cut_points": None if facts.cuts is None else list(written(facts.cuts)),
-        "frequencies": _listed(facts.frequencies),
-        "num_bins": facts.num_bins,
-    }
+        return {"datetime_format": None if facts.of_times else facts.datetime_format, **found}
+    return found
 
 
 def _dates(facts: DateFacts, moments: Sequence[int]) -> list[str] | list[int]:
@@ -209,11 +192,3 @@ def _dates(facts: DateFacts, moments: Sequence[int]) -> list[str] | list[int]:
     if facts.of_numbers and facts.datetime_format:
         return [*map(int, written)]
     return [str(date).removesuffix(" 00:00:00") for date in written]
-
-
-def _listed(facts: Sequence | None) -> list | None:
-    return None if facts is None else list(facts)
-
-
-def _known(words: dict[str, Any]) -> dict[str, Any]:
-    return {word: fact for word, fact in words.items() if fact is not None}

@@ -365,7 +365,7 @@ class Constraints:
         ``undeclared`` says what was known of the columns that were looked into: a declared bound
         stays.
         """
-        columns = {column.name: column for column in schema.columns}
+        columns = schema.named
         for each in self._in_order:
             for low, high in combinations(each.columns, 2):
                 for name, end in ((high, "high"), (low, "low")):
@@ -391,7 +391,7 @@ class Constraints:
         each side is possible for these or not at all; a black box must decide rows of text or of
         numbers.
         """
-        known = {column.name: column for column in declared.columns}
+        known = declared.named
         for each in self.declared:
             _ = _rules(each, declared)
         for each in self._in_order:
@@ -425,7 +425,7 @@ def _rules(constraint: Constraint, schema: Schema) -> Sequence[Rule]:
 
     Raises ``ConstraintError`` for one that no row of these values can meet.
     """
-    columns = {column.name: column for column in schema.columns}
+    columns = schema.named
     if not columns.keys() >= set(constraint.columns):
         return ()
     rules = constraint.rules(columns)

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.domain import Clique, Domain, Grouping, outside
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     averaged,
@@ -73,8 +73,8 @@ def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> Co
     grouped = grouped_tables(domain, measurements)
     margins = _one_way_estimates(noisy, grouped)
     one_way = {
-        attribute: supported_one_way(margins.get((attribute,)), size, total)
-        for attribute, size in zip(domain.attributes, domain.sizes, strict=True)
+        name: supported_one_way(margins.get((name,)), size, total)
+        for name, size in domain.size_of.items()
     }
     return ConsistentTables(
         total=total,
@@ -149,7 +149,7 @@ def reconciled(
         holders = shared[subset]
         if len(subset) > 1 and len(holders) == 1:
             continue
-        margins = {clique: _margin(counts[clique], clique, subset) for clique in holders}
+        margins = {each: counts[each].sum(axis=outside(each, subset)) for each in holders}
         if not subset:
             target = np.asarray(total)
         elif len(subset) == 1:
@@ -162,15 +162,9 @@ def reconciled(
                 ]
             ).counts
         for clique, margin in margins.items():
-            others = tuple(axis for axis, name in enumerate(clique) if name not in subset)
             shift = (target - margin) * (margin.size / counts[clique].size)
-            counts[clique] += np.expand_dims(shift, others)
+            counts[clique] += np.expand_dims(shift, outside(clique, subset))
     return counts
-
-
-def _margin(counts: np.ndarray, clique: Clique, subset: Clique) -> np.ndarray:
-    """The sums of a clique's table over the attributes outside the subset."""
-    return counts.sum(axis=tuple(axis for axis, a in enumerate(clique) if a not in subset))
 
 
 Possible = Mapping[Clique, np.ndarray]
@@ -183,8 +177,7 @@ def possible_cells(clique: Clique, shape: tuple[int, ...], possible: Possible) -
     for known, own in possible.items():
         if set(known) <= set(clique):
             ordered = own.transpose([known.index(name) for name in clique if name in known])
-            others = tuple(axis for axis, name in enumerate(clique) if name not in known)
-            allowed &= np.expand_dims(ordered, others)
+            allowed &= np.expand_dims(ordered, outside(clique, known))
     return allowed
 
 
@@ -200,17 +193,15 @@ def emptied(tables: ConsistentTables, possible: Possible) -> ConsistentTables:
     """The same tables, with 0 in the cells that no row can be in."""
     one_way = dict(tables.one_way)
     for clique, own in possible.items():
-        for axis, name in enumerate(clique):
-            others = tuple(other for other in range(len(clique)) if other != axis)
-            kept = one_way[name] * own.any(axis=others)
+        for name in clique:
+            kept = one_way[name] * own.any(axis=outside(clique, (name,)))
             if kept.any():
                 one_way[name] = kept * (tables.total / kept.sum())
     found = {}
     for clique, counts in tables.tables.items():
         allowed = possible_cells(clique, counts.shape, possible)
-        for axis, name in enumerate(clique):
-            others = tuple(other for other in range(len(clique)) if other != axis)
-            allowed &= np.expand_dims(one_way[name] > 0, others)
+        for name in clique:
+            allowed &= np.expand_dims(one_way[name] > 0, outside(clique, (name,)))
         margins = [one_way[name] for name in clique]
         found[clique] = counts if allowed.all() else _shifted(counts * allowed, allowed, margins)
     return replace(tables, one_way=one_way, tables=found)

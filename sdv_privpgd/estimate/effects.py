@@ -121,7 +121,7 @@ def group_sums_of(
     found: dict[Clique, list[GroupSums]] = {}
     for grouping, measured in tables.grouped.items():
         sides = {}
-        for name, size in zip(grouping.attributes, grouping.domain.sizes, strict=True):
+        for name, size in grouping.domain.size_of.items():
             if size > 1 and _vary(bases, (name,)):
                 member, (codes,) = contrasts(size).T[:, grouping[name]], tables.support((name,))
                 sides[name] = member, member[:, codes] @ bases[name]

@@ -120,8 +120,7 @@ def _clear(
     # with 0.01, as for pairs. With 0.5, hundreds of tables of four public ones would be 1 % worse.
     false_alarms = 1 / max(len(beyond), 2)
     found = {clique: np.zeros_like(values) for clique, values in beyond.items()}
-    sizes = dict(zip(grouping.attributes, grouping.domain.sizes, strict=True))
-    bases = {name: contrasts(size) for name, size in sizes.items()}
+    bases = {name: contrasts(size) for name, size in grouping.domain.size_of.items()}
     residuals = [
         Residual(clique, along(values, [bases[name].T for name in clique]), variances[clique])
         for clique, values in beyond.items()

@@ -3,7 +3,7 @@
 Public: post-processing, free.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 from scipy.special import ndtr  # pyright: ignore[reportMissingTypeStubs]
 
-from sdv_privpgd.base.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.domain import Clique, Domain, Grouping, outside
 from sdv_privpgd.privacy.queries import (
     CountQuery,
     CutMarginalQuery,
@@ -33,6 +33,11 @@ class NoisyTable:
 
     counts: np.ndarray
     variance: float
+
+    def margin(self, clique: Clique, subset: Collection[str]) -> "NoisyTable":
+        """The sums of the clique's table over all attributes but some."""
+        counts = np.asarray(self.counts.sum(axis=outside(clique, subset)))
+        return NoisyTable(counts, self.variance * (self.counts.size // counts.size))
 
     @property
     def weighed_variance(self) -> float:
@@ -117,10 +122,7 @@ def margin_estimates(noisy: Mapping[Clique, NoisyTable], degree: int) -> dict[Cl
     found: dict[Clique, list[NoisyTable]] = {}
     for clique, table in noisy.items():
         for subset in combinations(clique, degree):
-            others = tuple(axis for axis, name in enumerate(clique) if name not in subset)
-            margin = table.counts.sum(axis=others)
-            variance = table.variance * (table.counts.size // margin.size)
-            found.setdefault(subset, []).append(NoisyTable(margin, variance))
+            found.setdefault(subset, []).append(table.margin(clique, subset))
     return {subset: averaged(margins) for subset, margins in found.items()}
 
 

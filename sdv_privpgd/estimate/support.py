@@ -187,10 +187,7 @@ def surely_held(
     rows as the noise can hide.
     """
     margins = margin_estimates(noisy_tables(domain, measurements), 1)
-    held = {
-        name: np.zeros(size, dtype=bool)
-        for name, size in zip(domain.attributes, domain.sizes, strict=True)
-    }
+    held = {name: np.zeros(size, dtype=bool) for name, size in domain.size_of.items()}
     for (name,), margin in margins.items():
         held[name] = margin.counts > deviations * np.sqrt(margin.variance)
     for measured in measurements:

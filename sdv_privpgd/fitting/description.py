@@ -128,6 +128,10 @@ class Description(FieldsAlone):
         days = frozenset(name for name in self.modelled if is_of_days(dtypes[name]))
         return replace(self, timeless=self.timeless | days)
 
+    def of_dtypes(self, dtypes: Mapping[str, Any]) -> "Description":
+        """The same, of a table with these dtypes."""
+        return replace(self.dated(dtypes), dtypes=self.dtypes_kept(dtypes))
+
     def on_ids(self, people: str | None, *, says_whose: bool) -> list[str]:
         """Sentences on ids other than the column of ``people``: on kinds, and on whose rows are."""
         ids = [name for name in self.repeated_ids if name != people]
@@ -374,8 +378,7 @@ class Description(FieldsAlone):
         """The schema with the columns that say what came before."""
         if self.visits is None:
             return schema
-        own = {column.name: column for column in schema.columns}
-        return Schema((*schema.columns, *self.visits.columns_of(own, self.most_bins)))
+        return Schema((*schema.columns, *self.visits.columns_of(schema.named, self.most_bins)))
 
     def _with_borders(self, schema: Schema) -> Schema:
         return Schema(tuple(with_borders(each, self.questions) for each in schema.columns))

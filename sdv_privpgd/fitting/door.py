@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -193,7 +192,7 @@ def plan_table(
     """
     settings, description = asked(columns, epsilon, delta, **told)
     check_match(settings, description)
-    return planned(settings, leaning(settings, description, prior, num_rows, {}), num_rows)
+    return planned(settings, leaning(settings, description, prior, num_rows), num_rows)
 
 
 def plan_tables(
@@ -320,9 +319,8 @@ def prepared(
 def _leaning(
     settings: Settings, description: Description, prior: Any, table: PrivateTable
 ) -> Description:
-    kept = description.dtypes_kept(table.dtypes)
-    description = description.dated(table.dtypes)
-    return leaning(settings, description, prior, table.known_rows(settings.adjacency), kept)
+    rows = table.known_rows(settings.adjacency)
+    return leaning(settings, description.of_dtypes(table.dtypes), prior, rows)
 
 
 def running_fit(
@@ -337,7 +335,6 @@ def running_fit(
     answered: Sequence[Answered] = (),
 ) -> RunningFit:
     """Returns the fit of a table that was opened as the description says."""
-    dtypes = description.dtypes_kept(private.dtypes)
-    description = replace(description.dated(private.dtypes), dtypes=dtypes)
+    description = description.of_dtypes(private.dtypes)
     fit = Fit(settings, description, begun=begun, given=given, answered=answered)
     return RunningFit(fit=fit, private=private, before=after, allow_lost=allow_lost)

@@ -5,7 +5,7 @@ and thresholds follow from the budget, so that it is known beforehand which colu
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
@@ -109,8 +109,7 @@ def tables_report(told: Asked, tables: Mapping[str, Any]) -> Report:
         refused, dtypes = [str(error)], {}
     for name, (settings, description) in asked.items():
         if name in dtypes:
-            kept = description.dtypes_kept(dtypes[name])
-            description = replace(description.dated(dtypes[name]), dtypes=kept)
+            description = description.of_dtypes(dtypes[name])
         found[name] = check_report(settings, description, None, names=told.output(name))
     title = f"What becomes of the columns of {listed([*map(repr, found)])}"
     outcome = f"A fit stops before it spends anything: {' '.join(refused)}" if refused else ""

@@ -42,7 +42,6 @@ from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.pipeline import Release
-from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable, without_table
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
@@ -363,7 +362,7 @@ def method_for(settings: Settings, description: Description) -> Method:
 
 def _listed(description: Description) -> Sequence[Query]:
     """The tables of the questions that are listed."""
-    columns = {each.name: each for each in description.attributes.attributes}
+    columns = description.attributes.named
     return queries_for(description.questions, columns, description.counted_by)
 
 
@@ -441,9 +440,8 @@ def codes_paid_for(
     pairs = [MarginalQuery(clique) for clique in cliques if len(clique) > 1]
     if not pairs or not ledger.remaining:
         return USUAL_BINS
-    squared = sum(pair.l2_sensitivity_squared(ledger.adjacency) for pair in pairs)
     left = ledger.remaining * (1 - pipeline.part_of_listed(listed))
-    stddev = stddev_for(ledger.rows_counted**2 * squared, left)
+    stddev = pipeline.noise_of(ledger, pairs, left)
     codes = round(_SHARPNESS * math.sqrt(max(num_rows, 1.0) / stddev))
     return min(max(codes, 4), USUAL_BINS)
 

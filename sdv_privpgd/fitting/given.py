@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.domain import table_of
 from sdv_privpgd.columns.links import Link
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
@@ -61,9 +62,8 @@ class GivenTables:
             for own in combinations(columns, degree):
                 shape = tuple(each.size for each in own)
                 clique = tuple(each.name for each in own)
-                at = np.ravel_multi_index([codes[name] for name in clique], shape)
-                sums = np.bincount(at, weights=self.weights, minlength=math.prod(shape))
-                counts = sums.reshape(shape) * self.total / max(sums.sum(), 1e-9)
+                sums = table_of([codes[name] for name in clique], shape, self.weights)
+                counts = sums * self.total / max(sums.sum(), 1e-9)
                 stddev = self.error / math.prod(shape) ** 0.5
                 query = MarginalQuery(clique)
                 found.append(Measurement(query=query, answer=counts, stddev=stddev))

@@ -43,7 +43,7 @@ from sdv_privpgd.fitting.mismatch import DomainMismatchError, stopped
 from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.fitting.prior import Prior, leaning, of_families
 from sdv_privpgd.fitting.readings import by_families, by_rows, of_holders
-from sdv_privpgd.fitting.resume import note_on
+from sdv_privpgd.fitting.resume import by_table, note_on
 from sdv_privpgd.fitting.sampled import SavedModel
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.listed import Question
@@ -155,12 +155,9 @@ class FittedTables(SavedModel):
         with MOVING:
             for start in range(0, max(num_rows, 1), _AT_ONCE):
                 made, _ = self.families_so_far(min(_AT_ONCE, num_rows - start), self._drawn[0])
-                parts.append(
-                    {n: own[[c for c in self.columns[n] if c in own]] for n, own in made.items()}
-                )
+                named = {n: [c for c in self.columns[n] if c in own] for n, own in made.items()}
+                parts.append({n: made[n][names] for n, names in named.items()})
                 self._drawn[0] += 1
-        if len(parts) == 1:
-            return {name: parts[0][name] for name in self.tables}
         return {
             name: pd.concat([e[name] for e in parts], ignore_index=True) for name in self.tables
         }
@@ -212,14 +209,13 @@ class FittedTables(SavedModel):
                 f"table is one of {list(self.tables)!r} and each is 'row' or 'family', got "
                 f"{table!r} and {each!r}."
             )
-        how = {"where": where, "among": among}
+        how: dict[str, Any] = {"where": where, "among": among}
         if holding is not None:
             if name != self.tree.root or of is not None or others:
                 raise ValueError("holding= goes with the root, where= and among= alone.")
             return of_holders(self, what, holding, **how)
-        if each == "row" and name != self.tree.root:
-            return by_rows(self, name, what, of=of, **how, **others)
-        return by_families(self, name, what, of=of, **how, **others)
+        asked = by_rows if each == "row" and name != self.tree.root else by_families
+        return asked(self, name, what, of=of, **how, **others)
 
     def report(self, path: str | Path | None = None) -> Report:
         """What was spent and how well the rows of each table fit, as text, page and numbers.
@@ -262,9 +258,8 @@ class FittedTables(SavedModel):
                 family[name] = np.arange(num_rows)
             else:
                 seed = hash((self.seed, place, number)) & 0xFFFFFFFF
-                made[name], family[name] = self._children(
-                    link, made[link.parent], family[link.parent], seed
-                )
+                above = made[link.parent], family[link.parent]
+                made[name], family[name] = self._children(link, *above, seed)
             for each in self.tree.below(name):
                 if each.count is not None:
                     made[name][each.count] = sampler.counting(
@@ -297,8 +292,8 @@ class FittedTables(SavedModel):
             return pd.DataFrame({**fitted.keys.take(len(whose)), link.key: keys}), family[whose]
         used = np.minimum(numbers, 0 if siblings is None else siblings.most)
         pairs = np.bincount(family, weights=used * (used - 1), minlength=1)
-        known = {each.name for each in sampler.attributes}
-        above = {name: own for name, own in above.items() if name in known}
+        names = [each.name for each in sampler.attributes]
+        above = {name: own for name, own in above.items() if name in names}
         codes, positions, whose = children_of(
             sampler,
             link,
@@ -315,7 +310,7 @@ class FittedTables(SavedModel):
         codes, positions, obeys = sampler.with_known(codes, positions, theirs, generator)
         kept = np.flatnonzero(obeys)
         if link.order is not None:
-            at = [each.name for each in sampler.attributes].index(link.order)
+            at = names.index(link.order)
             kept = kept[np.lexsort((positions[kept, at], codes[kept, at], whose[kept]))]
         codes, positions, whose = codes[kept], positions[kept], whose[kept]
         columns = {**fitted.keys.take(len(whose)), **sampler.decoded(codes, positions)}
@@ -385,8 +380,7 @@ def fit_tables(
     >>> fitted.sample(50)["shops"].shape
     (50, 2)
     """
-    share = discovery_share
-    others: dict[str, Any] = {"discovery_share": share, "method": method, "seed": seed}
+    others: dict[str, Any] = {"discovery_share": discovery_share, "method": method, "seed": seed}
     told = Asked.of(columns, relationships, epsilon, delta, constraints, questions, **others)
     running = RunningTables.of(told, tables, allow_lost, prior)
     if before := running.told_before:
@@ -395,14 +389,6 @@ def fit_tables(
     if said := [sentence for sentence in fitted.warnings if sentence not in before]:
         warnings.warn(in_one(said), stacklevel=2)
     return fitted
-
-
-def _by_table(said: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Sentences on tables, behind the name of each; those on all of several come first, once."""
-    first, *others = said.values() or ((),)
-    shared = [each for each in first if others and all(each in other for other in others)]
-    own = (f"{name}: {s}" for name, each in said.items() for s in each if s not in shared)
-    return (*shared, *own)
 
 
 def _as_public(told: Asked, tables: Mapping[str, Any]) -> FittedTables:
@@ -478,31 +464,30 @@ class RunningTables:
             spent = self.ledger.spent() if self.ledger.charges else 0.0
             note_on(error, f"The fit had spent epsilon {spent:.4g} of {told.epsilon:g}.")
             raise
-        siblings = {name: found for name, (_, found) in pairs.items()}
-        answers = {name: answers for name, (answers, _) in pairs.items()}
-        found = self._so_far(fitted, siblings, answers)
+        found = self._so_far(fitted, pairs)
         said = list(found.warnings)
         for link in self.leading[::-1]:
             made: Any = fitted[link.parent].fitted.sampler
             said[:0] = link.on_numbers(made.first(_AT_ONCE)[link.number].to_numpy(float))
+        root: Any = fitted[told.tree.root].answer("count")
+        said[:0] = [told.tree.keeps_nothing] if root.estimate < 3 * root.stddev else []
         return replace(found, warnings=tuple(said))
 
     def _so_far(
         self,
         fitted: Mapping[str, FittedTable],
-        siblings: Mapping[str, Siblings] = MappingProxyType({}),
-        answers: Mapping[str, Sequence[Measurement]] = MappingProxyType({}),
+        pairs: Mapping[str, tuple[Sequence[Measurement], Siblings]] = MappingProxyType({}),
     ) -> FittedTables:
-        """What was fitted of these tables."""
+        """What was fitted of these tables, and of pairs of siblings."""
         names = [name for name in self.names if name in fitted]
         return FittedTables(
             tables={name: fitted[name] for name in names},
             tree=self.told.tree,
             columns={name: self.told.output(name) for name in names},
-            siblings=dict(siblings),
-            answers=dict(answers),
+            siblings={name: siblings for name, (_, siblings) in pairs.items()},
+            answers={name: answers for name, (answers, _) in pairs.items()},
             ledger=self.ledger,
-            warnings=_by_table({name: fitted[name].warnings for name in names}),
+            warnings=by_table({name: fitted[name].warnings for name in names}),
             date=date.today().isoformat(),
             seed=self.told.told.get("seed", 0),
         )
@@ -511,15 +496,13 @@ class RunningTables:
         self, table: str, known: Mapping[str, Mapping] | None = None
     ) -> tuple[Settings, Description]:
         settings, description = self.told.asked(table, known)
-        dtypes = self.private[table].dtypes
-        description, kept = description.dated(dtypes), description.dtypes_kept(dtypes)
-        return settings, leaning(settings, description, self.public.get(table), None, kept)
+        description = description.of_dtypes(self.private[table].dtypes)
+        return settings, leaning(settings, description, self.public.get(table), None)
 
     def _begun(self, table: str) -> Fit:
         """What the first question about a table has found: no table is fitted if one stops."""
-        settings, description = self._asked(table)
-        fit = Fit(settings, description, begun=self.told.part(table))
-        stops_at = set(description.modelled) - set(self.let_pass[table])
+        fit = Fit(*self._asked(table), begun=self.told.part(table))
+        stops_at = set(fit.description.modelled) - set(self.let_pass[table])
         try:
             fit.ask_first(self.private[table], stops_at=stops_at)
         finally:
@@ -554,13 +537,11 @@ class RunningTables:
                 name: {"sdtype": found.facts[name].sdtype, **found.in_words[name]}
                 for name in self.told.carried(link.parent)
             }
-        settings, description = self._asked(table, known)
-        given = None
-        if link is not None and description.given:
+        asked, given = self._asked(table, known), None
+        if link is not None and asked[1].given:
             given = GivenTables.of(self._so_far(above), link, _AT_ONCE)
         running = running_fit(
-            settings,
-            description,
+            *asked,
             self.private[table],
             begun=begun.books.ledger,
             allow_lost=self.let_pass[table],
@@ -583,7 +564,7 @@ class RunningTables:
         own = list(self.told.modelled(table))
         names, release = self.told.tree.paired(table, own), fitted.fitted.release
         assert release is not None
-        own = {each.name: each for each in fitted.fitted.schema.columns}
+        own = fitted.fitted.schema.named
         both = [replace(own[name], name=of(name)) for of in (str, sibling) for name in names]
         groups = {
             name: equal_groups(np.asarray(release.model.marginal((name,)), dtype=float), _GROUPS)

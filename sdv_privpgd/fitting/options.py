@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.arguments import check_names
+from sdv_privpgd.base.arguments import check_known, check_names
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.column import Column
@@ -163,18 +163,14 @@ def check(settings: Settings, description: Description) -> None:
             "columns, so that it is not modelled."
         )
     if description.questions:
-        known = {column.name: column for column in description.declared_schema.columns}
+        known = description.declared_schema.named
         require_questions(description.questions, description.measured, known)
         if getattr(settings.method, "asks", None) != TABLES:
             raise ValueError(
                 f"{type(settings.method).__name__} asks for no tables of counts, so it takes no "
                 "questions."
             )
-    unknown = [name for name in getattr(settings.method, "importance", ()) if name not in names]
-    if unknown:
-        raise ValueError(
-            f"target names {unknown!r}, which are no modelled columns: choose from {names!r}."
-        )
+    check_known("target", getattr(settings.method, "importance", ()), names)
 
 
 def on_undeclared(settings: Settings, description: Description) -> list[str]:
@@ -253,12 +249,7 @@ def opened(
 def checked_lost(allow_lost: Collection[str], description: Description) -> tuple[str, ...]:
     """Returns the columns that may be lost. Raises ``ValueError`` for names of no column."""
     names = check_names("allow_lost", allow_lost)
-    unknown = [name for name in names if name not in description.columns]
-    if unknown:
-        raise ValueError(
-            f"allow_lost names {unknown!r}, which are no columns: choose from "
-            f"{list(description.columns)!r}."
-        )
+    check_known("allow_lost", names, description.columns, "columns")
     return names
 
 
@@ -295,8 +286,7 @@ class Asked:
         for argument, by_table in {"constraints": constraints, "questions": questions}.items():
             if not isinstance(by_table, Mapping):
                 raise ValueError(f"{argument} is a dictionary of lists by table, got {by_table!r}.")
-            if unknown := [name for name in by_table if name not in tree.tables]:
-                raise ValueError(f"{argument} names {unknown!r}, which are no tables.")
+            check_known(argument, by_table, tree.tables, "tables")
         own = {}
         for table in tree.tables:
             link, key = tree.above(table), tree.key_of(table)

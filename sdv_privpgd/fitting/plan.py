@@ -158,10 +158,9 @@ def _of_questions(fit: Fit) -> dict[str, float]:
     """The 95 % error of the number of rows that each listed question is about."""
     assert fit.curator is not None
     linear = LinearEstimate(fit.curator.domain, fit.curator.measurements)
-    columns = {column.name: column for column in fit.description.attributes.attributes}
     found = {}
     for question in fit.description.questions:
-        for words, product in question.numbers(columns).items():
+        for words, product in question.numbers(fit.description.attributes.named).items():
             variance = float(linear.answers([product]).covariance[0, 0])
             found[words] = CONFIDENT * math.sqrt(max(variance, 0.0))
     return found
@@ -259,8 +258,7 @@ class _Assumed:
         if of_pairs:
             each_cell = fmean(noise / domain.size(pair) for pair, noise in of_pairs.items())
             mean = each_cell * fmean(map(domain.size, pairs))
-        sizes = dict(zip(domain.attributes, domain.sizes, strict=True))
-        return Errors(sizes=sizes, columns=columns, pairs=of_pairs, pair=mean)
+        return Errors(sizes=domain.size_of, columns=columns, pairs=of_pairs, pair=mean)
 
     def lost(self, num_rows: int, epsilon: float | None = None) -> float:
         """The part of the rows of a pair that discovery may lose, on average.
@@ -305,7 +303,7 @@ class _Assumed:
         """The attributes, with as many codes as they are likely to have."""
         declared, method = self._declared, self.settings.method
         codes = codes_paid_for(declared.measured, num_rows, self._ledger(budget), method)
-        known = {column.name: column for column in declared.declared_schema.columns}
+        known = declared.declared_schema.named
         sizes = {}
         for name, facts in declared.stated.items():
             size, nullable = usual_size(facts, declared.most_bins) + 1, True
@@ -323,8 +321,7 @@ class _Assumed:
     def _linear(self, domain: Domain, budget: Fraction, num_rows: int) -> LinearEstimate:
         """The linear estimate from the questions of a fit, whose answers mean nothing."""
         scale = Fraction(num_rows, _MADE_UP)
-        sizes = zip(domain.attributes, domain.sizes, strict=True)
-        schema = Schema.of({name: _with_codes(size) for name, size in sizes})
+        schema = Schema.of({name: _with_codes(size) for name, size in domain.size_of.items()})
         table = PrivateTable(_made_up(domain), bound=self.settings.people.limit)
         method, part = self.settings.method.plain(domain)
         curator = table.curator(schema, Books(self._ledger(budget * part * scale**2)))
@@ -344,8 +341,8 @@ class _Assumed:
 
 def _even(grouping: Grouping) -> Grouping:
     """Groups of equally many codes, as many of each: noise alone chose others of even rows."""
-    numbers = zip(grouping.attributes, grouping.domain.sizes, strict=True)
-    groups = {name: equal_groups(np.ones(len(grouping[name])), each) for name, each in numbers}
+    numbers = grouping.domain.size_of
+    groups = {n: equal_groups(np.ones(len(grouping[n])), each) for n, each in numbers.items()}
     return Grouping.of(groups)
 
 
@@ -368,7 +365,7 @@ def _made_up(domain: Domain) -> Mapping[str, pd.Series]:
     generator = np.random.default_rng(0)
     trait = generator.normal(size=_MADE_UP)
     found = {}
-    for name, size in zip(domain.attributes, domain.sizes, strict=True):
+    for name, size in domain.size_of.items():
         own = generator.normal(size=_MADE_UP)
         level = ndtr(_TRAIT * trait + math.sqrt(1 - _TRAIT**2) * own)
         found[name] = pd.Series(np.minimum((level * size).astype(np.int64), size - 1))

@@ -211,19 +211,17 @@ def leaning(
     description: Description,
     prior: Any,
     num_rows: int | None,
-    dtypes: Mapping[str, Any],
 ) -> Description:
     """Returns the description of a table whose fit leans on public rows, if there is a prior.
 
     What nobody declared of their columns is found in them, and so is where in a range rows lie:
-    nothing is spent on that. ``num_rows`` are those of the table, where they are public, and
-    ``dtypes`` those that no cell chose. Where text is to be read, public rows are written as text.
+    nothing is spent on that. ``num_rows`` are those of the table, where they are public.
+    Where text is to be read, public rows are written as text.
 
     Raises:
         MatchError: For a method whose engine cannot use a prior.
         ValueError: For rows that are no prior, and columns of other types in it.
     """
-    description = replace(description, dtypes=dtypes)
     if prior is None:
         return description
     if not settings.method.takes_prior:
@@ -234,7 +232,8 @@ def leaning(
     if description.visits is not None:
         raise MatchError("prior= and sequence_index cannot go together: a prior has no persons.")
     public = PublicTable.of(prior, description.modelled, settings.seed)
-    text = [name for name, dtype in dtypes.items() if pd.api.types.is_string_dtype(dtype)]
+    is_text = pd.api.types.is_string_dtype
+    text = [name for name, dtype in description.dtypes.items() if is_text(dtype)]
     public = replace(public, frame=as_text(public.frame, text))
     names = list(public.frame)
     own = replace(
@@ -258,7 +257,7 @@ def leaning(
         people=People(),
         discovery_share=0.5,
     )
-    look = Fit(clear, replace(own, dtypes=own.dtypes_kept(table.dtypes)))
+    look = Fit(clear, own.of_dtypes(table.dtypes))
     look.discover(table)
     found = {n: f for n, f in look.description.discovered.items() if n not in description.given}
     rows = len(public.frame) if num_rows is None else num_rows

@@ -22,6 +22,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import sibling
+from sdv_privpgd.discovery.plan import grid_noise
 from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, on_people
 from sdv_privpgd.inference.conditions import code_values, meeting, parts_of
 from sdv_privpgd.inference.intervals import Enclosed, Interval, Open, Ratio, Total, deviations
@@ -81,21 +82,13 @@ def by_families(tables: "FittedTables", name: str, what: str, **how: Any) -> Any
     return found
 
 
-def by_rows(
-    tables: "FittedTables",
-    name: str,
-    what: str,
-    *,
-    of: str | None = None,
-    where: Mapping[str, Any] | None = None,
-    among: Mapping[str, Any] | None = None,
-    **others: Any,
-) -> Answer:
+def by_rows(tables: "FittedTables", name: str, what: str, **how: Any) -> Answer:
     """An answer of a table in which each row counts as one.
 
     Raises ``ValueError`` for what cannot be asked.
     """
-    can_be = ("count", "share", "mean", "sum")
+    can_be, of = ("count", "share", "mean", "sum"), how.get("of")
+    others = how.keys() - {"of", "where", "among"}
     if what not in can_be or others:
         raise ValueError(
             f"Of rows of {name!r} ask for one of {', '.join(map(repr, can_be))}, with of=, where= "
@@ -103,7 +96,7 @@ def by_rows(
             "each='family'."
         )
     own = _Rows.of(tables, name)
-    asked = asked_of(own.columns, what, of=of, where=where, among=among)
+    asked = asked_of(own.columns, what, **how)
     statistic, basis, why = own.statistic(asked, what)
     middle = statistic.middle if isinstance(statistic, Enclosed) else statistic
     is_known = basis == TABLES
@@ -142,7 +135,7 @@ def of_holders(
     ((name, wishes),) = holding.items()
     root, link = _questions(tables, tree.root), tree.above(name)
     assert link is not None
-    columns, conditions = {each.name: each for each in root.schema.attributes}, (where, among)
+    columns, conditions = root.schema.named, (where, among)
     words = [[part.words for part in parts_of(columns, each).values()] for each in conditions]
     own = _Rows.of(tables, name)
     meets, base = (
@@ -201,8 +194,7 @@ class _Rows:
     def of(cls, tables: "FittedTables", name: str) -> "_Rows":
         questions, size = _questions(tables, name), tables.tree.size(name)
         assert size is not None
-        columns = {each.name: each for each in questions.schema.attributes}
-        return cls(questions, columns, size)
+        return cls(questions, questions.schema.named, size)
 
     @property
     def notes(self) -> list[str]:
@@ -241,7 +233,8 @@ class _Rows:
         middle, basis = of(values.means)
         units = [weighed(rows, column, unit) for unit in np.eye(column.num_values)]
         counts = self.questions.sums([self.times(each, self.numbers) for each in units])
-        ends, why = extremes(column, counts)
+        noise = grid_noise(self.questions.release.ledger)
+        ends, why = extremes(column, counts, noise)
         if basis == MODEL or not ends:
             return middle, basis, ()
         return Enclosed(middle, *(of(each)[0] for each in ends)), basis, why  # pyright: ignore
@@ -292,10 +285,8 @@ class _Rows:
             return None
         value, variance = found[0], noise[0, 0]
         if pairs is not None:
-            value, variance = (
-                value - pairs.values[not is_most],
-                variance + pairs.variances[not is_most],
-            )
+            value -= pairs.values[not is_most]
+            variance += pairs.variances[not is_most]
         # A family counts as one at most; what bounds it from above counts all its rows.
         squares = found[1] if is_most else value
         if what == "count":
@@ -347,8 +338,7 @@ def _sampled(
     (made, family), root = tables.first_families(), tables.tree.root
 
     def met(table: str, asked: Mapping[str, Any] | None) -> np.ndarray:
-        rows, schema = made[table], tables.tables[table].fitted.schema
-        known = {each.name: each for each in schema.attributes}
+        rows, known = made[table], tables.tables[table].fitted.schema.named
         each = [meeting(known[n], pd.Series(rows[n]), wish) for n, wish in (asked or {}).items()]
         return np.logical_and.reduce([np.ones(len(rows), dtype=bool), *each])
 

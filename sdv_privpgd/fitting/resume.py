@@ -3,7 +3,7 @@
 import math
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -242,6 +242,14 @@ def composed(fitted: Fitted, ledger: PrivacyLedger) -> tuple[str, ...]:
     """What is worth a look after a fit, and what is said of earlier releases on its ledger."""
     own = own_ledger(fitted, ledger)
     return (*fitted.warnings(own), *on_several_releases(ledger, own))
+
+
+def by_table(said: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Sentences on tables, behind the name of each; those on all of several come first, once."""
+    first, *others = said.values() or ((),)
+    shared = [each for each in first if others and all(each in other for other in others)]
+    own = (f"{name}: {s}" for name, each in said.items() for s in each if s not in shared)
+    return (*shared, *own)
 
 
 def gone(ledger: PrivacyLedger, settings: Settings) -> str:

@@ -215,15 +215,8 @@ class Concluding(ABC):
             ``replicates``, and as text a sentence.
         """
         with self._shown_repeating(progress) as shown:
-            return bootstrap(
-                self._refits(),
-                statistic,
-                num_repetitions,
-                kind=kind,
-                seed=seed,
-                num_processes=num_processes,
-                progress=shown,
-            )
+            how = {"seed": seed, "num_processes": num_processes, "progress": shown}
+            return bootstrap(self._refits(), statistic, num_repetitions, kind=kind, **how)
 
     def imputations(
         self,
@@ -249,14 +242,8 @@ class Concluding(ABC):
             progress: Told of the steps.
         """
         with self._shown_repeating(progress) as shown:
-            return imputations(
-                self._refits(),
-                number,
-                num_rows,
-                seed=seed,
-                num_processes=num_processes,
-                progress=shown,
-            )
+            how = {"seed": seed, "num_processes": num_processes, "progress": shown}
+            return imputations(self._refits(), number, num_rows, **how)
 
     def regression(
         self,

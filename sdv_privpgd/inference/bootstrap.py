@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit  # pyright: ignore[reportMissingTypeStubs]
 
+from sdv_privpgd.base.arguments import check_choice
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.inference.answers import TABLES, Answer, TableAnswer, on_people
 from sdv_privpgd.inference.intervals import KINDS, Interval, Open, deviations
@@ -119,8 +120,7 @@ class Bootstrap:
                 some hundreds of repetitions and lopsided errors.
         """
         deviations(self.kind, level)
-        if method not in METHODS:
-            raise ValueError(f"method must be one of {METHODS}, got {method!r}.")
+        check_choice("method", method, METHODS)
         own, tails = _flat(self.estimate, self.estimate), ((1 + level) / 2, (1 - level) / 2)
         if method == "pivot":
             low, high = (own - np.asarray(self.errors.quantile(tail)) for tail in tails)
@@ -190,17 +190,17 @@ def bootstrap(
     *,
     kind: str = "population",
     seed: int = 0,
-    num_processes: int | None = None,
-    progress: Progress = silent,
+    **how: Any,
 ) -> Bootstrap:
     """A statistic and its error, as ``FittedTable.bootstrap`` describes it.
+
+    ``how`` are the other arguments of ``repeated``.
 
     Raises:
         ValueError: For fewer than two repetitions, an unknown kind, and a statistic that is no
             number.
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {KINDS}, got {kind!r}.")
+    check_choice("kind", kind, KINDS)
     numbers, num_rows = numbers_of(num_repetitions), refits.num_rows
     # Rows of a model that a statistic sees at least, in tables as long as the real one. Where it
     # has few rows, chance in the choice of the model's rows would otherwise add to every error.
@@ -220,9 +220,7 @@ def bootstrap(
     several = max(round(least / num_rows), 1)
     estimate = of(refits.release.model, seed, several)
     Bootstrap.of(estimate, [estimate] * 2, kind=kind)  # refuses before the work what is no number
-    found = repeated(
-        refits, evaluate, numbers, seed=seed, num_processes=num_processes, progress=progress
-    )
+    found = repeated(refits, evaluate, numbers, seed=seed, **how)
     truths = None if kind == "population" else [truth for _, truth in found]
     notes = on_people(refits.release)
     return Bootstrap.of(estimate, [value for value, _ in found], truths, kind=kind, notes=notes)
@@ -252,25 +250,25 @@ class OfModel:
     """The intervals of a model's answer, by errors of repetitions from both truths, by kind.
 
     Their bias counts as error. ``noise`` is the standard deviation of an unbiased estimate. The
-    ends are cut at the least and the most that is possible.
+    ends are as far from ``reach``, the least and the most that the answer may be by how rows are
+    spread in cells, and are cut at the ``limits`` of what is possible.
     """
 
-    estimate: float
+    reach: tuple[float, float]
     errors: Mapping[str, np.ndarray]
     noise: float
-    low: float = -math.inf
-    high: float = math.inf
+    limits: tuple[float, float] = (-math.inf, math.inf)
 
     def interval(self, kind: str, level: float) -> Interval:
         """The interval of one of ``KINDS`` at a level such as 0.95."""
         deviations(kind, level)
         errors = self.errors[kind][np.isfinite(self.errors[kind])]
         if len(errors) < 2:
-            return Interval(self.low, self.high)
+            return Interval(*self.limits)
         error = math.hypot(WIDER * np.sqrt(np.mean(errors**2)), SHRUNKEN * self.noise)
         half = stdtrit(len(errors) - 1, (1 + level) / 2) * error
-        ends = self.estimate - half, self.estimate + half
-        return Interval(*(float(min(max(end, self.low), self.high)) for end in ends))
+        (low, high), (least, most) = self.reach, self.limits
+        return Interval(float(np.fmax(low - half, least)), float(np.fmin(high + half, most)))
 
 
 def with_bootstrap(
@@ -324,16 +322,14 @@ def with_bootstrap(
         found = [evaluate(refit) for refit in again]
     values, of_rows = np.array(found, dtype=np.float64).T
     errors = {"population": values - answer.estimate, "table": values - of_rows}
-    possible = {"share": (0.0, 1.0), "count": (0.0, math.inf)}.get(what, (-math.inf, math.inf))
     notes = (
         f"The measured tables do not determine this answer: its intervals are from {len(found)} "
         "repetitions of the fit.",
         MODEL_BASED,
     )
-    own, ends = (
-        OfModel(answer.estimate, errors, questions.noise_in(answer), *possible),
-        answer.origin.ends,
-    )
+    origin = answer.origin
+    reach, ends = origin.reach or (answer.estimate, answer.estimate), origin.ends
+    own = OfModel(reach, errors, questions.noise_in(answer), origin.limits)
     statistic = Open(own, *ends) if any(ends) else own
     return replace(answer, statistic=statistic, notes=(*answer.notes, *notes))
 
@@ -353,26 +349,19 @@ def imputations(
     refits: Refits,
     number: int,
     num_rows: int | None = None,
-    *,
-    seed: int = 0,
-    num_processes: int | None = None,
-    progress: Progress = silent,
+    **how: Any,
 ) -> list[pd.DataFrame]:
-    """Synthetic tables for Rubin's rules, as ``FittedTable.imputations`` describes them."""
+    """Synthetic tables for Rubin's rules, as ``FittedTable.imputations`` describes them.
+
+    ``how`` are the other arguments of ``repeated``.
+    """
     count = refits.num_rows if num_rows is None else num_rows
 
     def table(refit: Refit) -> pd.DataFrame:
         sampler = refits.sampler_of(Population(model=refit.model), refit.seed)
         return pd.DataFrame(sampler.take(count))
 
-    return repeated(
-        refits,
-        table,
-        numbers_of(number),
-        seed=seed,
-        num_processes=num_processes,
-        progress=progress,
-    )
+    return repeated(refits, table, numbers_of(number), **how)
 
 
 class Rubin(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sdv_privpgd.base.arguments import check_choice
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import code_labels
@@ -103,8 +104,7 @@ def design_of(
     ``held`` has the codes of each column that surely hold rows, where that is known. Raises
     ``ValueError`` for what cannot be regressed; the message says what can.
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {KINDS}, got {kind!r}.")
+    check_choice("kind", kind, KINDS)
     given = [on] if isinstance(on, str) else list(on)
     alone = [each for each in given if isinstance(each, str)]
     pairs = [each for each in given if not isinstance(each, str)]

@@ -42,7 +42,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.linalg import SuperLU, splu
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.domain import Clique, Domain, Grouping, outside
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     averaged,
@@ -365,8 +365,7 @@ class LinearEstimate:
         grouping, self._grouped = _most_precise(grouped)
         self._listed = _Listed.of({key: own for key, own in grouped.items() if key != grouping})
         self._groups = {
-            name: _groups(grouping, name, size)
-            for name, size in zip(domain.attributes, domain.sizes, strict=True)
+            name: _groups(grouping, name, size) for name, size in domain.size_of.items()
         }
         self._between = BetweenGroups(self._groups, tables, self._grouped)
         self._effects: dict[Clique, NoisyTable] = {}
@@ -383,14 +382,8 @@ class LinearEstimate:
     def _effect(self, subset: Clique) -> NoisyTable:
         """The effect of a set of attributes, by all tables over codes that hold it."""
         if subset not in self._effects:
-            margins = []
-            for clique in self._holders[subset]:
-                table = self._tables[clique]
-                others = tuple(axis for axis, name in enumerate(clique) if name not in subset)
-                margin = table.counts.sum(axis=others)
-                larger = self.domain.size(clique) // self.domain.size(subset)
-                margins.append(NoisyTable(margin, table.variance * larger))
-            best = averaged(margins)
+            holders = self._holders[subset]
+            best = averaged([self._tables[each].margin(each, subset) for each in holders])
             effect = best.counts
             for axis in range(len(subset)):
                 effect = effect - effect.mean(axis=axis, keepdims=True)
@@ -472,8 +465,7 @@ class LinearEstimate:
         variances = np.diagonal(covariance).reshape(shape)[places] / cells**2
         for subset in filter(None, _within(clique)):
             effect, groups = self._effect(subset), [self._groups[name] for name in subset]
-            others = tuple(axis for axis, name in enumerate(clique) if name not in subset)
-            sizes = self.domain.shape(subset)
+            others, sizes = outside(clique, subset), self.domain.shape(subset)
             share = math.prod(sizes) / self.domain.size(clique)
             within = effect.counts
             for axis, each in enumerate(groups):

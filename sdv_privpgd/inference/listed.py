@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sdv_privpgd.base.arguments import check_choice, check_known
 from sdv_privpgd.base.domain import Grouping
 from sdv_privpgd.columns.bins import Interval, Merging
 from sdv_privpgd.columns.column import Column
@@ -66,9 +67,7 @@ class Question:
     KINDS: ClassVar = (*ARGUMENTS, COEFFICIENT)
 
     def __post_init__(self) -> None:
-        if self.what not in self.KINDS:
-            known = ", ".join(map(repr, self.KINDS))
-            raise ValueError(f"what must be one of {known}, got {self.what!r}.")
+        check_choice("what", self.what, self.KINDS)
         is_regression = self.what == COEFFICIENT
         if bool(self.on) is not is_regression or (is_regression and not isinstance(self.of, str)):
             raise ValueError("A coefficient has of= and on=, and nothing else has on=.")
@@ -168,12 +167,7 @@ def require_questions(
 ) -> None:
     """Raises ``ValueError`` for what cannot be asked, as far as columns are ``known``."""
     for each in questions:
-        unknown = [name for name in each.columns if name not in names]
-        if unknown:
-            raise ValueError(
-                f"questions names {unknown!r}, which are no modelled columns: choose from "
-                f"{list(names)!r}."
-            )
+        check_known("questions", each.columns, names)
         for name, wish in each.conditions:
             if name in known:
                 part_of(known[name], wish)

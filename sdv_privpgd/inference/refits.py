@@ -26,7 +26,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from sdv_privpgd.base.arguments import check_integer
-from sdv_privpgd.base.domain import Clique, Domain, code_type
+from sdv_privpgd.base.domain import Clique, Domain, code_type, table_of
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.features import EmbeddingQuery
 from sdv_privpgd.estimate.noisy_tables import estimate_total
@@ -41,7 +41,7 @@ from sdv_privpgd.privacy.queries import (
     answers_of_codes,
 )
 from sdv_privpgd.sampling.families import RowMaker
-from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.engine import Engine, Model, Wrapped
 
 
 def simulated_answers(
@@ -82,24 +82,8 @@ def independent_rows(model: Model, num_rows: int, rng: np.random.Generator) -> n
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Population:
+class Population(Wrapped):
     """A model whose samples are independent rows. Public."""
-
-    model: Model
-
-    @property
-    def domain(self) -> Domain:
-        """The domain of the model's rows."""
-        return self.model.domain
-
-    @property
-    def block(self) -> int:
-        """The number of rows that is best drawn at once."""
-        return self.model.block
-
-    def marginal(self, clique: Clique) -> np.ndarray:
-        """The probabilities of a clique's cells, axes in the clique's order."""
-        return self.model.marginal(clique)
 
     def sample(self, num_rows: int, seed: int) -> np.ndarray:
         """Codes of shape (row, attribute). The same seed gives the same rows."""
@@ -173,10 +157,8 @@ class Rows:
 
     def marginal(self, clique: Clique) -> np.ndarray:
         """The shares of a clique's cells, axes in the clique's order."""
-        shape = self.domain.shape(clique)
-        cells = np.ravel_multi_index(tuple(self.codes[:, self.domain.axes(clique)].T), shape)
-        counts = np.bincount(cells, minlength=self.domain.size(clique))
-        return counts.reshape(shape) / len(self.codes)
+        columns = self.codes[:, self.domain.axes(clique)].T
+        return table_of(columns, self.domain.shape(clique)) / len(self.codes)
 
     def sample(self, num_rows: int, seed: int) -> np.ndarray:
         """The first rows, in their order; from the start again where there are too few."""

@@ -157,9 +157,8 @@ def regression(
         ValueError: For columns that cannot be regressed, pairs that were not measured, and noise
             that hides the answer.
     """
-    ready, (coefficients, sampling, noise, found) = _solved(
-        questions, outcome, on, kind, event=event, reference=reference
-    )
+    how = {"event": event, "reference": reference}
+    ready, (coefficients, sampling, noise, found) = _solved(questions, outcome, on, kind, **how)
     estimate, release = questions.linear, questions.release
     design = ready.design
     index, back = _names(design), ready.back
@@ -185,7 +184,7 @@ def coefficients_of_rows(
 
     Raises as ``regression``, and for rows that do not tell terms apart.
     """
-    ready, _ = _solved(questions, outcome, on, kind, event=event, reference=None)
+    ready, _ = _solved(questions, outcome, on, kind, event=event)
     design = ready.design
     x, y, shares = _in_rows(design, rows)
     weighed = x * shares[:, None]
@@ -204,18 +203,13 @@ def _names(design: Design) -> pd.Index:
 def _solved(
     questions: Questions,
     outcome: str,
-    on: str | Sequence[str | tuple[str, str]],
+    on: Any,
     kind: str,
-    *,
-    event: Any,
-    reference: Mapping[str, Any] | None,
+    **how: Any,
 ) -> tuple[Scaled, tuple[np.ndarray, np.ndarray, np.ndarray, Moments]]:
     """The design without terms that noise hides, and what ``_linear`` or ``logistic`` gives."""
-    columns = {column.name: column for column in questions.schema.attributes}
     release, estimate = questions.release, questions.linear
-    design = design_of(
-        columns, outcome, on, kind, held=release.held, event=event, reference=reference
-    )
+    design = design_of(questions.schema.named, outcome, on, kind, held=release.held, **how)
     full, weak = scaled(design, estimate, kind)
     solve = _linear if kind == "linear" else logistic
     while True:

@@ -36,7 +36,7 @@ def noisy_tables(
     path = None if path is None else Path(path)
     if path is not None and path.suffix not in (".parquet", ".csv"):
         raise ValueError(f"path must end in .parquet or .csv, got {str(path)!r}.")
-    columns = {column.name: column for column in schema.attributes}
+    columns = schema.named
     parts = [
         *(_measured(release, columns, most) if MEASURED in kinds else ()),
         *(_consistent(release, columns, most) if CONSISTENT in kinds else ()),

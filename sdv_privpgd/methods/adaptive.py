@@ -25,8 +25,7 @@ from sdv_privpgd.methods.method import (
     downward_closure,
     whole_weight,
 )
-from sdv_privpgd.methods.pipeline import SMALL_SHARE
-from sdv_privpgd.privacy.accounting import stddev_for
+from sdv_privpgd.methods.pipeline import SMALL_SHARE, noise_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement, ModelErrorQuery
@@ -66,8 +65,7 @@ def expected_noise(
 
     It is sqrt(2 / pi) sigma for each cell. A model with a smaller error gains nothing by measuring.
     """
-    squared = MarginalQuery(clique).l2_sensitivity_squared(ledger.adjacency)
-    stddev = stddev_for(ledger.rows_counted**2 * squared, mu_squared)
+    stddev = noise_of(ledger, [MarginalQuery(clique)], mu_squared)
     return math.sqrt(2 / math.pi) * stddev * domain.size(clique)
 
 
@@ -152,13 +150,11 @@ class _ByRounds(EngineMethod):
     def _left(self, workload: Sequence[Clique], chosen: Sequence[Clique]) -> list[Clique]:
         return [clique for clique in workload if self.repeats_cliques or clique not in chosen]
 
-    def run(
-        self, curator: Curator, engine: Engine, *, progress: Progress = silent
-    ) -> list[Measurement]:
+    def measure(self, curator: Curator, *, progress: Progress = silent) -> list[Measurement]:
         """Returns the measurements of all rounds, bought with all that is left of the budget."""
         domain = curator.domain
         if len(domain) < 2:
-            return Independent().run(curator, engine, progress=progress)
+            return Independent().measure(curator, progress=progress)
         workload = checked_workload(domain, self.workload)
         rounds = min(self.rounds or len(domain), math.ceil(len(workload) / self.marginals))
         measured = count_rows(curator)
@@ -167,7 +163,7 @@ class _ByRounds(EngineMethod):
         model = None
         for index in progress(range(rounds), "select"):
             if cliques:
-                model = engine.fit(domain, curator.measurements, warm_start=model)
+                model = self.fit(domain, curator.measurements, warm_start=model)
             left = curator.ledger.remaining
             step = left / (rounds - index)
             total = estimate_total(domain, curator.measurements).value
@@ -177,7 +173,7 @@ class _ByRounds(EngineMethod):
             chosen: list[Clique] = []
             for _ in range(number):
                 unmeasured = self._left(workload, every)
-                near = affordable(engine, domain, [*cliques, *chosen], unmeasured, megabytes)
+                near = affordable(self, domain, [*cliques, *chosen], unmeasured, megabytes)
                 biases = {clique: self.bias(curator, clique, each) for clique in near}
                 scores = model_errors(domain, model, total, biases, self.importance)
                 best = curator.select(scores, SELECTING * step / number, what="worst fitted clique")
@@ -332,9 +328,7 @@ class AIM(EngineMethod):
         super().__post_init__()
         check_fields(self, check_integer, "rounds_per_attribute")
 
-    def run(
-        self, curator: Curator, engine: Engine, *, progress: Progress = silent
-    ) -> list[Measurement]:
+    def measure(self, curator: Curator, *, progress: Progress = silent) -> list[Measurement]:
         """Measures the 1-way marginals, then one a round, with all that is left of the budget."""
         # A round's mu^2 grows by this factor when a measurement told nothing: its noise halves.
         annealing = 4
@@ -342,7 +336,7 @@ class AIM(EngineMethod):
         measuring = Fraction(9, 10)
         domain, budget = curator.domain, curator.ledger.remaining
         if len(domain) < 2:
-            return Independent().run(curator, engine, progress=progress)
+            return Independent().measure(curator, progress=progress)
         weights = downward_closure(checked_workload(domain, self.workload))
         rounds = self.rounds_per_attribute * len(domain)
         step = budget / rounds
@@ -356,7 +350,7 @@ class AIM(EngineMethod):
         if len(weights) == 1:
             return measured
         cliques = measured_cliques(curator.measurements)
-        model = engine.fit(domain, curator.measurements)
+        model = self.fit(domain, curator.measurements)
         # Each round takes at least 1 / rounds of the budget, so the loop always reaches its last
         # round: the 1-way marginals stay candidates, so no choice has one option, which is free.
         shares = Shares(progress, "select")
@@ -366,7 +360,7 @@ class AIM(EngineMethod):
             step = left if is_last else step
             spent = float(1 - (left - step) / budget)
             candidates = affordable(
-                engine, domain, cliques, tuple(weights), self.max_megabytes * spent
+                self, domain, cliques, tuple(weights), self.max_megabytes * spent
             )
             total = estimate_total(domain, curator.measurements).value
             noise = {
@@ -388,7 +382,7 @@ class AIM(EngineMethod):
                 break
             shares.reach(float(1 - curator.ledger.remaining / budget))
             before = model.marginal(chosen)
-            model = engine.fit(domain, curator.measurements, warm_start=model)
+            model = self.fit(domain, curator.measurements, warm_start=model)
             if total * np.abs(model.marginal(chosen) - before).sum() <= noise[chosen]:
                 step *= annealing
         shares.reach(1.0)

@@ -25,7 +25,7 @@ from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups, 
 from sdv_privpgd.estimate.effects import independent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.method import Importance, clique_weights, is_for_important
-from sdv_privpgd.privacy.accounting import stddev_for
+from sdv_privpgd.methods.pipeline import noise_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
 
@@ -54,13 +54,6 @@ _CLEAR = 8.0
 four. On 1,000,000 rows as above, where it is over 20 times the noise, the error is 0.057, 0.047 and
 0.044 with four, six and eight groups (at a share of 0.5); on 100,000, where it is twice the noise
 (3.7 times with six), it is 0.138 with four groups and 0.151 with six."""
-
-
-def noise_of(curator: Curator, cliques: Sequence[Clique], mu_squared: Fraction) -> float:
-    """The standard deviation of a cell's noise if these tables are asked for together."""
-    ledger = curator.ledger
-    squared = sum(MarginalQuery(each).l2_sensitivity_squared(ledger.adjacency) for each in cliques)
-    return stddev_for(ledger.rows_counted**2 * squared, mu_squared)
 
 
 def counted_total(curator: Curator) -> float | None:
@@ -130,7 +123,7 @@ def measure_coarsely(
         if total is not None and _stand_out(curator, pairs, mu_squared * share, total, _CLEAR):
             number = FINE_GROUPS
     elif total is not None:
-        most = _LOUD * total / noise_of(curator, pairs, mu_squared)
+        most = _LOUD * total / noise_of(curator.ledger, map(MarginalQuery, pairs), mu_squared)
         asked = [
             pair
             for pair in pairs
@@ -164,7 +157,8 @@ def _stand_out(
 ) -> bool:
     """Whether the mean count of cells of eight groups is so many times their noise."""
     cells = fmean(_cells(curator.domain, clique, FINE_GROUPS) for clique in cliques)
-    return total >= times * noise_of(curator, cliques, mu_squared) * cells
+    noise = noise_of(curator.ledger, map(MarginalQuery, cliques), mu_squared)
+    return total >= times * noise * cells
 
 
 def pairs_paid_for(curator: Curator, mu_squared: Fraction, most: int) -> int:
@@ -180,7 +174,8 @@ def pairs_paid_for(curator: Curator, mu_squared: Fraction, most: int) -> int:
         return min(len(domain), most)
     pairs = domain.cliques(2)
     mean_count = total / fmean(map(domain.size, pairs))
-    paid = int((mean_count / noise_of(curator, pairs[:1], mu_squared)) ** 2)
+    noise = noise_of(curator.ledger, [MarginalQuery(pairs[0])], mu_squared)
+    paid = int((mean_count / noise) ** 2)
     return min(max(paid, len(domain)), EACH * len(domain), most)
 
 
@@ -297,7 +292,7 @@ def triples_among(domain: Domain, pairs: Sequence[Clique], importance: Importanc
 
     If some of them have an important attribute, those alone. Pairs are in the domain's order.
     """
-    sizes = dict(zip(domain.attributes, domain.sizes, strict=True))
+    sizes = domain.size_of
     partners: dict[str, dict[str, None]] = {name: {} for name in domain.attributes}
     for first, second in pairs:
         if sizes[first] > 1 and sizes[second] > 1:

@@ -113,11 +113,8 @@ class DPMERF(EngineMethod):
             f"Fourier features of the rows{by}"
         )
 
-    def run(
-        self, curator: Curator, engine: Engine, *, progress: Progress = silent
-    ) -> list[Measurement]:
+    def measure(self, curator: Curator, *, progress: Progress = silent) -> list[Measurement]:
         """Returns the tables and the embedding, bought with all that is left of the budget."""
-        del engine  # nothing to choose
         domain, label = curator.domain, self.label
         if label is None:
             tables, what = domain.cliques(1), "all 1-way marginals"
@@ -126,7 +123,7 @@ class DPMERF(EngineMethod):
             tables, what = [(name, label) for name in others], f"2-way marginals with {label}"
         embedded = [
             (name, self._coordinates(name, size))
-            for name, size in zip(domain.attributes, domain.sizes, strict=True)
+            for name, size in domain.size_of.items()
             if size > 1 and name != label
         ]
         budget = curator.ledger.remaining

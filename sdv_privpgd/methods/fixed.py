@@ -48,11 +48,8 @@ class AllKWay(EngineMethod):
         del measurements
         return f"the contingency tables of all sets of {self.degree} columns"
 
-    def run(
-        self, curator: Curator, engine: Engine, *, progress: Progress = silent
-    ) -> list[Measurement]:
+    def measure(self, curator: Curator, *, progress: Progress = silent) -> list[Measurement]:
         """Returns one measurement a clique, bought with all that is left of the budget."""
-        del engine  # nothing to choose
         degree = min(self.degree, len(curator.domain))
         cliques = curator.domain.cliques(degree)
         return curator.measure(
@@ -77,11 +74,9 @@ class Independent(EngineMethod):
     is_quick = True
     counts = "the frequencies of each column alone"
 
-    def run(
-        self, curator: Curator, engine: Engine, *, progress: Progress = silent
-    ) -> list[Measurement]:
+    def measure(self, curator: Curator, *, progress: Progress = silent) -> list[Measurement]:
         """Returns one measurement an attribute, bought with all that is left of the budget."""
-        return AllKWay(degree=1).run(curator, engine, progress=progress)
+        return AllKWay(degree=1).measure(curator, progress=progress)
 
 
 METHODS = {"independent": Independent, "private_gsd": partial(AllKWay, engine="private_gsd")}

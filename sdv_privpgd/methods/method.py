@@ -140,7 +140,7 @@ def important_cliques(domain: Domain, degree: int, importance: Importance) -> li
 
     All cliques of attributes that can vary where no attribute is more important than another.
     """
-    varied = [name for name, size in zip(domain.attributes, domain.sizes, strict=True) if size > 1]
+    varied = [name for name, size in domain.size_of.items() if size > 1]
     cliques = domain.project(varied).cliques(degree)
     weights = clique_weights(cliques, importance)
     important = [clique for clique, weight in weights.items() if weight > 1]
@@ -258,8 +258,8 @@ class Method(Engine):
 class EngineMethod(Method):
     """A method that asks, and leaves the model of the answers to an engine.
 
-    A subclass has a method ``run``. It is handed the engine: an adaptive one fits it to the answers
-    so far to decide what to ask next.
+    A subclass has a method ``measure``. An adaptive one fits its engine to the answers so far, with
+    ``fit``, to decide what to ask next.
 
     Attributes:
         engine: The engine, or its name in ``ENGINES``, whose seed is that of the fit.
@@ -290,12 +290,6 @@ class EngineMethod(Method):
         if hasattr(self, "max_megabytes"):
             check_fields(self, check_positive, "max_megabytes")
 
-    @abstractmethod
-    def run(
-        self, curator: Curator, engine: Engine, *, progress: Progress = silent
-    ) -> list[Measurement]:
-        """Returns the answers of the curator, bought with all that is left of its budget."""
-
     def cliques(self, domain: Domain) -> Sequence[Clique]:
         joined = pairwise(domain.attributes) if self.asks_pairs else ()
         return [*domain.cliques(1), *joined]
@@ -307,9 +301,6 @@ class EngineMethod(Method):
     def made(self) -> Engine:
         """The engine, made of its name if it has only that."""
         return engine_of(self.engine)
-
-    def measure(self, curator: Curator, *, progress: Progress = silent) -> list[Measurement]:
-        return self.run(curator, self.made, progress=progress)
 
     def fit(
         self,

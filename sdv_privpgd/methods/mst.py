@@ -66,13 +66,11 @@ class MST(EngineMethod):
     )
     is_quick = True
 
-    def run(
-        self, curator: Curator, engine: Engine, *, progress: Progress = silent
-    ) -> list[Measurement]:
+    def measure(self, curator: Curator, *, progress: Progress = silent) -> list[Measurement]:
         """One measurement an attribute and one a pair of the tree; spends all that is left."""
         domain = curator.domain
         if len(domain) < 2:
-            return Independent().run(curator, engine, progress=progress)
+            return Independent().measure(curator, progress=progress)
         third = curator.ledger.remaining / 3
         alone = [MarginalQuery(clique) for clique in domain.cliques(1)]
         one_way = curator.measure(alone, third, what="all 1-way marginals", progress=progress)

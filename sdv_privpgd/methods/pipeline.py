@@ -1,6 +1,6 @@
 """The whole way from a private table to a public release, on one page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -10,6 +10,7 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.methods.method import Method
+from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, Measurement, Query
@@ -113,6 +114,12 @@ def ask(
         curator.measure(listed, part, what=LISTED, progress=progress)
     if curator.ledger.remaining:
         method.measure(curator, progress=progress)
+
+
+def noise_of(ledger: PrivacyLedger, queries: Iterable[Query], mu_squared: Fraction) -> float:
+    """The standard deviation of a cell's noise if these tables are asked for together."""
+    squared = sum(each.l2_sensitivity_squared(ledger.adjacency) for each in queries)
+    return stddev_for(ledger.rows_counted**2 * squared, mu_squared)
 
 
 def part_of_listed(tables: int) -> Fraction:

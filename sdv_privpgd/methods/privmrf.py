@@ -257,16 +257,14 @@ class PrivMRF(EngineMethod):
         check_fields(self, check_positive, "usefulness")
         check_fields(self, check_integer, "max_attributes", "candidates")
 
-    def run(
-        self, curator: Curator, engine: Engine, *, progress: Progress = silent
-    ) -> list[Measurement]:
+    def measure(self, curator: Curator, *, progress: Progress = silent) -> list[Measurement]:
         """The dependences, and the first and later tables; spends all that is left."""
         later_tables = Fraction(4, 5)  # later tables for each attribute
         # Shares of mu^2 for the dependences of all pairs, and for the choices of later tables.
         for_graph, for_choices = Fraction(1, 10), Fraction(1, 10)
         domain, budget = curator.domain, curator.ledger.remaining
         if len(domain) < 2:
-            return Independent().run(curator, engine, progress=progress)
+            return Independent().measure(curator, progress=progress)
         measured = count_rows(curator)
         pairs = [pair for pair in domain.cliques(2) if min(domain.shape(pair)) > 1]
         measured += measure_dependences(curator, pairs, for_graph * budget, progress)
@@ -293,7 +291,7 @@ class PrivMRF(EngineMethod):
             progress=progress,
         )
         if pool:
-            measured += self._later(curator, engine, pool, number, choices, progress)
+            measured += self._later(curator, pool, number, choices, progress)
         return measured
 
     def _useful(
@@ -320,7 +318,6 @@ class PrivMRF(EngineMethod):
     def _later(
         self,
         curator: Curator,
-        engine: Engine,
         pool: dict[Clique, float],
         number: int,
         choices: Fraction,
@@ -333,7 +330,7 @@ class PrivMRF(EngineMethod):
         measured: list[Measurement] = []
         model = None
         for turn in progress(range(rounds), "select"):
-            model = engine.fit(domain, curator.measurements, warm_start=model)
+            model = self.fit(domain, curator.measurements, warm_start=model)
             left = number - len(measured)
             this_time = -(-left // (rounds - turn))
             step = (curator.ledger.remaining - choices * left / number) / max(left, 1)

@@ -1,7 +1,7 @@
 """All pairs of attributes, some of them twice, and single attributes and coarse triples."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
@@ -23,7 +23,6 @@ from sdv_privpgd.methods.coarse_pairs import (
     measure_coarsely,
     measure_triples,
     most_helpful,
-    noise_of,
     pairs_paid_for,
     promising_pairs,
     triples_among,
@@ -36,6 +35,7 @@ from sdv_privpgd.methods.method import (
     important_cliques,
     is_for_important,
 )
+from sdv_privpgd.methods.pipeline import noise_of
 from sdv_privpgd.methods.standing_out import StandingOut
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement
@@ -210,9 +210,7 @@ class PrivPGD(EngineMethod):
             said += f" (those with {', '.join(self.importance)} more precisely)"
         return said
 
-    def run(
-        self, curator: Curator, engine: Engine, *, progress: Progress = silent
-    ) -> list[Measurement]:
+    def measure(self, curator: Curator, *, progress: Progress = silent) -> list[Measurement]:
         """One measurement an attribute, if they have a share, one to three a pair, one a triple.
 
         Tables of pairs over groups come before those over codes.
@@ -223,7 +221,7 @@ class PrivPGD(EngineMethod):
         domain = curator.domain
         wanted = checked_workload(domain, self.pairs) if self.pairs else ()
         kept = curator.ledger.remaining * Fraction(self.triples)
-        if not has_triples(domain) or not engine.takes_groups:
+        if not has_triples(domain) or not self.made.takes_groups:
             kept = Fraction(0)
         pairs = self._asked(domain.cliques(min(2, len(domain))))
         are_many = len(pairs) > self.most_pairs
@@ -238,7 +236,7 @@ class PrivPGD(EngineMethod):
                 what="all 1-way marginals",
             )
         left = curator.ledger.remaining - kept
-        if engine.takes_groups and len(domain) > 1:
+        if self.made.takes_groups and len(domain) > 1:
             measured += measure_coarsely(
                 curator, pairs, left, self.importance, progress, are_many=are_many
             )
@@ -269,7 +267,7 @@ class PrivPGD(EngineMethod):
         *,
         are_all: bool = True,
     ) -> list[Measurement]:
-        """Measures these pairs in one round or two, for ``mu_squared`` in all."""
+        """Measures these pairs, and some of them again, for ``mu_squared`` in all."""
         weights = clique_weights(cliques, self.importance)
         units = sum(map(Fraction, weights.values())) * (1 / Fraction(self.first_share) - 1)
         is_even = len(set(weights.values())) == 1
@@ -281,8 +279,15 @@ class PrivPGD(EngineMethod):
         first = measure_by_weight(curator, weights, first_part, what, progress, is_named=is_named)
         if not has_second:
             return first
-        left = mu_squared - first_part
-        return [*first, *_second_round(curator, first, weights, float(units), left, progress)]
+        known = consistent_tables(curator.domain, curator.measurements)
+        signals = signal_variances(known, progress)
+        # A pair without a residual promises nothing.
+        signals = {clique: signals.get(clique, np.zeros(0)) for clique in weights}
+        variances = {each.query.clique: each.stddev**2 for each in first}  # pyright: ignore
+        chosen = most_helpful(signals, variances, _LEVELS, float(units), weights)
+        parts = {clique: level * weights[clique] for clique, level in chosen.items()}
+        what, left = "2-way marginals that promise most", mu_squared - first_part
+        return [*first, *measure_by_weight(curator, parts, left, what, progress)]
 
     def _one_way_share(self, curator: Curator) -> Fraction:
         """The share of mu^2 for single attributes, in thousandths; 0 if no count was measured.
@@ -298,7 +303,8 @@ class PrivPGD(EngineMethod):
             return Fraction(0)
         left = curator.ledger.remaining
         alone, stddev = (
-            noise_of(curator, self._asked(domain.cliques(degree)), left) for degree in (1, 2)
+            noise_of(curator.ledger, map(MarginalQuery, self._asked(domain.cliques(degree))), left)
+            for degree in (1, 2)
         )
         inverse_sizes = sum(1 / size for size in domain.sizes)
         # A pair's sums over the other attribute's k values have k times the variance of a cell.
@@ -311,30 +317,6 @@ class PrivPGD(EngineMethod):
             return Fraction(0)
         share = Fraction(round(1000 * (steep - 1) / (steep + gain)), 1000)
         return share if share >= least else Fraction(0)
-
-
-def _second_round(
-    curator: Curator,
-    first: list[Measurement],
-    weights: Mapping[Clique, float],
-    units: float,
-    left: Fraction,
-    progress: Progress,
-) -> list[Measurement]:
-    """Measures the chosen pairs again, with all that is left.
-
-    ``first`` are the answers of the first round. ``units`` is what is left of the budget, in
-    multiples of what a pair of weight 1 had in the first round.
-    """
-    domain = curator.domain
-    signals = signal_variances(consistent_tables(domain, curator.measurements), progress)
-    # A pair without a residual promises nothing.
-    signals = {clique: signals.get(clique, np.zeros(0)) for clique in weights}
-    variances = {each.query.clique: each.stddev**2 for each in first}  # pyright: ignore
-    chosen = most_helpful(signals, variances, _LEVELS, units, weights)
-    parts = {clique: level * weights[clique] for clique, level in chosen.items()}
-    what = "2-way marginals that promise most"
-    return measure_by_weight(curator, parts, left, what, progress)
 
 
 METHODS = {"privpgd": PrivPGD}

@@ -68,15 +68,13 @@ class PrivSyn(EngineMethod):
         super().__post_init__()
         check_fields(self, check_integer, "max_cells", least=0)
 
-    def run(
-        self, curator: Curator, engine: Engine, *, progress: Progress = silent
-    ) -> list[Measurement]:
+    def measure(self, curator: Curator, *, progress: Progress = silent) -> list[Measurement]:
         """The dependences, 1-way marginals and chosen tables; spends all that is left."""
         # Shares of mu^2 for the dependences of all pairs and for the 1-way marginals.
         for_dependences, for_one_way = Fraction(1, 10), Fraction(1, 10)
         domain, budget = curator.domain, curator.ledger.remaining
         if len(domain) < 2:
-            return Independent().run(curator, engine, progress=progress)
+            return Independent().measure(curator, progress=progress)
         varied = [pair for pair in domain.cliques(2) if min(domain.shape(pair)) > 1]
         measured = measure_dependences(curator, varied, for_dependences * budget, progress)
         dependence = dependences(curator.measurements)
@@ -87,7 +85,7 @@ class PrivSyn(EngineMethod):
             domain,
             expected_noise(curator.ledger, domain, (), left),
         )
-        pairs = modelled_together(engine, domain, pairs)
+        pairs = modelled_together(self, domain, pairs)
         measured += curator.measure(
             [MarginalQuery(clique) for clique in domain.cliques(1)],
             for_one_way * budget if pairs else curator.ledger.remaining,

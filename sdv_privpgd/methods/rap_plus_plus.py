@@ -17,7 +17,7 @@ from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.adaptive import SELECTING, whole_counts
 from sdv_privpgd.methods.method import EngineMethod, Importance
-from sdv_privpgd.privacy.accounting import stddev_for
+from sdv_privpgd.methods.pipeline import noise_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import (
     CutMarginalQuery,
@@ -72,8 +72,7 @@ def planned(
     domain: Domain, lines: Mapping[str, Line], labels: Sequence[str]
 ) -> list[tuple[Clique, tuple[str, ...]]]:
     """The categories and the numbers of each table of two columns, with each label."""
-    sizes = dict(zip(domain.attributes, domain.sizes, strict=True))
-    others = [name for name in domain.attributes if name not in labels and sizes[name] > 1]
+    others = [name for name, size in domain.size_of.items() if name not in labels and size > 1]
     pairs = list(combinations(others, 2)) or [(name,) for name in others if labels]
     found = []
     for pair, label in product(pairs, labels or [None]):
@@ -308,9 +307,7 @@ class RAPPlusPlus(EngineMethod):
             f"{by}"
         )
 
-    def run(
-        self, curator: Curator, engine: Engine, *, progress: Progress = silent
-    ) -> list[Measurement]:
+    def measure(self, curator: Curator, *, progress: Progress = silent) -> list[Measurement]:
         """Returns the measurements of all rounds, bought with all that is left of the budget."""
         domain = curator.domain
         lines = self._lines(domain)
@@ -322,7 +319,7 @@ class RAPPlusPlus(EngineMethod):
         measured = curator.measure(first, share, what="tables of all columns", progress=progress)
         if not follows:
             return measured
-        model = engine.fit(domain, curator.measurements)
+        model = self.fit(domain, curator.measurements)
         rows = model.sample(max(_ROWS, model.block), self.seed)
         left = candidates(
             domain, lines, labels, codes=rows, directions=self.directions, seed=self.seed
@@ -330,7 +327,7 @@ class RAPPlusPlus(EngineMethod):
         rounds = max(min(self.rounds, len(left) // self.queries), 1)
         for index in progress(range(rounds), "select"):
             if index:
-                model = engine.fit(domain, curator.measurements, warm_start=model)
+                model = self.fit(domain, curator.measurements, warm_start=model)
             remaining = curator.ledger.remaining
             step = remaining / (rounds - index)
             number = min(self.queries, len(left))
@@ -347,12 +344,9 @@ class RAPPlusPlus(EngineMethod):
         self, curator: Curator, model: Model, left: list[Asked], number: int, step: Fraction
     ) -> list[Asked]:
         """Takes the worst fitted questions out of those that are left, one after another."""
-        domain, ledger = curator.domain, curator.ledger
+        domain = curator.domain
         total = estimate_total(domain, curator.measurements).value
-        each = (1 - SELECTING) * step / number
-        stddev = stddev_for(
-            ledger.rows_counted**2 * left[0].l2_sensitivity_squared(ledger.adjacency), each
-        )
+        stddev = noise_of(curator.ledger, left[:1], (1 - SELECTING) * step / number)
         rows = model.sample(max(_ROWS, model.block), self.seed)
         scale = total / len(rows)
         scores = [
@@ -384,7 +378,7 @@ class RAPPlusPlus(EngineMethod):
             return {name: told[name] for name in domain.attributes if name in told}
         return {
             name: line_of(name, np.arange(size))
-            for name, size in zip(domain.attributes, domain.sizes, strict=True)
+            for name, size in domain.size_of.items()
             if size >= FEWEST and name not in self.nominal
         }
 

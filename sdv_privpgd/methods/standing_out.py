@@ -144,9 +144,9 @@ class StandingOut:
 def _of_four(domain: Domain, varied: Sequence[str], importance: Importance) -> list[Clique]:
     """The cliques of an important attribute and three others, those that have the fewest codes."""
     most = 10  # others: 120 triples of them
-    sizes = dict(zip(domain.attributes, domain.sizes, strict=True))
     important = [name for name in varied if importance.get(name, 1.0) > 1]
-    others = sorted(set(varied) - set(important), key=lambda name: (sizes[name], name))[:most]
+    by_size = sorted(varied, key=lambda name: (domain.size_of[name], name))
+    others = [name for name in by_size if name not in important][:most]
     return [
         tuple(name for name in domain.attributes if name in {target, *three})
         for target in important

@@ -117,12 +117,10 @@ class FitsOfTables(FittedState):
             )
         settings, description = self._questions()
         table = self._open(data, description)
-        description = replace(description, dtypes=description.dtypes_kept(table.dtypes))
         self._require_rows(table)
         rows = table.known_rows(settings.adjacency)
         settings = settings.for_rows(rows)
-        description = description.dated(table.dtypes)
-        description = leaning(settings, description, prior, rows, description.dtypes)
+        description = leaning(settings, description.of_dtypes(table.dtypes), prior, rows)
         if not self.discovery_share:
             _ = description.schema
         fit = Fit(settings, description)
@@ -145,11 +143,10 @@ class FitsOfTables(FittedState):
             table = self._open(data, description)
         except InvalidDataError as error:
             return check_report(settings, description, None, [str(error)])
-        rows, kept = table.known_rows(settings.adjacency), description.dtypes_kept(table.dtypes)
+        rows = table.known_rows(settings.adjacency)
         settings = settings.for_rows(rows)
         more = on_words(description.words) if are_text(getattr(data, "paths", data)) else []
-        description = description.dated(table.dtypes)
-        description = leaning(settings, description, prior, rows, kept)
+        description = leaning(settings, description.of_dtypes(table.dtypes), prior, rows)
         return check_report(settings, description, rows, more=more)
 
     @property
@@ -253,7 +250,8 @@ class FitsOfTables(FittedState):
         ``to_dict()`` has the numbers as parts of the rows, ``save("plan.html")`` writes the page.
         """
         settings, description = self._questions()
-        return planned(settings, leaning(settings, description, prior, num_rows, {}), num_rows)
+        description = replace(description, dtypes={})
+        return planned(settings, leaning(settings, description, prior, num_rows), num_rows)
 
     def preprocess(self, data) -> dict[str, pd.DataFrame]:
         """The table as codes, one column an attribute. As private as the table itself.

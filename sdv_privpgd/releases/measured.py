@@ -457,7 +457,7 @@ def _beside_each_other(tables: Mapping[Clique, NoisyTable]) -> Iterator[Apart]:
     for clique, table in tables.items():
         for degree in range(len(clique) + 1):
             for subset in combinations(clique, degree):
-                held.setdefault(subset, []).append((clique, _margin(table, clique, subset)))
+                held.setdefault(subset, []).append((clique, table.margin(clique, subset)))
     for margins in held.values():
         precision = sum(1 / margin.variance for _, margin in margins)
         whole = sum(margin.counts / margin.variance for _, margin in margins)
@@ -477,14 +477,8 @@ def _beside_codes(
             for subset in known.keys() & set(combinations(clique, degree)):
                 counts, variance = known[subset].counts, known[subset].variance
                 sizes = grouping.sums(np.ones_like(counts), subset)
-                margin = _margin(table, clique, subset)
+                margin = table.margin(clique, subset)
                 yield _apart(clique, margin, grouping.sums(counts, subset), variance * sizes)
-
-
-def _margin(table: NoisyTable, clique: Clique, subset: Clique) -> NoisyTable:
-    others = tuple(axis for axis, name in enumerate(clique) if name not in subset)
-    margin = np.asarray(table.counts.sum(axis=others))
-    return NoisyTable(margin, table.variance * (table.counts.size // margin.size))
 
 
 def _apart(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.decoders import ColumnDecoder, decoder_for
 from sdv_privpgd.columns.differences import Difference
@@ -22,7 +22,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.repair import Predicate, Repair
 from sdv_privpgd.constraints.rules import Rule
 from sdv_privpgd.sampling.conditions import ConditionalRows, Wanted, put
-from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.engine import Model, Wrapped
 
 MOVING = threading.RLock()
 """Held while a stream of rows or of generated values moves on: threads get them one after another.
@@ -390,29 +390,18 @@ class Decoder:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filled:
+class Filled(Wrapped):
     """A model in which one code of some attributes is drawn anew wherever it occurs.
 
     The other codes are drawn as often as they occur, whatever the row's other codes are. Use this
     for a code that only noise has produced: ``empty`` has that of each attribute with one.
     """
 
-    model: Model
     empty: Mapping[str, int]
-
-    @property
-    def domain(self) -> Domain:
-        """The domain of the model's rows."""
-        return self.model.domain
-
-    @property
-    def block(self) -> int:
-        """The number of rows that is best drawn at once."""
-        return self.model.block
 
     def marginal(self, clique: Clique) -> np.ndarray:
         """The probabilities of a clique's cells, axes in the clique's order."""
-        table = np.array(self.model.marginal(clique), dtype=np.float64)
+        table = np.array(super().marginal(clique), dtype=np.float64)
         for axis, name in enumerate(clique):
             if name in self.empty:
                 cells = np.moveaxis(table, axis, -1)  # a view: writing to it changes the table

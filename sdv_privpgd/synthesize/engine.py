@@ -48,6 +48,27 @@ class Model(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class Wrapped:
+    """A model whose rows are drawn in another way."""
+
+    model: Model
+
+    @property
+    def domain(self) -> Domain:
+        """The domain of the model's rows."""
+        return self.model.domain
+
+    @property
+    def block(self) -> int:
+        """The number of rows that is best drawn at once."""
+        return self.model.block
+
+    def marginal(self, clique: Clique) -> np.ndarray:
+        """The probabilities of a clique's cells, axes in the clique's order."""
+        return self.model.marginal(clique)
+
+
 def dealt(block: int, num_rows: int, rng: np.random.Generator) -> np.ndarray:
     """Which of a model's equally likely parts each of so many rows is of.
 
@@ -262,7 +283,7 @@ def first_shares(domain: Domain, measurements: Sequence[Measurement]) -> list[np
     total = estimate_total(domain, measurements).value
     margins = margin_estimates(noisy_tables(domain, measurements), 1)
     found = []
-    for name, size in zip(domain.attributes, domain.sizes, strict=True):
+    for name, size in domain.size_of.items():
         shares = supported_one_way(margins.get((name,)), size, total) / total + 1e-5
         found.append(shares / shares.sum())
     return found

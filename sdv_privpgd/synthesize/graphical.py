@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain, outside
 from sdv_privpgd.synthesize.engine import require_number
 
 
@@ -184,7 +184,7 @@ class MessagePassing:
                 for clique in (above, own)
             )
             found.append(
-                (at, up, without(own, separator), among_above, without(above, separator), among_own)
+                (at, up, outside(own, separator), among_above, outside(above, separator), among_own)
             )
         return found
 
@@ -226,7 +226,7 @@ class _SharedSums:
         return cls(
             top=top,
             shapes={clique: domain.shape(clique) for clique in (top, *steps)},
-            steps=tuple((above, below, without(above, below)) for below, above in steps.items()),
+            steps=tuple((above, below, outside(above, below)) for below, above in steps.items()),
         )
 
     def down(self, table: np.ndarray) -> dict[Clique, np.ndarray]:
@@ -245,11 +245,6 @@ class _SharedSums:
         for above, below, out in reversed(self.steps):
             found[above] += np.expand_dims(found[below], out)
         return found[self.top]
-
-
-def without(clique: Clique, out: Clique) -> tuple[int, ...]:
-    """The axes of a clique's table that are not another clique's attributes."""
-    return tuple(axis for axis, name in enumerate(clique) if name not in out)
 
 
 def _conditional(logs: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
@@ -313,7 +308,7 @@ class GraphicalModel:
         for at in reversed(kept[1:]):
             separator = separators[at]
             table = self.tables[at]
-            given = table / table.sum(axis=without(cliques[at], separator), keepdims=True)
+            given = table / table.sum(axis=outside(cliques[at], separator), keepdims=True)
             factors = [(cliques[at], given), *messages[at]]
             held = {name for own, _ in factors for name in own}
             out = tuple(

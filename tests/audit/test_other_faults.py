@@ -334,10 +334,10 @@ class TestSums:
 
 
 class Halved(Independent):
-    def run(self, curator, engine, **more):
+    def measure(self, curator, **more):
         part = curator.ledger.remaining / 4
         curator.split("age", 12, part, what="where to cut age")
-        return super().run(curator, engine, **more)
+        return super().measure(curator, **more)
 
 
 class TestPrivTree:

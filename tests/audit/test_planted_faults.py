@@ -421,7 +421,7 @@ class TripledQuery:
 
 
 class Tripled(EngineMethod):
-    def run(self, curator, engine, *, progress=None):
+    def measure(self, curator, *, progress=None):
         names = curator.domain.attributes
         left = curator.ledger.remaining
         plain = [MarginalQuery((name,)) for name in names]
@@ -432,7 +432,7 @@ class Tripled(EngineMethod):
 class PairsFirst(EngineMethod):
     """Pairs for half of the budget, and columns for the other half."""
 
-    def run(self, curator, engine, *, progress=None):
+    def measure(self, curator, *, progress=None):
         half = curator.ledger.remaining / 2
         pairs = [MarginalQuery(clique) for clique in curator.domain.cliques(2)]
         curator.measure(pairs[:1], half, what="a 2-way marginal")
@@ -443,7 +443,7 @@ class PairsFirst(EngineMethod):
 class GroupsByCounts(EngineMethod):
     """Puts codes into groups by how many rows truly have them."""
 
-    def run(self, curator, engine, *, progress=None):
+    def measure(self, curator, *, progress=None):
         domain = curator.domain
         counts = curator._dataset.counts_of([(name,) for name in domain.attributes])
         groups = {
@@ -460,19 +460,19 @@ class GroupsByCounts(EngineMethod):
 
 
 class StepForEachRow(Independent):
-    def run(self, curator, engine, *, progress=None):
+    def measure(self, curator, *, progress=None):
         if progress is not None:
             odd = int(curator._dataset.counts(curator.domain.attributes[:1])[0])
             list(progress(range(odd), "reading"))
-        return super().run(curator, engine)
+        return super().measure(curator)
 
 
 class Telling(Independent):
     """Tells the engine what it is not to know."""
 
-    def run(self, curator, engine, *, progress=None):
+    def measure(self, curator, *, progress=None):
         Spying.learnt = int(curator._dataset.counts(curator.domain.attributes[:1])[0])
-        return super().run(curator, engine)
+        return super().measure(curator)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.draws import stratified_directions
 from sdv_privpgd.synthesize.particles.projection import CompiledProjection
 from sdv_privpgd.synthesize.particles.published import SoftmaxProjection
@@ -54,7 +53,7 @@ def _targets(given):
     dataset = Dataset(*simulated_table(given.rows, given.columns, num_cells=given.cells))
     ledger = PrivacyLedger.open(given.epsilon, 1e-5, Adjacency.REPLACE_ONE)
     curator = Curator(dataset, Books(ledger))
-    measurements = AllKWay(degree=2).run(curator, ParticleGradientDescent())
+    measurements = AllKWay(degree=2).measure(curator)
     _, goals = goals_of(curator.domain, measurements, "consistent", {})
     return list(goals.values())
 

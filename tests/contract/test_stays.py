@@ -178,10 +178,10 @@ def test_a_strategy_that_never_asks_of_the_difference_leaves_the_columns_as_they
     class First(EngineMethod):
         """Asks of the user's columns alone."""
 
-        def run(self, curator, engine, *, progress=None):
+        def measure(self, curator, *, progress=None):
             from sdv_privpgd.privacy.queries import MarginalQuery
 
-            del engine, progress
+            del progress
             asked = [MarginalQuery((name,)) for name in COLUMNS]
             return curator.measure(asked, curator.ledger.remaining, what="columns")
 

@@ -13,7 +13,7 @@ import pytest
 from answers import open_curator
 from protocols import concrete, differences
 from selecting import STRATEGIES
-from small_engine import Joint, MaximumEntropy
+from small_engine import Joint, MaximumEntropy, measured_by
 
 from sdv_privpgd import methods
 from sdv_privpgd.base.domain import Domain
@@ -42,10 +42,8 @@ def test_a_strategy_is_a_value_that_asks_the_same_and_tells_what_it_does(strateg
     assert pickle.loads(pickle.dumps(strategy)) == strategy
     assert repr(strategy).startswith(type(strategy).__name__)
     with pytest.raises(AttributeError):
-        strategy.run = None
-    first, second = (
-        strategy.run(open_curator(dataset, seed=5), MaximumEntropy()) for _ in range(2)
-    )
+        strategy.measure = None
+    first, second = (measured_by(strategy, open_curator(dataset, seed=5)) for _ in range(2))
     assert [m.query for m in first] == [m.query for m in second]
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one.answer, other.answer)
@@ -55,8 +53,8 @@ def test_a_strategy_is_a_value_that_asks_the_same_and_tells_what_it_does(strateg
         stages.append(stage)
         yield from items
 
-    told = strategy.run(open_curator(dataset, seed=5), MaximumEntropy(), progress=record)
-    silent = strategy.run(open_curator(dataset, seed=5), MaximumEntropy())
+    told = measured_by(strategy, open_curator(dataset, seed=5), progress=record)
+    silent = measured_by(strategy, open_curator(dataset, seed=5))
     assert stages
     assert [m.query for m in told] == [m.query for m in silent]
 
@@ -77,7 +75,7 @@ def test_a_fit_spends_all_of_the_budget_and_returns_each_measurement_once(
     assert np.isclose(release.model.marginal(("a",)).sum(), 1)
     table = Dataset(Domain(("a",), (3,)), np.zeros((5, 1), dtype=np.int64))
     curator = open_curator(table, adjacency=adjacency)
-    (measurement,) = strategy.run(curator, MaximumEntropy())
+    (measurement,) = measured_by(strategy, curator)
     assert measurement.query == MarginalQuery(("a",))
     (charge,) = curator.ledger.charges
     assert charge.mu_squared == curator.ledger.budget

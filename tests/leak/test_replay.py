@@ -34,9 +34,9 @@ from sdv_privpgd.privacy.streams import WeighedRecords, Weighing
 class Trees(Independent):
     """Cuts two attributes as PrivTree does, before it measures."""
 
-    def run(self, curator, engine, **settings):
+    def measure(self, curator, **settings):
         cut_by_privtree(curator, {"c": 9, "d": 4}, curator.ledger.remaining / 2)
-        return super().run(curator, engine, **settings)
+        return super().measure(curator, **settings)
 
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE

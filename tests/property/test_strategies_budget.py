@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from selecting import STRATEGIES
+from small_engine import measured_by
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.half_spaces import Line
@@ -141,7 +142,7 @@ def test_a_strategy_spends_exactly_what_is_left(case):
             [MarginalQuery(curator.domain.attributes[:1])], budget * earlier, what="earlier"
         )
     before = len(curator.measurements)
-    measured = strategy.run(curator, engine)
+    measured = measured_by(strategy, curator, engine)
     assert curator.ledger.mu_squared == budget
     assert all(charge.mu_squared >= 0 for charge in curator.ledger.charges)
     assert curator.ledger.spent() <= curator.ledger.epsilon
@@ -164,7 +165,7 @@ def test_the_whole_way_spends_the_budget_too(case):
 @given(cases())
 def test_no_charge_pays_for_the_same_question_twice(case):
     curator, strategy, engine, _ = case
-    measured = strategy.run(curator, engine)
+    measured = measured_by(strategy, curator, engine)
     asked = iter(each.query for each in measured)
     for charge in curator.ledger.charges:
         if charge.temperature is None:
@@ -176,7 +177,7 @@ def test_no_charge_pays_for_the_same_question_twice(case):
 @given(cases())
 def test_each_pair_is_asked_for_over_groups_once_at_most(case):
     curator, strategy, engine, _ = case
-    measured = strategy.run(curator, engine)
+    measured = measured_by(strategy, curator, engine)
     coarse = [
         each.query.clique
         for each in measured

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sdv_privpgd.base.arguments import check_fields, check_integer, check_share
+from sdv_privpgd.base.arguments import check_choice, check_fields, check_integer, check_share
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, one_step, silent
 from sdv_privpgd.estimate.consistency import Possible
@@ -163,8 +163,7 @@ class ParticleGradientDescent(Engine):
             ("targets", TARGETS),
             ("kernel", KERNELS),
         ):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} must be one of {choices!r}, got {getattr(self, name)!r}.")
+            check_choice(name, getattr(self, name), choices)
 
     @classmethod
     def as_published(cls, **changes: Any) -> "ParticleGradientDescent":

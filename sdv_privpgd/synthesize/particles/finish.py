@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, no_type_check
 import numpy as np
 
 from sdv_privpgd.base.arguments import check_fields, check_integer
-from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain, outside, table_of
 from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.estimate.consistency import Possible, few_choices
 from sdv_privpgd.estimate.interactions import GroupedTargets
@@ -178,7 +178,7 @@ class Start(NamedTuple):
                     f"{values.shape!r}."
                 )
         supports, movable = [], []
-        for axis, (name, size) in enumerate(zip(domain.attributes, domain.sizes, strict=True)):
+        for axis, (name, size) in enumerate(domain.size_of.items()):
             held = _supported(name, size, targets)
             if not len(held) and any(level and name in q for level, _, q, _, _ in every):
                 held = np.unique(codes[:, axis])
@@ -191,7 +191,7 @@ class Start(NamedTuple):
         widths = np.ones(maps.shape[:2], dtype=np.int64)
         maps[0], widths[0] = np.arange(maps.shape[2]), sizes
         for level, grouping in enumerate(grouped, start=1):
-            for name, width in zip(grouping.attributes, grouping.domain.sizes, strict=True):
+            for name, width in grouping.domain.size_of.items():
                 (axis,) = domain.axes((name,))
                 maps[level, axis, : sizes[axis]] = grouping[name][supports[axis]]
                 widths[level, axis] = width
@@ -212,8 +212,7 @@ def _supported(name: str, size: int, targets: Mapping[Clique, np.ndarray]) -> np
     found = np.zeros(size, dtype=bool)
     for clique, table in targets.items():
         if name in clique:
-            others = tuple(axis for axis, own in enumerate(clique) if own != name)
-            found |= table.sum(axis=others, where=table != STAYS_EMPTY) > 0
+            found |= table.sum(axis=outside(clique, (name,)), where=table != STAYS_EMPTY) > 0
     return np.flatnonzero(found)
 
 
@@ -350,9 +349,7 @@ def last_axis(axes: Sequence[int], axis: int) -> list[int]:
 
 def _lacks(table: Table, codes: np.ndarray) -> np.ndarray:
     """The residual of each cell of a table: target * particles - counts, float32."""
-    shape = table.values.shape
-    cells = np.ravel_multi_index(tuple(codes[table.rows]), shape)
-    counts = np.bincount(cells, minlength=table.values.size).reshape(shape)
+    counts = table_of(codes[table.rows], table.values.shape)
     return (table.values * codes.shape[1] - counts).astype(np.float32)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain, table_of
 from sdv_privpgd.estimate.prior import PriorUse
 from sdv_privpgd.synthesize.engine import dealt
 
@@ -63,11 +63,8 @@ class Particles:
 
     def marginal(self, clique: Clique) -> np.ndarray:
         """The probabilities of a clique's cells, axes in the clique's order."""
-        shape = self.domain.shape(clique)
         columns = self.codes[:, self.domain.axes(clique)].T.astype(np.int64)
-        cells = np.ravel_multi_index(tuple(columns), shape)
-        counts = np.bincount(cells, minlength=self.domain.size(clique))
-        return counts.reshape(shape) / len(self.codes)
+        return table_of(columns, self.domain.shape(clique)) / len(self.codes)
 
     def sample(self, num_rows: int, seed: int) -> np.ndarray:
         """Codes of shape (row, attribute), int64. The same seed gives the same rows.

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from sdv_privpgd.base.arguments import check_known
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.estimate.noisy_tables import estimate_total
@@ -97,12 +98,7 @@ class ProtectedThreshold:
 
     def queries(self, domain: Domain) -> tuple[Query, ...]:
         """The statistic's query, once its columns are checked."""
-        unknown = [attribute for attribute in self.theta if attribute not in domain.attributes]
-        if unknown:
-            raise ValueError(
-                f"theta names {unknown!r}, which are not modelled columns: "
-                f"choose from {domain.attributes!r}."
-            )
+        check_known("theta", self.theta, domain.attributes)
         return (self.query(),)
 
     def loss(self, domain: Domain, measurements: Sequence[Measurement]) -> Loss:

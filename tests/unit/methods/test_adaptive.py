@@ -17,7 +17,7 @@ from selecting import (
     maximum_spanning_tree,
     rounds_of,
 )
-from small_engine import MaximumEntropy
+from small_engine import MaximumEntropy, measured_by
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import pipeline
@@ -62,7 +62,7 @@ def test_rounds_are_equal_and_a_tenth_of_each_pays_for_its_choices(strategy, sha
     ids=repr,
 )
 def test_rounds_end_with_the_cliques_and_only_mwem_measures_one_twice(strategy, number):
-    measured = cliques_of(strategy.run(open_curator(chain(100)), MaximumEntropy()))
+    measured = cliques_of(measured_by(strategy, open_curator(chain(100))))
     assert len(measured) == number
     assert isinstance(strategy, MWEM) or len(set(measured)) == number
 
@@ -70,7 +70,7 @@ def test_rounds_end_with_the_cliques_and_only_mwem_measures_one_twice(strategy, 
 def test_with_a_huge_budget_rounds_measure_what_depends_most_and_the_model_grows():
     table = chain()
     measured = cliques_of(
-        Adaptive(rounds=4, marginals=1).run(open_curator(table, epsilon=HUGE), MaximumEntropy())
+        measured_by(Adaptive(rounds=4, marginals=1), open_curator(table, epsilon=HUGE))
     )
     strongest = sorted(
         table.domain.cliques(2), key=lambda pair: dependence(table, pair), reverse=True
@@ -79,19 +79,19 @@ def test_with_a_huge_budget_rounds_measure_what_depends_most_and_the_model_grows
     # a and c depend on each other through b alone, which the model knows by then.
     assert set(measured[1:]) & {("a", "c")} == set()
     strategy = Adaptive(rounds=4, marginals=1, max_megabytes=4.0)
-    measured = cliques_of(strategy.run(open_curator(chain(), epsilon=HUGE), Limited()))
+    measured = cliques_of(measured_by(strategy, open_curator(chain(), epsilon=HUGE), Limited()))
     assert len(set(measured)) == 4
 
 
 def test_with_a_huge_budget_mwem_measures_what_is_furthest_from_uniform_and_its_model_grows():
     table = chain()
     curator = open_curator(table, epsilon=HUGE)
-    measured = cliques_of(MWEM(rounds=1).run(curator, MaximumEntropy()))
+    measured = cliques_of(measured_by(MWEM(rounds=1), curator))
     counts = {pair: table.counts(pair) for pair in table.domain.cliques(2)}
     far = {pair: np.abs(c - c.sum() / 9).sum() for pair, c in counts.items()}
     assert measured == [max(far, key=far.get)]
     curator = open_curator(chain(), epsilon=HUGE)
-    measured = cliques_of(MWEM(rounds=4, max_megabytes=2.0).run(curator, Limited()))
+    measured = cliques_of(measured_by(MWEM(rounds=4, max_megabytes=2.0), curator, Limited()))
     # 0.5, 1, 1.5 and 2 MiB: one pair at first for want of less, and another in the last round.
     assert len(set(measured[:3])) == 1
     assert len(set(measured)) == 2
@@ -100,7 +100,7 @@ def test_with_a_huge_budget_mwem_measures_what_is_furthest_from_uniform_and_its_
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_mwem_alone_asks_for_the_number_of_rows_first(dataset, adjacency):
     curator = open_curator(dataset, adjacency=adjacency)
-    measured = MWEM(rounds=2).run(curator, MaximumEntropy())
+    measured = measured_by(MWEM(rounds=2), curator)
     assert isinstance(measured[0].query, CountQuery)
     count, *_ = curator.ledger.charges
     assert count.mu_squared == (curator.ledger.budget / 100 if adjacency is ADD else 0)
@@ -109,14 +109,14 @@ def test_mwem_alone_asks_for_the_number_of_rows_first(dataset, adjacency):
 
 def test_mwem_takes_the_smallest_model_where_none_is_within_the_limit(domain, dataset):
     strategy = MWEM(rounds=2, max_megabytes=1e-9)
-    measured = cliques_of(strategy.run(open_curator(dataset), MaximumEntropy()))
+    measured = cliques_of(measured_by(strategy, open_curator(dataset)))
     assert measured == [("a", "b"), ("a", "b")]
 
 
 def test_rounds_of_aim_take_a_tenth_for_the_choice_and_the_last_takes_the_rest():
     curator = open_curator(chain(), epsilon=0.5)
     engine = MaximumEntropy()
-    AIM(rounds_per_attribute=4).run(curator, engine)
+    measured_by(AIM(rounds_per_attribute=4), curator, engine)
     first = next(c for c in curator.ledger.charges if c.what == "1-way marginals")
     assert first.mu_squared == curator.ledger.budget * 5 * Fraction(9, 10) / 20
     rounds = rounds_of(curator.ledger)
@@ -138,7 +138,7 @@ def test_rounds_that_tell_nothing_anneal_and_rounds_that_do_tell_do_not():
     lengths = {}
     for name, table in (("blank", blank), ("chain", chain(20_000))):
         curator = open_curator(table, epsilon=0.5)
-        AIM(rounds_per_attribute=8).run(curator, MaximumEntropy())
+        measured_by(AIM(rounds_per_attribute=8), curator)
         lengths[name] = rounds_of(curator.ledger)
     # Independent data: 1 / 40, 4 / 40 and 16 / 40 are used up in a few rounds.
     assert len(lengths["blank"]) <= 6
@@ -151,7 +151,7 @@ def test_rounds_that_tell_nothing_anneal_and_rounds_that_do_tell_do_not():
 def test_with_a_huge_budget_aim_and_mst_measure_what_is_worst_or_depends_most(adjacency):
     table = chain()
     curator = open_curator(table, epsilon=HUGE, adjacency=adjacency)
-    measured = cliques_of(AIM().run(curator, MaximumEntropy()))
+    measured = cliques_of(measured_by(AIM(), curator))
     assert measured[5] == max(
         table.domain.cliques(2),
         # All pairs of five attributes weigh alike: 2 with themselves, 1 with 6 others.
@@ -161,7 +161,7 @@ def test_with_a_huge_budget_aim_and_mst_measure_what_is_worst_or_depends_most(ad
     tree = maximum_spanning_tree(table)
     assert tree == {("a", "b"), ("b", "c"), ("c", "d"), ("b", "e")}
     curator = open_curator(table, epsilon=HUGE, adjacency=adjacency)
-    measured = cliques_of(MST().run(curator, MaximumEntropy()))
+    measured = cliques_of(measured_by(MST(), curator))
     assert measured[:5] == list(table.domain.cliques(1))
     assert set(measured[5:]) == tree
     assert len(measured) == 9
@@ -170,11 +170,9 @@ def test_with_a_huge_budget_aim_and_mst_measure_what_is_worst_or_depends_most(ad
 def test_workloads_decide_what_is_measured():
     table = chain()
     strategy = AIM(workload=tuple(table.domain.cliques(1)), rounds_per_attribute=2)
-    assert {
-        len(clique) for clique in cliques_of(strategy.run(open_curator(table), MaximumEntropy()))
-    } == {1}
+    assert {len(clique) for clique in cliques_of(measured_by(strategy, open_curator(table)))} == {1}
     curator = open_curator(chain())
-    (measurement,) = AIM(workload=(("c",),)).run(curator, MaximumEntropy())
+    (measurement,) = measured_by(AIM(workload=(("c",),)), curator)
     assert measurement.query == MarginalQuery(("c",))
     assert curator.ledger.remaining == 0
     rng = np.random.default_rng(0)
@@ -183,7 +181,7 @@ def test_workloads_decide_what_is_measured():
         Domain(("x", "y", "z"), (2, 2, 2)), np.column_stack([two, two.sum(axis=1) % 2])
     )
     strategy = AIM(workload=(("x", "y", "z"),), rounds_per_attribute=2)
-    measured = cliques_of(strategy.run(open_curator(parity, epsilon=5.0), MaximumEntropy()))
+    measured = cliques_of(measured_by(strategy, open_curator(parity, epsilon=5.0)))
     assert ("x", "y", "z") in measured
 
 
@@ -191,7 +189,7 @@ def test_workloads_decide_what_is_measured():
 def test_aims_model_never_outgrows_its_share_of_the_limit(limit):
     curator = open_curator(chain(), epsilon=5.0)
     strategy = AIM(rounds_per_attribute=3, max_megabytes=limit)
-    measured = strategy.run(curator, Limited())
+    measured = measured_by(strategy, curator, Limited())
     spent, pairs = Fraction(0), set()
     tables = iter(measured)
     for charge in curator.ledger.charges:
@@ -206,7 +204,7 @@ def test_aims_model_never_outgrows_its_share_of_the_limit(limit):
 
 def test_thirds_of_the_budget_go_to_columns_choices_and_pairs():
     curator = open_curator(chain())
-    MST().run(curator, MaximumEntropy())
+    measured_by(MST(), curator)
     one_way, *choices, pairs = curator.ledger.charges
     third = curator.ledger.budget / 3
     assert one_way.mu_squared == third
@@ -218,7 +216,7 @@ def test_thirds_of_the_budget_go_to_columns_choices_and_pairs():
 def test_a_single_pair_costs_nothing_and_noise_makes_other_trees(domain, dataset):
     pair = Dataset(domain.project(("b", "c")), np.zeros((9, 2), dtype=np.int64))
     curator = open_curator(pair)
-    measured = MST().run(curator, MaximumEntropy())
+    measured = measured_by(MST(), curator)
     assert cliques_of(measured) == [("b",), ("c",), ("b", "c")]
     one_way, pairs = curator.ledger.charges
     assert one_way.mu_squared == curator.ledger.budget / 3
@@ -226,5 +224,5 @@ def test_a_single_pair_costs_nothing_and_noise_makes_other_trees(domain, dataset
     trees = set()
     for seed in range(10):
         curator = open_curator(chain(200), epsilon=0.05, seed=seed)
-        trees.add(tuple(sorted(cliques_of(MST().run(curator, MaximumEntropy()))[5:])))
+        trees.add(tuple(sorted(cliques_of(measured_by(MST(), curator))[5:])))
     assert len(trees) > 5

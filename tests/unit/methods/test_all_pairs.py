@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from answers import open_curator
 from selecting import ADD, REPLACE, chain, cliques_of
-from small_engine import MaximumEntropy
+from small_engine import measured_by
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import coarse_pairs
@@ -33,7 +33,7 @@ class TestAllPairs:
         if known:
             curator.measure([CountQuery()], curator.ledger.budget / 100, what="number of rows")
         left = curator.ledger.remaining
-        measured = strategy.run(curator, MaximumEntropy())
+        measured = measured_by(strategy, curator)
         charges = [charge for charge in curator.ledger.charges if "marginals" in charge.what]
         return cliques_of(measured), [charge.mu_squared / left for charge in charges]
 
@@ -75,7 +75,7 @@ class TestAllPairs:
         assert shares == [1]
         constant = Dataset(Domain(tuple("abc"), (1, 1, 2)), np.zeros((50, 3), np.int64))
         curator = open_curator(constant, epsilon=1.0)
-        assert len(PAIRS.run(curator, MaximumEntropy())) > 3
+        assert len(measured_by(PAIRS, curator)) > 3
         assert curator.ledger.remaining == 0
 
     @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ class TestAllPairs:
     @pytest.mark.parametrize("epsilon", [0.05, 1.0, 10.0])
     def test_no_answer_of_the_second_round_is_noisier_than_the_first(self, epsilon):
         curator = open_curator(chain(), epsilon=epsilon)
-        measured = PAIRS.run(curator, MaximumEntropy())
+        measured = measured_by(PAIRS, curator)
         assert max(each.stddev for each in measured[10:]) <= measured[0].stddev
         assert curator.ledger.remaining == 0
 
@@ -111,7 +111,7 @@ class TestAllPairs:
         domain = Domain(tuple("abcd"), (12, 5, 3, 1))
         codes = np.random.default_rng(0).integers(0, domain.sizes, (5_000, 4))
         curator = open_curator(Dataset(domain, codes), epsilon=2.0, adjacency=adjacency)
-        measured = PrivPGD(columns=False).run(curator, MaximumEntropy())
+        measured = measured_by(PrivPGD(columns=False), curator)
         charge = curator.ledger.charges[-1]
         assert charge.mu_squared / curator.ledger.budget == Fraction(1, 10)
         assert curator.ledger.remaining == 0
@@ -125,11 +125,11 @@ class TestAllPairs:
     def test_the_strongest_triples_are_measured_and_two_attributes_have_none(self, monkeypatch):
         two = Dataset(Domain(("a", "b"), (3, 2)), np.zeros((50, 2), np.int64))
         curator = open_curator(two, epsilon=1.0)
-        measured = PrivPGD().run(curator, MaximumEntropy())
+        measured = measured_by(PrivPGD(), curator)
         assert {each.query.clique for each in measured} == {("a", "b")}
         assert curator.ledger.remaining == 0
         monkeypatch.setattr(coarse_pairs, "MOST", 3)
         curator = open_curator(chain(20_000), epsilon=5.0)
-        measured = PrivPGD().run(curator, MaximumEntropy())
+        measured = measured_by(PrivPGD(), curator)
         asked = [each.query.clique for each in measured if len(each.query.clique) == 3]
         assert asked == [("a", "b", "c"), ("a", "b", "e"), ("b", "c", "d")]

@@ -9,7 +9,7 @@ from answers import open_curator
 from hypothesis import given
 from hypothesis import strategies as st
 from selecting import ADD, REPLACE, chain, cliques_of
-from small_engine import MaximumEntropy
+from small_engine import measured_by
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.denoising import equal_groups
@@ -27,7 +27,7 @@ def asked(strategy, *, table=None, epsilon=5.0, adjacency=REPLACE):
         chain() if table is None else table, epsilon=epsilon, adjacency=adjacency
     )
     curator.measure([CountQuery()], curator.ledger.budget / 100, what="number of rows")
-    return strategy.run(curator, MaximumEntropy()), curator.ledger
+    return measured_by(strategy, curator), curator.ledger
 
 
 def over_groups(measured, degree=2):
@@ -130,7 +130,7 @@ def test_pairs_with_an_important_attribute_are_asked_for_more_often_and_more_pre
 def test_what_cannot_be_asked_for_is_refused_before_anything_is_spent():
     curator = open_curator(chain())
     with pytest.raises(ValueError, match="are not in the domain"):
-        PrivPGD(pairs=(("a", "z"),)).run(curator, MaximumEntropy())
+        measured_by(PrivPGD(pairs=(("a", "z"),)), curator)
     assert not curator.ledger.charges
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 from answers import open_curator
-from small_engine import MaximumEntropy
+from small_engine import measured_by
 
 from sdv_privpgd import Categorical, Numerical, fit_table
 from sdv_privpgd.base.domain import Domain
@@ -20,7 +20,7 @@ DOMAIN = Domain(("age", "job", "ill", "one"), (5, 3, 2, 1))
 def asked(strategy, domain=DOMAIN):
     codes = np.zeros((9, len(domain)), dtype=np.int64)
     curator = open_curator(Dataset(domain, codes))
-    return curator, strategy.run(curator, MaximumEntropy())
+    return curator, measured_by(strategy, curator)
 
 
 def test_a_quarter_is_for_the_tables_which_hold_one_attribute_beside_the_label():

@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 from answers import open_curator
 from selecting import chain, cliques_of
-from small_engine import MaximumEntropy
+from small_engine import MaximumEntropy, measured_by
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.privmrf import PrivMRF, dependence_graph, dependences
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 
-
-def engine():
-    return MaximumEntropy(sweeps=5)
+ENGINE = MaximumEntropy(sweeps=5)
 
 
 def graph_of(curator, total, max_megabytes):
@@ -30,7 +28,7 @@ def test_all_tables_are_useful_and_lie_inside_the_graph(epsilon, adjacency):
     table = chain(3_000)
     curator = open_curator(table, epsilon=epsilon, adjacency=adjacency)
     strategy = PrivMRF(max_megabytes=200 / 2**17)  # 200 cells
-    measured = strategy.run(curator, engine())
+    measured = measured_by(strategy, curator, ENGINE)
     graph = graph_of(curator, 3_000, 200 / 2**17)
     for each in measured:
         if isinstance(each.query, MarginalQuery):
@@ -44,7 +42,7 @@ def test_all_tables_are_useful_and_lie_inside_the_graph(epsilon, adjacency):
 
 def test_budgets_and_numbers_of_tables_are_the_published_ones():
     curator = open_curator(chain(), epsilon=2.0)
-    measured = PrivMRF().run(curator, engine())
+    measured = measured_by(PrivMRF(), curator, ENGINE)
     budget = curator.ledger.budget
     charges = [charge for charge in curator.ledger.charges if charge.mu_squared]
     assert charges[0].what == "dependence of all pairs"
@@ -62,13 +60,12 @@ def test_budgets_and_numbers_of_tables_are_the_published_ones():
 
 def test_few_rows_have_no_useful_pair_and_two_that_depend_are_one_table():
     curator = open_curator(chain(30), epsilon=0.5)
-    measured = PrivMRF().run(curator, engine())
+    measured = measured_by(PrivMRF(), curator, ENGINE)
     assert cliques_of(measured) == [(name,) for name in "abcde"]
     assert curator.ledger.remaining == 0
     codes = np.repeat(np.arange(3), 400)[:, None] * np.ones(2, dtype=np.int64)
     curator = open_curator(Dataset(Domain(("a", "b"), (3, 3)), codes), epsilon=2.0)
-    measured = PrivMRF().run(curator, engine())
-    assert cliques_of(measured) == [("a", "b")]
+    assert cliques_of(measured_by(PrivMRF(), curator, ENGINE)) == [("a", "b")]
 
 
 def test_of_three_that_make_one_only_together_all_are_measured_in_the_end():
@@ -77,14 +74,13 @@ def test_of_three_that_make_one_only_together_all_are_measured_in_the_end():
     a, b = rng.integers(0, 2, (2, 4_000))
     codes = np.stack([a, b, a ^ b, np.where(rng.random(4_000) < 0.3, a, b)], axis=1)
     table = Dataset(Domain(tuple("abcd"), (2,) * 4), codes)
-    curator = open_curator(table, epsilon=20.0)
-    measured = PrivMRF().run(curator, engine())
+    measured = measured_by(PrivMRF(), open_curator(table, epsilon=20.0), ENGINE)
     assert any({"a", "b", "c"} <= set(clique) for clique in cliques_of(measured))
 
 
 def test_the_seed_of_candidates_is_all_that_is_drawn_here():
     runs = [
-        PrivMRF(candidates=2, seed=seed).run(open_curator(chain(), seed=4), engine())
+        measured_by(PrivMRF(candidates=2, seed=seed), open_curator(chain(), seed=4), ENGINE)
         for seed in (0, 0, 1)
     ]
     first, again, other = ([each.query for each in run] for run in runs)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from answers import open_curator
 from selecting import HUGE, chain, cliques_of, dependence
-from small_engine import MaximumEntropy
+from small_engine import MaximumEntropy, measured_by
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.privsyn import PrivSyn, combined, dense_pairs
@@ -44,7 +44,7 @@ def test_each_choice_lowers_the_objective_most_and_the_last_can_not_be_lowered(s
 def test_with_much_budget_dependent_pairs_are_measured_and_dependences_are_exact():
     table = chain()
     curator = open_curator(table, epsilon=HUGE)
-    measured = PrivSyn(max_cells=0).run(curator, ENGINE)
+    measured = measured_by(PrivSyn(max_cells=0), curator, ENGINE)
     asked = [each for each in measured if isinstance(each.query, DependenceQuery)]
     assert [each.query.clique for each in asked] == list(table.domain.cliques(2))
     for each in asked:
@@ -58,7 +58,7 @@ def test_independent_attributes_keep_their_budget_and_small_cliques_are_tables()
     domain = Domain(tuple("abc"), (10, 11, 12))
     table = Dataset(domain, np.indices(domain.sizes).reshape(3, -1).T)
     curator = open_curator(table, epsilon=2.0)
-    measured = PrivSyn().run(curator, ENGINE)
+    measured = measured_by(PrivSyn(), curator, ENGINE)
     assert cliques_of(measured) == [("a",), ("b",), ("c",)]
     shares = [charge.mu_squared / curator.ledger.budget for charge in curator.ledger.charges]
     assert shares == [Fraction(1, 10), Fraction(9, 10)]
@@ -66,9 +66,9 @@ def test_independent_attributes_keep_their_budget_and_small_cliques_are_tables()
     one = rng.integers(0, 3, 3_000)
     codes = np.stack([np.where(rng.random(3_000) < 0.9, one, 0) for _ in range(3)], axis=1)
     table = Dataset(Domain(tuple("abc"), (3, 3, 3)), codes)
-    together = PrivSyn().run(open_curator(table, epsilon=5.0), ENGINE)
+    together = measured_by(PrivSyn(), open_curator(table, epsilon=5.0), ENGINE)
     assert cliques_of(together)[-1] == ("a", "b", "c")
-    apart = PrivSyn(max_cells=20).run(open_curator(table, epsilon=5.0), ENGINE)
+    apart = measured_by(PrivSyn(max_cells=20), open_curator(table, epsilon=5.0), ENGINE)
     assert set(cliques_of(apart)[3:]) == set(table.domain.cliques(2))
 
 
@@ -80,7 +80,7 @@ def test_budgets_are_those_of_the_paper_and_noise_is_the_ledger_s(adjacency, row
     codes = np.stack([one, one // 2, rng.integers(0, 2, 4_000), one % 4], axis=1)
     table = Dataset(Domain(tuple("abcd"), (12, 6, 2, 4)), codes)
     curator = open_curator(table, epsilon=3.0, adjacency=adjacency, rows=rows)
-    measured = PrivSyn(max_cells=0).run(curator, ENGINE)
+    measured = measured_by(PrivSyn(max_cells=0), curator, ENGINE)
     budget = curator.ledger.budget
     asked, one_way, *pairs = curator.ledger.charges
     assert asked.mu_squared == one_way.mu_squared == budget / 10
@@ -96,13 +96,9 @@ def test_budgets_are_those_of_the_paper_and_noise_is_the_ledger_s(adjacency, row
 
 
 def test_pairs_of_important_attributes_are_chosen_sooner():
-    table = chain()
-    plain, weighed = (
-        cliques_of(
-            PrivSyn(max_cells=0, importance=own).run(open_curator(table, epsilon=0.35), ENGINE)
-        )
-        for own in ({}, {"e": 30.0})
-    )
+    asks = (PrivSyn(max_cells=0, importance=own) for own in ({}, {"e": 30.0}))
+    curator = lambda: open_curator(chain(), epsilon=0.35)
+    plain, weighed = (cliques_of(measured_by(each, curator(), ENGINE)) for each in asks)
     number = lambda found: sum("e" in clique for clique in found)
     assert number(weighed) > number(plain)
 

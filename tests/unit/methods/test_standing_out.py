@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from answers import open_curator
 from selecting import ADD, REPLACE
-from small_engine import MaximumEntropy
+from small_engine import measured_by
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.consistency import consistent_tables
@@ -35,7 +35,7 @@ def people(kind, number=20_000):
 def asked(table, *, importance=TARGET, epsilon=1.0, adjacency=ADD, seed=0, **settings):
     curator = open_curator(table, epsilon=epsilon, adjacency=adjacency, seed=seed)
     curator.measure([CountQuery()], curator.ledger.budget / 100, what="number of rows")
-    measured = PrivPGD(importance=importance, **settings).run(curator, MaximumEntropy())
+    measured = measured_by(PrivPGD(importance=importance, **settings), curator)
     assert curator.ledger.remaining == 0
     return measured, curator.ledger.charges
 
@@ -94,7 +94,7 @@ def test_no_more_than_a_fifth_is_spent_on_it():
 def test_a_row_adds_one_or_takes_one_away(clique):
     """By the parity of halves in the group that is looked at, and everywhere else it adds."""
     data = people("subgroup", 3_000)
-    measured = PrivPGD(triples=Fraction(0)).run(open_curator(data, epsilon=1e4), MaximumEntropy())
+    measured = measured_by(PrivPGD(triples=Fraction(0)), open_curator(data, epsilon=1e4))
     curator, tables = open_curator(data), consistent_tables(DOMAIN, measured)
     looks = list(standing_out._looks(curator, [clique], tables, Fraction(1)))
     assert {look.clique for look in looks} == {clique}

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from selecting import ADD, REPLACE
-from small_engine import MaximumEntropy
+from small_engine import MaximumEntropy, measured_by
 
 from sdv_privpgd import Categorical, fit_table
 from sdv_privpgd.base.domain import Domain
@@ -96,7 +96,7 @@ def table():
 def run(strategy):
     books = Books(PrivacyLedger.open(1.0, 1e-6, Adjacency.REPLACE_ONE))
     curator = Curator(table(), books)
-    strategy.run(curator, MaximumEntropy())
+    measured_by(strategy, curator)
     assert curator.ledger.remaining == 0
     return curator.measurements
 
@@ -137,7 +137,7 @@ def test_triples_with_what_matters_are_finer_where_the_noise_can_pay(importance,
     codes = rng.integers(0, domain.sizes, (num_rows, len(domain)))
     books = Books(PrivacyLedger.open(1.0, 1e-6, Adjacency.REPLACE_ONE))
     curator = Curator(Dataset(domain, codes), books)
-    PrivPGD(importance=importance).run(curator, MaximumEntropy())
+    measured_by(PrivPGD(importance=importance), curator)
     shapes = {
         each.answer.shape
         for each in curator.measurements

@@ -156,7 +156,7 @@ def test_missing_statistics_and_columns_are_named():
     with pytest.raises(ValueError, match="measurements lack 'smoothed threshold over a, c'"):
         penalty.loss(DOMAIN, measured(penalty, 0.4)[:1])
     penalty = ProtectedThreshold(theta={"zip": 1.0}, b=0.1)
-    with pytest.raises(ValueError, match=r"theta names \['zip'\].*choose from \('a', 'b', 'c'\)"):
+    with pytest.raises(ValueError, match=r"theta names \['zip'\].*choose from \['a', 'b', 'c'\]"):
         penalty.queries(DOMAIN)
 
 
