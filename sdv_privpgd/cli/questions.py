@@ -46,7 +46,7 @@ from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.warnings import on_delta
-from sdv_privpgd.sources.texts import Signs, meanings, numbers
+from sdv_privpgd.sources.texts import Signs, meanings, number_in
 
 _ENDS = {"range_min", "range_max", "range_values", "groups", "prefix"}
 """Facts that say where the values of a column lie."""
@@ -58,6 +58,7 @@ _TEXT = (
     "{} would not be in the rows: no number, date or time is read in all of their cells, and most "
     "of these differ, or are numbers. --skip-footer 1 leaves out a line of sums."
 )
+_NUMBERED = "{} would get new numbers, whatever the table says there: their cells look like ids."
 _NO_KEYS = "{} are ids by their names and no keys, so that several rows may have the same."
 """Why a column would be lost, with its name in the place of ``{}``."""
 
@@ -107,7 +108,7 @@ class Declared:
                 continue
             if sdtype == "id" or name in self.keys:
                 if not (is_said or (name in self.keys and is_named)):
-                    lost[name] = _NO_KEYS if is_named else _NOT_MODELLED
+                    lost[name] = _NO_KEYS if is_named else _NUMBERED
             elif name not in kept:
                 lost[name] = _NOT_MODELLED if is_said or sdtype != "unknown" else _TEXT
             elif is_named and not (
@@ -323,6 +324,9 @@ def detected(
                 cells = [str(int(number)) for number in column.unique()]
         elif is_open and kind == "categorical":
             cells = [*column.unique()]
+        form = columns[name].get("datetime_format") or ""
+        if form.endswith("%z") and all(str(cell).endswith("Z") for cell in column.unique()):
+            columns[name]["datetime_format"] = f"{form[:-2]}Z"  # as it is written
         if cells and all(isinstance(cell, str) for cell in cells):
             if said := type_of(cells):
                 facts = Typed.of(f"{name}={said}").facts(arguments.decimal or ".")
@@ -498,10 +502,9 @@ def wanted(option: str, name: str, text: str, facts: Mapping, signs: Signs) -> A
 
 
 def _value(option: str, name: str, text: str, facts: Mapping, signs: Signs) -> Any:
-    given = pd.Series([text], dtype=object)
     if not is_number(facts):
-        return meanings(given, facts, signs).iloc[0]
-    if (number := numbers(given, signs).iloc[0]) is None:
+        return meanings(pd.Series([text], dtype=object), facts, signs).iloc[0]
+    if (number := number_in(text, signs)) is None:
         raise CommandError(
             f"{option} {name}={text}: the column holds numbers, and {signs.decimal!r} stands "
             "before their decimals; --decimal names another sign."
