@@ -22,6 +22,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import sibling
+from sdv_privpgd.discovery.plan import grid_noise
 from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, on_people
 from sdv_privpgd.inference.conditions import code_values, meeting, parts_of
 from sdv_privpgd.inference.intervals import Enclosed, Interval, Open, Ratio, Total, deviations
@@ -232,7 +233,8 @@ class _Rows:
         middle, basis = of(values.means)
         units = [weighed(rows, column, unit) for unit in np.eye(column.num_values)]
         counts = self.questions.sums([self.times(each, self.numbers) for each in units])
-        ends, why = extremes(column, counts)
+        noise = grid_noise(self.questions.release.ledger)
+        ends, why = extremes(column, counts, noise)
         if basis == MODEL or not ends:
             return middle, basis, ()
         return Enclosed(middle, *(of(each)[0] for each in ends)), basis, why  # pyright: ignore

@@ -343,9 +343,16 @@ def test_cells_that_reach_far_out_and_decide_a_mean_are_told(facts, shares, told
 )
 def test_noise_in_few_rows_far_out_moves_a_mean(last, noise, told):
     ends = np.array([0.0, 10.0, 20.0, 30.0, 9_000.0])
-    values = CodeValues(ends, ends + 9, ends + 4.5, np.full(5, 3.0), is_shaped=True)
+    values = CodeValues(ends, ends + 9, ends + 4.5, np.full(5, 3.0), 1)
     counts = np.array([1_000.0, 1_000.0, 1_000.0, 1_000.0, last])
     assert values.moved_by_noise(counts, noise, 0.1).tolist() == [False] * 4 + [told]
+
+
+@pytest.mark.parametrize(("noise", "told"), [(0, False), (100, False), (300, True)])
+def test_a_shape_that_noise_made_counts_as_none(noise, told):
+    lows, highs, means = np.array([[0.0, 1.0], [0.9, 2_000.0], [0.5, 1_968.0]])
+    values = CodeValues(lows, highs, means, np.array([0.3, 18.0]), np.array([24, 25]))
+    assert values.heavy(np.array([300.0, 1_200.0]), 0.1, noise).tolist() == [False, told]
 
 
 @pytest.mark.parametrize(
