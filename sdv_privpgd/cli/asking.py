@@ -10,7 +10,7 @@ import pandas as pd
 from sdv_privpgd.cli.saying import CommandError
 from sdv_privpgd.columns.dialect import is_number
 from sdv_privpgd.inference.listed import Question
-from sdv_privpgd.sources.texts import Signs, meanings, numbers
+from sdv_privpgd.sources.texts import Signs, meanings, number_in
 
 
 def wanted(option: str, name: str, text: str, facts: Mapping, signs: Signs) -> Any:
@@ -27,10 +27,9 @@ def wanted(option: str, name: str, text: str, facts: Mapping, signs: Signs) -> A
 
 
 def _value(option: str, name: str, text: str, facts: Mapping, signs: Signs) -> Any:
-    given = pd.Series([text], dtype=object)
     if not is_number(facts):
-        return meanings(given, facts, signs).iloc[0]
-    if (number := numbers(given, signs).iloc[0]) is None:
+        return meanings(pd.Series([text], dtype=object), facts, signs).iloc[0]
+    if (number := number_in(text, signs)) is None:
         raise CommandError(
             f"{option} {name}={text}: the column holds numbers, and {signs.decimal!r} stands "
             "before their decimals; --decimal names another sign."

@@ -55,6 +55,7 @@ _TEXT = (
     "{} would not be in the rows: no number, date or time is read in all of their cells, and most "
     "of these differ, or are numbers. --skip-footer 1 leaves out a line of sums."
 )
+_NUMBERED = "{} would get new numbers, whatever the table says there: their cells look like ids."
 _NO_KEYS = "{} are ids by their names and no keys, so that several rows may have the same."
 """Why a column would be lost, with its name in the place of ``{}``."""
 
@@ -104,7 +105,7 @@ class Declared:
                 continue
             if sdtype == "id" or name in self.keys:
                 if not (is_said or (name in self.keys and is_named)):
-                    lost[name] = _NO_KEYS if is_named else _NOT_MODELLED
+                    lost[name] = _NO_KEYS if is_named else _NUMBERED
             elif name not in kept:
                 lost[name] = _NOT_MODELLED if is_said or sdtype != "unknown" else _TEXT
             elif is_named and not (
@@ -322,6 +323,9 @@ def detected(
                 cells = [str(int(number)) for number in column.unique()]
         elif is_open and kind == "categorical":
             cells = [*column.unique()]
+        form = columns[name].get("datetime_format") or ""
+        if form.endswith("%z") and all(str(cell).endswith("Z") for cell in column.unique()):
+            columns[name]["datetime_format"] = f"{form[:-2]}Z"  # as it is written
         if cells and all(isinstance(cell, str) for cell in cells):
             if said := type_of(cells):
                 facts = Typed.of(f"{name}={said}").facts(arguments.decimal or ".")

@@ -1,7 +1,7 @@
 """What SDV hands us, taken apart: metadata, names, arguments, conditions and constraints."""
 
 import datetime
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import fields
@@ -18,7 +18,9 @@ from sdv.metadata import Metadata
 from sdv.single_table.base import SYNTHESIZER_LOGGER
 
 from sdv_privpgd.base.arguments import check_integer
+from sdv_privpgd.columns.vocabulary import as_declared
 from sdv_privpgd.constraints import kinds
+from sdv_privpgd.drafting.template import table_of
 from sdv_privpgd.fitting.settings import People, with_sequence
 from sdv_privpgd.sampling.conditions import ANYTHING, is_wanted
 
@@ -46,22 +48,29 @@ Types, keys and datetime formats, which it chooses by looking as well, are taken
 """
 
 
-def public_facts(metadata: Metadata, *, keep_ranges: bool) -> dict[str, Any]:
-    """What metadata says, without what detection reads off the values unless it is to be kept."""
+def public_facts(
+    metadata: Metadata, domain_of: Callable[[str], Any], *, keep_ranges: bool
+) -> dict[str, Any]:
+    """What metadata says, without what detection reads off the values unless it is to be kept.
+
+    Types are those that the tables' domains declare, if they do.
+    """
     if not isinstance(metadata, Metadata):
         raise SynthesizerInputError(
             f"metadata must be an sdv.metadata.Metadata, got {type(metadata).__name__}."
         )
     facts = deepcopy(metadata.to_dict())
-    for table in facts.get("tables", {}).values():
+    for name, table in facts.get("tables", {}).items():
         for column in table["columns"].values():
             for key in () if keep_ranges else RANGE_KEYS:
                 column.pop(key, None)
+        columns, keys = table_of(table)
+        table["columns"] = as_declared(columns, keys, domain_of(name))
     return facts
 
 
 def public_copy(
-    metadata: Metadata, people: People, *, keep_ranges: bool
+    metadata: Metadata, people: People, domain: Any, *, keep_ranges: bool
 ) -> tuple[Metadata, People]:
     """One table's metadata without what detection reads off the values, and whose the rows are.
 
@@ -72,7 +81,7 @@ def public_copy(
             sequence where nobody says how many of its rows are protected; and for people of another
             column, or in another order.
     """
-    facts = public_facts(metadata, keep_ranges=keep_ranges)
+    facts = public_facts(metadata, lambda _: domain, keep_ranges=keep_ranges)
     if len(metadata.tables) > 1:
         raise SynthesizerInputError(
             f"The metadata has {len(metadata.tables)} tables, {sorted(metadata.tables)}. One is "

@@ -79,7 +79,7 @@ class FittedState(BaseSingleTableSynthesizer):
     ) -> None:
         self.epsilon, self.delta, self.adjacency = epsilon, delta, adjacency
         metadata, self.people = public_copy(
-            metadata, check_people(people), keep_ranges=public_metadata is True
+            metadata, check_people(people), public_domain, keep_ranges=public_metadata is True
         )
         self.public_domain = deepcopy(public_domain)
         self.public_metadata, self.discovery_share = public_metadata, discovery_share

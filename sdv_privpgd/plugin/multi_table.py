@@ -123,7 +123,8 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         self.public_tables = deepcopy(public_tables)
         self.discovery_share, self.method, self.seed = discovery_share, method, seed
         self.questions = questions
-        facts = public_facts(metadata, keep_ranges=public_metadata is True)
+        domains = public_domain if isinstance(public_domain, Mapping) else {}
+        facts = public_facts(metadata, domains.get, keep_ranges=public_metadata is True)
         super().__init__(Metadata.load_from_dict(facts), locales or ["en_US"])
         self.locales, self.verbose = locales, verbose
         self._own_constraints: list[Any] = []
