@@ -48,11 +48,6 @@ class Replay:
     error: tuple | None = None  # what ended the run
     is_same: bool = False  # whether the table is the recorded one
 
-    @property
-    def has_known_people(self) -> bool:
-        """Whether it is known how many rows each person has: no cell is of an odd kind."""
-        return self.is_neighbor or self.is_same
-
     def asks_as(self, tape: Tape) -> bool:
         """Whether it was asked what was asked in another run, up to where an error has ended it."""
         own, other = ([event.asked for event in each.events] for each in (self.tape, tape))
@@ -166,7 +161,7 @@ def replay_checks(recording: Recording) -> list[Check]:
         _repeatable(unsteady),
         _questions(recording),
         _changes(recording),
-        _people([each for each in recording.replays if each.has_known_people], recording),
+        _people(recording),
         _books(recording.tape.events, recording.adjacency),
         _kept(recording),
         *(_the_same(recording, rest, name, unsteady) for name in COMPARED),
@@ -227,10 +222,14 @@ def _changes(recording: Recording) -> Check:
     return check_of(LAYER, "changes", looked_at, faults, right, **facts)
 
 
-def _people(replays: Sequence[Replay], recording: Recording) -> Check:
-    """Whether of each person as many rows were counted as may be, or all of them as one."""
+def _people(recording: Recording) -> Check:
+    """Whether of each person as many rows were counted as may be, or all of them as one.
+
+    Looks at tables without cells of an odd kind: there it is known how many rows each person has.
+    """
     settings, name = recording.subject.settings, "people"
-    whose, known = settings.people, [each for each in replays if isinstance(each.table, MadeUp)]
+    plain = (each for each in recording.replays if each.is_neighbor or each.is_same)
+    whose, known = settings.people, [each for each in plain if isinstance(each.table, MadeUp)]
     if not known:
         return unseen(LAYER, name, "The changes between neighbors say it of families.")
     if whose.column is None and whose.weights is None:

@@ -152,10 +152,12 @@ def ask_first(
             )
     if kinds:
         said = [text.replace("{}", listed(names), 1) for text, names in kinds.items()]
+        said += [_ON_LOOKS] if kinds.keys() & _OF_LOOKS.values() else []
         raise stopped("its first question", said, books.ledger)
     return doubts
 
 
+_OF_LOOKS = {look: f"Nearly all values of {{}} are {look}." for look in LOOKS}
 _ON_LOOKS = (
     "Categories are found only where many rows share them. Give dates and times the sdtype "
     "datetime and a datetime_format, numbers the sdtype numerical and a number_format; leave out "
@@ -184,7 +186,7 @@ class _Seen(NamedTuple):
         present = min(max(1 - missing, 0.0), 1.0)
         for look, part in zip(LOOKS, map(float, self.parts[4:]), strict=False):
             if part + self.error > NEARLY_ALL * present and part - self.error > MOST * present:
-                return f"Nearly all values of {{}} are {look}. {_ON_LOOKS}", part
+                return _OF_LOOKS[look], part
         if getattr(self.facts, "other", None) is not None:
             if not self._are_nearly_all(unread):
                 return None

@@ -5,7 +5,7 @@ Errors are those of repetitions of the fit (``refits``), in numbers and in a sen
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.arguments import check_choice
-from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.inference.answers import TABLES, Answer, TableAnswer, on_people
 from sdv_privpgd.inference.intervals import KINDS, Interval, Open, deviations
 from sdv_privpgd.inference.questions import Questions
@@ -279,7 +279,7 @@ def with_bootstrap(
     what: str,
     estimate: Callable[[Questions], float],
     *,
-    shown: Callable[[], AbstractContextManager[Progress]] = lambda: nullcontext(silent),
+    shown: Callable[[], AbstractContextManager[Progress]],
 ) -> Answer | TableAnswer:
     """The answer with intervals by repetitions of the fit, if it is the model's.
 
@@ -316,10 +316,13 @@ def with_bootstrap(
     elif what == "quantile" or not math.isfinite(answer.estimate):
         return answer
     else:
-        again = _quickly(refits, shown)
-        if again is None:
+        try:
+            own = refits()
+        except ValueError:  # it cannot be repeated
             return answer
-        found = [evaluate(refit) for refit in again]
+        if not own.are_quick:  # nobody has asked for repetitions
+            return answer
+        found = [evaluate(refit) for refit in kept(own, AUTOMATIC, shown)]
     values, of_rows = np.array(found, dtype=np.float64).T
     errors = {"population": values - answer.estimate, "table": values - of_rows}
     notes = (
@@ -332,17 +335,6 @@ def with_bootstrap(
     own = OfModel(reach, errors, questions.noise_in(answer), origin.limits)
     statistic = Open(own, *ends) if any(ends) else own
     return replace(answer, statistic=statistic, notes=(*answer.notes, *notes))
-
-
-def _quickly(
-    refits: Callable[[], Refits], shown: Callable[[], AbstractContextManager[Progress]]
-) -> list[Refit] | None:
-    """The repetitions that nobody has asked for, if there are any and they take a moment."""
-    try:
-        own = refits()
-    except ValueError:  # it cannot be repeated
-        return None
-    return kept(own, AUTOMATIC, shown) if own.are_quick else None
 
 
 def imputations(

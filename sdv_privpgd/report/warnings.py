@@ -268,9 +268,10 @@ def _clipped(seen: ColumnShares) -> Finding | None:
 
 
 def _one_value(seen: ColumnShares) -> Finding | None:
-    """The share of one value, or cell, if it may be that of all rows."""
+    """The share of one declared value, or cell, if it may be that of all rows."""
     code = int(seen.shares[: seen.column.num_values].argmax())
-    if seen.column.num_values < SEVERAL or seen.shares[code] + seen.error < 1 - SOME:
+    is_found = getattr(seen.declared, "lacks_domain", False)
+    if is_found or seen.column.num_values < SEVERAL or seen.shares[code] + seen.error < 1 - SOME:
         return None
     return seen.surely(code, code_labels(seen.column)[code])
 
@@ -336,6 +337,9 @@ def _wide(seen: ColumnShares) -> Finding | None:
     if seen.column.sdtype != "numerical":
         return None
     values, shares = code_values(seen.column), seen.shares[: seen.column.num_values]
+    top, present = int(shares.argmax()), 1 - float(seen.shares[-1]) * seen.column.nullable
+    if values.lows[top] == values.highs[top] and shares[top] + math.sqrt(2) * seen.error >= present:
+        return None  # one value, as far as is known
     # That few rows could lie far out, unseen, is no reason: nearly all means are right then.
     is_far = values.moved_by_noise(shares, seen.error / SURE, HEAVIEST).any()
     # A quarter of the rows in one wide cell is worth a word: a cell of 32 has a thirtieth.
@@ -345,7 +349,7 @@ def _wide(seen: ColumnShares) -> Finding | None:
     cuts = "cut_points that double, such as 0.01, 0.02, 0.04"
     named = {"range_max": "the range", "decimal_places": "decimal_places", "cut_points": cuts}
     lacks = [what for key, what in named.items() if declared.get(key) is None]
-    if values.is_shaped and lacks != [cuts]:
+    if values.is_shaped:  # rows have said where cells end
         lacks = [what for what in lacks if what != cuts]
     remedy = f"Declare {' and '.join(lacks)}, or spend more." if lacks else "Spend more."
     could_look = isinstance(seen.facts.release, Release) and name not in seen.facts.counted
@@ -492,8 +496,8 @@ COLUMN_RULES = (
          "there: {}. Check the unit, or the year of dates, or declare a wider range."),
     Rule(Rank.DOUBTFUL, _of_discovery, 0, ""),
     Rule(Rank.DOUBTFUL, _code, SOME,
-         "Values far from all others may be codes for missing: {}. If so, make them missing "
-         "before a fit, with CsvFiles(na=...) where the table is text, and leave them out of the "
+         "Values far from all others may be codes for missing: {}. If so, declare them as "
+         "missing_codes, or with CsvFiles(na=...) where the table is text, and leave them out of a "
          "declared range."),
     Rule(Rank.DOUBTFUL, _clipped, SOME,
          "Rows pile up at an end of the declared range, as if values beyond it were clipped: {}. "
