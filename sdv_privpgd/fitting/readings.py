@@ -15,6 +15,7 @@ of a family's sum is at most k times the sum of squares: so wide are intervals o
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def by_rows(tables: "FittedTables", name: str, what: str, **how: Any) -> Answer:
             f"and among= alone, got {what!r} and {sorted(others)!r}. Of families there is more: "
             "each='family'."
         )
-    own, refits = _Rows.of(tables, name), tables.tables[name]._refits  # noqa: SLF001
+    own, fitted = _Rows.of(tables, name), tables.tables[name]
     asked = asked_of(own.columns, what, **how)
     found = own.answer(asked)
     notes = *found.notes, *_on_read(tables, name)
@@ -82,7 +83,9 @@ def by_rows(tables: "FittedTables", name: str, what: str, **how: Any) -> Answer:
     def estimate(questions: Questions) -> float:
         return replace(own, questions=questions).answer(asked).estimate
 
-    return with_bootstrap(found, own.questions, refits, repetitions, what, estimate)  # pyright: ignore
+    again = fitted._refits, repetitions, what, estimate  # noqa: SLF001
+    shown = partial(fitted._shown_repeating, None)  # noqa: SLF001
+    return with_bootstrap(found, own.questions, *again, shown=shown)  # pyright: ignore
 
 
 def of_holders(
