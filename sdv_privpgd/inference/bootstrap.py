@@ -277,7 +277,7 @@ def with_bootstrap(
     refits: Callable[[], Refits],
     num_repetitions: int | None,
     what: str,
-    how: Mapping[str, Any],
+    estimate: Callable[[Questions], float],
     *,
     shown: Callable[[], AbstractContextManager[Progress]],
 ) -> Answer | TableAnswer:
@@ -305,7 +305,7 @@ def with_bootstrap(
         )
 
     def of(model: Model) -> float:
-        return replace(questions, model=model).answer(what, **how).estimate  # pyright: ignore
+        return estimate(replace(questions, model=model))
 
     def evaluate(refit: Refit) -> tuple[float, float]:
         return of(refit.model), of(Rows(domain=questions.release.domain, codes=refit.codes))

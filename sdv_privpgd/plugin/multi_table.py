@@ -222,6 +222,10 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         """What was spent and how well the rows of each table fit, as ``FittedTables`` says it."""
         return self.fitted_tables.report(path)
 
+    def answer(self, what: str, table: str | None = None, **how: Any) -> Any:
+        """An answer about a table, and how sure it is, as ``FittedTables.answer`` gives it."""
+        return self.fitted_tables.answer(what, table, **how)
+
     def privacy_report(self) -> str:
         """The text of ``report``: what was spent, on what and under which adjacency."""
         return self.fitted_tables.privacy_report()
