@@ -9,11 +9,10 @@ from typing import Any
 
 from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.base.words import listed
-from sdv_privpgd.cli.asking import question, signs_of
 from sdv_privpgd.cli.documents import read_json
 from sdv_privpgd.cli.journal import Journal
-from sdv_privpgd.cli.keeping import kept_in, require_file
-from sdv_privpgd.cli.questions import Declared, detected
+from sdv_privpgd.cli.keeping import kept_in
+from sdv_privpgd.cli.questions import Declared, detected, question, signs_of
 from sdv_privpgd.cli.reading import open_table, reading, tables_in
 from sdv_privpgd.cli.saying import (
     CommandError,
@@ -153,10 +152,7 @@ def sample(arguments: Namespace) -> None:
     """Writes the next rows of a model of tables, a file each in a folder."""
     if arguments.condition or arguments.mark or arguments.on:
         raise CommandError("--condition, --mark, --on: not taken with tables that belong together.")
-    require_file(arguments.model)
-    inputs = [arguments.model] if arguments.again else []
-    with Outputs(inputs=inputs, force=arguments.force) as outputs:
-        place = None if arguments.again else moving_on(outputs, arguments.model)
+    with moving_on(arguments) as (outputs, place):
         tables = kept_in(arguments.model)
         if not isinstance(tables, FittedTables):
             raise CommandError(f"--out {arguments.out} is a folder, and the model of one table.")
@@ -366,10 +362,8 @@ def _link(text: str) -> tuple[str, str, str, str]:
 
 def _facts(told: Asked, name: str) -> dict[str, Any]:
     """What is public of a table's columns, by which its file is read."""
-    link, key = told.tree.above(name), told.tree.key_of(name)
-    keys = [each for each in (key, None if link is None else link.key) if each is not None]
     own = {c: {"sdtype": getattr(f, "sdtype", "id"), **f} for c, f in told.columns[name].items()}
-    return {**own, **{each: {"sdtype": "id"} for each in keys}}
+    return {**own, **{each: {"sdtype": "id"} for each in told.tree.keys_of(name)}}
 
 
 def _allowed(arguments: Namespace, but: Collection[str]) -> dict[str, list[str]]:

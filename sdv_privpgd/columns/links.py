@@ -199,6 +199,11 @@ class Tree(FieldsAlone):
         """The column of keys of a table, if links lead to it."""
         return next((each.parent_key for each in self.below(table)), None)
 
+    def keys_of(self, table: str) -> list[str]:
+        """A table's own column of keys, and that which leads to its parent, if there are such."""
+        own, link = self.key_of(table), self.above(table)
+        return [*([] if own is None else [own]), *([] if link is None else [link.key])]
+
     def above(self, table: str) -> Link | None:
         """The link of a table to its parent; the root has none."""
         return next((each for each in self.links if each.child == table), None)

@@ -22,9 +22,10 @@ import pandas as pd
 from sdv_privpgd.inference.intervals import (
     KINDS,
     Enclosed,
+    Estimated,
     Interval,
+    OfFamilies,
     Open,
-    Ratio,
     Scaled,
     Statistic,
     Total,
@@ -437,7 +438,7 @@ def _correlation(covariance: np.ndarray) -> float:
     return float(np.clip(covariance[0, 1] / math.sqrt(one * other), -1.0, 1.0))
 
 
-def extremes_of(statistic: Any) -> tuple[Total | Ratio, Total | Ratio]:
+def extremes_of(statistic: Any) -> tuple[Estimated, Estimated]:
     """The statistic with rows spread in cells so that it is lowest, and highest."""
     if isinstance(statistic, Open):
         return extremes_of(statistic.inner)
@@ -452,7 +453,7 @@ def _is_open(statistic: Any, side: int) -> bool:
 
 
 def _difference(
-    one: Total | Ratio, other: Total | Ratio, correlation: float, kind: str, level: float
+    one: Estimated, other: Estimated, correlation: float, kind: str, level: float
 ) -> tuple[float, float]:
     """The ends of an interval for one less the other."""
     low, high = _apart(_uncut(one, kind, level), _uncut(other, kind, level), correlation)
@@ -463,7 +464,7 @@ def _difference(
 
 
 def _ratio(
-    one: Total | Ratio, other: Total | Ratio, correlation: float, kind: str, level: float
+    one: Estimated, other: Estimated, correlation: float, kind: str, level: float
 ) -> tuple[float, float]:
     """The ends of an interval for one over the other, both of which are never negative."""
     if not (one.value > 0 and other.value > 0):  # both at their ends: nobody knows better
@@ -476,10 +477,13 @@ def _ratio(
     return math.exp(low), math.exp(high) if math.isfinite(high) else math.inf
 
 
-def _uncut(statistic: Total | Ratio, kind: str, level: float) -> Sequence[float]:
+def _uncut(statistic: Estimated, kind: str, level: float) -> Sequence[float]:
     """The estimate, and the ends of an interval that is not cut at what is possible."""
+    value = statistic.value
+    if isinstance(statistic, OfFamilies):
+        statistic, kind = statistic.of_kind(kind), "table"
     whole = replace(statistic, low=-math.inf, high=math.inf)
-    return statistic.value, *whole.interval(kind, level)
+    return value, *whole.interval(kind, level)
 
 
 def _apart(one: Sequence[float], other: Sequence[float], correlation: float) -> tuple[float, float]:

@@ -277,7 +277,7 @@ def with_bootstrap(
     refits: Callable[[], Refits],
     num_repetitions: int | None,
     what: str,
-    how: Mapping[str, Any],
+    estimate: Callable[[Questions], float],
     *,
     shown: Callable[[], AbstractContextManager[Progress]] = lambda: nullcontext(silent),
 ) -> Answer | TableAnswer:
@@ -305,7 +305,7 @@ def with_bootstrap(
         )
 
     def of(model: Model) -> float:
-        return replace(questions, model=model).answer(what, **how).estimate  # pyright: ignore
+        return estimate(replace(questions, model=model))
 
     def evaluate(refit: Refit) -> tuple[float, float]:
         return of(refit.model), of(Rows(domain=questions.release.domain, codes=refit.codes))
@@ -316,10 +316,13 @@ def with_bootstrap(
     elif what == "quantile" or not math.isfinite(answer.estimate):
         return answer
     else:
-        again = _quickly(refits, shown)
-        if again is None:
+        try:
+            own = refits()
+        except ValueError:  # it cannot be repeated
             return answer
-        found = [evaluate(refit) for refit in again]
+        if not own.are_quick:  # nobody has asked for repetitions
+            return answer
+        found = [evaluate(refit) for refit in kept(own, AUTOMATIC, shown)]
     values, of_rows = np.array(found, dtype=np.float64).T
     errors = {"population": values - answer.estimate, "table": values - of_rows}
     notes = (
@@ -332,17 +335,6 @@ def with_bootstrap(
     own = OfModel(reach, errors, questions.noise_in(answer), origin.limits)
     statistic = Open(own, *ends) if any(ends) else own
     return replace(answer, statistic=statistic, notes=(*answer.notes, *notes))
-
-
-def _quickly(
-    refits: Callable[[], Refits], shown: Callable[[], AbstractContextManager[Progress]]
-) -> list[Refit] | None:
-    """The repetitions that nobody has asked for, if there are any and they take a moment."""
-    try:
-        own = refits()
-    except ValueError:  # it cannot be repeated
-        return None
-    return kept(own, AUTOMATIC, shown) if own.are_quick else None
 
 
 def imputations(

@@ -306,7 +306,7 @@ class Questions:
             stddev=middle.stddev * units if is_known else None,
             basis=basis,
             statistic=told if is_known else None,
-            origin=Origin(self, ends, self._form(asked, middle), tuple(reach.tolist()), limits),
+            origin=Origin(self, ends, self.form(asked, middle), tuple(reach.tolist()), limits),
             notes=(
                 *asked.notes,
                 *notes,
@@ -334,7 +334,7 @@ class Questions:
         """The number of rows that were drawn: with weights their sum is drawn as well."""
         return rows if self._units is None else np.inf
 
-    def _form(self, asked: Asked, middle: Any) -> tuple[tuple[float, Product], ...]:
+    def form(self, asked: Asked, middle: Any) -> tuple[tuple[float, Product], ...]:
         """The error of an answer as a sum of errors of sums over rows, to first order."""
         rows, base = asked.rows, asked.base
         if asked.columns:

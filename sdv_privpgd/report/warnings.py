@@ -210,31 +210,7 @@ def _on_parsing(seen: ColumnShares) -> str:
         return f"Or they are values that too few rows share to be found: {mend}."
     dates = DateFacts(datetime_format=column.datetime_format)
     usual = {"numerical": NumberFacts(), "datetime": dates}.get(column.sdtype, TruthFacts())
-    return f"Or they are {on_reading(seen.declared or usual)}"
-
-
-def on_reading(declared: ColumnFacts) -> str:
-    """Returns why values that are there may not be read, and what mends it, after "they are"."""
-    if isinstance(declared, NumberFacts):
-        return (
-            "not read as numbers: text with a decimal comma, separators of thousands or units is "
-            "read in a declared number_format alone, and infinite numbers count as missing."
-        )
-    if isinstance(declared, DateFacts):
-        written = "declare their datetime_format; without one only text like '2024-01-31' is read"
-        if declared.datetime_format is not None:
-            written = f"check whether they are written as {declared.datetime_format!r}"
-        return f"dates as text: {written}; times of the day are TimeOfDay()."
-    if isinstance(declared, TruthFacts):
-        read = " and ".join(map(str, declared.values or ("true", "false, 1", "0")))
-        others = "true_value and false_value say others"
-        return f"written otherwise: only {read} are read, unless {others}."
-    if getattr(declared, "lacks_domain", False):
-        return "neither text nor numbers nor dates: give each part of a list a column of its own."
-    return (
-        "not in the codebook: check capitals, spaces, and numbers against text; other_value takes "
-        "in all that is not declared."
-    )
+    return f"Or they are {(seen.declared or usual).unread}"
 
 
 def _other(seen: ColumnShares) -> Finding | None:

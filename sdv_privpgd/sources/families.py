@@ -82,8 +82,7 @@ class Families:
         parents = [np.zeros(0, np.int64)]
         clock, *starts = self.clocks.get(table) or (None,)
         times: list[np.ndarray] = []
-        names = [name for name in (key, None if link is None else link.key) if name is not None]
-        names += [] if clock is None else [clock.name]
+        names = [*self.tree.keys_of(table), *([] if clock is None else [clock.name])]
         for batch in self.sources[table].batches(list(dict.fromkeys(names))):
             if key is not None:
                 own.append(self._numbers(table, batch.columns[key], keys, grows=True))

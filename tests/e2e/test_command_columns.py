@@ -2,6 +2,7 @@
 
 import json
 import re
+from argparse import ArgumentTypeError
 
 import numpy as np
 import pandas as pd
@@ -160,7 +161,7 @@ def test_holders_leave_columns_out_and_codebooks_go_with_metadata(csv, tmp_path,
     "text", ["x", "x=", "x=colour", "x=bool:J", "x=bool:/N", "x=timedelta64[ns]"]
 )
 def test_words_that_are_no_types_are_refused(text, capsys):
-    with pytest.raises(ValueError, match=r"is not|neither a type|no type"):
+    with pytest.raises(ArgumentTypeError, match=r"is not|neither a type|no type"):
         Typed.of(text)
     with pytest.raises(SystemExit):
         run("plan", "t.csv", "--epsilon", 1, "--dtype", text)
