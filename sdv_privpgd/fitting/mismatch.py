@@ -210,8 +210,8 @@ class _Seen(NamedTuple):
         wrong = "the year" if isinstance(self.facts, DateFacts) else "the unit"
         return (
             f"Nearly all rows lie outside the declared {' and '.join(ends)}: {{}}. Check {wrong}, "
-            "or declare a wider range; if these are codes for missing, make them missing before a "
-            "fit.",
+            "or declare a wider range; if these are codes for missing, declare them as "
+            "missing_codes.",
             sum(outside),
         )
 
