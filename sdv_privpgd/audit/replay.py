@@ -91,23 +91,15 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
     number = (num_undeclared if description.undeclared else num_rows) + rows
     base = lowest(made_up(columns, number, seed), columns, rows)
     base = of_people(base, settings)
-    tape = Tape()
-    outcome = subject.fit(base, lambda opened: AuditedTable(opened, base, tape))
-    if outcome.error is not None:
-        kind, text, _ = outcome.error
-        raise ValueError(f"The configuration cannot be fitted to a made-up table: {kind}: {text}")
-    found = Recording(subject, tape, outcome)
-    numbers = other_numbers if removes else (number,)
+    found = begun(subject, base, "The configuration cannot be fitted to a made-up table")
+    tape, numbers = found.tape, other_numbers if removes else (number,)
     if settings.people.column is None:
         close = neighbors(base, columns, rows, removes=removes)
         far = others(base, columns, numbers)
     else:
         close = neighbors_of_people(base, columns, settings)
         far = others_of_people(base, columns, numbers, settings)
-    again = fitted_again(subject, base, tape)
-    again.is_same = True
-    found.replays = [
-        again,
+    found.replays += [
         *(fitted_again(subject, each, tape) for each in far),
         *(fitted_again(subject, each, tape, is_neighbor=True) for each in close[:whole_fits]),
         *(_asked_again(subject, each, tape) for each in close[whole_fits:]),
@@ -115,7 +107,24 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
     return found
 
 
-def fitted_again(subject: Any, made: Any, answers: Tape, *, is_neighbor: bool = False) -> Replay:
+def begun(subject: Any, made: Any, refusal: str) -> Recording:
+    """A recorded fit of a made-up table, or of several, and its repetition on the same.
+
+    Raises ``ValueError``, which begins with the refusal, where it cannot be fitted at all.
+    """
+    tape = Tape()
+    outcome = subject.fit(made, lambda opened: AuditedTable(opened, made, tape))
+    if outcome.error is not None:
+        kind, text, _ = outcome.error
+        raise ValueError(f"{refusal}: {kind}: {text}")
+    again = fitted_again(subject, made, tape)
+    again.is_same = True
+    return Recording(subject, tape, outcome, [again])
+
+
+def fitted_again(
+    subject: Any, made: Any, answers: Tape | None, *, is_neighbor: bool = False
+) -> Replay:
     """A fit of another made-up table, or of several, with the answers of a recorded one."""
     tape = Tape(answers=answers)
     outcome = subject.fit(made, lambda opened: AuditedTable(opened, made, tape))

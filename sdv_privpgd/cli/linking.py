@@ -13,7 +13,7 @@ from sdv_privpgd.cli.documents import read_json
 from sdv_privpgd.cli.journal import Journal
 from sdv_privpgd.cli.keeping import kept_in
 from sdv_privpgd.cli.questions import Declared, detected, question, signs_of
-from sdv_privpgd.cli.reading import open_table, reading, tables_in
+from sdv_privpgd.cli.reading import kept_of, open_table, reading, tables_in
 from sdv_privpgd.cli.saying import (
     CommandError,
     in_options,
@@ -123,14 +123,8 @@ def _answers(fitted: FittedTables | None) -> list[Measurement] | None:
 
 def _writing(arguments: Namespace, name: str, rows: Any) -> Callable[[Path], None]:
     """Writes rows of a table into its file of the folder."""
-    return partial(
-        write_rows,
-        rows,
-        path=arguments.out / f"{name}.csv",
-        sep=arguments.sep,
-        decimal=arguments.decimal or ".",
-        encoding=arguments.encoding or "utf-8",
-    )
+    place = arguments.out / f"{name}.csv"
+    return partial(write_rows, rows, path=place, of_text=kept_of(arguments))
 
 
 def describe(arguments: Namespace, tables: FittedTables) -> None:

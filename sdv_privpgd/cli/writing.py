@@ -309,13 +309,8 @@ def write_out(
         while name in rows:
             name += "_"
         rows = rows.assign(**{name: True})
-    asked = {
-        "sep": of_text.get("sep"),
-        "decimal": of_text.get("decimal", "."),
-        "encoding": of_text.get("encoding", "utf-8"),
-        "comment": in_words(about) if arguments.mark == "comment" else None,
-    }
-    write(out, partial(write_rows, rows, path=arguments.out, about=about, **asked))
+    known = {"comment": in_words(about) if arguments.mark == "comment" else None, "about": about}
+    write(out, partial(write_rows, rows, path=arguments.out, of_text=of_text, **known))
     if out.is_whole:
         write(card, lambda part: write_card(part, out.part, about))
 
@@ -351,14 +346,12 @@ def write_rows(
     rows: pd.DataFrame,
     part: Path,
     path: Path,
+    of_text: Mapping[str, Any] = MappingProxyType({}),
     *,
-    sep: str | None,
-    decimal: str,
-    encoding: str,
     comment: str | None = None,
     about: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Writes rows to a file of the kind that another path's ending names.
+    """Writes rows to a file of the kind that another path's ending names, text as ``of_text`` says.
 
     Characters that the encoding lacks are escaped and raise no error, because the rows are paid
     for. A ``comment`` is the first line of text, and what the rows are ``about`` is in the metadata
@@ -369,8 +362,9 @@ def write_rows(
         if kind.form == "parquet":
             _write_parquet(_of_one_kind(rows), file, about)
             return
-        told: dict[str, Any] = {"sep": sep or kind.sep, "decimal": decimal, "index": False}
-        coding: dict[str, Any] = {"encoding": encoding, "errors": "backslashreplace"}
+        told: dict[str, Any] = {"index": False, "sep": of_text.get("sep") or kind.sep}
+        told["decimal"] = of_text.get("decimal", ".")
+        coding: Any = {"encoding": of_text.get("encoding", "utf-8"), "errors": "backslashreplace"}
         if comment is not None:  # in one piece, as some encodings begin with a mark
             text = f"# {comment}{os.linesep}{_as_whole(rows).to_csv(**told)}"
             file.write(text.encode(**coding))

@@ -211,11 +211,8 @@ class HowPublished:
                 )
             variances = variances + self.rounded_to**2 / 12
         if self.unknown is not None:
-            mean, variance = self.unknown
-            told, variances = (
-                np.where(np.isnan(told), mean, told),
-                np.where(np.isnan(told), variance, variances),
-            )
+            (mean, variance), hidden = self.unknown, np.isnan(told)
+            told, variances = np.where(hidden, mean, told), np.where(hidden, variance, variances)
         return told, np.sqrt(variances)
 
 
