@@ -30,6 +30,7 @@ import numpy as np
 from sdv_privpgd.base.domain import Clique, Grouping
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import ConsistentTables
+from sdv_privpgd.estimate.copula import with_copulas
 from sdv_privpgd.estimate.effects import (
     ClearContrasts,
     Residual,
@@ -58,7 +59,7 @@ def denoised(
     )
     found, completed = dict(tables.tables), {}
     look = FirstLook.of(tables)
-    shared = with_factors(tables, look)
+    shared = with_copulas(tables, with_factors(tables, look), look)
     for residual, _, mean, beyond in _judged(look, shared, look.unseen, progress, stage):
         clique, counts = residual.clique, expected(shared, residual.clique)
         rows, columns = (look.bases[name] for name in clique)
