@@ -10,7 +10,7 @@ Everything here is post-processing of noisy answers: public and free.
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -21,16 +21,19 @@ from scipy.special import ndtr, ndtri, owens_t  # pyright: ignore[reportMissingT
 from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.estimate.consistency import ConsistentTables
 from sdv_privpgd.estimate.effects import expected, group_sums_of, independent, residuals_of
-from sdv_privpgd.estimate.signals import Evidence, FirstLook
+from sdv_privpgd.estimate.signals import Covariance, Evidence, FirstLook
 
 _LIKELIER = 5.0
 """The nats by which a copula makes a pair's residual likelier, at least. With two, the L1 error of
-pairs of five of eighteen tables and budgets is 0.5 to 1 % higher than without copulas; with ten,
-half of the gain on california_housing at epsilon 0.2 is lost (``tests/benchmarks budget``)."""
+pairs of bank and of Nebraska is 1 % higher than without copulas; with ten, half of the gain on
+california_housing at epsilon 0.2 is lost (``tests/benchmarks budget``)."""
 
 
 def with_copulas(
-    tables: ConsistentTables, shared: ConsistentTables, look: FirstLook
+    tables: ConsistentTables,
+    shared: ConsistentTables,
+    look: FirstLook,
+    known: Mapping[str, Covariance],
 ) -> ConsistentTables:
     """The ``shared`` tables, with pairs over codes expected to be copulas where they look so.
 
@@ -40,7 +43,7 @@ def with_copulas(
     if not found:
         return shared
     trial = replace(shared, expected={**shared.expected, **found})
-    gains = (_nats(shared, look, found) - _nats(trial, look, found)).tolist()
+    gains = (_nats(shared, look, known, found) - _nats(trial, look, known, found)).tolist()
     likely = {
         clique: table
         for (clique, table), gain in zip(found.items(), gains, strict=True)
@@ -133,8 +136,13 @@ def _trend(basis: np.ndarray, shares: np.ndarray, last: int | None) -> np.ndarra
     return direction / max(float(np.linalg.norm(direction)), 1e-300)
 
 
-def _nats(tables: ConsistentTables, look: FirstLook, cliques: Collection[Clique]) -> np.ndarray:
+def _nats(
+    tables: ConsistentTables,
+    look: FirstLook,
+    known: Mapping[str, Covariance],
+    cliques: Collection[Clique],
+) -> np.ndarray:
     """The negative log-likelihood of each of these pairs' residuals and of their sums."""
     held = [each for each in residuals_of(tables, look.bases) if each.clique in cliques]
-    evidence = Evidence(held, group_sums_of(tables, look.bases), look.start)
+    evidence = Evidence(held, group_sums_of(tables, look.bases), known)
     return evidence.nats(evidence.likeliest_scales()[:, None])[:, 0]

@@ -48,7 +48,7 @@ def _errors(dataset, epsilon):
     seconds = time.process_time() - start
     without = {
         "shared": mock.patch.object(denoising, "with_factors", lambda tables, look: tables),
-        "copula": mock.patch.object(denoising, "with_copulas", lambda tables, shared, look: shared),
+        "copula": mock.patch.object(denoising, "with_copulas", lambda tables, shared, *_: shared),
     }
     others = {}
     for name, patched in without.items():

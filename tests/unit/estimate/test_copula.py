@@ -6,6 +6,7 @@ from answers import noisy_answers, number_of_rows
 from scipy.stats import multivariate_normal
 
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.progress import silent
 from sdv_privpgd.estimate import denoising
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.copula import copula, with_copulas
@@ -53,7 +54,7 @@ def test_a_band_under_noise_is_found(monkeypatch, correlation):
     tables, noisy = measured(3, with_missing(copula(EVEN, EVEN, correlation)))
     found = [denoising.denoised(noisy).tables]
     with monkeypatch.context() as patched:
-        patched.setattr(denoising, "with_copulas", lambda tables, shared, look: shared)
+        patched.setattr(denoising, "with_copulas", lambda tables, shared, *_: shared)
         found.append(denoising.denoised(noisy).tables)
     errors = [{pair: np.abs(own[pair] - tables[pair]).sum() for pair in tables} for own in found]
     assert errors[0].pop(("a", "b")) < 0.65 * errors[1].pop(("a", "b"))
@@ -70,5 +71,6 @@ def test_other_pairs_stay_as_they_are(kind):
         pair = np.outer(np.append(0.0, ends[1:]), np.append(0.0, ends[1:])) / 0.2
         pair[0, 0] = 0.8
     _, noisy = measured(1, with_missing(pair))
-    found = with_copulas(noisy, noisy, FirstLook.of(noisy))
+    look = FirstLook.of(noisy)
+    found = with_copulas(noisy, noisy, look, look.covariances(silent, ""))
     assert not found.expected
