@@ -14,7 +14,7 @@ from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.report.about import About
-from sdv_privpgd.report.release import release_page
+from sdv_privpgd.report.release import release_report
 from sdv_privpgd.synthesize.particles.particles import Particles
 
 EVIL = "<script>alert(1)</script>"
@@ -89,4 +89,4 @@ ABOUT = About(
 
 
 def page_of(release, schema=None):
-    return Reader(release_page(release, release.ledger, schema or public_schema(), ABOUT).html())
+    return Reader(release_report(release, release.ledger, schema or public_schema(), ABOUT).html())

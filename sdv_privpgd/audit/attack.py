@@ -176,7 +176,7 @@ def attacked(settings: Settings, schema: Schema, runs: int) -> Attack:
     truths = [_exact(world, asked)[noisy] for world in worlds]
     for run in range(runs):
         for index, world in enumerate(worlds):
-            answers = _noisy(world(), asked)
+            answers = noisy_numbers(world(), asked)
             whole &= answers.dtype.kind == "i"
             values = answers[noisy]
             scores[index, run] = filters @ ((values - base[noisy]) / sigmas[noisy])
@@ -303,7 +303,8 @@ def _measured(curator: Curator, asked: Sequence[Event]) -> list[Measurement]:
     ]
 
 
-def _noisy(curator: Curator, asked: Sequence[Event]) -> np.ndarray:
+def noisy_numbers(curator: Curator, asked: Sequence[Event]) -> np.ndarray:
+    """The noisy numbers of questions, asked of a curator once more, in units."""
     units = curator.ledger.units
     return np.concatenate([in_units(e.answer.ravel(), units) for e in _measured(curator, asked)])
 

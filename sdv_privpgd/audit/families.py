@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.audit.attack import Attack, attack_checks
+from sdv_privpgd.audit.attack import Attack, attack_checks, noisy_numbers
 from sdv_privpgd.audit.checks import audit_report
 from sdv_privpgd.audit.noise import answer_checks, mechanism_checks
-from sdv_privpgd.audit.recording import AuditedTable, Event, Tape, in_units
-from sdv_privpgd.audit.replay import Recording, fitted_again, replay_checks
+from sdv_privpgd.audit.recording import Event
+from sdv_privpgd.audit.replay import Recording, begun, fitted_again, replay_checks
 from sdv_privpgd.audit.subjects import ROWS, Outcome, Through, finished, listening, of_answers
 from sdv_privpgd.audit.tables import BEYOND, ODD, MadeUp, made_up, of_objects
 from sdv_privpgd.audit.training import accountant_check
@@ -155,16 +155,11 @@ def _recorded(subject: TablesFit) -> Recording:
 
     Raises ``ValueError`` where these tables cannot be fitted at all.
     """
-    told, tape = subject.told, Tape()
+    told = subject.told
     subject.settings.method.small().prepare()
     number = 800 if any(told.alone(t).undeclared for t in told.tree.tables) else 200
     base = _families(told, number, seed=0)
-    outcome = subject.fit(base, lambda opened: AuditedTable(opened, base, tape))
-    if outcome.error is not None:
-        kind, text, _ = outcome.error
-        raise ValueError(f"The tables cannot be fitted to made-up ones: {kind}: {text}")
-    again = fitted_again(subject, base, tape)
-    again.is_same = True
+    found = begun(subject, base, "The tables cannot be fitted to made-up ones")
     keys = {str(name) for e in told.tree.links for name in (e.key, e.parent_key)}
     odd = lambda row, at: ODD[(row + at) % len(ODD)]
     alike = lambda *_: "one"
@@ -183,47 +178,37 @@ def _recorded(subject: TablesFit) -> Recording:
         "a family gone": _without(told.tree, base.frames, one),
         "a family more, with odd cells": {n: _joined([base.frames[n], cells[n]]) for n in cells},
     }
-    replays = [
-        fitted_again(subject, MadeUpTables(name, own), tape, is_neighbor=tables is close)
+    found.replays += [
+        fitted_again(subject, MadeUpTables(name, own), found.tape, is_neighbor=tables is close)
         for tables in (changed, close)
         for name, own in tables.items()
     ]
-    return Recording(subject, tape, outcome, [again, *replays])
+    return found
 
 
 def _attacked(told: Asked, runs: int) -> Attack:
     """Attacks a family whose rows are as many of each table as may be, and more."""
     base = _families(told, 40, seed=0)
     one = base.frames[told.tree.root][told.tree.root_key].iloc[0]
-    there, tape = base, Tape()
-    TablesFit(told).fit(there, lambda opened: AuditedTable(opened, there, tape))
-    without, other = MadeUpTables("", _without(told.tree, base.frames, one)), Tape(answers=tape)
-    TablesFit(told).fit(without, lambda opened: AuditedTable(opened, without, other))
+    tape = fitted_again(TablesFit(told), base, None).tape
+    without = MadeUpTables("", _without(told.tree, base.frames, one))
+    other = fitted_again(TablesFit(told), without, tape).tape
     events = [[e for e in t.events if e.kind == "measure" and e.queries] for t in (other, tape)]
     truths = [_exact(own) for own in events]
     told_of = [(e.units, *own) for e in events[0] for own in zip(e.exact, e.stddevs, strict=True)]
     sigmas = np.concatenate([np.full(len(own), sd * units) for units, own, sd in told_of])
     weights = np.divide(truths[1] - truths[0], sigmas, out=0 * sigmas, where=sigmas > 0)
     filtered = weights / max(float(np.linalg.norm(weights)), 1e-12)
+    filtered = np.divide(filtered, sigmas, out=0 * sigmas, where=sigmas > 0)
     scores, claim = np.zeros((2, runs)), 0.0
     for run in range(runs):
         for world, asked in enumerate(events):
             books = Books(told.ledger)
-            answers = [_answered(event, books) for event in asked]
-            noisy = np.concatenate(answers) - truths[0]
-            scores[world, run] = filtered @ np.divide(
-                noisy, sigmas, out=0 * sigmas, where=sigmas > 0
-            )
+            answers = [noisy_numbers(Curator(event.dataset, books), [event]) for event in asked]
+            scores[world, run] = filtered @ (np.concatenate(answers) - truths[0])
             claim = math.sqrt(books.ledger.mu_squared)
     names = tuple(f"{t}.{n}" for t in told.tree.tables for n in told.modelled(t))
     return Attack(claim=claim, without=scores[0], within=scores[1], names=names)
-
-
-def _answered(event: Event, books: Books) -> np.ndarray:
-    """The noisy numbers of a question, asked of a real curator once more."""
-    curator = Curator(event.dataset, books)
-    measured = curator.measure(event.queries, event.mu_squared, what="the same once more")
-    return np.concatenate([in_units(each.answer.ravel(), event.units) for each in measured])
 
 
 def _exact(events: Iterable[Event]) -> np.ndarray:

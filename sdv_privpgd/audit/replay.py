@@ -48,11 +48,6 @@ class Replay:
     error: tuple | None = None  # what ended the run
     is_same: bool = False  # whether the table is the recorded one
 
-    @property
-    def has_known_people(self) -> bool:
-        """Whether it is known how many rows each person has: no cell is of an odd kind."""
-        return self.is_neighbor or self.is_same
-
     def asks_as(self, tape: Tape) -> bool:
         """Whether it was asked what was asked in another run, up to where an error has ended it."""
         own, other = ([event.asked for event in each.events] for each in (self.tape, tape))
@@ -96,23 +91,15 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
     number = (num_undeclared if description.undeclared else num_rows) + rows
     base = lowest(made_up(columns, number, seed), columns, rows)
     base = of_people(base, settings)
-    tape = Tape()
-    outcome = subject.fit(base, lambda opened: AuditedTable(opened, base, tape))
-    if outcome.error is not None:
-        kind, text, _ = outcome.error
-        raise ValueError(f"The configuration cannot be fitted to a made-up table: {kind}: {text}")
-    found = Recording(subject, tape, outcome)
-    numbers = other_numbers if removes else (number,)
+    found = begun(subject, base, "The configuration cannot be fitted to a made-up table")
+    tape, numbers = found.tape, other_numbers if removes else (number,)
     if settings.people.column is None:
         close = neighbors(base, columns, rows, removes=removes)
         far = others(base, columns, numbers)
     else:
         close = neighbors_of_people(base, columns, settings)
         far = others_of_people(base, columns, numbers, settings)
-    again = fitted_again(subject, base, tape)
-    again.is_same = True
-    found.replays = [
-        again,
+    found.replays += [
         *(fitted_again(subject, each, tape) for each in far),
         *(fitted_again(subject, each, tape, is_neighbor=True) for each in close[:whole_fits]),
         *(_asked_again(subject, each, tape) for each in close[whole_fits:]),
@@ -120,7 +107,24 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
     return found
 
 
-def fitted_again(subject: Any, made: Any, answers: Tape, *, is_neighbor: bool = False) -> Replay:
+def begun(subject: Any, made: Any, refusal: str) -> Recording:
+    """A recorded fit of a made-up table, or of several, and its repetition on the same.
+
+    Raises ``ValueError``, which begins with the refusal, where it cannot be fitted at all.
+    """
+    tape = Tape()
+    outcome = subject.fit(made, lambda opened: AuditedTable(opened, made, tape))
+    if outcome.error is not None:
+        kind, text, _ = outcome.error
+        raise ValueError(f"{refusal}: {kind}: {text}")
+    again = fitted_again(subject, made, tape)
+    again.is_same = True
+    return Recording(subject, tape, outcome, [again])
+
+
+def fitted_again(
+    subject: Any, made: Any, answers: Tape | None, *, is_neighbor: bool = False
+) -> Replay:
     """A fit of another made-up table, or of several, with the answers of a recorded one."""
     tape = Tape(answers=answers)
     outcome = subject.fit(made, lambda opened: AuditedTable(opened, made, tape))
@@ -166,7 +170,7 @@ def replay_checks(recording: Recording) -> list[Check]:
         _repeatable(unsteady),
         _questions(recording),
         _changes(recording),
-        _people([each for each in recording.replays if each.has_known_people], recording),
+        _people(recording),
         _books(recording.tape.events, recording.adjacency),
         _kept(recording),
         *(_the_same(recording, rest, name, unsteady) for name in COMPARED),
@@ -227,10 +231,14 @@ def _changes(recording: Recording) -> Check:
     return check_of(LAYER, "changes", looked_at, faults, right, **facts)
 
 
-def _people(replays: Sequence[Replay], recording: Recording) -> Check:
-    """Whether of each person as many rows were counted as may be, or all of them as one."""
+def _people(recording: Recording) -> Check:
+    """Whether of each person as many rows were counted as may be, or all of them as one.
+
+    Looks at tables without cells of an odd kind: there it is known how many rows each person has.
+    """
     settings, name = recording.subject.settings, "people"
-    whose, known = settings.people, [each for each in replays if isinstance(each.table, MadeUp)]
+    plain = (each for each in recording.replays if each.is_neighbor or each.is_same)
+    whose, known = settings.people, [each for each in plain if isinstance(each.table, MadeUp)]
     if not known:
         return unseen(LAYER, name, "The changes between neighbors say it of families.")
     if whose.column is None and whose.weights is None:

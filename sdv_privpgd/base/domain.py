@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from sdv_privpgd.base import cached_property
+from sdv_privpgd.base.words import listed
 
 Clique = tuple[str, ...]
 """The attributes that a marginal is over."""
@@ -102,10 +103,7 @@ def table_of(
 
 def in_words(cliques: Sequence[Clique], most: int = 4) -> str:
     """Names cliques by their attributes: up to ``most`` of them, and the number of the others."""
-    named = [" x ".join(clique) for clique in cliques]
-    if len(named) <= most + 1:
-        return ", ".join(named)
-    return f"{', '.join(named[:most])} and {len(named) - most:,} others"
+    return listed([" x ".join(clique) for clique in cliques], most)
 
 
 def code_type(domain: Domain) -> np.dtype:

@@ -48,23 +48,20 @@ from fractions import Fraction
 from importlib.metadata import distributions
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sdv_privpgd import MatchError
 from sdv_privpgd.benchmark.fits import FOLDER, Stopwatch, print_table
-from sdv_privpgd.benchmark.methods import (
-    METHODS,
-    PREPROCESSINGS,
-    SELECTS,
-    SHARE,
-    Compared,
-    names_of,
+from sdv_privpgd.benchmark.methods import KINDS, METHODS, REAL, SHARE, names_of
+from sdv_privpgd.benchmark.single import (
+    clipped,
+    decoded_scores,
+    method_of,
+    run_once,
+    scores_of,
+    table_of,
 )
 from sdv_privpgd.benchmark.tables import TABLES, check_names, read_rows
-from sdv_privpgd.methods.method import ENGINES
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _COLUMNS = {
     "method": "string",
@@ -112,13 +109,6 @@ def canonical(settings: Mapping) -> str:
     return json.dumps(settings, sort_keys=True)
 
 
-def read(path: Path) -> "pd.DataFrame":
-    """All rows of a file."""
-    import pandas as pd
-
-    return pd.read_parquet(path)
-
-
 def held(path: Path, *, failed: bool = True) -> set[Run]:
     """The runs that a file holds, with or without those that failed."""
     return {_run(row) for row in _rows(path) if failed or row["error"] is None}
@@ -155,8 +145,6 @@ def _rows(path: Path) -> list[dict]:
     return parquet.read_table(path).to_pylist() if path.exists() else []
 
 
-REAL = "Real"
-
 PAPER = {
     "methods": ["PrivPGD", "PrivPGD-published", "PrivPGD-published-noise", "MST", "AIM", REAL],
     "tables": ["acs_income", "acs_mobility", "acs_traveltime", "diabetes_task"],
@@ -176,13 +164,10 @@ def add_command(commands) -> None:
     compare.add_argument(
         "--methods", nargs="+", choices=methods, metavar="METHOD", help=", ".join(methods)
     )
-    for option, choices, what in (
-        ("--preprocess", PREPROCESSINGS, "what makes codes of the table"),
-        ("--select", SELECTS, "what is asked"),
-        ("--synthesize", tuple(ENGINES), "what makes rows of the answers"),
-    ):
+    whats = "what makes codes of the table", "what is asked", "what makes rows of the answers"
+    for (kind, choices), what in zip(KINDS.items(), whats, strict=True):
         said = f"exchange: {what}: {', '.join(choices)}"
-        compare.add_argument(option, nargs="+", choices=choices, metavar="PART", help=said)
+        compare.add_argument(f"--{kind}", nargs="+", choices=choices, metavar="PART", help=said)
     compare.add_argument("--tables", nargs="+", metavar="TABLE", help=", ".join(TABLES))
     compare.add_argument("--epsilons", nargs="+", type=float)
     compare.add_argument("--seeds", type=int, help="repetitions with fresh noise")
@@ -295,17 +280,6 @@ def _run_of(
     )
 
 
-def method_of(arguments: argparse.Namespace, name: str) -> Compared:
-    """The method or arm of that name with the settings that the arguments name."""
-    return Compared(
-        name=name,
-        share=arguments.share,
-        num_particles=arguments.num_particles,
-        published_epochs=arguments.published_epochs,
-        max_megabytes=arguments.max_megabytes,
-    )
-
-
 def _in_fresh_process(arguments: argparse.Namespace, **chosen: Any) -> dict:
     """The JSON that ``compare-once`` prints as its last line, run by a new interpreter."""
     given = {key: each for key, each in vars(arguments).items() if key not in ("run", "out")}
@@ -328,8 +302,6 @@ def _error_of(failure: subprocess.CalledProcessError) -> dict[str, str]:
 
 def _once(arguments: argparse.Namespace) -> None:
     sys.excepthook = _say_error
-    from sdv_privpgd.benchmark.single import run_once
-
     options = {**arguments.options, "share": Fraction(arguments.options["share"])}
     run_once(argparse.Namespace(**options))
 
@@ -342,8 +314,6 @@ def _say_error(kind: type[BaseException], error: BaseException, trace) -> None:
 
 
 def _split(arguments: argparse.Namespace) -> None:
-    from sdv_privpgd.benchmark.single import clipped, table_of
-
     table = table_of(arguments)
     for sentence in clipped(table):
         print(sentence)
@@ -356,8 +326,6 @@ def _split(arguments: argparse.Namespace) -> None:
 
 
 def _score(arguments: argparse.Namespace) -> None:
-    from sdv_privpgd.benchmark.single import decoded_scores, scores_of, table_of
-
     table = table_of(arguments)
     watch = Stopwatch()
     real = dict(zip(("train", "test"), table.split(), strict=True))

@@ -23,9 +23,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 
 from sdv_privpgd.benchmark.tables import Table, columns_of, with_neighbors
 from sdv_privpgd.columns.bins import Categories, Merging
@@ -52,9 +53,6 @@ from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.synthesize.engine import Engine
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 NUMBERS = ("equal_width", "equal_mass", "privtree")
 """What can be done with numbers and dates."""
 
@@ -68,6 +66,9 @@ FINEST = 512
 
 MANY = 100
 """Attributes with fewer categories keep them all (benchmark paper, appendix A.4.1)."""
+
+REAL = "Real"
+"""Stands for the fitted rows themselves in place of a method."""
 
 RARE = Fraction(2, 1000)
 """The part of all rows below which a category is rare, there called theta."""
@@ -97,7 +98,7 @@ class Preprocessing:
         """The part of delta that its questions with a threshold need."""
         return reserved_delta(self._shapeless(table), delta)
 
-    def schema(self, table: Table, rows: "pd.DataFrame", books: Books, method: Method) -> Schema:
+    def schema(self, table: Table, rows: pd.DataFrame, books: Books, method: Method) -> Schema:
         """The columns with the codes that it gives them.
 
         Privacy: ``share`` of the budget at most, charged by the curator. What ``method`` will ask
@@ -250,6 +251,9 @@ SELECTS = tuple(name for name, make in named_methods().items() if isinstance(mak
 """The methods that go with several engines."""
 
 
+KINDS = {"preprocess": PREPROCESSINGS, "select": SELECTS, "synthesize": tuple(ENGINES)}
+"""The parts of an arm by their kinds, in the order in which they work."""
+
 _BETWEEN = " / "
 
 USUAL = ("equal_width+rare", "aim", "pgm")
@@ -269,8 +273,7 @@ class Compared:
 
     def __post_init__(self) -> None:
         if is_arm(self.name):
-            choices = (PREPROCESSINGS, SELECTS, tuple(ENGINES))
-            for named, choice in zip(parts_of(self.name), choices, strict=True):
+            for named, choice in zip(parts_of(self.name), KINDS.values(), strict=True):
                 if named not in choice:
                     raise ValueError(f"There is no {named!r}: choose from {choice!r}.")
         elif self.name not in METHODS:

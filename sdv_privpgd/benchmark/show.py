@@ -22,20 +22,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from sdv_privpgd.benchmark.compare import read
-from sdv_privpgd.benchmark.methods import PREPROCESSINGS, SELECTS, is_arm, parts_of
-from sdv_privpgd.methods.method import ENGINES, engine_of, method_of
+from sdv_privpgd.benchmark.methods import KINDS, is_arm, parts_of
+from sdv_privpgd.methods.method import engine_of, method_of
 from sdv_privpgd.report.page import Page, Section, Table
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-KINDS = ("preprocess", "select", "synthesize")
-"""The kinds of parts, in the order in which they work."""
 
 FIGURE = {
     "downstream": "downstream error",
@@ -48,10 +42,8 @@ FIGURE = {
 _COSTS = ("fit_seconds", "peak_mebibytes")
 
 
-def arms_of(rows: "pd.DataFrame") -> "pd.DataFrame":
+def arms_of(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of arms, with a column for each of ``KINDS``, and their costs among the metrics."""
-    import pandas as pd
-
     own: Any = rows[rows["method"].map(is_arm)]
     runs = own.dropna(subset=["metric"])
     runs = runs.drop_duplicates(["table", "epsilon", "method", "seed"])
@@ -63,7 +55,7 @@ def arms_of(rows: "pd.DataFrame") -> "pd.DataFrame":
     return found
 
 
-def of_parts(arms: "pd.DataFrame", kind: str) -> "pd.DataFrame":
+def of_parts(arms: pd.DataFrame, kind: str) -> pd.DataFrame:
     """The mean of each metric over the arms of each part of a kind: parts by metrics.
 
     Only arms count whose other two parts went with all parts of the kind, so that no part is better
@@ -81,13 +73,11 @@ def of_parts(arms: "pd.DataFrame", kind: str) -> "pd.DataFrame":
     return found
 
 
-def table_of_arms(arms: "pd.DataFrame", metric: str) -> "pd.DataFrame":
+def table_of_arms(arms: pd.DataFrame, metric: str) -> pd.DataFrame:
     """The mean and standard error of a metric: preprocessings and strategies by engines.
 
     A dash stands for parts that do not go together or did not finish, nothing for no run.
     """
-    import pandas as pd
-
     keys = list(KINDS)
     own = arms[arms["metric"] == metric]
     found: Any = own.groupby(keys)["value"].agg(["mean", "sem"])
@@ -98,18 +88,13 @@ def table_of_arms(arms: "pd.DataFrame", metric: str) -> "pd.DataFrame":
     return pd.concat([texts.astype(object), dashes]).unstack("synthesize").sort_index().fillna("")
 
 
-def settings_of_parts() -> "pd.DataFrame":
+def settings_of_parts() -> pd.DataFrame:
     """The settings of all methods and engines: their defaults, which are those of an arm."""
-    import pandas as pd
-
-    parts = {
-        "select": {name: method_of(name) for name in SELECTS},
-        "synthesize": {name: engine_of(name) for name in ENGINES},
-    }
+    makers = {"select": method_of, "synthesize": engine_of}
     found = [
         (kind, name, each.name, f"{getattr(part, each.name)!r:.60}")
-        for kind, named in parts.items()
-        for name, part in named.items()
+        for kind, make in makers.items()
+        for name, part in ((name, make(name)) for name in KINDS[kind])
         if is_dataclass(part)
         for each in fields(part)
         if each.init and (each.default is not MISSING or each.default_factory is not MISSING)
@@ -117,13 +102,11 @@ def settings_of_parts() -> "pd.DataFrame":
     return pd.DataFrame(found, columns=pd.Index(["kind", "part", "setting", "value"]))
 
 
-def write_exchange(rows: "pd.DataFrame", folder: Path) -> list[Path]:
+def write_exchange(rows: pd.DataFrame, folder: Path) -> list[Path]:
     """Writes the figures, the CSV files and the page ``exchange.html``, and returns their paths.
 
     Raises ``ValueError`` if the rows have no arm.
     """
-    import pandas as pd
-
     arms = arms_of(rows)
     if not len(arms):
         raise ValueError("There are no arms: compare with --preprocess, --select or --synthesize.")
@@ -163,13 +146,11 @@ def write_exchange(rows: "pd.DataFrame", folder: Path) -> list[Path]:
 
 def in_rank(kind: str, names: Sequence[str]) -> list[str]:
     """The names of parts of a kind, in the order of the registries."""
-    known = {
-        "preprocess": PREPROCESSINGS, "select": SELECTS, "synthesize": tuple(ENGINES)
-    }[kind]  # fmt: skip
+    known = KINDS[kind]
     return sorted(names, key=lambda name: known.index(name) if name in known else len(known))
 
 
-def _real(rows: "pd.DataFrame", table: str) -> Mapping[str, float]:
+def _real(rows: pd.DataFrame, table: str) -> Mapping[str, float]:
     """The mean of each metric of real rows, if the file has them."""
     own: Any = rows[(rows["method"] == "Real") & (rows["table"] == table)]
     found: Any = summarize(own)
@@ -192,7 +173,7 @@ def add_command(commands) -> None:
     show.set_defaults(run=_show)
 
 
-def labeled(rows: "pd.DataFrame") -> "pd.DataFrame":
+def labeled(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows, with settings in the method's name where a table has scores of several settings."""
     rows = rows.copy()
     for _, same in rows.dropna(subset=["metric"]).groupby(["table", "method"]):
@@ -209,7 +190,7 @@ def labeled(rows: "pd.DataFrame") -> "pd.DataFrame":
     return rows
 
 
-def summarize(rows: "pd.DataFrame") -> "pd.DataFrame":
+def summarize(rows: pd.DataFrame) -> pd.DataFrame:
     """The mean, standard deviation, standard error and number of runs of each metric.
 
     Indexed by table, epsilon, method and metric; the error of one run's mean is not a number.
@@ -238,12 +219,12 @@ def _show(arguments: argparse.Namespace) -> None:
         if arguments.out is None:
             raise SystemExit("Name a folder for the figures and tables: --out FOLDER.")
         try:
-            written = write_exchange(read(arguments.results), arguments.out)
+            written = write_exchange(pd.read_parquet(arguments.results), arguments.out)
         except ValueError as error:
             raise SystemExit(str(error)) from None
         print("\n".join(map(str, written)))
         return
-    rows = labeled(read(arguments.results))
+    rows = labeled(pd.read_parquet(arguments.results))
     runs = rows.drop_duplicates(["table", "epsilon", "method", "seed"])
     costs: Any = runs.groupby(["table", "epsilon", "method"])[[*_COSTS, "spent_epsilon"]].mean()
     tables = _printed(summarize(rows), costs)
@@ -259,7 +240,7 @@ def _show(arguments: argparse.Namespace) -> None:
         _write(arguments, rows, tables, failed)
 
 
-def _printed(summary: "pd.DataFrame", costs: "pd.DataFrame") -> "dict[str, pd.DataFrame]":
+def _printed(summary: pd.DataFrame, costs: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """A table of texts, methods by metrics, for each table and epsilon."""
     each: Any = summary.apply(lambda row: said(row["mean"], row["error"]), axis=1)
     texts = each.unstack("metric")
@@ -275,9 +256,9 @@ def _printed(summary: "pd.DataFrame", costs: "pd.DataFrame") -> "dict[str, pd.Da
 
 def _write(
     arguments: argparse.Namespace,
-    rows: "pd.DataFrame",
-    tables: "dict[str, pd.DataFrame]",
-    failed: "pd.DataFrame",
+    rows: pd.DataFrame,
+    tables: dict[str, pd.DataFrame],
+    failed: pd.DataFrame,
 ) -> None:
     methods = sorted(rows["method"].unique())
     if arguments.baseline not in methods:
@@ -310,7 +291,7 @@ class Drawn:
         return f'<img alt="{html.escape(self.title)}" src="data:image/png;base64,{image}">'
 
 
-def as_table(title: str, frame: "pd.DataFrame") -> Table:
+def as_table(title: str, frame: pd.DataFrame) -> Table:
     """A table of texts as a part of a page, with what names its rows first."""
     named = any(name is not None for name in frame.index.names)
     shown = (frame.reset_index() if named else frame).astype(str)
@@ -330,7 +311,7 @@ CUT = 3.0
 """The log2 ratio at which the paper's figures end."""
 
 
-def log_ratios(rows: "pd.DataFrame", baseline: str) -> "pd.DataFrame":
+def log_ratios(rows: pd.DataFrame, baseline: str) -> pd.DataFrame:
     """log2 of each run's error over the baseline's mean error, in a column ``ratio``.
 
     The mean is that of the same table, epsilon and metric. Rows without such a mean, and errors
@@ -343,7 +324,7 @@ def log_ratios(rows: "pd.DataFrame", baseline: str) -> "pd.DataFrame":
     return found.assign(ratio=np.log2(found["value"] / found["mean"]))
 
 
-def draw_ratios(rows: "pd.DataFrame", metrics: Sequence[str], baseline: str, path: Path) -> bool:
+def draw_ratios(rows: pd.DataFrame, metrics: Sequence[str], baseline: str, path: Path) -> bool:
     """Draws Figures 1 and 2 of Donhauser et al. 2024. Returns whether there was anything to draw.
 
     Each metric has a panel with the mean and standard deviation of the log2 ratio over runs.
@@ -395,7 +376,7 @@ def draw_ratios(rows: "pd.DataFrame", metrics: Sequence[str], baseline: str, pat
 
 
 def draw_parts(
-    means: Mapping[str, "pd.DataFrame"],
+    means: Mapping[str, pd.DataFrame],
     real: Mapping[str, float],
     labels: Mapping[str, str],
     title: str,
@@ -410,7 +391,6 @@ def draw_parts(
     drawn = [metric for metric in labels if any(metric in found for found in means.values())]
     if not drawn:
         return False
-    import pandas as pd
     from matplotlib.figure import Figure
 
     height = 0.9 + 0.3 * max(len(found) for found in means.values())

@@ -13,14 +13,13 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.benchmark.compare import REAL, method_of
 from sdv_privpgd.benchmark.fits import PeakMemory, Stopwatch, fit_dataset
-from sdv_privpgd.benchmark.methods import Compared
+from sdv_privpgd.benchmark.methods import REAL, Compared
 from sdv_privpgd.benchmark.tables import SPLIT_SEED, Table, columns_of, decoded, load, load_own
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.pipeline import Release, run
@@ -35,11 +34,8 @@ from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-def value_scores(table: Table, real: "pd.DataFrame", synthetic: "pd.DataFrame") -> dict[str, float]:
+def value_scores(table: Table, real: pd.DataFrame, synthetic: pd.DataFrame) -> dict[str, float]:
     """The errors of values, under their names in a file of results.
 
     ``decoded_l1`` is the mean L1 distance of pairs, ``decoded_column_l1`` that of columns, both 0
@@ -62,9 +58,9 @@ def value_scores(table: Table, real: "pd.DataFrame", synthetic: "pd.DataFrame") 
 
 def decoded_scores(
     table: Table,
-    real: "pd.DataFrame",
-    held_out: "pd.DataFrame",
-    synthetic: "pd.DataFrame",
+    real: pd.DataFrame,
+    held_out: pd.DataFrame,
+    synthetic: pd.DataFrame,
     *,
     seed: int,
 ) -> dict[str, float]:
@@ -134,10 +130,16 @@ def run_once(arguments: argparse.Namespace) -> None:
     print(json.dumps({"facts": facts, "scores": found}))
 
 
+def method_of(arguments: argparse.Namespace, name: str) -> Compared:
+    """The method or arm of that name with the settings that the arguments name."""
+    said = ("share", "num_particles", "published_epochs", "max_megabytes")
+    return Compared(name=name, **{each: getattr(arguments, each) for each in said})
+
+
 def _fit(
     method: Compared,
     table: Table,
-    rows: "pd.DataFrame",
+    rows: pd.DataFrame,
     codes: np.ndarray,
     arguments: argparse.Namespace,
 ) -> tuple[Release, Schema | None]:

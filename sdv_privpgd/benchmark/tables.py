@@ -10,21 +10,21 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import Categories, Merging
 from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.decoders import decoder_for
+from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics.pairs import facts_of, keys_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SPLIT_SEED, TEST_SHARE = 42, 0.2
 """The paper's split (Donhauser et al. 2024, section 4.1, and its code)."""
@@ -44,10 +44,10 @@ class Declaration:
     whole: Sequence[str] = ()  # integers that are stored as floats
     orders: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of ordinal columns
     facts: Mapping[str, Mapping] = field(default_factory=dict)
-    prepare: "Callable[[pd.DataFrame], pd.DataFrame]" = lambda frame: frame
+    prepare: Callable[[pd.DataFrame], pd.DataFrame] = lambda frame: frame
 
 
-def _traveltime(frame: "pd.DataFrame") -> "pd.DataFrame":
+def _traveltime(frame: pd.DataFrame) -> pd.DataFrame:
     """ACS Traveltime's label and those of its features that the table has."""
     features = [
         "Age", "Education", "Marital Status", "Gender", "Employment status of parents",
@@ -58,7 +58,7 @@ def _traveltime(frame: "pd.DataFrame") -> "pd.DataFrame":
     return travels.loc[:, features].assign(**{"Travel > 20": travels["Travel time to work"] > 20})
 
 
-def _mobility(frame: "pd.DataFrame") -> "pd.DataFrame":
+def _mobility(frame: pd.DataFrame) -> pd.DataFrame:
     """ACS Mobility's label, people and those of its features that the table has."""
     features = [
         "Age", "Education", "Marital Status", "Gender", "Employment status of parents",
@@ -72,7 +72,7 @@ def _mobility(frame: "pd.DataFrame") -> "pd.DataFrame":
     )
 
 
-def _readmission(frame: "pd.DataFrame") -> "pd.DataFrame":
+def _readmission(frame: pd.DataFrame) -> pd.DataFrame:
     """The task of Grinsztajn et al. 2022 as the PrivPGD paper has it: 71,090 rows, 7 columns.
 
     Patients who came back after 30 days and as many who did not, drawn with a fixed seed; the
@@ -99,7 +99,7 @@ _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 
 
 def _workers(
-    label: str, prepare: "Callable[[pd.DataFrame], pd.DataFrame]", oldest: int = 99
+    label: str, prepare: Callable[[pd.DataFrame], pd.DataFrame], oldest: int = 99
 ) -> Declaration:
     return Declaration(
         file="acs_workers_us_2018",
@@ -225,7 +225,7 @@ class Table:
     """
 
     name: str
-    frame: "pd.DataFrame"
+    frame: pd.DataFrame
     schema: Schema
     cells: int
     label: str | None
@@ -249,19 +249,17 @@ class Table:
         """The domain, with one attribute for each column."""
         return self.coded.domain()
 
-    def encode(self, frame: "pd.DataFrame") -> np.ndarray:
+    def encode(self, frame: pd.DataFrame) -> np.ndarray:
         """The codes of rows with this table's columns, shape (row, attribute)."""
-        from sdv_privpgd.columns.encoding import encode_table  # imports RDT
-
         return encode_table(columns_of(frame), self.coded)
 
-    def decode(self, codes: np.ndarray, seed: int) -> "pd.DataFrame":
+    def decode(self, codes: np.ndarray, seed: int) -> pd.DataFrame:
         """Decodes rows of codes. Where all numbers of a column are whole, they are rounded."""
         rows, numbers = decoded(self.coded, codes, seed), self.frame.select_dtypes("number")
         whole = [name for name in numbers if np.all(numbers[name].dropna() % 1 == 0)]
         return rows.assign(**{name: rows[name].round() for name in whole})
 
-    def split(self) -> "tuple[pd.DataFrame, pd.DataFrame]":
+    def split(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """The 80 % of rows that are fitted, and the 20 % for testing."""
         from sklearn.model_selection import train_test_split  # as the paper's code does
 
@@ -279,12 +277,8 @@ def with_neighbors(column: Column, most: int) -> Column:
     return replace(column, merging=Merging(tuple(codes.tolist()), (1.0,) * size))
 
 
-def decoded(schema: Schema, codes: np.ndarray, seed: int) -> "pd.DataFrame":
+def decoded(schema: Schema, codes: np.ndarray, seed: int) -> pd.DataFrame:
     """Rows of codes of a schema as values, which are drawn in each code as its frequencies say."""
-    import pandas as pd
-
-    from sdv_privpgd.columns.decoders import decoder_for
-
     generator = np.random.default_rng(seed)
     return pd.DataFrame(
         {
@@ -310,10 +304,8 @@ def load(name: str, folder: Path, cells: int) -> Table:
     )
 
 
-def rows_and_facts(name: str, folder: Path) -> "tuple[pd.DataFrame, dict[str, dict]]":
+def rows_and_facts(name: str, folder: Path) -> tuple[pd.DataFrame, dict[str, dict]]:
     """The rows of one of ``TABLES``, and the declarations of its columns in SDV's words."""
-    import pandas as pd
-
     check_names([name])
     declared = TABLES[name]
     paths = sorted(folder.glob(f"{declared.file}.parquet"))
@@ -355,14 +347,12 @@ def load_own(
     return Table(name=path.stem, frame=frame, schema=schema, cells=cells, label=label, facts=facts)
 
 
-def read_rows(path: Path, schema: Schema) -> "pd.DataFrame":
+def read_rows(path: Path, schema: Schema) -> pd.DataFrame:
     """Reads rows with the columns of a schema, from Parquet or CSV.
 
     In a CSV only an empty field is missing, and categories that were declared as text are text.
     So "None" and "007" are values.
     """
-    import pandas as pd
-
     names = [column.name for column in schema.columns]
     if path.suffix == ".parquet":
         frame = pd.read_parquet(path)
@@ -383,7 +373,7 @@ def read_rows(path: Path, schema: Schema) -> "pd.DataFrame":
     return frame.loc[:, names]
 
 
-def _facts(frame: "pd.DataFrame", column: str, declared: Declaration, described: Mapping) -> dict:
+def _facts(frame: pd.DataFrame, column: str, declared: Declaration, described: Mapping) -> dict:
     """SDV's facts on a column: declared, from the JSON file, or categories from the table."""
     own = declared.facts.get(column, {})
     if "sdtype" in own:
@@ -410,7 +400,7 @@ def _facts(frame: "pd.DataFrame", column: str, declared: Declaration, described:
     return {"sdtype": sdtype, "range_values": list(order), "range_is_nullable": nullable}
 
 
-def _texts(series: Any) -> "pd.Series":
+def _texts(series: Any) -> pd.Series:
     """Categories as text, so that a CSV file says the same."""
     return series.astype(object).where(series.isna(), series.astype(str))
 
@@ -425,6 +415,6 @@ def _rank(text: str) -> tuple[bool, float, str]:
     return not is_number, float(text) if is_number else 0.0, text
 
 
-def columns_of(frame: "pd.DataFrame") -> dict[str, "pd.Series"]:
+def columns_of(frame: pd.DataFrame) -> dict[str, pd.Series]:
     """The columns of a table under their names."""
     return {str(name): column for name, column in frame.items()}

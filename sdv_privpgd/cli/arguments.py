@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sdv_privpgd.cli import commands, releasing, synthesizing
+from sdv_privpgd.cli import commands, synthesizing
 from sdv_privpgd.cli.reading import Typed
 from sdv_privpgd.cli.saying import PROGRAM
 
@@ -315,7 +315,7 @@ _COMMANDS: tuple[_Command, ...] = (
         {},
     ),
     (
-        releasing.measure,
+        synthesizing.measure,
         "noisy tables of one holder, to be combined with others'",
         "north.csv --holder North --epsilon 1 --metadata metadata.json --domain domain.json --out "
         "north.zip",
@@ -330,7 +330,7 @@ _COMMANDS: tuple[_Command, ...] = (
         {_HOW: _MEASURED, **_ASKED, **_RUNS, **_READS},
     ),
     (
-        releasing.combine,
+        synthesizing.combine,
         "rows of one model of several holders' releases, for nothing",
         "north.zip south.zip --out rows.csv",
         f"""
@@ -339,7 +339,7 @@ _COMMANDS: tuple[_Command, ...] = (
         {_ITS_TEXT: _WRITTEN.replace("TOLD", "")},
     ),
     (
-        releasing.from_tables,
+        synthesizing.from_tables,
         "rows of tables that somebody has published; reads no row",
         'census.parquet --publisher "the census" --metadata metadata.json --out rows.csv',
         f"""
@@ -487,13 +487,6 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _typed(text: str) -> Typed:
-    try:
-        return Typed.of(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
 _LINE = re.compile(r"(\S+)(?: (\{.*?\}|[^\s(]\S*?)([!*+]?))?(?: \((.*?)\))?(?: {2,}(.+))?")
 _KINDS: Mapping[str | None, dict[str, Any]] = {
     None: {},
@@ -511,6 +504,6 @@ _KINDS: Mapping[str | None, dict[str, Any]] = {
     "[TABLE=]N": {"type": _most},
     "COLUMN=VALUE": {"type": _pair},
     "CHILD=COLUMN": {"type": _pair},
-    "COLUMN=TYPE": {"type": _typed},
+    "COLUMN=TYPE": {"type": Typed.of},
 }
 """What options take, and what argparse is told of that; anything else is text."""

@@ -15,11 +15,10 @@ from sdv_privpgd.base.arguments import check_epsilon
 from sdv_privpgd.base.files import TREES, DamagedFileError, undamaged
 from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli import linking
-from sdv_privpgd.cli.asking import wanted
 from sdv_privpgd.cli.documents import metadata_of, read_metadata
 from sdv_privpgd.cli.journal import Journal, Model, after, is_unwritten, ledger_of
-from sdv_privpgd.cli.keeping import facts_of, fitted, how_to_finish, kept_in, paid_for, require_file
-from sdv_privpgd.cli.questions import questions
+from sdv_privpgd.cli.keeping import facts_of, fitted, how_to_finish, kept_in, paid_for
+from sdv_privpgd.cli.questions import questions, wanted
 from sdv_privpgd.cli.reading import (
     Kind,
     kind_read,
@@ -36,6 +35,7 @@ from sdv_privpgd.cli.writing import (
     Outputs,
     check_report,
     moving_on,
+    require_file,
     rows_files,
     sampled,
     write_out,
@@ -97,11 +97,7 @@ def sample(arguments: Namespace) -> None:
     kind_written(arguments.out)
     if bool(arguments.on) != (arguments.min_rows_like is not None):
         raise CommandError("--min-rows-like and --on go together: how many rows, by which columns.")
-    require_file(arguments.model)
-    inputs = [arguments.model] if arguments.again else []
-    with Outputs(inputs=inputs, force=arguments.force) as outputs:
-        # It is loaded when nobody else can move it on.
-        place = None if arguments.again else moving_on(outputs, arguments.model)
+    with moving_on(arguments) as (outputs, place):
         files = rows_files(arguments, outputs)
         model = paid_for(arguments.model)
         table = fitted(arguments.model, model)
@@ -177,13 +173,11 @@ def draft_domain(arguments: Namespace) -> None:
         else:
             source = read_metadata(arguments.metadata)
             unknown = []
-        try:
+        with own_errors(ValueError):  # of a dtype that has no sdtype
             domain, metadata = drafted(source), source
             if tables:
                 kinds = {str(n): kind and sdtype_of(str(n), kind) for n, kind in source.items()}
                 metadata = metadata_of(kinds | {name: own["sdtype"] for name, own in typed.items()})
-        except ValueError as error:  # of a dtype that has no sdtype
-            raise CommandError(str(error)) from None
         for name, own in typed.items():
             domain[name] |= {key: fact for key, fact in own.items() if key != "sdtype"}
             if own["sdtype"] == "id":

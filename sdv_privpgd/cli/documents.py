@@ -3,13 +3,14 @@
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from sdv_privpgd._lazy import is_there
 from sdv_privpgd.base.files import DamagedFileError, undamaged
-from sdv_privpgd.cli.saying import CommandError, reason
+from sdv_privpgd.cli.saying import CommandError, own_errors, reason
 from sdv_privpgd.constraints import kinds
 from sdv_privpgd.drafting.files import read_domain
 from sdv_privpgd.drafting.template import table_of
@@ -54,14 +55,11 @@ def read_metadata(path: Path) -> dict[str, Any]:
 
 def _require_sdtypes(path: Path, facts: Any) -> None:
     """Raises ``CommandError`` for columns whose sdtype a draft has left to be filled in."""
-    tables = facts.get("tables") if isinstance(facts, dict) else None
-    for table in tables.values() if isinstance(tables, dict) else []:
-        columns = table.get("columns") if isinstance(table, dict) else None
-        blank = [
-            name
-            for name, known in (columns.items() if isinstance(columns, dict) else [])
-            if isinstance(known, dict) and known.get("sdtype", "") is None
+    with suppress(AttributeError, KeyError, TypeError):  # no metadata, which is said later
+        described = [
+            each for table in facts["tables"].values() for each in table["columns"].items()
         ]
+        blank = [name for name, known in described if known.get("sdtype", "") is None]
         if blank:
             raise CommandError(
                 f"{path}: fill in the sdtype of {blank!r}: numerical, categorical, ordinal, "
@@ -78,11 +76,10 @@ def metadata_of(sdtypes: Mapping[str, str | None]) -> dict[str, Any]:
 def read_facts(path: Path | None) -> dict[str, dict]:
     """Reads the public domain, a mapping from columns to facts, from JSON or YAML."""
     try:
-        return {} if path is None else read_domain(path)
+        with own_errors(ValueError, ImportError):  # public: it is documentation
+            return {} if path is None else read_domain(path)
     except OSError as error:
         raise CommandError(f"Cannot read {path}: {reason(error)}.") from None
-    except (ValueError, ImportError) as error:  # public: it is documentation
-        raise CommandError(str(error)) from None
 
 
 def read_constraints(path: Path | None) -> list[kinds.Constraint]:
@@ -135,8 +132,5 @@ def has_format(facts: Any) -> bool:
 
 def read_json(path: Path) -> Any:
     """Reads a document in JSON."""
-    try:
-        with undamaged(path, "JSON"):  # public: it is documentation
-            return json.loads(path.read_text(encoding="utf-8-sig"))
-    except DamagedFileError as error:
-        raise CommandError(str(error)) from None
+    with own_errors(DamagedFileError), undamaged(path, "JSON"):  # public: it is documentation
+        return json.loads(path.read_text(encoding="utf-8-sig"))

@@ -23,7 +23,7 @@ from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import PLANNED
 from sdv_privpgd.report.about import release_id
-from sdv_privpgd.report.privacy import History, read_history, release_entry
+from sdv_privpgd.report.privacy import History, own_delta, read_history, release_entry
 
 Model = FittedTable | UnfinishedTable
 """What a fit has paid for, finished or not."""
@@ -312,8 +312,7 @@ def check_spending(
 
 def rest(begun: PrivacyLedger) -> PrivacyLedger:
     """What is left of the budget of a fit that has begun, as the empty ledger of another."""
-    reserved = begun.reserved - sum((charge.delta for charge in begun.charges), Fraction(0))
-    reserved = max(reserved, Fraction(0))
+    reserved = max(begun.reserved - own_delta(begun), Fraction(0))
     return replace(
         begun,
         epsilon=epsilon_of(begun.remaining, float(Fraction(begun.delta) - reserved)),
@@ -360,8 +359,7 @@ def spent_now(ledger: PrivacyLedger, begun: int) -> str:
 
 def closed(ledger: PrivacyLedger) -> PrivacyLedger:
     """The same charges with nothing left: an ended fit cannot use the rest of its budget."""
-    deltas = sum((charge.delta for charge in ledger.charges), Fraction(0))
-    return replace(ledger, budget=ledger.mu_squared, reserved=deltas)
+    return replace(ledger, budget=ledger.mu_squared, reserved=own_delta(ledger))
 
 
 def _without(ledger: PrivacyLedger, planned: Charge) -> PrivacyLedger:

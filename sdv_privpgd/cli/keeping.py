@@ -12,7 +12,7 @@ from sdv_privpgd.base.progress import shown
 from sdv_privpgd.cli.journal import Journal, Model, after, closed, said_only, spent_now
 from sdv_privpgd.cli.saying import PROGRAM, CommandError, own_errors, say, say_each
 from sdv_privpgd.cli.start import undisturbed
-from sdv_privpgd.cli.writing import Output, Outputs
+from sdv_privpgd.cli.writing import Output, Outputs, require_file
 from sdv_privpgd.columns.dialect import Facts
 from sdv_privpgd.fitting.fitted import LOST, FittedTable, RunningFit, UnfinishedTable
 from sdv_privpgd.fitting.linked import FittedTables
@@ -253,10 +253,8 @@ _STOPPED = (
 def kept_in(path: Path) -> SavedModel:
     """Loads any kept model. Raises ``CommandError`` for any other file."""
     require_file(path)
-    try:
+    with own_errors(DamagedFileError):
         return SavedModel.load(path)
-    except DamagedFileError as error:
-        raise CommandError(str(error)) from None
 
 
 def paid_for(path: Path, model: SavedModel | None = None) -> Model:
@@ -299,9 +297,3 @@ def facts_of(model: Model) -> Facts:
     """The public facts on each column of the model's table."""
     own = model.fitted if isinstance(model, FittedTable) else model.kept
     return {**model.notes.get("columns", {}), **own.description.words}
-
-
-def require_file(path: Path) -> None:
-    """Raises ``CommandError`` if there is no file of a model."""
-    if not path.is_file():
-        raise CommandError(f"There is no file {path}.")

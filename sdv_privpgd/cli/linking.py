@@ -9,12 +9,11 @@ from typing import Any
 
 from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.base.words import listed
-from sdv_privpgd.cli.asking import question, signs_of
 from sdv_privpgd.cli.documents import read_json
 from sdv_privpgd.cli.journal import Journal
-from sdv_privpgd.cli.keeping import kept_in, require_file
-from sdv_privpgd.cli.questions import Declared, detected
-from sdv_privpgd.cli.reading import open_table, reading, tables_in
+from sdv_privpgd.cli.keeping import kept_in
+from sdv_privpgd.cli.questions import Declared, detected, question, signs_of
+from sdv_privpgd.cli.reading import kept_of, open_table, reading, tables_in
 from sdv_privpgd.cli.saying import (
     CommandError,
     in_options,
@@ -124,14 +123,8 @@ def _answers(fitted: FittedTables | None) -> list[Measurement] | None:
 
 def _writing(arguments: Namespace, name: str, rows: Any) -> Callable[[Path], None]:
     """Writes rows of a table into its file of the folder."""
-    return partial(
-        write_rows,
-        rows,
-        path=arguments.out / f"{name}.csv",
-        sep=arguments.sep,
-        decimal=arguments.decimal or ".",
-        encoding=arguments.encoding or "utf-8",
-    )
+    place = arguments.out / f"{name}.csv"
+    return partial(write_rows, rows, path=place, of_text=kept_of(arguments))
 
 
 def describe(arguments: Namespace, tables: FittedTables) -> None:
@@ -153,10 +146,7 @@ def sample(arguments: Namespace) -> None:
     """Writes the next rows of a model of tables, a file each in a folder."""
     if arguments.condition or arguments.mark or arguments.on:
         raise CommandError("--condition, --mark, --on: not taken with tables that belong together.")
-    require_file(arguments.model)
-    inputs = [arguments.model] if arguments.again else []
-    with Outputs(inputs=inputs, force=arguments.force) as outputs:
-        place = None if arguments.again else moving_on(outputs, arguments.model)
+    with moving_on(arguments) as (outputs, place):
         tables = kept_in(arguments.model)
         if not isinstance(tables, FittedTables):
             raise CommandError(f"--out {arguments.out} is a folder, and the model of one table.")
@@ -366,10 +356,8 @@ def _link(text: str) -> tuple[str, str, str, str]:
 
 def _facts(told: Asked, name: str) -> dict[str, Any]:
     """What is public of a table's columns, by which its file is read."""
-    link, key = told.tree.above(name), told.tree.key_of(name)
-    keys = [each for each in (key, None if link is None else link.key) if each is not None]
     own = {c: {"sdtype": getattr(f, "sdtype", "id"), **f} for c, f in told.columns[name].items()}
-    return {**own, **{each: {"sdtype": "id"} for each in keys}}
+    return {**own, **{each: {"sdtype": "id"} for each in told.tree.keys_of(name)}}
 
 
 def _allowed(arguments: Namespace, but: Collection[str]) -> dict[str, list[str]]:

@@ -1,5 +1,6 @@
-"""What the options ask of a table: declared columns and settings. Public."""
+"""What the options ask of a table: declared columns, settings, conditions and questions. Public."""
 
+import re
 from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,12 +8,12 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from sdv_privpgd._lazy import need
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.words import in_columns, listed
-from sdv_privpgd.cli.asking import question, signs_of
 from sdv_privpgd.cli.documents import (
     declared_type,
     has_format,
@@ -30,7 +31,7 @@ from sdv_privpgd.cli.reading import (
     types_in,
 )
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, say, say_each
-from sdv_privpgd.columns.dialect import Facts
+from sdv_privpgd.columns.dialect import Facts, is_number
 from sdv_privpgd.columns.dtypes import on_unread
 from sdv_privpgd.columns.naming import WHOSE, is_id
 from sdv_privpgd.columns.vocabulary import KEYS, facts_in, modelled
@@ -41,9 +42,11 @@ from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import IDENTIFYING
 from sdv_privpgd.fitting.options import asked, check_match
 from sdv_privpgd.fitting.settings import People, Settings, usual_delta, with_bins, with_sequence
+from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.warnings import on_delta
+from sdv_privpgd.sources.texts import Signs, meanings, number_in
 
 _ENDS = {"range_min", "range_max", "range_values", "groups", "prefix"}
 """Facts that say where the values of a column lie."""
@@ -55,6 +58,7 @@ _TEXT = (
     "{} would not be in the rows: no number, date or time is read in all of their cells, and most "
     "of these differ, or are numbers. --skip-footer 1 leaves out a line of sums."
 )
+_NUMBERED = "{} would get new numbers, whatever the table says there: their cells look like ids."
 _NO_KEYS = "{} are ids by their names and no keys, so that several rows may have the same."
 """Why a column would be lost, with its name in the place of ``{}``."""
 
@@ -104,7 +108,7 @@ class Declared:
                 continue
             if sdtype == "id" or name in self.keys:
                 if not (is_said or (name in self.keys and is_named)):
-                    lost[name] = _NO_KEYS if is_named else _NOT_MODELLED
+                    lost[name] = _NO_KEYS if is_named else _NUMBERED
             elif name not in kept:
                 lost[name] = _NOT_MODELLED if is_said or sdtype != "unknown" else _TEXT
             elif is_named and not (
@@ -216,13 +220,11 @@ def _typed(
     said = {**dict.fromkeys(kinds, "--domain"), **told}
     columns: dict[str, dict] = {}
     if arguments.types == "dtypes":
-        try:
+        with own_errors(ValueError):
             columns = {
                 name: {"sdtype": kinds[name] if name in told else sdtype_of(name, dtype)}
                 for name, dtype in types_in(tables, how, told).items()
             }
-        except ValueError as error:
-            raise CommandError(str(error)) from None
         if kind_read(tables[0]).form != "parquet":
             dates = [name for name, dtype in how.dtypes.items() if dtype.kind == "M"]
             if unsaid := [name for name in dates if not has_format(domain.get(name))]:
@@ -322,6 +324,9 @@ def detected(
                 cells = [str(int(number)) for number in column.unique()]
         elif is_open and kind == "categorical":
             cells = [*column.unique()]
+        form = columns[name].get("datetime_format") or ""
+        if form.endswith("%z") and all(str(cell).endswith("Z") for cell in column.unique()):
+            columns[name]["datetime_format"] = f"{form[:-2]}Z"  # as it is written
         if cells and all(isinstance(cell, str) for cell in cells):
             if said := type_of(cells):
                 facts = Typed.of(f"{name}={said}").facts(arguments.decimal or ".")
@@ -478,3 +483,73 @@ def planned_ledger(arguments: Namespace) -> PrivacyLedger:
         )
     say_each(on_delta(ledger.delta))
     return ledger
+
+
+# How options write conditions and questions
+
+
+def wanted(option: str, name: str, text: str, facts: Mapping, signs: Signs) -> Any:
+    """The condition on a column: a value, ``None`` for missing, or a range."""
+    from sdv_privpgd import Between
+
+    if not text:
+        return None
+    if ".." in text and facts["sdtype"] in ("numerical", "datetime", "ordinal"):
+        low, _, high = text.partition("..")
+        ends = (_value(option, name, end, facts, signs) if end else None for end in (low, high))
+        return Between(*ends)
+    return _value(option, name, text, facts, signs)
+
+
+def _value(option: str, name: str, text: str, facts: Mapping, signs: Signs) -> Any:
+    if not is_number(facts):
+        return meanings(pd.Series([text], dtype=object), facts, signs).iloc[0]
+    if (number := number_in(text, signs)) is None:
+        raise CommandError(
+            f"{option} {name}={text}: the column holds numbers, and {signs.decimal!r} stands "
+            "before their decimals; --decimal names another sign."
+        )
+    return number
+
+
+def signs_of(arguments: Namespace) -> Signs:
+    """How the options write numbers."""
+    return Signs(getattr(arguments, "decimal", None) or ".", getattr(arguments, "thousands", None))
+
+
+def question(text: str, facts: Mapping[str, Mapping], signs: Signs) -> Question:
+    """The question that a sentence asks, such as "mean of cost where age=30..45 and ward=B".
+
+    Raises ``CommandError`` for what is none.
+    """
+    head, *rest = re.split(r"\s+(of|where|among|minus|on)\s+", text.strip())
+    parts = dict(zip(rest[::2], rest[1::2], strict=True))
+    what, *q = head.split()
+    told: dict[str, Any] = {"what": what}
+    try:
+        if q:
+            told["q"] = float(q[0])
+        if "of" in parts:
+            named = re.split(r"\s*,\s*|\s+x\s+", parts["of"])
+            told["of"] = named if what == "table" else parts["of"]
+        if "on" in parts:
+            told["on"] = re.split(r"\s*,\s*", parts["on"])
+        for word in ("where", "among", "minus"):
+            if word in parts:
+                told[word] = dict(
+                    _condition(each, facts, signs) for each in re.split(r"\s+and\s+", parts[word])
+                )
+        return Question(**told)
+    except ValueError as error:
+        raise CommandError(f"--question {text!r}: {error}") from None
+
+
+def _condition(text: str, facts: Mapping[str, Mapping], signs: Signs) -> tuple[str, Any]:
+    name, *said = (each.strip() for each in re.split(r"=|\sin\s", f"{text} ", maxsplit=1))
+    if not said:
+        raise ValueError(f"{text!r} is no condition: write COLUMN=VALUE, or LOW..HIGH.")
+    if name not in facts:
+        raise ValueError(f"{name!r} is no column: choose from {list(facts)!r}.")
+    own, several = facts[name], said[0].split(" or ")
+    values = [wanted("--question", name, each, own, signs) for each in several]
+    return name, values[0] if len(values) == 1 else values

@@ -3,7 +3,7 @@
 Privacy: messages may name columns and say whether a file can be parsed, and no more.
 """
 
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from glob import has_magic
@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.files import KNOWN, Kind, files_of, kind_of
-from sdv_privpgd.cli.saying import CommandError, say, spoken
+from sdv_privpgd.cli.saying import CommandError, own_errors, say
 from sdv_privpgd.columns.declared import Boolean, TimeOfDay
 from sdv_privpgd.columns.dialect import Facts, Reading, missing_words, percent_of
 from sdv_privpgd.sources.csv import (
@@ -93,10 +93,10 @@ class Typed:
 
     @classmethod
     def of(cls, text: str) -> "Typed":
-        """What ``COLUMN=TYPE`` says. Raises ``ValueError``, in words, for another text."""
+        """What ``COLUMN=TYPE`` says. Raises for another text, in words."""
         name, equals, said = text.rpartition("=")
         if not equals or not said:
-            raise ValueError(f"{text!r} is not COLUMN=TYPE")
+            raise ArgumentTypeError(f"{text!r} is not COLUMN=TYPE")
         word, _, form = said.partition(":")
         if word in ("date", "number") and form:
             key, sdtype = _FORMS[word]
@@ -108,7 +108,7 @@ class Typed:
         if word == "bool" and form:
             true, slash, false = form.partition("/")
             if not (true and slash and false):
-                raise ValueError(f"{said!r} is not bool:TRUE/FALSE, such as bool:J/N")
+                raise ArgumentTypeError(f"{said!r} is not bool:TRUE/FALSE, such as bool:J/N")
             return cls(name=name, words={"sdtype": "boolean", **Boolean(true, false)})
         if word == "percent":
             return cls(name=name, words={"sdtype": "numerical"}, percent=form)
@@ -130,13 +130,13 @@ def _dtype(word: str) -> Any:
     try:
         dtype = pd.api.types.pandas_dtype(word)
     except TypeError:
-        raise ValueError(f"{word!r} is neither a type of pandas nor {_WORDS}") from None
+        raise ArgumentTypeError(f"{word!r} is neither a type of pandas nor {_WORDS}") from None
     if dtype.kind in "mcVS":
-        raise ValueError(f"{word} is no type that SDV has a word for")
+        raise ArgumentTypeError(f"{word} is no type that SDV has a word for")
     return np.dtype(object) if dtype.kind == "U" else dtype
 
 
-@spoken()
+@own_errors()
 def reading(
     arguments: Namespace, path: Path, kept: Mapping[str, Any] = MappingProxyType({})
 ) -> Reading:
@@ -175,7 +175,7 @@ def told(arguments: Namespace, kept: Mapping[str, Any], kind: Kind) -> dict[str,
 # The table
 
 
-@spoken()
+@own_errors()
 def tables_in(given: Sequence[Path]) -> list[Path]:
     """The files that hold a table, which paths, folders and patterns name.
 
@@ -199,7 +199,7 @@ def tables_in(given: Sequence[Path]) -> list[Path]:
     return found
 
 
-@spoken()
+@own_errors()
 def open_table(paths: Sequence[Path], how: Reading, facts: Facts) -> Source:
     """The rows of files that ``tables_in`` has found. Text and Parquet are read in batches."""
     form = _form(paths, how)
@@ -215,7 +215,7 @@ def open_table(paths: Sequence[Path], how: Reading, facts: Facts) -> Source:
     return Retyped(source, how.dtypes) if how.dtypes else source
 
 
-@spoken()
+@own_errors()
 def read_table(paths: Path | Sequence[Path], how: Reading, facts: Facts | None) -> pd.DataFrame:
     """Reads the private table into memory.
 
@@ -236,7 +236,7 @@ def read_table(paths: Path | Sequence[Path], how: Reading, facts: Facts | None) 
     return table
 
 
-@spoken()
+@own_errors()
 def types_in(paths: Sequence[Path], how: Reading, typed: Collection[str] = ()) -> dict[str, Any]:
     """The dtype of each column; those ``typed`` otherwise may have none. Public: no cell is read.
 
@@ -253,7 +253,7 @@ def types_in(paths: Sequence[Path], how: Reading, typed: Collection[str] = ()) -
     return types
 
 
-@spoken()
+@own_errors()
 def known_types_in(paths: Sequence[Path], how: Reading) -> dict[str, Any]:
     """The same, but that a dtype that nobody says is ``None``."""
     if kind_read(paths[0]).form == "parquet":
@@ -325,7 +325,7 @@ def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:
         "float_precision": "round_trip",
     }
     each = list(zip(files, orders, strict=True))
-    written = _stacked([file.parsed(dtype=str, names=own, **options) for file, own in each])
+    written = pd.concat([file.parsed(dtype=str, names=own, **options) for file, own in each])
     as_text = {
         name: str
         for name in names
@@ -336,16 +336,12 @@ def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:
         if len({part[name].dtype == object for part in parts}) > 1:  # numbers in some files alone
             for part in parts:
                 part[name] = part[name].astype(object)
-    table = _stacked(parts)
+    table = pd.concat(parts, ignore_index=True)
     for name in names if how.thousands is not None else []:
         column = cast(pd.Series, written[name])
         if name not in as_text and are_numbers(column, signs_of(how)):
             table[name] = pd.to_numeric(numbers(column, signs_of(how)))
     return table
-
-
-def _stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
 
 # Workbooks
@@ -415,7 +411,7 @@ def _read_parquet(paths: Sequence[Path], how: Reading, facts: Facts | None) -> p
     for path in paths:
         with parsing(path, "Parquet"):
             parts.append(pd.read_parquet(path))  # with the index that pandas stored in it
-    return _stacked([_with_index(part) for part in parts])
+    return pd.concat(map(_with_index, parts), ignore_index=True)
 
 
 def _parsed_schema(path: Path) -> pd.DataFrame:

@@ -32,7 +32,6 @@ _OPTIONS = (
     (r"allow_lost=\{'(.*?)': \['(.*?)'\]\}", r"--allow-lost '\1.\2'"),
     (r"public_domain\[('[^']*')\]", r"\1 in --domain"),
     (r"public_domain", "--domain"),
-    (r"public_metadata", "--public-metadata"),
     (
         r"text with a decimal comma, separators of thousands or units is read in a declared "
         "number_format alone",
@@ -54,29 +53,25 @@ _OPTIONS = (
     (r"people\.column|column=\.\.\.", "--person-column"),
     (r"(?:people\.)?max_rows|rows_per_person", "--rows-per-person"),
     (r"sequence_index='([^']*)'", r"--sequence-index '\1'"),
-    (r"sequence_index", "--sequence-index"),
     (r"\bprevious(?= (names?|and|need)\b)", "--previous"),
     (r"\bcontext_columns", "--context-column"),
     (r"weighed=True|people\.weighed", "--weigh-people"),
     (r"weight_column=('[^']*')", r"--weight-column \1"),
-    (r"weight_column", "--weight-column"),
-    (r"weight_range", "--weight-range"),
     (r"max_children(?= says | lets )", "--max-children"),
     (r"Link\.(order|start)", "--in-order"),
     (r"(Link\.count|counts)(?= names )", "--count"),
     (r"adjacency='add_remove'", "--adjacency add_remove"),
-    (r"discovery_share", "--discovery-share"),
     (r"num_bins(?! of ')", "--num-bins"),
-    (r"range_is_nullable=True", "range_is_nullable: true in --domain"),
-    (r"range_is_nullable=False", "range_is_nullable: false in --domain"),
+    (
+        r"range_is_nullable=(True|False)",
+        lambda found: f"range_is_nullable: {found[1].lower()} in --domain",
+    ),
     (r"target(?= names )", "--target"),
     (r"questions(?= names )", "--question"),
     (r"takes no questions", "takes no --question"),
     (r"suppressed_below(=\.\.\.)?", "--suppressed-below"),
-    (r"rounded_to", "--rounded-to"),
     (r"total=\.\.\.|^total(?= says )", "--total"),
     (r"takes no target", "takes no --target"),
-    (r"min_rows_like", "--min-rows-like"),
     (r"on(?= names ')", "--on"),
     (r"pairs that matter \(target\)", "pairs that matter (--target)"),
     (r"answer\(\) gives", "In Python, answer() of the model gives"),
@@ -91,6 +86,11 @@ _OPTIONS = (
     (r"num_rows", "--rows"),
     (r"(epsilon|delta|adjacency|seed|runs)(?= must )", r"--\1"),
     (r"(epsilon|delta)=([\d.e+-]*\d)", r"--\1 \2"),
+    (
+        "public_metadata|sequence_index|weight_column|weight_range|discovery_share|rounded_to|"
+        "min_rows_like",
+        lambda found: f"--{found[0].replace('_', '-')}",
+    ),
 )
 """Arguments of the Python classes, and the options that set them."""
 
@@ -115,7 +115,7 @@ def in_options(error: Exception | Warning | str) -> str:
     """A message of our Python classes in one line, in the words of the command line."""
     line = " ".join(str(error).split())
     for argument, option in _OPTIONS:
-        line = re.sub(rf"(?<![\w'-]){argument}(?![\w'])", option, line)
+        line = re.sub(rf"(?<![\w'-])(?:{argument})(?![\w'])", option, line)
     return line
 
 
@@ -135,15 +135,6 @@ def _part_in_options(part: str) -> str:
         return part
     indent = "  " if part.startswith("- ") else ""
     return "\n".join(wrap(told, WIDTH, subsequent_indent=indent, break_on_hyphens=False))
-
-
-@contextmanager
-def spoken() -> Iterator[None]:
-    """Says what cannot be read in the words of the command line."""
-    try:
-        yield
-    except SourceError as error:
-        raise CommandError(in_options(error)) from None
 
 
 @contextmanager

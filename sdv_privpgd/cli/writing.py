@@ -8,14 +8,17 @@ import json
 import os
 import stat
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import partial
 from glob import has_magic
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.cli.reading import kind_written, told
@@ -26,9 +29,6 @@ from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.sampled import SampledTable
 from sdv_privpgd.report.about import KEY, card_path, in_words, is_card, write_card
 from sdv_privpgd.report.page import Report, checked_ending
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(eq=False)
@@ -247,10 +247,8 @@ def _unwritten(output: Output, error: OSError) -> CommandError:
 
 def check_report(path: Path | None) -> None:
     """Raises ``CommandError`` for a file whose ending no report has."""
-    try:
+    with own_errors(ValueError):
         _ = path is None or checked_ending(path)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
 
 
 def check_rows(arguments: Namespace) -> None:
@@ -265,7 +263,7 @@ def sampled(
     arguments: Namespace,
     number: int | None,
     where: Mapping[str, Any] | None = None,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """The next rows of a model: as many as the options say, or else this number."""
     number = arguments.rows if arguments.rows is not None else number
     if number is None or number < 0:
@@ -297,7 +295,7 @@ def write_out(
     files: tuple[Output, Output | None],
     table: SampledTable,
     notes: Mapping[str, Any],
-    rows: "pd.DataFrame",
+    rows: pd.DataFrame,
     write: Callable[[Output | None, Callable[[Path], object]], None],
 ) -> None:
     """Writes rows of a model, and what they are beside them or in them.
@@ -311,40 +309,49 @@ def write_out(
         while name in rows:
             name += "_"
         rows = rows.assign(**{name: True})
-    asked = {
-        "sep": of_text.get("sep"),
-        "decimal": of_text.get("decimal", "."),
-        "encoding": of_text.get("encoding", "utf-8"),
-        "comment": in_words(about) if arguments.mark == "comment" else None,
-    }
-    write(out, partial(write_rows, rows, path=arguments.out, about=about, **asked))
+    known = {"comment": in_words(about) if arguments.mark == "comment" else None, "about": about}
+    write(out, partial(write_rows, rows, path=arguments.out, of_text=of_text, **known))
     if out.is_whole:
         write(card, lambda part: write_card(part, out.part, about))
 
 
-def moving_on(outputs: Outputs, path: Path) -> Output | None:
-    """The file of a model that gives rows. Raises ``CommandError`` if it cannot be written."""
-    try:
-        return outputs.open("the model", path, grows=True)
-    except CommandError as error:
-        raise CommandError(
-            f"{error} New rows need it to move on; --again leaves it as it is, and writes the "
-            "first rows once more."
-        ) from None
+@contextmanager
+def moving_on(arguments: Namespace) -> Iterator[tuple[Outputs, Output | None]]:
+    """The files of a command that writes rows of a model, and the model's, which moves on.
+
+    The model is to be loaded inside, when nobody else can move it on. Raises ``CommandError`` if
+    there is none, or if it cannot be written.
+    """
+    require_file(arguments.model)
+    inputs, place = [arguments.model] if arguments.again else [], None
+    with Outputs(inputs=inputs, force=arguments.force) as outputs:
+        try:
+            if not arguments.again:
+                place = outputs.open("the model", arguments.model, grows=True)
+        except CommandError as error:
+            raise CommandError(
+                f"{error} New rows need it to move on; --again leaves it as it is, and writes the "
+                "first rows once more."
+            ) from None
+        yield outputs, place
+
+
+def require_file(path: Path) -> None:
+    """Raises ``CommandError`` if there is no file of a model."""
+    if not path.is_file():
+        raise CommandError(f"There is no file {path}.")
 
 
 def write_rows(
-    rows: "pd.DataFrame",
+    rows: pd.DataFrame,
     part: Path,
     path: Path,
+    of_text: Mapping[str, Any] = MappingProxyType({}),
     *,
-    sep: str | None,
-    decimal: str,
-    encoding: str,
     comment: str | None = None,
     about: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Writes rows to a file of the kind that another path's ending names.
+    """Writes rows to a file of the kind that another path's ending names, text as ``of_text`` says.
 
     Characters that the encoding lacks are escaped and raise no error, because the rows are paid
     for. A ``comment`` is the first line of text, and what the rows are ``about`` is in the metadata
@@ -355,8 +362,9 @@ def write_rows(
         if kind.form == "parquet":
             _write_parquet(_of_one_kind(rows), file, about)
             return
-        told: dict[str, Any] = {"sep": sep or kind.sep, "decimal": decimal, "index": False}
-        coding: dict[str, Any] = {"encoding": encoding, "errors": "backslashreplace"}
+        told: dict[str, Any] = {"index": False, "sep": of_text.get("sep") or kind.sep}
+        told["decimal"] = of_text.get("decimal", ".")
+        coding: Any = {"encoding": of_text.get("encoding", "utf-8"), "errors": "backslashreplace"}
         if comment is not None:  # in one piece, as some encodings begin with a mark
             text = f"# {comment}{os.linesep}{_as_whole(rows).to_csv(**told)}"
             file.write(text.encode(**coding))
@@ -366,7 +374,7 @@ def write_rows(
         _as_whole(rows).to_csv(file, compression=compression, **told, **coding)
 
 
-def _write_parquet(rows: "pd.DataFrame", file: Any, about: Mapping[str, Any]) -> None:
+def _write_parquet(rows: pd.DataFrame, file: Any, about: Mapping[str, Any]) -> None:
     import pyarrow
     import pyarrow.parquet
 
@@ -375,7 +383,7 @@ def _write_parquet(rows: "pd.DataFrame", file: Any, about: Mapping[str, Any]) ->
     pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), file)
 
 
-def _as_whole(rows: "pd.DataFrame") -> "pd.DataFrame":
+def _as_whole(rows: pd.DataFrame) -> pd.DataFrame:
     """The same rows, with whole numbers as such, which beside missing ones are floats in pandas."""
     whole = {
         str(name): column.astype("Int64")
@@ -387,7 +395,7 @@ def _as_whole(rows: "pd.DataFrame") -> "pd.DataFrame":
     return rows.assign(**whole)
 
 
-def _of_one_kind(rows: "pd.DataFrame") -> "pd.DataFrame":
+def _of_one_kind(rows: pd.DataFrame) -> pd.DataFrame:
     """The same rows, with columns of several types as text: a Parquet column has one type."""
     mixed = {
         str(name): column.map(str, na_action="ignore")

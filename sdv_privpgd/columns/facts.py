@@ -102,6 +102,14 @@ class NumberFacts(_RangedFacts):
         assert self.high is not None
         return exactly(self.low), exactly(self.high)
 
+    @property
+    def unread(self) -> str:
+        """Why values that are there may not be read, and what mends it, after "they are"."""
+        return (
+            "not read as numbers: text with a decimal comma, separators of thousands or units is "
+            "read in a declared number_format alone, and infinite numbers count as missing."
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class DateFacts(_RangedFacts):
@@ -151,6 +159,14 @@ class DateFacts(_RangedFacts):
         """The same facts, with those that were found. A format that was given up is gone."""
         return replace(super().and_found(found), datetime_format=found.datetime_format)
 
+    @property
+    def unread(self) -> str:
+        """Why values that are there may not be read, and what mends it, after "they are"."""
+        written = "declare their datetime_format; without one only text like '2024-01-31' is read"
+        if self.datetime_format is not None:
+            written = f"check whether they are written as {self.datetime_format!r}"
+        return f"dates as text: {written}; times of the day are TimeOfDay()."
+
 
 @dataclass(frozen=True, kw_only=True)
 class CategoryFacts(_Facts):
@@ -191,6 +207,18 @@ class CategoryFacts(_Facts):
         """Whether no category is known, and none for all others."""
         return self.lacks_domain
 
+    @property
+    def unread(self) -> str:
+        """Why values that are there may not be read, and what mends it, after "they are"."""
+        if self.lacks_domain:
+            return (
+                "neither text nor numbers nor dates: give each part of a list a column of its own."
+            )
+        return (
+            "not in the codebook: check capitals, spaces, and numbers against text; other_value "
+            "takes in all that is not declared."
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class TruthFacts(_Facts):
@@ -204,6 +232,13 @@ class TruthFacts(_Facts):
 
     sdtype: ClassVar[str] = "boolean"
     lacks_domain: ClassVar[bool] = False
+
+    @property
+    def unread(self) -> str:
+        """Why values that are there may not be read, and what mends it, after "they are"."""
+        read = " and ".join(map(str, self.values or ("true", "false, 1", "0")))
+        others = "true_value and false_value say others"
+        return f"written otherwise: only {read} are read, unless {others}."
 
 
 Ranged = TypeVar("Ranged", bound=NumberFacts | DateFacts)

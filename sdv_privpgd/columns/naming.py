@@ -54,8 +54,14 @@ _OF_PEOPLE = {
     "клиент", "клиента", "снилс", "患者", "病人", "客户", "顧客", "会員", "환자", "고객",
     # Numbers of records and of insured people
     "dossier", "nhc", "nhs", "svnr", "nik", "chart", "enrollee", "insured", "claimant", "tenant",
+    "vsnr", "kvnr", "aktenzeichen", "pseudonym", "identifier", "identificador", "identificativo",
+    "rut", "rfc", "cnp", "nip", "pasient", "pasiente", "henkilotunnus", "personnummer",
 }  # fmt: skip
 """Words, without accents, for who somebody is: alone, or behind one other word."""
+
+_RECORDS = "account|acct|case|claim|file|invoice|passport|policy|record|study"
+_OF_RECORDS = re.compile(rf"({_RECORDS}) ?(id|no|nr|num|number|nummer)")
+"""Names of numbers that a person has alone."""
 
 _TRUTHS = {"is", "has", "new", "per"}
 """Behind one of these words, a word for people says what they are, or how many."""
@@ -100,7 +106,7 @@ def on_names(facts: Mapping[str, ColumnFacts], *, says_whose: bool) -> list[str]
 
 
 def _words(name: str) -> list[str]:
-    plain = unicodedata.normalize("NFKD", name.replace("ß", "ss"))
+    plain = unicodedata.normalize("NFKD", name.replace("ß", "ss").replace("°", "o"))
     plain = "".join(each for each in plain if not unicodedata.combining(each))
     plain = unicodedata.normalize("NFC", plain)  # Hangul is written in syllables
     return [word.lower() for word in _WORDS.findall(plain)]
@@ -118,7 +124,8 @@ def is_id(name: str) -> bool:
             return True
         if len(words) == 2 and words[-1] in _NUMBERS and words[0] in _OF_PEOPLE:
             return True
-    if words[0] == "unnamed":  # so pandas calls the numbers of rows
+    # So pandas calls the numbers of rows.
+    if words[0] == "unnamed" or _OF_RECORDS.fullmatch(" ".join(words)):
         return True
     if words in (["name"], ["last", "name"], ["first", "name"], ["full", "name"]):
         return True

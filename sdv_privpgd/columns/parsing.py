@@ -254,9 +254,7 @@ class _Words:
     def _cuts(
         self, facts: NumberFacts | DateFacts, read: Callable, what: str, values: Any
     ) -> tuple:
-        if not isinstance(values, _LISTS):
-            raise ValueError(f"{what} must be a list, got {values!r}.")
-        cuts = tuple(read(what, list(values)))
+        cuts = tuple(read(what, _listed(what, values)))
         exact, (low, high) = [exactly(cut) for cut in cuts], facts.ends
         # The float of a range's end may be a little above what it is written as.
         is_beyond = bool(exact) and exact[-1] > high and float(exact[-1]) > float(high)
@@ -375,10 +373,14 @@ def _frequencies(key: str, number: int, what: str, value: Any) -> tuple[float, .
     return tuple(float(each) for each in read)
 
 
-def _categories(what: str, values: Any) -> tuple:
+def _listed(what: str, values: Any) -> list:
     if not isinstance(values, _LISTS):
         raise ValueError(f"{what} must be a list, got {values!r}.")
-    listed = list(values)
+    return list(values)
+
+
+def _categories(what: str, values: Any) -> tuple:
+    listed = _listed(what, values)
     declared = tuple(category(value) for value in listed)
     for value, read in zip(listed, declared, strict=True):
         if read is None:
@@ -426,9 +428,7 @@ def _groups(among: Collection | None, what: str, value: Any) -> tuple[tuple[str,
 
 
 def _missing_codes(facts: ColumnFacts, nullable: bool | None, what: str, value: Any) -> tuple:
-    if not isinstance(value, _LISTS):
-        raise ValueError(f"{what} must be a list, got {value!r}.")
-    listed = list(value)
+    listed = _listed(what, value)
     codes = tuple(dict.fromkeys(map(category, listed)))
     if None in codes:
         raise ValueError(

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -72,6 +73,8 @@ def plain(cell: Any) -> Plain | None:
         return plain(float(cell))
     if kind is Decimal:
         return None if cell.is_nan() else cell
+    if kind is UUID and type(getattr(cell, "int", None)) is int:
+        return str(cell)
     return cell if kind is Fraction else None
 
 

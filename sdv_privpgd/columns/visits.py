@@ -22,6 +22,9 @@ _SECOND = {"ns": 10**9, "us": 10**6}
 
 _ORDERED = ("numerical", "datetime")
 
+_NEVER_WRITTEN: dict[str, Any] = {"nullable": True, "number_format": None, "dtype": None}
+"""What is known of what the row before had: the column's codes, and one for missing."""
+
 _FINEST = 1000
 """Times without a precision: the first cell is this part of the longest time."""
 
@@ -99,7 +102,7 @@ class Visits:
         was has cells that grow with the time, by a public rule.
         """
         found = {
-            self.before(name): _named(own[name], self.before(name))
+            self.before(name): replace(own[name], name=self.before(name), **_NEVER_WRITTEN)
             for name in self.previous
             if name in own
         }
@@ -171,12 +174,3 @@ def time_facts(clock: Column, num_bins: int = USUAL_BINS) -> NumberFacts:
     return NumberFacts(
         low=0, high=end, decimal_places=places, increment=clock.increment, cuts=tuple(cuts)
     )
-
-
-def _named(column: Column, name: str) -> Column:
-    """A column of the same codes, and one for missing, that is never written."""
-    kept = {
-        each: getattr(column, each)
-        for each in ("sdtype", "cells", "merging", "decimal_places", "increment", "unit", "utc")
-    }
-    return Column(name=name, nullable=True, datetime_format=column.datetime_format, **kept)

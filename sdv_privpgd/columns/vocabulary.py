@@ -50,6 +50,19 @@ def modelled(columns: Mapping[str, Mapping], keys: Collection[str]) -> list[str]
     ]
 
 
+def as_declared(
+    columns: Mapping[str, Mapping], keys: Collection[str], domain: Any
+) -> dict[str, Mapping]:
+    """SDV's facts on each column, of the type that is declared, as ``Datetime()`` is, if one is."""
+    found, domain = dict(columns), named_by_text(domain)
+    for name in columns.keys() - set(keys) if isinstance(domain, Mapping) else ():
+        said = getattr(kind := domain.get(name, {}), "sdtype", None)
+        if said not in (None, "id", "ordinal", columns[name].get("sdtype")):
+            form = {key: fact for key, fact in kind.items() if key == "datetime_format"}
+            found[name] = {"sdtype": said, **form}
+    return found
+
+
 def needed(sdtype: str) -> list[str]:
     """The keys that determine the cells of a column."""
     return [key for key in KEYS[sdtype] if key in (*_RANGE, "range_values")]

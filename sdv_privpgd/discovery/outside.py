@@ -126,7 +126,7 @@ class Fenced:
         return (
             f"{about} of the rows of {self.inner.name!r} lie {where} its "
             f"declared {key}={self.declared[key]!r} and were moved to it. If these are codes, such "
-            f"as {code} for missing, make them missing before a fit; if not, declare a wider range."
+            f"as {code} for missing, declare them as missing_codes; if not, declare a wider range."
         )
 
 

@@ -178,6 +178,12 @@ def rows_unseen(ledger: PrivacyLedger) -> float:
     return CLEAR * max(asked, default=0.0) / ledger.units
 
 
+def grid_noise(ledger: PrivacyLedger) -> float:
+    """The noise in each fine cell, by which it was found where in codes rows lie; 0 if not so."""
+    asked = (each.stddev for each in ledger.charges if each.what == FINE_GRIDS)
+    return max(asked, default=0.0) / ledger.units
+
+
 def part_for_shapes(number: int, others: int) -> Fraction:
     """The part of discovery's budget for so many differences, beside other columns.
 

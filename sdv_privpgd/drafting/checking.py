@@ -9,7 +9,14 @@ from sdv_privpgd.columns.date_formats import on_days
 from sdv_privpgd.columns.naming import on_names, on_repeated_ids, repeated_ids
 from sdv_privpgd.columns.parsing import read_words
 from sdv_privpgd.columns.scalars import plain
-from sdv_privpgd.columns.vocabulary import KEYS, blank, modelled, named_by_text, problems
+from sdv_privpgd.columns.vocabulary import (
+    KEYS,
+    as_declared,
+    blank,
+    modelled,
+    named_by_text,
+    problems,
+)
 from sdv_privpgd.drafting.template import format_of, table_of
 
 if TYPE_CHECKING:
@@ -43,6 +50,7 @@ def check_domain(
     """
     columns, keys = table_of(metadata)
     domain = named_by_text(domain)
+    columns = as_declared(columns, keys, domain)
     said, read = list(problems(columns, keys, domain)), {}
     for name, words in _described(columns, keys, domain):
         read[name], wrong = read_words(name, words)

@@ -128,11 +128,7 @@ _COLUMNS = (
 _OF_CODES = ("groups", "prefix")
 """Columns of a codebook that are there if some row says them."""
 
-_IN_ROWS = {
-    "sdtype", "range_min", "range_max", "range_values", "decimal_places", "range_is_nullable",
-    "other_value", "datetime_format", "number_format", "true_value", "false_value", "missing_codes",
-    "groups", "prefix",
-}  # fmt: skip
+_IN_ROWS = {*_HEADERS, "datetime_format", "number_format", "true_value", "false_value"}
 
 
 def _row(name: str, facts: Mapping) -> dict[str, Any]:
@@ -146,8 +142,7 @@ def _row(name: str, facts: Mapping) -> dict[str, Any]:
     written = facts.get("datetime_format") or facts.get("number_format")
     if facts.get("true_value") is not None:
         written = f"{facts['true_value']}/{facts['false_value']}"
-    can_miss = {None: None, True: "yes", False: "no"}[facts.get("range_is_nullable")]
-    kind = _kind(facts)
+    kind, groups = _kind(facts), facts.get("groups")
     cells = {
         "column": name,
         "type": kind,
@@ -158,11 +153,9 @@ def _row(name: str, facts: Mapping) -> dict[str, Any]:
         "unit": None,
         "missing codes": _together(list(facts.get("missing_codes") or ()), kind),
         "decimals": None if kind == "integer" else places,
-        "missing": can_miss,
+        "missing": {None: None, True: "yes", False: "no"}[facts.get("range_is_nullable")],
         "other": facts.get("other_value"),
-        "groups": json.dumps(groups, ensure_ascii=False)
-        if (groups := facts.get("groups"))
-        else None,
+        "groups": json.dumps(groups, ensure_ascii=False) if groups else None,
         "prefix": facts.get("prefix"),
     }
     return {key: "" if cell is None else cell for key, cell in cells.items()}

@@ -17,7 +17,7 @@ _DAYS = (
     "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%d %B %Y", "%d %b %Y", "%d-%b-%Y", "%d.%m.",
     "%Y-%m-%d",
 )  # fmt: skip
-_TIMES = "%H:%M", "%H:%M:%S"
+_TIMES = "%H:%M", "%H:%M:%S", "%I:%M %p"
 _MOMENTS = tuple(" ".join(each) for each in product(_DAYS, _TIMES))
 
 _NUMBER = re.compile("([^0-9]*)([0-9](?:[0-9.,'\u2019 \u00a0\u2009\u202f]*[0-9])?)([^0-9]*)")

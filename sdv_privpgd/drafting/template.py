@@ -111,13 +111,7 @@ def format_of(known: Mapping) -> dict:
     return {key: known.get(key) for key in keys}
 
 
-_SDTYPE_OF_KIND = {
-    "i": "numerical",
-    "u": "numerical",
-    "f": "numerical",
-    "b": "boolean",
-    "M": "datetime",
-}
+_SDTYPE_OF_KIND = {**dict.fromkeys("iuf", "numerical"), "b": "boolean", "M": "datetime"}
 
 
 def draft_metadata(dtypes: Mapping | pd.Series, *, table_name: str = "table") -> "Metadata":

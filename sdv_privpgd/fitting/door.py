@@ -291,9 +291,8 @@ def checked(
         private = opened(table, description, settings.people.limit, settings.objections)
     except ValueError as error:
         return settings, description, None, [str(error)]
-    rows = private.known_rows(settings.adjacency)
-    settings = settings.for_rows(rows)
-    return settings, _leaning(settings, description, prior, private), rows, []
+    settings, description = seen(settings, description, private, prior)
+    return settings, description, private.known_rows(settings.adjacency), []
 
 
 def prepared(
@@ -310,17 +309,18 @@ def prepared(
     Raises ``ValueError`` if the table is not as it is described, or has no rows if that is public.
     """
     private = opened(table, description, settings.people.limit, settings.objections)
-    settings = settings.for_rows(private.known_rows(settings.adjacency))
-    description = _leaning(settings, description, prior, private)
+    settings, description = seen(settings, description, private, prior)
     allowed = checked_lost(allow_lost, description)
     return running_fit(settings, description, private, after=after, allow_lost=allowed)
 
 
-def _leaning(
-    settings: Settings, description: Description, prior: Any, table: PrivateTable
-) -> Description:
+def seen(
+    settings: Settings, description: Description, table: PrivateTable, prior: Any = None
+) -> tuple[Settings, Description]:
+    """Returns the same with what a table's dtypes and public number of rows say, and a prior."""
     rows = table.known_rows(settings.adjacency)
-    return leaning(settings, description.of_dtypes(table.dtypes), prior, rows)
+    settings, description = settings.for_rows(rows), description.of_dtypes(table.dtypes)
+    return settings, leaning(settings, description, prior, rows)
 
 
 def running_fit(

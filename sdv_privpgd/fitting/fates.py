@@ -16,10 +16,11 @@ from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.options import Asked, notes_on
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.page import Items, Page, Report, Section, Table, Text
 from sdv_privpgd.report.privacy import WIDTH
 from sdv_privpgd.report.release import on_links, together
-from sdv_privpgd.report.warnings import SOME
+from sdv_privpgd.report.warnings import MANY, SOME
 
 IDENTIFYING = frozenset(
     [
@@ -154,7 +155,7 @@ def _on_hidden(
     """Returns a sentence on what noise hides of columns that are not lost.
 
     Where the number of rows is public it is about categories that must be in more than a hundredth
-    of them to be found.
+    of them to be found, and ranges in which a tenth of them may be hidden.
     """
     own = {name: n for name, n in least_rows(settings, description).items() if name in names}
     if num_rows is None:
@@ -167,15 +168,19 @@ def _on_hidden(
             "categories or ranges that fewer may have, or choose fewer columns or a larger epsilon."
         )
         return [said] if most else []
-    rare = {name: own[name] for name in description.uncategorized if name in own}
-    if not rare or min(rare.values()) <= SOME * num_rows:
-        return []
-    least = min(rare.values())
-    return [
-        f"A category of {listed([*map(repr, rare)])} is found if about {least:,} rows share it "
-        f"({share(least / num_rows)}). Rows of rarer ones become 'other', or missing among "
-        "numbers, unless range_values are declared."
-    ]
+    said, rare = [], {name: own.pop(name) for name in description.uncategorized if name in own}
+    if rare and (least := min(rare.values())) > SOME * num_rows:
+        said.append(
+            f"A category of {listed([*map(repr, rare)])} is found if about {least:,} rows share it "
+            f"({share(least / num_rows)}). Rows of rarer ones become 'other', or missing among "
+            "numbers, unless range_values are declared."
+        )
+    if own and (least := min(own.values())) > MANY * num_rows:
+        said.append(
+            f"Noise hides where values of {listed([*map(repr, own)])} lie that fewer than about "
+            f"{least:,} rows have ({share(least / num_rows)}): declare the ranges that you know."
+        )
+    return said
 
 
 def on_lost(told: Mapping[str, Fate], allowed: Collection[str] = ()) -> list[str]:
@@ -226,8 +231,10 @@ def check_report(
         *more,
     ]
     notes = [each for each in found if each not in lost]
-    number = "rows whose number is private" if num_rows is None else number_of(num_rows)
-    title = f"What becomes of the columns of {number} at epsilon {ledger.epsilon:.3g}"
+    is_private = ledger.adjacency is Adjacency.ADD_REMOVE
+    number = " of rows whose number is private" if is_private else ""
+    number = number if num_rows is None else f" of {number_of(num_rows)}"
+    title = f"What becomes of the columns{number} at epsilon {ledger.epsilon:.3g}"
     header = ("column", "type", "values", "in the rows")
     table = [(name, each.sdtype, each.values, each.becomes) for name, each in told.items()]
     outcome = "A fit stops before it spends anything:" if lost else "No column is lost."

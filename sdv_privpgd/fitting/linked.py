@@ -469,6 +469,8 @@ class RunningTables:
         for link in self.leading[::-1]:
             made: Any = fitted[link.parent].fitted.sampler
             said[:0] = link.on_numbers(made.first(_AT_ONCE)[link.number].to_numpy(float))
+        root: Any = fitted[told.tree.root].answer("count")
+        said[:0] = [told.tree.keeps_nothing] if root.estimate < 3 * root.stddev else []
         return replace(found, warnings=tuple(said))
 
     def _so_far(

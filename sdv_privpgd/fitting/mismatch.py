@@ -31,7 +31,6 @@ from sdv_privpgd.report.warnings import (
     SOME,
     SURE,
     in_one,
-    on_reading,
 )
 
 UNREAD = "cells that are no declared values"
@@ -148,14 +147,16 @@ def ask_first(
         elif (part := seen.replaced) > 0:
             doubts[name] = (
                 f"About {share(part)} of the cells of {name!r} are no declared values, and rows "
-                f"have declared ones instead. They may be {on_reading(facts)}"
+                f"have declared ones instead. They may be {facts.unread}"
             )
     if kinds:
         said = [text.replace("{}", listed(names), 1) for text, names in kinds.items()]
+        said += [_ON_LOOKS] if kinds.keys() & _OF_LOOKS.values() else []
         raise stopped("its first question", said, books.ledger)
     return doubts
 
 
+_OF_LOOKS = {look: f"Nearly all values of {{}} are {look}." for look in LOOKS}
 _ON_LOOKS = (
     "Categories are found only where many rows share them. Give dates and times the sdtype "
     "datetime and a datetime_format, numbers the sdtype numerical and a number_format; leave out "
@@ -184,15 +185,15 @@ class _Seen(NamedTuple):
         present = min(max(1 - missing, 0.0), 1.0)
         for look, part in zip(LOOKS, map(float, self.parts[4:]), strict=False):
             if part + self.error > NEARLY_ALL * present and part - self.error > MOST * present:
-                return f"Nearly all values of {{}} are {look}. {_ON_LOOKS}", part
+                return _OF_LOOKS[look], part
         if getattr(self.facts, "other", None) is not None:
             if not self._are_nearly_all(unread):
                 return None
             text = "Nearly all values are none that is declared, and count as other_value: {}. "
-            return f"{text}They may be {on_reading(self.facts)}", unread
+            return f"{text}They may be {self.facts.unread}", unread
         if unread - self.error > MANY:
             text = "Cells are there and are no declared values: {}. They may be "
-            return f"{text}{on_reading(self.facts)}", unread
+            return f"{text}{self.facts.unread}", unread
         ends = getattr(self.facts, "low", 0), getattr(self.facts, "high", 0)
         open_ends = [part for part, end in zip(outside, ends, strict=True) if end is None]
         beyond = sum(open_ends)  # unless they are most, they may mean an open end, or a code
@@ -209,8 +210,8 @@ class _Seen(NamedTuple):
         wrong = "the year" if isinstance(self.facts, DateFacts) else "the unit"
         return (
             f"Nearly all rows lie outside the declared {' and '.join(ends)}: {{}}. Check {wrong}, "
-            "or declare a wider range; if these are codes for missing, make them missing before a "
-            "fit.",
+            "or declare a wider range; if these are codes for missing, declare them as "
+            "missing_codes.",
             sum(outside),
         )
 

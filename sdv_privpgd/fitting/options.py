@@ -291,8 +291,8 @@ class Asked:
         for table in tree.tables:
             link, key = tree.above(table), tree.key_of(table)
             declared = {str(name): facts for name, facts in columns[table].items()}
-            for name in {key, None if link is None else link.key} & declared.keys():
-                if _sdtype(declared[str(name)]) != "id":
+            for name in {*tree.keys_of(table)} & declared.keys():
+                if _sdtype(declared[name]) != "id":
                     raise ValueError(
                         f"columns[{table!r}][{name!r}] is a key by the links: declare it as Key(), "
                         "or leave it out."
@@ -377,9 +377,9 @@ class Asked:
 
     def alone(self, table: str) -> Description:
         """The description of a table's own columns."""
-        link, key = self.tree.above(table), self.tree.key_of(table)
+        key = self.tree.key_of(table)
         kinds, others = require_sdtypes(self.columns[table], (*MODELLED, "id"))
-        keys = {name: {"sdtype": "id"} for name in (key, link and link.key) if name}
+        keys = {name: {"sdtype": "id"} for name in self.tree.keys_of(table)}
         return Description.of(
             {**kinds, **keys},
             {name: facts for name, facts in others.items() if kinds[name]["sdtype"] != "id"},

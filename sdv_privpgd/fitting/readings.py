@@ -15,6 +15,7 @@ of a family's sum is at most k times the sum of squares: so wide are intervals o
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +23,18 @@ import pandas as pd
 
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import sibling
-from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, on_people
+from sdv_privpgd.discovery.plan import grid_noise
+from sdv_privpgd.inference.answers import (
+    MODEL,
+    TABLES,
+    Answer,
+    Origin,
+    extremes_of,
+    on_people,
+)
+from sdv_privpgd.inference.bootstrap import with_bootstrap
 from sdv_privpgd.inference.conditions import code_values, meeting, parts_of
-from sdv_privpgd.inference.intervals import Enclosed, Interval, Open, Ratio, Total, deviations
+from sdv_privpgd.inference.intervals import Enclosed, OfFamilies, Open, Ratio, Total, middle_of
 from sdv_privpgd.inference.linear import Product
 from sdv_privpgd.inference.questions import Asked, Questions, asked_of, extremes, weighed
 
@@ -36,36 +46,6 @@ _BOUNDED = (
     "The measured tables bound this and do not determine it: the estimate is the model's, of {:,} "
     "families, and intervals reach from the least that it can be to the most."
 )
-
-
-@dataclass(frozen=True)
-class OfFamilies:
-    """A number of rows that were drawn family by family: how far off it is by noise, and in all."""
-
-    table: Total | Ratio
-    population: Total | Ratio
-
-    @classmethod
-    def of(cls, table: Total | Ratio, spread: Any) -> "OfFamilies":
-        """Given what the families that were drawn add to the covariance of the noise."""
-        if isinstance(table, Ratio):
-            return cls(table, replace(table, covariance=table.covariance + np.array(spread)))
-        return cls(table, replace(table, variance=table.variance + max(float(spread), 0.0)))
-
-    @property
-    def value(self) -> float:
-        """The estimate."""
-        return self.table.value
-
-    @property
-    def stddev(self) -> float:
-        """The noise's standard deviation."""
-        return self.table.stddev
-
-    def interval(self, kind: str, level: float) -> Interval:
-        """The interval of one of ``KINDS``."""
-        deviations(kind, level)
-        return (self.table if kind == "table" else self.population).interval("table", level)
 
 
 def by_families(tables: "FittedTables", name: str, what: str, **how: Any) -> Any:
@@ -86,7 +66,7 @@ def by_rows(tables: "FittedTables", name: str, what: str, **how: Any) -> Answer:
 
     Raises ``ValueError`` for what cannot be asked.
     """
-    can_be, of = ("count", "share", "mean", "sum"), how.get("of")
+    can_be, repetitions = ("count", "share", "mean", "sum"), how.pop("bootstrap", None)
     others = how.keys() - {"of", "where", "among"}
     if what not in can_be or others:
         raise ValueError(
@@ -94,23 +74,18 @@ def by_rows(tables: "FittedTables", name: str, what: str, **how: Any) -> Answer:
             f"and among= alone, got {what!r} and {sorted(others)!r}. Of families there is more: "
             "each='family'."
         )
-    own = _Rows.of(tables, name)
+    own, fitted = _Rows.of(tables, name), tables.tables[name]
     asked = asked_of(own.columns, what, **how)
-    statistic, basis, why = own.statistic(asked, what)
-    middle = statistic.middle if isinstance(statistic, Enclosed) else statistic
-    is_known = basis == TABLES
-    if of is not None and of in own.questions.unseen:
-        unseen = own.questions.unseen[of]
-        statistic = Open(statistic, unseen.below, unseen.above)
-    return Answer(
-        question=f"{name}: {asked.question}",
-        estimate=float(middle.value),
-        stddev=middle.stddev if is_known else None,
-        basis=basis,
-        statistic=statistic if is_known else None,
-        notes=(*asked.notes, *why, *own.notes, *_on_read(tables, name)),
-        unit={"count": "rows", "share": "share"}.get(what, ""),
-    )
+    found = own.answer(asked)
+    notes = *found.notes, *_on_read(tables, name)
+    found = replace(found, question=f"{name}: {asked.question}", notes=notes)
+
+    def estimate(questions: Questions) -> float:
+        return replace(own, questions=questions).answer(asked).estimate
+
+    again = fitted._refits, repetitions, what, estimate  # noqa: SLF001
+    shown = partial(fitted._shown_repeating, None)  # noqa: SLF001
+    return with_bootstrap(found, own.questions, *again, shown=shown)  # pyright: ignore
 
 
 def of_holders(
@@ -167,7 +142,7 @@ def of_holders(
             estimate *= float(root.linear.answers([asked_base.rows]).values[0])
         if len(bounds) == 2:
             estimate = min(max(estimate, bounds[0].value), bounds[1].value)
-            statistic = Enclosed(bounds[0], *bounds)  # pyright: ignore[reportArgumentType]
+            statistic = Enclosed(bounds[0], *bounds)
             notes = (_BOUNDED.format(number), *notes)
         stddev, basis = None, MODEL
     return Answer(
@@ -210,17 +185,40 @@ class _Rows:
         """The product times a number for each code of how many rows the family has."""
         return {**product, self.size: product.get(self.size, np.ones(len(numbers))) * numbers}
 
-    def statistic(self, asked: Asked, what: str) -> tuple[Any, str, Sequence[str]]:
+    def answer(self, asked: Asked) -> Answer:
+        """What is asked of rows."""
+        statistic, basis, why = self.statistic(asked)
+        middle, is_known, ends = middle_of(statistic), basis == TABLES, (False, False)
+        form = self.questions.form(asked, middle.table)
+        form = [(weight, self.times(product, self.numbers)) for weight, product in form]
+        lowest, highest = (float(each.value) for each in extremes_of(statistic))
+        for name in [each.name for each in asked.columns if each.name in self.questions.unseen]:
+            unseen = self.questions.unseen[name]
+            ends = unseen.below, unseen.above
+            statistic = Open(statistic, *ends)
+        limits = middle.low, middle.high
+        return Answer(
+            question=asked.question,
+            estimate=float(middle.value),
+            stddev=middle.stddev if is_known else None,
+            basis=basis,
+            statistic=statistic if is_known else None,
+            notes=(*asked.notes, *why, *self.notes),
+            unit={"count": "rows", "share": "share"}.get(asked.what, ""),
+            origin=Origin(self.questions, ends, form, (lowest, highest), limits),
+        )
+
+    def statistic(self, asked: Asked) -> tuple[Any, str, Sequence[str]]:
         """What is asked of rows, and what it rests on; enclosed where cells hide some, and why."""
-        rows, base = asked.rows, asked.base
+        rows, base, what = asked.rows, asked.base, asked.what
         if not asked.columns:
             middle, basis = self._ratio_or_total(what, (rows, rows), base)
-            if basis == MODEL or not asked.is_cut:
+            if not asked.is_cut:
                 return middle, basis, ()
             least, most = asked.least, asked.most
             lowest, _ = self._ratio_or_total(what, (least[0], least[0]), most[1])
             highest, _ = self._ratio_or_total(what, (most[0], most[0]), least[1])
-            return Enclosed(middle, lowest, highest), basis, ()  # pyright: ignore
+            return Enclosed(middle, lowest, highest), basis, ()
         (column,) = asked.columns
         values = code_values(column)
 
@@ -232,10 +230,11 @@ class _Rows:
         middle, basis = of(values.means)
         units = [weighed(rows, column, unit) for unit in np.eye(column.num_values)]
         counts = self.questions.sums([self.times(each, self.numbers) for each in units])
-        ends, why = extremes(column, counts)
-        if basis == MODEL or not ends:
+        noise = grid_noise(self.questions.release.ledger)
+        ends, why = extremes(column, counts, noise)
+        if not ends:
             return middle, basis, ()
-        return Enclosed(middle, *(of(each)[0] for each in ends)), basis, why  # pyright: ignore
+        return Enclosed(middle, *(of(each)[0] for each in ends)), basis, why
 
     def _ratio_or_total(
         self,

@@ -225,7 +225,7 @@ class Settings:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         if self.adjacency is not Adjacency.ADD_REMOVE:
-            own, needs = self.people, "needs adjacency='add_remove': another"
+            own, needs = self.people, "needs adjacency='add_remove' and a delta: another"
             if own.column is not None:
                 raise ValueError(
                     f"people.column={own.column!r} {needs} person may have another number of "

@@ -121,9 +121,13 @@ class Concluding(ABC):
         """
         how = {"of": of, "where": where, "among": among, "q": q, "clipped": clipped}
         questions = self._asked()
-        answer = questions.answer(what, **how)  # pyright: ignore[reportArgumentType]
+
+        def ask(own: Questions) -> Any:
+            return own.answer(what, **how)  # pyright: ignore[reportArgumentType]
+
         shown = partial(self._shown_repeating, None)
-        return with_bootstrap(answer, questions, self._refits, bootstrap, what, how, shown=shown)
+        again = self._refits, bootstrap, what, lambda own: ask(own).estimate
+        return with_bootstrap(ask(questions), questions, *again, shown=shown)
 
     def accept(
         self,

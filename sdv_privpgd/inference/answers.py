@@ -22,9 +22,10 @@ import pandas as pd
 from sdv_privpgd.inference.intervals import (
     KINDS,
     Enclosed,
+    Estimated,
     Interval,
+    OfFamilies,
     Open,
-    Ratio,
     Scaled,
     Statistic,
     Total,
@@ -283,6 +284,10 @@ class Origin:
     """Whether rows beyond a range that was found may move it, below and above."""
     form: Sequence[tuple[float, Product]] | None = None
     """The error of the answer, as a weighted sum of errors of sums over rows, if it is one."""
+    reach: tuple[float, float] | None = None
+    """The least and the most that it may be by how rows are spread in cells, if that is known."""
+    limits: tuple[float, float] = (-math.inf, math.inf)
+    """The least and the most that is possible."""
 
 
 @dataclass(frozen=True)
@@ -305,7 +310,7 @@ class Combined:
 
     def interval(self, kind: str, level: float) -> Interval:
         """The interval of one of ``KINDS``."""
-        (least, most), (low, high) = _extremes(self.first), _extremes(self.second)
+        (least, most), (low, high) = extremes_of(self.first), extremes_of(self.second)
         ends = _difference if self.how == DIFFERENCE else _ratio
         correlation = self.correlations[kind]
         first, _ = ends(least, high, correlation, kind, level)
@@ -382,7 +387,7 @@ def _require(answer: Any, how: str) -> None:
             f"{answer.question!r} is the model's answer: the tables do not say what its error has "
             "in common with that of another. fitted.bootstrap() takes any function of the rows."
         )
-    if how == RATIO and min(each.low for each in _extremes(answer.statistic)) < 0:
+    if how == RATIO and min(each.low for each in extremes_of(answer.statistic)) < 0:
         raise ValueError(
             f"A ratio is of what is never negative, and {answer.question!r} may be: ask for the "
             "difference."
@@ -433,10 +438,10 @@ def _correlation(covariance: np.ndarray) -> float:
     return float(np.clip(covariance[0, 1] / math.sqrt(one * other), -1.0, 1.0))
 
 
-def _extremes(statistic: Any) -> tuple[Total | Ratio, Total | Ratio]:
+def extremes_of(statistic: Any) -> tuple[Estimated, Estimated]:
     """The statistic with rows spread in cells so that it is lowest, and highest."""
     if isinstance(statistic, Open):
-        return _extremes(statistic.inner)
+        return extremes_of(statistic.inner)
     if isinstance(statistic, Enclosed):
         return statistic.lowest, statistic.highest
     return statistic, statistic
@@ -448,7 +453,7 @@ def _is_open(statistic: Any, side: int) -> bool:
 
 
 def _difference(
-    one: Total | Ratio, other: Total | Ratio, correlation: float, kind: str, level: float
+    one: Estimated, other: Estimated, correlation: float, kind: str, level: float
 ) -> tuple[float, float]:
     """The ends of an interval for one less the other."""
     low, high = _apart(_uncut(one, kind, level), _uncut(other, kind, level), correlation)
@@ -459,7 +464,7 @@ def _difference(
 
 
 def _ratio(
-    one: Total | Ratio, other: Total | Ratio, correlation: float, kind: str, level: float
+    one: Estimated, other: Estimated, correlation: float, kind: str, level: float
 ) -> tuple[float, float]:
     """The ends of an interval for one over the other, both of which are never negative."""
     if not (one.value > 0 and other.value > 0):  # both at their ends: nobody knows better
@@ -472,10 +477,13 @@ def _ratio(
     return math.exp(low), math.exp(high) if math.isfinite(high) else math.inf
 
 
-def _uncut(statistic: Total | Ratio, kind: str, level: float) -> Sequence[float]:
+def _uncut(statistic: Estimated, kind: str, level: float) -> Sequence[float]:
     """The estimate, and the ends of an interval that is not cut at what is possible."""
+    value = statistic.value
+    if isinstance(statistic, OfFamilies):
+        statistic, kind = statistic.of_kind(kind), "table"
     whole = replace(statistic, low=-math.inf, high=math.inf)
-    return statistic.value, *whole.interval(kind, level)
+    return value, *whole.interval(kind, level)
 
 
 def _apart(one: Sequence[float], other: Sequence[float], correlation: float) -> tuple[float, float]:

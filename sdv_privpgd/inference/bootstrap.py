@@ -250,25 +250,25 @@ class OfModel:
     """The intervals of a model's answer, by errors of repetitions from both truths, by kind.
 
     Their bias counts as error. ``noise`` is the standard deviation of an unbiased estimate. The
-    ends are cut at the least and the most that is possible.
+    ends are as far from ``reach``, the least and the most that the answer may be by how rows are
+    spread in cells, and are cut at the ``limits`` of what is possible.
     """
 
-    estimate: float
+    reach: tuple[float, float]
     errors: Mapping[str, np.ndarray]
     noise: float
-    low: float = -math.inf
-    high: float = math.inf
+    limits: tuple[float, float] = (-math.inf, math.inf)
 
     def interval(self, kind: str, level: float) -> Interval:
         """The interval of one of ``KINDS`` at a level such as 0.95."""
         deviations(kind, level)
         errors = self.errors[kind][np.isfinite(self.errors[kind])]
         if len(errors) < 2:
-            return Interval(self.low, self.high)
+            return Interval(*self.limits)
         error = math.hypot(WIDER * np.sqrt(np.mean(errors**2)), SHRUNKEN * self.noise)
         half = stdtrit(len(errors) - 1, (1 + level) / 2) * error
-        ends = self.estimate - half, self.estimate + half
-        return Interval(*(float(min(max(end, self.low), self.high)) for end in ends))
+        (low, high), (least, most) = self.reach, self.limits
+        return Interval(float(np.fmax(low - half, least)), float(np.fmin(high + half, most)))
 
 
 def with_bootstrap(
@@ -277,7 +277,7 @@ def with_bootstrap(
     refits: Callable[[], Refits],
     num_repetitions: int | None,
     what: str,
-    how: Mapping[str, Any],
+    estimate: Callable[[Questions], float],
     *,
     shown: Callable[[], AbstractContextManager[Progress]] = lambda: nullcontext(silent),
 ) -> Answer | TableAnswer:
@@ -305,7 +305,7 @@ def with_bootstrap(
         )
 
     def of(model: Model) -> float:
-        return replace(questions, model=model).answer(what, **how).estimate  # pyright: ignore
+        return estimate(replace(questions, model=model))
 
     def evaluate(refit: Refit) -> tuple[float, float]:
         return of(refit.model), of(Rows(domain=questions.release.domain, codes=refit.codes))
@@ -316,33 +316,25 @@ def with_bootstrap(
     elif what == "quantile" or not math.isfinite(answer.estimate):
         return answer
     else:
-        again = _quickly(refits, shown)
-        if again is None:
+        try:
+            own = refits()
+        except ValueError:  # it cannot be repeated
             return answer
-        found = [evaluate(refit) for refit in again]
+        if not own.are_quick:  # nobody has asked for repetitions
+            return answer
+        found = [evaluate(refit) for refit in kept(own, AUTOMATIC, shown)]
     values, of_rows = np.array(found, dtype=np.float64).T
     errors = {"population": values - answer.estimate, "table": values - of_rows}
-    possible = {"share": (0.0, 1.0), "count": (0.0, math.inf)}.get(what, (-math.inf, math.inf))
     notes = (
         f"The measured tables do not determine this answer: its intervals are from {len(found)} "
         "repetitions of the fit.",
         MODEL_BASED,
     )
-    own = OfModel(answer.estimate, errors, questions.noise_in(answer), *possible)
-    ends = answer.origin.ends
+    origin = answer.origin
+    reach, ends = origin.reach or (answer.estimate, answer.estimate), origin.ends
+    own = OfModel(reach, errors, questions.noise_in(answer), origin.limits)
     statistic = Open(own, *ends) if any(ends) else own
     return replace(answer, statistic=statistic, notes=(*answer.notes, *notes))
-
-
-def _quickly(
-    refits: Callable[[], Refits], shown: Callable[[], AbstractContextManager[Progress]]
-) -> list[Refit] | None:
-    """The repetitions that nobody has asked for, if there are any and they take a moment."""
-    try:
-        own = refits()
-    except ValueError:  # it cannot be repeated
-        return None
-    return kept(own, AUTOMATIC, shown) if own.are_quick else None
 
 
 def imputations(

@@ -200,26 +200,35 @@ class CodeValues:
 
     ``means`` are those of rows as they are sampled: spread evenly in a cell, and over cells that
     share a code as often as they are known to occur; ``deviations`` are the standard deviations of
-    these rows. Missing has no entry. ``is_shaped`` says whether it was looked into where in a code
-    rows lie; if not, all may have one value.
+    these rows. Missing has no entry. ``cells`` says into how many cells of a code it was looked for
+    where in it rows lie; 0 if nobody did, and all may have one value.
     """
 
     lows: np.ndarray
     highs: np.ndarray
     means: np.ndarray
     deviations: np.ndarray
-    is_shaped: bool = False
+    cells: np.ndarray | int = 0
 
-    def heavy(self, counts: np.ndarray, least: float = HEAVY) -> np.ndarray:
+    @property
+    def is_shaped(self) -> bool:
+        """Whether it was looked into where in a code rows lie."""
+        return bool(np.any(self.cells))
+
+    def heavy(self, counts: np.ndarray, least: float = HEAVY, noise: float = 0.0) -> np.ndarray:
         """Which codes carry so much that a mean depends on how their rows are spread. Public.
 
         What is unknown inside these codes is more than a part ``least`` of how far values lie from
         their median. They are wide codes of rows far from the others, as at the end of a long tail;
-        or any that many rows are in, where nobody has looked into where.
+        or any that many rows are in, where nobody has looked into where. Those of which ``noise``
+        in each of their cells hid it count from ``HEAVIEST`` on, as if rows were spread evenly.
         """
         shares, middle, around = self._spread(counts)
         is_far = (np.abs(self.means - middle) > around) | (not self.is_shaped)
-        return is_far & (shares * self.deviations > least * around)
+        is_hidden = counts < noise * np.sqrt(self.cells)
+        even = shares * np.asarray(self.highs - self.lows, np.float64) / math.sqrt(12)
+        found = is_far & (shares * self.deviations > least * around)
+        return found | (is_hidden & (even > HEAVIEST * around))
 
     def moved_by_noise(
         self, counts: np.ndarray, noise: np.ndarray | float, least: float
@@ -313,6 +322,7 @@ def code_values(column: Column) -> CodeValues:
     else:
         lows, highs = cells.edges[: len(cells)], cells.edges[-len(cells) :]
         means, spreads = (lows + highs) / 2, (highs - lows) / math.sqrt(12)
+    looked: np.ndarray | int = 0
     if column.merging is not None:
         # A cell's own share of a code is what a range that covers this cell alone covers of it.
         whole = column.merging.covered(np.ones(len(means)))
@@ -320,6 +330,7 @@ def code_values(column: Column) -> CodeValues:
         means = column.merging.covered(means) / whole
         spreads = np.sqrt(np.maximum(squares - np.square(means), 0.0))
         codes = np.asarray(column.merging.codes)
+        looked = np.bincount(codes)
         order = np.argsort(codes, kind="stable")
         starts = np.searchsorted(codes[order], np.arange(column.num_values))
         lows = np.minimum.reduceat(lows[order], starts)
@@ -329,7 +340,7 @@ def code_values(column: Column) -> CodeValues:
             column.numbers(each) for each in (lows, highs, means, spreads)
         )
     means, spreads = (np.asarray(each, np.float64) for each in (means, spreads))
-    return CodeValues(lows, highs, means, spreads, is_shaped=column.merging is not None)
+    return CodeValues(lows, highs, means, spreads, looked)
 
 
 def as_users(column: Column, value: Any) -> Any:

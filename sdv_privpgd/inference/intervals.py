@@ -12,8 +12,8 @@ first moved to its end. So an interval is never empty, nor short because the noi
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
@@ -142,6 +142,53 @@ class Ratio:
 
 
 @dataclass(frozen=True)
+class OfFamilies:
+    """A number of rows that were drawn family by family: how far off it is by noise, and in all."""
+
+    table: Total | Ratio
+    population: Total | Ratio
+
+    @classmethod
+    def of(cls, table: Total | Ratio, spread: Any) -> "OfFamilies":
+        """Given what the families that were drawn add to the covariance of the noise."""
+        if isinstance(table, Ratio):
+            return cls(table, replace(table, covariance=table.covariance + np.array(spread)))
+        return cls(table, replace(table, variance=table.variance + max(float(spread), 0.0)))
+
+    @property
+    def value(self) -> float:
+        """The estimate."""
+        return self.table.value
+
+    @property
+    def low(self) -> float:
+        """The least that it can be."""
+        return self.table.low
+
+    @property
+    def high(self) -> float:
+        """The most that it can be."""
+        return self.table.high
+
+    @property
+    def stddev(self) -> float:
+        """The noise's standard deviation."""
+        return self.table.stddev
+
+    def interval(self, kind: str, level: float) -> Interval:
+        """The interval of one of ``KINDS``."""
+        deviations(kind, level)
+        return self.of_kind(kind).interval("table", level)
+
+    def of_kind(self, kind: str) -> Total | Ratio:
+        """The number with the errors of one of ``KINDS``."""
+        return self.table if kind == "table" else self.population
+
+
+Estimated: TypeAlias = Total | Ratio | OfFamilies
+
+
+@dataclass(frozen=True)
 class Enclosed:
     """A number that depends on how rows are spread in cells, as in a few wide ones or in cut ones.
 
@@ -150,9 +197,9 @@ class Enclosed:
     ``middle``, with rows spread as sampled rows are, is the estimate.
     """
 
-    middle: Total | Ratio
-    lowest: Total | Ratio
-    highest: Total | Ratio
+    middle: Estimated
+    lowest: Estimated
+    highest: Estimated
 
     def interval(self, kind: str, level: float) -> Interval:
         """The interval of one of ``KINDS``."""
@@ -167,7 +214,7 @@ class Scaled:
     Rows that count as less than one spread a sum by no more than as many whole ones would.
     """
 
-    inner: Total | Ratio | Enclosed
+    inner: Estimated | Enclosed
     factor: float
 
     def interval(self, kind: str, level: float) -> Interval:
@@ -195,7 +242,7 @@ class Open:
 
 def middle_of(statistic: Any) -> Any:
     """The ``Total`` or the ``Ratio`` with rows spread in cells as sampled rows are."""
-    while not isinstance(statistic, Total | Ratio):
+    while not isinstance(statistic, Estimated):
         statistic = statistic.middle if isinstance(statistic, Enclosed) else statistic.inner
     return statistic
 

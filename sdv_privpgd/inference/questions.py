@@ -15,8 +15,17 @@ from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.discovery.plan import grid_noise
 from sdv_privpgd.estimate.noisy_tables import made_once
-from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, Origin, TableAnswer, on_people
+from sdv_privpgd.inference.answers import (
+    MODEL,
+    TABLES,
+    Answer,
+    Origin,
+    TableAnswer,
+    extremes_of,
+    on_people,
+)
 from sdv_privpgd.inference.conditions import (
     CALENDAR,
     Part,
@@ -287,6 +296,8 @@ class Questions:
         if what in ("count", "sum") and self._units is not None:
             units = self._units
             told = Scaled(statistic, units)
+        reach = units * np.array([each.value for each in extremes_of(statistic)])
+        limits = units * middle.low, units * middle.high
         if any(ends):
             told = Open(told, *ends)
         return Answer(
@@ -295,7 +306,7 @@ class Questions:
             stddev=middle.stddev * units if is_known else None,
             basis=basis,
             statistic=told if is_known else None,
-            origin=Origin(self, ends, self._form(asked, middle)),
+            origin=Origin(self, ends, self.form(asked, middle), tuple(reach.tolist()), limits),
             notes=(
                 *asked.notes,
                 *notes,
@@ -323,7 +334,7 @@ class Questions:
         """The number of rows that were drawn: with weights their sum is drawn as well."""
         return rows if self._units is None else np.inf
 
-    def _form(self, asked: Asked, middle: Any) -> tuple[tuple[float, Product], ...]:
+    def form(self, asked: Asked, middle: Any) -> tuple[tuple[float, Product], ...]:
         """The error of an answer as a sum of errors of sums over rows, to first order."""
         rows, base = asked.rows, asked.base
         if asked.columns:
@@ -360,7 +371,7 @@ class Questions:
         """A count or a share; between its extremes if a condition cuts cells."""
         of = self._count_of if asked.what == "count" else self._share_of
         middle, basis = of(asked.rows, asked.base)
-        if basis == MODEL or not asked.is_cut:
+        if not asked.is_cut:
             return middle, basis, ()
         (fewest, least_base), (most, most_base) = asked.least, asked.most
         lowest, highest = of(fewest, most_base)[0], of(most, least_base)[0]
@@ -385,8 +396,9 @@ class Questions:
         (column,) = asked.columns
         middle, basis = self._with_numbers(asked, code_values(column).means)
         units = np.eye(column.num_values)
-        ends, why = extremes(column, self.sums([weighed(asked.rows, column, u) for u in units]))
-        if basis == MODEL or not ends:
+        counts = self.sums([weighed(asked.rows, column, unit) for unit in units])
+        ends, why = extremes(column, counts, grid_noise(self.release.ledger))
+        if not ends:
             return middle, basis, ()
         return Enclosed(middle, *(self._with_numbers(asked, end)[0] for end in ends)), basis, why
 
@@ -543,15 +555,16 @@ class Questions:
         return float(self.linear.answers([{}]).values[0])
 
 
-def extremes(column: Column, counts: Sums) -> tuple[list[np.ndarray], Sequence[str]]:
+def extremes(column: Column, counts: Sums, noise: float) -> tuple[list[np.ndarray], Sequence[str]]:
     """The lowest and the highest number of each code that rows may have in a mean, and why.
 
-    There are none where it hardly matters how rows of so many ``counts`` are spread in codes.
+    There are none where it hardly matters how rows of so many ``counts`` are spread in codes, which
+    was found from fine cells with so much ``noise``.
     """
-    confident = 2.0  # standard deviations of noise by which a count may be larger than it seems
+    confident = 2.0  # standard deviations of noise that may hide where rows are
     values = code_values(column)
     errors = confident * np.sqrt(np.maximum(np.diagonal(counts.covariance), 0.0))
-    heavy = values.heavy(counts.values)
+    heavy = values.heavy(counts.values, noise=confident * noise)
     unknown = heavy | values.far_reaching(counts.values, errors)
     if not unknown.any():
         return [], ()

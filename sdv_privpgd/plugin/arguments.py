@@ -1,7 +1,7 @@
 """What SDV hands us, taken apart: metadata, names, arguments, conditions and constraints."""
 
 import datetime
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import fields
@@ -17,12 +17,10 @@ from sdv.errors import InvalidDataError, SynthesizerInputError
 from sdv.metadata import Metadata
 from sdv.single_table.base import SYNTHESIZER_LOGGER
 
-from sdv_privpgd.base.arguments import check_integer
+from sdv_privpgd.columns.vocabulary import as_declared
 from sdv_privpgd.constraints import kinds
+from sdv_privpgd.drafting.template import table_of
 from sdv_privpgd.fitting.settings import People, with_sequence
-from sdv_privpgd.sampling.conditions import ANYTHING, is_wanted
-
-_SDV_S_TRIES = 100
 
 _KINDS = (
     (cag.Inequality, kinds.Inequality),
@@ -46,22 +44,29 @@ Types, keys and datetime formats, which it chooses by looking as well, are taken
 """
 
 
-def public_facts(metadata: Metadata, *, keep_ranges: bool) -> dict[str, Any]:
-    """What metadata says, without what detection reads off the values unless it is to be kept."""
+def public_facts(
+    metadata: Metadata, domain_of: Callable[[str], Any], *, keep_ranges: bool
+) -> dict[str, Any]:
+    """What metadata says, without what detection reads off the values unless it is to be kept.
+
+    Types are those that the tables' domains declare, if they do.
+    """
     if not isinstance(metadata, Metadata):
         raise SynthesizerInputError(
             f"metadata must be an sdv.metadata.Metadata, got {type(metadata).__name__}."
         )
     facts = deepcopy(metadata.to_dict())
-    for table in facts.get("tables", {}).values():
+    for name, table in facts.get("tables", {}).items():
         for column in table["columns"].values():
             for key in () if keep_ranges else RANGE_KEYS:
                 column.pop(key, None)
+        columns, keys = table_of(table)
+        table["columns"] = as_declared(columns, keys, domain_of(name))
     return facts
 
 
 def public_copy(
-    metadata: Metadata, people: People, *, keep_ranges: bool
+    metadata: Metadata, people: People, domain: Any, *, keep_ranges: bool
 ) -> tuple[Metadata, People]:
     """One table's metadata without what detection reads off the values, and whose the rows are.
 
@@ -72,7 +77,7 @@ def public_copy(
             sequence where nobody says how many of its rows are protected; and for people of another
             column, or in another order.
     """
-    facts = public_facts(metadata, keep_ranges=keep_ranges)
+    facts = public_facts(metadata, lambda _: domain, keep_ranges=keep_ranges)
     if len(metadata.tables) > 1:
         raise SynthesizerInputError(
             f"The metadata has {len(metadata.tables)} tables, {sorted(metadata.tables)}. One is "
@@ -100,60 +105,6 @@ def original_names(table: pd.DataFrame, order: Sequence[str]) -> pd.Index:
         return pd.Index([])
     names = column_names(table)
     return table.columns.take([names.index(name) for name in order])
-
-
-def python_s(value: Any) -> Any:
-    """A truth of NumPy's as a bool, anything else as it is: SDV checks it."""
-    return bool(value) if isinstance(value, np.bool_) else value
-
-
-def refuse_several_tables(synthesizer: str, arguments: Collection[str]) -> None:
-    """Raises ``SynthesizerInputError`` for arguments with which HMA makes one of its parts.
-
-    It gives a column's distribution, which no synthesizer here has, or no epsilon.
-    """
-    if "default_distribution" in arguments or (
-        {"metadata", "locales"} <= set(arguments) and "epsilon" not in arguments
-    ):
-        raise SynthesizerInputError(
-            f"{synthesizer} cannot work inside a synthesizer of several tables, which makes one "
-            "for each table and each parent's rows: they would need one privacy budget over all "
-            "of them. Synthesize one table, with epsilon=..., and if its rows are joined from "
-            "several, with people=People(...)."
-        )
-
-
-def as_one(conditions: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Conditions on several sets of columns below each other, and ``ANYTHING`` where one has none.
-
-    Their columns have SDV's names.
-    """
-    frames = [frame.set_axis(column_names(frame), axis=1) for frame in conditions]
-    names = list(dict.fromkeys(name for frame in frames for name in frame.columns))
-    if any(list(frame.columns) != names for frame in frames):
-        frames = [
-            frame.astype(object)
-            .assign(**{name: ANYTHING for name in names if name not in frame})
-            .reindex(columns=names)
-            for frame in frames
-        ]
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-
-
-def refuse_retries(max_tries_per_batch: Any) -> None:
-    """Raises ``ValueError`` unless it is what SDV has if nobody says otherwise."""
-    if max_tries_per_batch not in (None, _SDV_S_TRIES):
-        raise ValueError(
-            f"max_tries_per_batch={max_tries_per_batch!r} would change nothing: no row is drawn "
-            "twice. A condition that cannot be met lies outside the domain, or contradicts the "
-            "constraints; the warning says which. Leave it out."
-        )
-
-
-def batches(num_rows: int, batch_size: Any) -> list[int]:
-    """How many rows are made at a time. Raises ``ValueError`` for a size that is none."""
-    most = max(num_rows, 1) if batch_size is None else check_integer("batch_size", batch_size)
-    return [min(most, num_rows - start) for start in range(0, num_rows, most)] or [0]
 
 
 def log_event(
@@ -188,12 +139,6 @@ def as_invalid_data() -> Iterator[None]:
         yield
     except ValueError as error:
         raise InvalidDataError([str(error)]) from None
-
-
-def given_over(conditions: pd.Series, generated: pd.Series) -> pd.Series:
-    """A generated column with the values that were asked for."""
-    wanted = is_wanted(conditions)
-    return conditions if wanted.all() else generated.astype(object).mask(wanted, conditions)
 
 
 def translated(constraint: Any) -> kinds.Constraint:

@@ -7,13 +7,14 @@ table's columns to ``sdv_privpgd.fitting`` alone.
 
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from importlib.metadata import version as version_of
 from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 from sdv.errors import NotFittedError, SynthesizerInputError, VersionError
 from sdv.metadata import Metadata
@@ -32,7 +33,7 @@ from sdv_privpgd.fitting.settings import People, Settings, check_people, usual_d
 from sdv_privpgd.inference.listed import Question, listed_questions
 from sdv_privpgd.methods.method import Method, Target, importance_of, method_of, weighed
 from sdv_privpgd.methods.pipeline import Release
-from sdv_privpgd.plugin.arguments import public_copy, python_s, refuse_several_tables, translated
+from sdv_privpgd.plugin.arguments import public_copy, translated
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.sampling.families import RowMaker
 
@@ -54,7 +55,7 @@ class FittedState(BaseSingleTableSynthesizer):
     def __new__(cls, *args: Any, **kwargs: Any):
         """Refuses to be a part of a synthesizer of several tables, with the reason."""
         del args
-        refuse_several_tables(cls.__name__, kwargs)
+        _refuse_several_tables(cls.__name__, kwargs)
         return super().__new__(cls)
 
     def __init__(
@@ -79,7 +80,7 @@ class FittedState(BaseSingleTableSynthesizer):
     ) -> None:
         self.epsilon, self.delta, self.adjacency = epsilon, delta, adjacency
         metadata, self.people = public_copy(
-            metadata, check_people(people), keep_ranges=public_metadata is True
+            metadata, check_people(people), public_domain, keep_ranges=public_metadata is True
         )
         self.public_domain = deepcopy(public_domain)
         self.public_metadata, self.discovery_share = public_metadata, discovery_share
@@ -88,8 +89,8 @@ class FittedState(BaseSingleTableSynthesizer):
         self.seed, self.verbose = seed, verbose
         super().__init__(
             metadata=metadata,
-            enforce_min_max_values=python_s(enforce_min_max_values),
-            enforce_rounding=python_s(enforce_rounding),
+            enforce_min_max_values=_python_s(enforce_min_max_values),
+            enforce_rounding=_python_s(enforce_rounding),
             locales=["en_US"] if locales is None else locales,
         )
         self._account = Account()  # the books of all fits, and what one that failed had paid for
@@ -229,3 +230,24 @@ class FittedState(BaseSingleTableSynthesizer):
                 "the version that wrote it, or fit anew."
             )
         vars(self).update({name: own for name, own in state.items() if name != "_state_version"})
+
+
+def _python_s(value: Any) -> Any:
+    """A truth of NumPy's as a bool, anything else as it is: SDV checks it."""
+    return bool(value) if isinstance(value, np.bool_) else value
+
+
+def _refuse_several_tables(synthesizer: str, arguments: Collection[str]) -> None:
+    """Raises ``SynthesizerInputError`` for arguments with which HMA makes one of its parts.
+
+    It gives a column's distribution, which no synthesizer here has, or no epsilon.
+    """
+    if "default_distribution" in arguments or (
+        {"metadata", "locales"} <= set(arguments) and "epsilon" not in arguments
+    ):
+        raise SynthesizerInputError(
+            f"{synthesizer} cannot work inside a synthesizer of several tables, which makes one "
+            "for each table and each parent's rows: they would need one privacy budget over all "
+            "of them. Synthesize one table, with epsilon=..., and if its rows are joined from "
+            "several, with people=People(...)."
+        )

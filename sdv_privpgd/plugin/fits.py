@@ -21,6 +21,7 @@ from sdv_privpgd.columns.dialect import on_words
 from sdv_privpgd.columns.keys import on_patterns
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.door import running_fit, seen
 from sdv_privpgd.fitting.fates import check_report
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable, RunningFit
@@ -32,7 +33,7 @@ from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.plugin import generators
 from sdv_privpgd.plugin.arguments import as_invalid_data, log_event, original_names, stamp_fitted
 from sdv_privpgd.plugin.base import FittedState
-from sdv_privpgd.plugin.generators import ColumnTransformer, transformer_for
+from sdv_privpgd.plugin.generators import ColumnTransformer
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.page import Report
@@ -118,17 +119,14 @@ class FitsOfTables(FittedState):
         settings, description = self._questions()
         table = self._open(data, description)
         self._require_rows(table)
-        rows = table.known_rows(settings.adjacency)
-        settings = settings.for_rows(rows)
-        description = leaning(settings, description.of_dtypes(table.dtypes), prior, rows)
-        if not self.discovery_share:
-            _ = description.schema
-        fit = Fit(settings, description)
+        settings, description = seen(settings, description, table, prior)
         allowed = checked_lost(allow_lost, description)
-        running = RunningFit(fit=fit, private=table, allow_lost=allowed)
+        running = running_fit(settings, description, table, allow_lost=allowed)
+        if not self.discovery_share:
+            _ = running.fit.description.schema
         before, at_first = running.told_before, settings.absurd()
         said = [each for each in before if each not in at_first]
-        if said := [*on_undeclared(settings, description), *said]:
+        if said := [*on_undeclared(settings, running.fit.description), *said]:
             warnings.warn(" ".join(said), stacklevel=2)
         self._run(running, self._names_of(data), stops=True, told=before)
 
@@ -143,11 +141,9 @@ class FitsOfTables(FittedState):
             table = self._open(data, description)
         except InvalidDataError as error:
             return check_report(settings, description, None, [str(error)])
-        rows = table.known_rows(settings.adjacency)
-        settings = settings.for_rows(rows)
         more = on_words(description.words) if are_text(getattr(data, "paths", data)) else []
-        description = leaning(settings, description.of_dtypes(table.dtypes), prior, rows)
-        return check_report(settings, description, rows, more=more)
+        settings, description = seen(settings, description, table, prior)
+        return check_report(settings, description, table.known_rows(settings.adjacency), more=more)
 
     @property
     def planned_ledger(self) -> PrivacyLedger:
@@ -358,7 +354,7 @@ class FitsOfTables(FittedState):
             known = description.schema
         except PublicDomainError:
             known = description.declared_schema
-        own = {column.name: transformer_for(column) for column in known.columns}
+        own = {column.name: ColumnTransformer(column) for column in known.columns}
         return generators.with_stand_ins(own, self._described, description.modelled)
 
     def auto_assign_transformers(self, data) -> None:

@@ -7,7 +7,6 @@ SDV fits it on the private table, where RDT hashes the first five cells of each 
 seeds that it keeps. Here it sees a public frame of two rows instead, made from the schema.
 """
 
-import abc
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -19,13 +18,13 @@ from rdt.transformers import BaseTransformer, IndexGenerator, PseudoAnonymizedFa
 from sdv.data_processing import DataProcessor
 from sdv.errors import SynthesizerInputError
 
-from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.decoders import decoder_for
 from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.columns.encoders import encode
 from sdv_privpgd.columns.keys import in_dtype
 from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.sampling.sampler import MOVING
 
 _STAND_INS = {
@@ -37,10 +36,11 @@ _STAND_INS = {
 """What a domain that is found later is taken to be until then, where no value is read by it."""
 
 
-class ColumnTransformer(BaseTransformer, abc.ABC):
+class ColumnTransformer(BaseTransformer):
     """Translates one column cell by cell, and learns nothing when RDT fits it."""
 
     IS_GENERATOR = False
+    SUPPORTED_SDTYPES = MODELLED
 
     def __init__(self, column: Column) -> None:
         super().__init__()
@@ -68,36 +68,6 @@ class ColumnTransformer(BaseTransformer, abc.ABC):
         # Unnamed: RDT gives it the name that the column has in the table.
         values = self.decoder.decode(codes, coordinates - codes).rename(None)
         return values.set_axis(columns_data.index)
-
-
-class NumericalTransformer(ColumnTransformer):
-    """Translates a numerical column."""
-
-    INPUT_SDTYPE = "numerical"
-    SUPPORTED_SDTYPES = ("numerical",)
-
-
-class DatetimeTransformer(ColumnTransformer):
-    """Translates a datetime column of strings or of timestamps."""
-
-    INPUT_SDTYPE = "datetime"
-    SUPPORTED_SDTYPES = ("datetime",)
-
-
-class CategoryTransformer(ColumnTransformer):
-    """Translates a categorical, ordinal or boolean column."""
-
-    INPUT_SDTYPE = "categorical"
-    SUPPORTED_SDTYPES = ("categorical", "ordinal", "boolean")
-
-
-def transformer_for(column: Column) -> ColumnTransformer:
-    """The transformer of a column."""
-    if column.sdtype == "datetime":
-        return DatetimeTransformer(column)
-    if isinstance(column.cells, Categories):
-        return CategoryTransformer(column)
-    return NumericalTransformer(column)
 
 
 def public_frame(
@@ -145,7 +115,7 @@ def with_stand_ins(
 ) -> dict[str, ColumnTransformer]:
     """A transformer for each modelled column: of any domain, where none is known yet."""
     stand_ins = {
-        name: transformer_for(
+        name: ColumnTransformer(
             describe(name, {"sdtype": sdtype, "num_bins": 1, **_STAND_INS.get(sdtype, {})})
         )
         for name, sdtype in ((name, described[name]["sdtype"]) for name in modelled)

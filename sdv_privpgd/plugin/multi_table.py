@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from importlib import import_module
+from itertools import filterfalse
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -123,7 +124,8 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         self.public_tables = deepcopy(public_tables)
         self.discovery_share, self.method, self.seed = discovery_share, method, seed
         self.questions = questions
-        facts = public_facts(metadata, keep_ranges=public_metadata is True)
+        domains = public_domain if isinstance(public_domain, Mapping) else {}
+        facts = public_facts(metadata, domains.get, keep_ranges=public_metadata is True)
         super().__init__(Metadata.load_from_dict(facts), locales or ["en_US"])
         self.locales, self.verbose = locales, verbose
         self._own_constraints: list[Any] = []
@@ -219,6 +221,10 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
     def report(self, path: str | Path | None = None) -> Report:
         """What was spent and how well the rows of each table fit, as ``FittedTables`` says it."""
         return self.fitted_tables.report(path)
+
+    def answer(self, what: str, table: str | None = None, **how: Any) -> Any:
+        """An answer about a table, and how sure it is, as ``FittedTables.answer`` gives it."""
+        return self.fitted_tables.answer(what, table, **how)
 
     def privacy_report(self) -> str:
         """The text of ``report``: what was spent, on what and under which adjacency."""
@@ -360,9 +366,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
     def _asked(self) -> Asked:
         """What the settings and the metadata say, checked."""
         constraints: dict[str, list[Any]] = {}
-        for each in self._own_constraints:
-            if _is_of_all(each):
-                continue
+        for each in filterfalse(_is_of_all, self._own_constraints):
             constraints.setdefault(each.table_name, []).append(translated(each))
         public, domain = self.public_tables or {}, self.public_domain or {}
         unknown = [name for name in (*domain, *public) if name not in self.metadata.tables]
@@ -400,9 +404,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
             self.delta,
             constraints,
             self.questions or {},
-            discovery_share=self.discovery_share,
-            method=self.method,
-            seed=self.seed,
+            **{name: getattr(self, name) for name in ("discovery_share", "method", "seed")},
         )
 
     def _running(

@@ -18,20 +18,15 @@ from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.fitting.resume import note_on
 from sdv_privpgd.plugin import generators
-from sdv_privpgd.plugin.arguments import (
-    as_one,
-    batches,
-    column_names,
-    given_over,
-    log_event,
-    refuse_retries,
-)
+from sdv_privpgd.plugin.arguments import column_names, log_event
 from sdv_privpgd.plugin.fits import FitsOfTables
-from sdv_privpgd.sampling.conditions import check_conditions, is_wanted, require_some
+from sdv_privpgd.sampling.conditions import ANYTHING, check_conditions, is_wanted, require_some
 from sdv_privpgd.sampling.sampler import MOVING
 
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
+
+_SDV_S_TRIES = 100
 
 
 class SampledRows(FitsOfTables):
@@ -74,8 +69,8 @@ class SampledRows(FitsOfTables):
         self._validate_fit_before_sample()
         self._check_input_metadata_updated()
         num_rows = check_integer("num_rows, the number of rows to sample,", num_rows, least=0)
-        refuse_retries(max_tries_per_batch)
-        sizes = batches(num_rows, batch_size)
+        _refuse_retries(max_tries_per_batch)
+        sizes = _batches(num_rows, batch_size)
         parts = []
         with self._written(num_rows, "Sampling rows", output_folder_path) as written:
             for size in sizes:
@@ -96,8 +91,8 @@ class SampledRows(FitsOfTables):
         arguments are those of ``sample``.
         """
         self._validate_fit_before_sample()
-        refuse_retries(max_tries_per_batch)
-        together = as_one(self._make_condition_dfs(conditions))
+        _refuse_retries(max_tries_per_batch)
+        together = _as_one(self._make_condition_dfs(conditions))
         title = "Sampling conditions"
         return self._completed(together, title, batch_size, output_folder_path, ordered=False)
 
@@ -111,7 +106,7 @@ class SampledRows(FitsOfTables):
         ``sample``.
         """
         self._validate_fit_before_sample()
-        refuse_retries(max_tries_per_batch)
+        _refuse_retries(max_tries_per_batch)
         if not isinstance(known_columns, pd.DataFrame):
             kind = type(known_columns).__name__
             raise ValueError(f"known_columns must be a pandas DataFrame, got {kind}.")
@@ -124,7 +119,7 @@ class SampledRows(FitsOfTables):
     ):
         """A row for each condition that can be met, under its index where they are ``ordered``."""
         self._validate_conditions_unseen_columns(conditions)
-        sizes = batches(len(conditions), batch_size)
+        sizes = _batches(len(conditions), batch_size)
         parts, met = [], np.zeros(len(conditions), dtype=bool)
         with self._written(len(conditions), title, folder, own=ordered) as written:
             for end, size in zip(np.cumsum(sizes), sizes, strict=True):
@@ -215,10 +210,49 @@ class SampledRows(FitsOfTables):
         given = {name: values for name, values in asked.items() if is_wanted(values).all()}
         table = self._table(len(known), columns | given)
         for name, values in asked.items():
-            table[name] = given_over(values, pd.Series(table[name]))
+            table[name] = _given_over(values, pd.Series(table[name]))
         return table, possible
 
 
 def _joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Tables of the same columns below each other."""
     return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+
+
+def _as_one(conditions: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Conditions on several sets of columns below each other, and ``ANYTHING`` where one has none.
+
+    Their columns have SDV's names.
+    """
+    frames = [frame.set_axis(column_names(frame), axis=1) for frame in conditions]
+    names = list(dict.fromkeys(name for frame in frames for name in frame.columns))
+    if any(list(frame.columns) != names for frame in frames):
+        frames = [
+            frame.astype(object)
+            .assign(**{name: ANYTHING for name in names if name not in frame})
+            .reindex(columns=names)
+            for frame in frames
+        ]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def _refuse_retries(max_tries_per_batch: Any) -> None:
+    """Raises ``ValueError`` unless it is what SDV has if nobody says otherwise."""
+    if max_tries_per_batch not in (None, _SDV_S_TRIES):
+        raise ValueError(
+            f"max_tries_per_batch={max_tries_per_batch!r} would change nothing: no row is drawn "
+            "twice. A condition that cannot be met lies outside the domain, or contradicts the "
+            "constraints; the warning says which. Leave it out."
+        )
+
+
+def _batches(num_rows: int, batch_size: Any) -> list[int]:
+    """How many rows are made at a time. Raises ``ValueError`` for a size that is none."""
+    most = max(num_rows, 1) if batch_size is None else check_integer("batch_size", batch_size)
+    return [min(most, num_rows - start) for start in range(0, num_rows, most)] or [0]
+
+
+def _given_over(conditions: pd.Series, generated: pd.Series) -> pd.Series:
+    """A generated column with the values that were asked for."""
+    wanted = is_wanted(conditions)
+    return conditions if wanted.all() else generated.astype(object).mask(wanted, conditions)

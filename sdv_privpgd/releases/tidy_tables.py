@@ -1,9 +1,9 @@
 """Published tables as tidy rows, one a cell: read, checked and made answers. Public."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -211,11 +211,8 @@ class HowPublished:
                 )
             variances = variances + self.rounded_to**2 / 12
         if self.unknown is not None:
-            mean, variance = self.unknown
-            told, variances = (
-                np.where(np.isnan(told), mean, told),
-                np.where(np.isnan(told), variance, variances),
-            )
+            (mean, variance), hidden = self.unknown, np.isnan(told)
+            told, variances = np.where(hidden, mean, told), np.where(hidden, variance, variances)
         return told, np.sqrt(variances)
 
 
@@ -249,48 +246,53 @@ class TidyTable:
         """The columns, for a message."""
         return " x ".join(self.clique) or "the number of rows"
 
-    def completed(self, labels: Mapping[str, ColumnLabels]) -> "TidyTable":
-        """The same table with its absent cells, if there may be any. Raises as ``answer``."""
-        if self.unknown is None or not self.clique:
-            return self
-        own = [labels[name] for name in self.clique]
-        named = [
-            [each.codes(label) for label in told]
-            for each, told in zip(own, self.labels, strict=True)
-        ]
-        axes = []
-        for each, codes, told in zip(own, named, self.labels, strict=True):
-            known, held = dict(zip(codes, told, strict=True)), {c for run in codes for c in run}
-            lacking = [code for code in range(each.column.size) if code not in held]
-            axes.append(known | {(code,): each.texts[code] for code in lacking})
-        held = set(zip(*named, strict=True))
-        absent = [cell for cell in product(*axes) if cell not in held]
-        added = [
-            np.array([axis[cell[place]] for cell in absent], dtype=object)
-            for place, axis in enumerate(axes)
-        ]
-        mean, variance = self.unknown
-        return replace(
-            self,
-            labels=tuple(np.append(*each) for each in zip(self.labels, added, strict=True)),
-            counts=np.append(self.counts, np.full(len(absent), mean)),
-            stddevs=np.append(self.stddevs, np.full(len(absent), variance**0.5)),
-        )
-
-    def answer(self, labels: Mapping[str, ColumnLabels]) -> Measurement:
-        """The table as an answer, with its mean noise.
+    def answered(self, labels: Mapping[str, ColumnLabels]) -> "tuple[TidyTable, Measurement]":
+        """The table with its absent cells, if there may be any, and as an answer, with mean noise.
 
         Raises:
             ValueError: For labels that name no cell, and for cells that are missing or there twice.
         """
+        query, shape, places = self._asked(labels)
+        whole, number = self, math.prod(shape)
+        times = np.bincount(places, minlength=number)
+        if times.max() > 1:
+            raise ValueError(
+                f"The table of {self.name} has {int((times > 1).sum()):,} cells twice. If it was "
+                "measured several times, number these with a column 'round'."
+            )
+        absent = np.flatnonzero(times == 0)
+        if len(absent) and self.unknown is None:
+            raise ValueError(
+                f"The table of {self.name} lacks {len(absent):,} of {number:,} cells. "
+                "Give all of them: an empty cell has estimate 0. If small counts were suppressed, "
+                "say so with suppressed_below=..."
+            )
+        if len(absent) and self.unknown is not None:
+            mean, variance = self.unknown
+            lacking = {"counts": mean, "stddevs": variance**0.5}
+            more = {
+                name: np.append(getattr(self, name), np.full(len(absent), value))
+                for name, value in lacking.items()
+            }
+            whole, places = replace(self, **more), np.append(places, absent)
+        counts = np.empty(number)
+        counts[places] = whole.counts
+        stddev = float(np.sqrt(np.square(whole.stddevs).mean()))
+        return whole, Measurement(query=query, answer=counts.reshape(shape), stddev=stddev)
+
+    def _asked(
+        self, labels: Mapping[str, ColumnLabels]
+    ) -> tuple[Query, tuple[int, ...], np.ndarray]:
+        """The query that the table answers, its shape, and the place of each cell in it."""
         if not self.clique:
-            return self._measured(CountQuery(), np.zeros(1, dtype=np.intp), (1,))
+            return CountQuery(), (1,), np.zeros(1, dtype=np.intp)
         named = [
             [labels[name].codes(label) for label in own]
             for name, own in zip(self.clique, self.labels, strict=True)
         ]
         axes = [
-            _groups(name, own, labels[name]) for name, own in zip(self.clique, named, strict=True)
+            _groups(labels[name], own, fills=self.unknown is not None)
+            for name, own in zip(self.clique, named, strict=True)
         ]
         shape = tuple(int(groups.max()) + 1 for groups in axes)
         places = np.ravel_multi_index(
@@ -299,36 +301,16 @@ class TidyTable:
             ),
             shape,
         )
-        query: Query = MarginalQuery(self.clique)
-        if any(len(groups) != size for groups, size in zip(axes, shape, strict=True)):
-            if len(self.clique) < 3:
-                raise ValueError(
-                    f"The table of {self.name} is over coarser cells than are declared. Declare "
-                    "the columns with these cells (cut_points for numbers and dates, categories "
-                    "put together), or leave the table out."
-                )
-            grouping = Grouping.of(dict(zip(self.clique, axes, strict=True)))
-            query = GroupedMarginalQuery(self.clique, grouping)
-        return self._measured(query, places, shape)
-
-    def _measured(self, query: Query, places: np.ndarray, shape: tuple[int, ...]) -> Measurement:
-        number = int(np.prod(shape))
-        times = np.bincount(places, minlength=number)
-        if times.max() > 1:
+        if all(len(groups) == size for groups, size in zip(axes, shape, strict=True)):
+            return MarginalQuery(self.clique), shape, places
+        if len(self.clique) < 3:
             raise ValueError(
-                f"The table of {self.name} has {int((times > 1).sum()):,} cells twice. If it was "
-                "measured several times, number these with a column 'round'."
+                f"The table of {self.name} is over coarser cells than are declared. Declare "
+                "the columns with these cells (cut_points for numbers and dates, categories "
+                "put together), or leave the table out."
             )
-        if times.min() == 0:
-            raise ValueError(
-                f"The table of {self.name} lacks {int((times == 0).sum()):,} of {number:,} cells. "
-                "Give all of them: an empty cell has estimate 0. If small counts were suppressed, "
-                "say so with suppressed_below=..."
-            )
-        counts = np.empty(number)
-        counts[places] = self.counts
-        mean = float(np.sqrt(np.square(self.stddevs).mean()))
-        return Measurement(query=query, answer=counts.reshape(shape), stddev=mean)
+        grouping = Grouping.of(dict(zip(self.clique, axes, strict=True)))
+        return GroupedMarginalQuery(self.clique, grouping), shape, places
 
     @property
     def is_even(self) -> bool:
@@ -377,7 +359,7 @@ def answers_of(
 
     Raises:
         ValueError: For tables of columns that are not declared, for declared columns that no table
-            has, and as ``TidyTable.answer``.
+            has, and as ``TidyTable.answered``.
     """
     labels = {column.name: ColumnLabels(column) for column in schema.columns}
     named = dict.fromkeys(name for table in tables for name in table.clique)
@@ -392,8 +374,8 @@ def answers_of(
         raise ValueError(
             f"No table has the columns {lacking!r}. Nothing is known of them: leave them out."
         )
-    whole = [table.completed(labels) for table in tables]
-    return whole, _sharing([table.answer(labels) for table in whole])
+    answered = [table.answered(labels) for table in tables]
+    return [whole for whole, _ in answered], _sharing([answer for _, answer in answered])
 
 
 def _frame(source: Source) -> pd.DataFrame:
@@ -492,20 +474,23 @@ def _numbers(column: pd.Series, name: str, *, may_lack: bool = False) -> np.ndar
     return found
 
 
-def _groups(name: str, named: Sequence[Codes], labels: ColumnLabels) -> np.ndarray:
-    """The group of each code, by the order of their first codes."""
-    distinct = sorted(set(named))
-    held = [code for codes in distinct for code in codes]
+def _groups(labels: ColumnLabels, named: Sequence[Codes], *, fills: bool) -> np.ndarray:
+    """The group of each code, by the order of their first codes.
+
+    A code that nothing names is a group of its own if it ``fills`` them in.
+    """
+    name, held = labels.column.name, [code for codes in set(named) for code in codes]
     if len(set(held)) < len(held):
         raise ValueError(f"Cells of {name!r} overlap in one table.")
-    lacking = [labels.texts[code] for code in range(labels.column.size) if code not in set(held)]
-    if lacking:
+    lacking = [code for code in range(labels.column.size) if code not in set(held)]
+    if lacking and not fills:
         raise ValueError(
-            f"A table lacks the cells {lacking[:5]!r} of {name!r}. Give them with estimate 0, or "
-            "declare the column without them (range_is_nullable=False if none is missing)."
+            f"A table lacks the cells {[labels.texts[code] for code in lacking[:5]]!r} of "
+            f"{name!r}. Give them with estimate 0, or declare the column without them "
+            "(range_is_nullable=False if none is missing)."
         )
     groups = np.empty(labels.column.size, dtype=np.int64)
-    for place, codes in enumerate(distinct):
+    for place, codes in enumerate(sorted({*named, *((code,) for code in lacking)})):
         groups[list(codes)] = place
     return groups
 
@@ -530,11 +515,9 @@ def _sharing(answers: Sequence[Measurement]) -> list[Measurement]:
         else:
             members.append(len(shared))
             shared.append(own)
-    groupings, found = [Grouping.of(known) for known in shared], []
-    for each, place in zip(answers, members, strict=True):
-        if place is not None:
-            assert isinstance(each.query, GroupedMarginalQuery)
-            query = GroupedMarginalQuery(each.query.clique, groupings[place])
-            each = replace(each, query=query)
-        found.append(each)
-    return found
+    groupings = [Grouping.of(known) for known in shared]
+    pairs: Any = zip(answers, members, strict=True)
+    return [
+        each if at is None else replace(each, query=replace(each.query, grouping=groupings[at]))
+        for each, at in pairs
+    ]

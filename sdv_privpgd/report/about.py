@@ -170,34 +170,31 @@ def on_visits(visits: Visits) -> list[str]:
 
 def facts_in_words(facts: Mapping[str, Any]) -> str:
     """SDV's facts on a column's values, in a few words."""
-    parts = []
-    if facts.get("range_min") is not None or facts.get("range_max") is not None:
-        parts.append(f"{_end(facts.get('range_min'))} to {_end(facts.get('range_max'))}")
-    places, increment = facts.get("decimal_places"), facts.get("increment")
-    if increment is not None:
-        parts.append(f"multiples of {increment}")
+    known = {key: fact for key, fact in facts.items() if fact is not None}
+    values = [str(value) for value in known.get("range_values", ())]
+    count = f"{len(values):,} values" if len(values) > 1 else "one value"
+    ends = " to ".join(_end(known.get(key)) for key in ("range_min", "range_max"))
+    places = known.get("decimal_places")
+    said: dict[str, Callable[[Any], str]] = {
+        "range_values": lambda _: f"{count}: {listed(values)}",
+        "other_value": lambda fact: f"all others are {fact!r}",
+        "range_is_nullable": lambda fact: "may be missing" if fact else "never missing",
+        "cut_points": lambda fact: f"where values lie, in {len(fact) + 1:,} steps",
+        "true_value": lambda fact: f"true is {fact!r}, false {facts['false_value']!r}",
+        "groups": lambda fact: f"groups of {len(fact):,} codes",
+        "prefix": lambda fact: f"by the first {fact} characters",
+        "missing_codes": lambda fact: f"missing is {listed([*map(repr, fact)])}",
+        "datetime_format": lambda fact: f"written {fact}",
+        "number_format": lambda fact: f"written {fact}",
+    }
+    parts = [ends] if known.keys() & {"range_min", "range_max"} else []
+    if "increment" in known:
+        parts.append(f"multiples of {known['increment']}")
     elif places is not None:
         parts.append("whole numbers" if places == 0 else f"{places} decimal places")
-    if facts.get("range_values") is not None and len(facts["range_values"]):
-        values = [str(value) for value in facts["range_values"]]
-        count = f"{len(values):,} values" if len(values) > 1 else "one value"
-        parts.append(f"{count}: {listed(values)}")
-    if facts.get("other_value") is not None:
-        parts.append(f"all others are {facts['other_value']!r}")
-    if facts.get("range_is_nullable") is not None:
-        parts.append("may be missing" if facts["range_is_nullable"] else "never missing")
-    if facts.get("cut_points") is not None:
-        parts.append(f"where values lie, in {len(facts['cut_points']) + 1:,} steps")
-    if facts.get("true_value") is not None:
-        parts.append(f"true is {facts['true_value']!r}, false {facts['false_value']!r}")
-    if facts.get("groups") is not None:
-        parts.append(f"groups of {len(facts['groups']):,} codes")
-    if facts.get("prefix") is not None:
-        parts.append(f"by the first {facts['prefix']} characters")
-    if facts.get("missing_codes") is not None:
-        parts.append(f"missing is {listed([*map(repr, facts['missing_codes'])])}")
-    formats = map(facts.get, ("datetime_format", "number_format"))
-    parts += [f"written {written}" for written in formats if written is not None]
+    if not values:
+        known.pop("range_values", None)
+    parts += [words(known[key]) for key, words in said.items() if key in known]
     return "; ".join(parts) or "nothing"
 
 

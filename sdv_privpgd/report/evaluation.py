@@ -234,41 +234,11 @@ _MEANINGS = {
 }
 
 
-def _page(
-    cells: Mapping[str, CommonCells],
-    lost: Mapping[str, Outside],
-    pairs: Mapping[Clique, float],
-    scores: Mapping[str, float],
-    quality: Mapping[str, float],
-    useful: Useful,
-) -> Page:
-    """The page of columns in common cells; ``quality`` has SDMetrics' score and its parts."""
-    first = next(iter(cells.values()))
-    facts = [
-        ("real rows", f"{len(first.real):,}"),
-        ("synthetic rows", f"{len(first.synthetic):,}"),
-        ("columns", f"{len(cells):,}"),
-        ("mean distance of columns", share(fmean(each.distance for each in cells.values()))),
-    ]
-    if pairs:
-        facts.append(("mean distance of pairs", share(fmean(pairs.values()))))
-    facts.append(("SDMetrics' quality", share(quality["Overall"])))
-    sections = [_outside_section(lost), _columns_section(cells)]
-    if pairs:
-        sections.append(pairs_section(cells, pairs))
-    return Page(
-        title="Synthetic rows beside the real ones",
-        banner=BANNER,
-        lead=[
-            Text(
-                "Every number and figure here was computed from the real table without any noise. "
-                "It may tell about single people; no privacy budget covers it. Settings that are "
-                "chosen by what is seen here are not covered either."
-            ),
-            Facts(facts),
-        ],
-        sections=[*sections, useful_section(useful), _scores_section(scores, quality)],
-    )
+_SAID = (
+    "Every number and figure here was computed from the real table without any noise. It may tell "
+    "about single people; no privacy budget covers it. Settings that are chosen by what is seen "
+    "here are not covered either."
+)
 
 
 def said(name: str, lost: Outside) -> str:
@@ -531,8 +501,27 @@ def compare(
         "properties": properties,
         "usefulness": useful,
     }
-    parts = {"Overall": quality, **properties}
-    page = _page(cells, lost, pairs, overall, parts, useful)
+    first, parts = next(iter(cells.values())), {"Overall": quality, **properties}
+    glance = {
+        "real rows": f"{len(first.real):,}",
+        "synthetic rows": f"{len(first.synthetic):,}",
+        "columns": f"{len(cells):,}",
+        "mean distance of columns": share(fmean(numbers["columns"].values())),
+        **({"mean distance of pairs": share(fmean(pairs.values()))} if pairs else {}),
+        "SDMetrics' quality": share(quality),
+    }
+    page = Page(
+        title="Synthetic rows beside the real ones",
+        banner=BANNER,
+        lead=[Text(_SAID), Facts([*glance.items()])],
+        sections=[
+            _outside_section(lost),
+            _columns_section(cells),
+            *([pairs_section(cells, pairs)] if pairs else []),
+            useful_section(useful),
+            _scores_section(overall, parts),
+        ],
+    )
     listed = [{"columns": list(pair), "distance": distance} for pair, distance in pairs.items()]
     return Evaluation(
         **numbers,
@@ -568,9 +557,9 @@ def _quality(
     # Imported here because it takes a second and only this page needs it.
     from sdmetrics.reports import QualityReport
 
+    kept = ("sdtype", "datetime_format")
     described = {
-        each.name: {"sdtype": each.sdtype}
-        | ({"datetime_format": each.datetime_format} if each.datetime_format is not None else {})
+        each.name: {key: said for key in kept if (said := getattr(each, key)) is not None}
         for each in columns
     }
     real_rows, synthetic_rows = (

@@ -145,7 +145,8 @@ def _noise_section(release: Release, noisy: Mapping[Clique, NoisyTable], total: 
     for name, table in named:
         cells, stddev = table.counts.size, math.sqrt(table.variance)
         strength = float(np.square(table.counts).mean() / table.variance) if stddev else math.inf
-        rows.append((strength, name, cells, total.value / cells, stddev))
+        numbers = f"{total.value / cells:,.3g}", f"{stddev:,.3g}", f"{strength:,.3g}"
+        rows.append((strength, (name, f"{cells:,}", *numbers)))
     rows.sort(key=lambda row: row[0])
     left_out = "" if len(rows) <= shown else f" (the first {shown} of {len(rows):,})"
     count = number_of(total.value) + (
@@ -166,10 +167,7 @@ def _noise_section(release: Release, noisy: Mapping[Clique, NoisyTable], total: 
                 f"Measured tables, the noisiest first{left_out}",
                 ("table", "cells", "rows per cell, mean", "noise sd per cell, rows")
                 + ("power / noise",),
-                [
-                    (name, f"{cells:,}", f"{mean:,.3g}", f"{stddev:,.3g}", f"{strength:,.3g}")
-                    for strength, name, cells, mean, stddev in rows[:shown]
-                ],
+                [row for _, row in rows[:shown]],
             ),
         ],
         folded=True,
@@ -276,8 +274,7 @@ def _maps(fit: PairFit, names: Mapping[str, Names]) -> list[Figure]:
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class HiddenValue:
+class HiddenValue(NamedTuple):
     """A value that noise hides, or that the synthetic rows have far too rarely. Public."""
 
     column: str
@@ -307,16 +304,9 @@ def hidden_values(
         counts = zip(own.counts.tolist(), own.variances.tolist(), strict=True)
         labels = code_labels(column)[: column.num_values]
         for label, has, count in zip(labels, synthetic, counts, strict=False):
-            low, high = intervals.Total(*count, **limits).interval("table", 0.95)
-            value = HiddenValue(
-                column=column.name,
-                label=label,
-                synthetic=float(has),
-                estimate=count[0],
-                low=low,
-                high=high,
-            )
-            if low <= 0 or value.is_lost:
+            ends = intervals.Total(*count, **limits).interval("table", 0.95)
+            value = HiddenValue(column.name, label, float(has), count[0], *ends)
+            if value.low <= 0 or value.is_lost:
                 found.append(value)
     return sorted(found, key=lambda value: (not value.is_lost, -value.high))
 
@@ -453,12 +443,7 @@ def _kinds(release: Release) -> list[str]:
         for each in measured
         if isinstance(each.query, MarginalQuery)
     }
-    found, left = [], _MOST_CELLS
-    for kind, number in (
-        (tables.MEASURED, sum(each.answer.size for each in measured)),
-        (tables.CONSISTENT, sum(asked.values())),
-    ):
-        if asked and number <= left:
-            found.append(kind)
-            left -= number
-    return found
+    number, more = sum(each.answer.size for each in measured), sum(asked.values())
+    first = [tables.MEASURED] if asked and number <= _MOST_CELLS else []
+    left = _MOST_CELLS - number if first else _MOST_CELLS
+    return [*first, tables.CONSISTENT] if asked and more <= left else first

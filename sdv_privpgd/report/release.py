@@ -68,25 +68,25 @@ from sdv_privpgd.report.registry import methods_section
 from sdv_privpgd.report.warnings import OPENING
 
 
-def release_page(
+def release_report(
     release: Release | None,
     ledger: PrivacyLedger,
     schema: Schema,
     about: About,
     *,
     notes: Sequence[str] = (),
-) -> Page:
-    """The page of a fit; ``release`` is None where no column was modelled.
+) -> Report:
+    """What a fit is of, what was spent and how well its rows fit the noisy answers. Public.
 
-    ``notes`` are public sentences on what is worth a look. Users call ``FittedTable.report`` or a
-    synthesizer's ``report``, which write the page.
+    ``release`` is None where no column was modelled. ``notes`` are public sentences on what is
+    worth a look.
     """
     shown, folded = model_sections(release, schema)
     if release is not None:
         folded.append(methods_section(about, release, ledger))
     line, worth = opening(schema, about, notes)
     facts = subject(about, release, ledger.adjacency).facts
-    return Page(
+    page = Page(
         title=f"Synthetic rows of {about.table!r}",
         lead=[
             Text(line),
@@ -104,6 +104,16 @@ def release_page(
             *folded,
         ],
     )
+    told = {"report": "privacy", "public": True, **facts_about(about, release)}
+    return _reported(page, ledger, notes, told)
+
+
+def _reported(
+    page: Page, ledger: PrivacyLedger, notes: Sequence[str], facts: Mapping[str, Any]
+) -> Report:
+    """The page of a ledger's release beside its text, with what was spent among the facts."""
+    spent = {"epsilon_spent": ledger.spent(), "ledger": ledger.to_dict(), "warnings": list(notes)}
+    return Report(text=privacy_report(ledger, notes=notes), page=page, facts={**facts, **spent})
 
 
 def opening(schema: Schema, about: About, notes: Sequence[str]) -> tuple[str, list[Section]]:
@@ -137,29 +147,6 @@ def model_sections(release: Release | None, schema: Schema) -> tuple[list[Sectio
         hidden = hidden_section(release, schema, estimates)
         folded = [hidden, *folded, download_section(release, schema, estimates)]
     return shown, folded
-
-
-def release_report(
-    release: Release | None,
-    ledger: PrivacyLedger,
-    schema: Schema,
-    about: About,
-    *,
-    notes: Sequence[str] = (),
-) -> Report:
-    """What a fit is of, what was spent and how well its rows fit the noisy answers. Public."""
-    return Report(
-        text=privacy_report(ledger, notes=notes),
-        page=release_page(release, ledger, schema, about, notes=notes),
-        facts={
-            "report": "privacy",
-            "public": True,
-            **facts_about(about, release),
-            "epsilon_spent": ledger.spent(),
-            "ledger": ledger.to_dict(),
-            "warnings": list(notes),
-        },
-    )
 
 
 def visits_sections(visits: Visits | None) -> list[Section]:
@@ -264,11 +251,8 @@ def linked_report(
         "tables": {name: {"num_rows": num_rows[name]} for name in tables},
         "links": [{name: getattr(each, name) for name in told} for each in tree.links],
         "date": date,
-        "epsilon_spent": ledger.spent(),
-        "ledger": ledger.to_dict(),
-        "warnings": list(notes),
     }
-    return Report(text=privacy_report(ledger, notes=notes), page=page, facts=facts)
+    return _reported(page, ledger, notes, facts)
 
 
 def plans_report(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.base.words import number_of
+from sdv_privpgd.base.words import listed, number_of
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import instants, to_ticks
@@ -254,21 +254,17 @@ def _outside(column: Column, wanted: pd.Series) -> str:
     missing = [not isinstance(each, Between) and pd.isna(each) for each in wanted]
     said = ["a missing value" if no else repr(e) for e, no in zip(wanted, missing, strict=True)]
     asked = list(dict.fromkeys(said))
-    shown = ", ".join(asked[:3]) + (f" and {len(asked) - 3} others" if len(asked) > 3 else "")
     lies = "lies" if len(asked) == 1 else "lie"
     return (
-        f"In {number_of(len(wanted))} {shown} {lies} outside the domain of {column.name!r}, which "
-        f"holds {_held(column)}."
+        f"In {number_of(len(wanted))} {listed(asked, 3)} {lies} outside the domain of "
+        f"{column.name!r}, which holds {_held(column)}."
     )
 
 
 def _held(column: Column) -> str:
     """The values that the column can hold, in words."""
-    shown = 8
     if isinstance(column.cells, Categories):
-        values = [repr(value) for value in column.cells.values]
-        more = len(values) - shown
-        held = ", ".join(values[:shown]) + (f" and {more} others" if more > 0 else "")
+        held = listed([repr(value) for value in column.cells.values], 8)
     else:
         plain = replace(column, merging=None)  # a cell that hardly occurs can be an end, too
         ends = np.array([0, plain.num_values - 1]), np.array([0.0, BELOW_ONE])
@@ -307,7 +303,7 @@ class ConditionalRows:
         equal weight none is used twice before each is used once.
         """
         rows, weights = self.weights(wish)
-        drawn = rows[_systematic(weights, num_rows, generator)]
+        drawn = rows[systematic(weights, num_rows, generator)]
         codes = np.stack([column[drawn] for column in self._pool.values()], axis=1)
         for name, axis in zip(wish, self._model.domain.axes(wish), strict=True):
             unfit = np.flatnonzero(wish[name][codes[:, axis]] == 0)
@@ -384,7 +380,7 @@ class ConditionalRows:
         return generator.choice(len(fit), number, p=chances / chances.sum())
 
 
-def _systematic(weights: np.ndarray, number: int, generator: np.random.Generator) -> np.ndarray:
+def systematic(weights: np.ndarray, number: int, generator: np.random.Generator) -> np.ndarray:
     """Indices in random order, each as often as its share of the number, rounded up or down."""
     ends = np.cumsum(weights)
     points = (np.arange(number) + generator.random()) * (ends[-1] / number)

@@ -7,12 +7,13 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.base.domain import Clique, FieldsAlone, Grouping
+from sdv_privpgd.base.domain import Clique, FieldsAlone, Grouping, table_of
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import Link
 from sdv_privpgd.columns.visits import Visits, read_by, steps, time_after
-from sdv_privpgd.sampling.sampler import MOVING, Sampler, read_rows
+from sdv_privpgd.sampling.conditions import systematic
+from sdv_privpgd.sampling.sampler import MOVING, Sampler, read_rows, row_keys
 from sdv_privpgd.synthesize.siblings import Places, exchanged
 
 _MANY = 20
@@ -199,7 +200,7 @@ def _agreeing(asked: np.ndarray, said: np.ndarray, generator: np.random.Generato
         if not len(open_rows):
             break
         both = np.concatenate([asked[open_rows, :items], said[:, :items]])
-        keys = _keys(both)
+        keys = row_keys(both)
         own, theirs = keys[: len(open_rows)], keys[len(open_rows) :]
         order = np.argsort(theirs, kind="stable")
         start, stop = (np.searchsorted(theirs[order], own, side=side) for side in ("left", "right"))
@@ -209,14 +210,6 @@ def _agreeing(asked: np.ndarray, said: np.ndarray, generator: np.random.Generato
         ).astype(np.int64)
         chosen[open_rows[found]] = order[drawn]
     return chosen
-
-
-def _keys(rows: np.ndarray) -> np.ndarray:
-    """A number for each row, the same for equal rows."""
-    found = np.zeros(len(rows), dtype=np.int64)
-    for item in rows.T:
-        _, found = np.unique(found * (int(item.max(initial=0)) + 1) + item, return_inverse=True)
-    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -442,9 +435,7 @@ def _as_many(
     for code, number in zip(*np.unique(asked, return_counts=True), strict=True):
         near = there[np.abs(there.astype(np.int64) - int(code)).argmin()]
         rows = generator.permutation(np.flatnonzero(said == near))
-        so_far = np.cumsum(counts[rows])
-        places = (np.arange(number) + generator.random()) * so_far[-1] / number
-        found.append(generator.permutation(rows[np.searchsorted(so_far, places, side="right")]))
+        found.append(rows[systematic(counts[rows], number, generator)])
     return np.concatenate(found)
 
 
@@ -456,7 +447,7 @@ def _matched(wanted: np.ndarray, said: np.ndarray) -> np.ndarray:
     found = np.full(len(wanted), -1, dtype=np.int64)
     left, free = np.arange(len(wanted)), np.arange(len(said))
     for items in range(wanted.shape[1], 0, -1):
-        keys = _keys(np.concatenate([wanted[left, :items], said[free, :items]]))
+        keys = row_keys(np.concatenate([wanted[left, :items], said[free, :items]]))
         own, theirs = keys[: len(left)], keys[len(left) :]
         # The first of a key goes with the first of the same key, and so on.
         ranks = [pd.Series(each).groupby(each).cumcount().to_numpy() for each in (own, theirs)]
@@ -485,5 +476,4 @@ def _by_strength(codes: np.ndarray, axes: list[int], own: list[int]) -> list[int
 
 def _shares(codes: np.ndarray, axes: tuple[int, int], sizes: list[int]) -> np.ndarray:
     shape = sizes[axes[0]], sizes[axes[1]]
-    cells = codes[:, axes[0]].astype(np.int64) * shape[1] + codes[:, axes[1]]
-    return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape) / max(len(codes), 1)
+    return table_of(codes[:, axes].T, shape) / max(len(codes), 1)

@@ -349,10 +349,7 @@ class Sampler:
         """
         if not wanted or not len(codes):
             return codes
-        same = np.zeros(len(codes), dtype=np.int64)
-        for each in wanted:
-            _, wishes = np.unique(each.wishes, return_inverse=True)
-            _, same = np.unique(same * len(codes) + wishes, return_inverse=True)
+        same = row_keys(np.column_stack([each.wishes for each in wanted]))
         order = np.argsort(same, kind="stable")
         groups = np.split(order, np.flatnonzero(np.diff(same[order])) + 1)
         rows = ConditionalRows(
@@ -427,6 +424,14 @@ class Filled(Wrapped):
         if not chances.any():
             chances = (np.arange(len(chances)) != self.empty[name]).astype(np.float64)
         return chances / chances.sum()
+
+
+def row_keys(rows: np.ndarray) -> np.ndarray:
+    """A number for each row of numbers from 0 on, the same for equal rows, and in their order."""
+    found = np.zeros(len(rows), dtype=np.int64)
+    for item in rows.T:
+        _, found = np.unique(found * (int(item.max(initial=0)) + 1) + item, return_inverse=True)
+    return found
 
 
 def read_rows(column: Column, cells: pd.Series) -> tuple[np.ndarray, np.ndarray]:

@@ -128,16 +128,20 @@ class CsvSource:
         """What the texts of a column mean. Each different one is read once."""
         name, how = str(written.name), self._how
         codes, found = pd.factorize(written)
-        different = found.tolist()
+        different, unread = found.tolist(), np.array([], dtype=bool)
         if how.stays_text(name):
             column = _repeated(different, codes)
         elif how.is_number(name, self._facts):
             present = texts.without_numbers(different, how.na, signs_of(how))
-            column = _numbers(texts.numbers_in(present, signs_of(how)), codes)
+            numbers = texts.numbers_in(present, signs_of(how))
+            column, unread = _numbers(numbers, codes), texts.unread(numbers, present)
         else:
             means = texts.meaning(self._facts.get(name, {}), signs_of(how))
             column = _repeated([means(text) for text in different], codes)
-        return converted(column.rename(name), how.dtypes[name]) if name in how.dtypes else column
+        column = converted(column.rename(name), how.dtypes[name]) if name in how.dtypes else column
+        if unread.any():
+            column = column.astype(object).mask(np.append(unread, False)[codes], texts.UNREAD)
+        return column
 
 
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}

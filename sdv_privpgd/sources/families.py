@@ -31,7 +31,7 @@ import pandas as pd
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.dtypes import is_whole
+from sdv_privpgd.columns.dtypes import inner_of
 from sdv_privpgd.columns.encoders import read
 from sdv_privpgd.columns.links import Tree, sibling
 from sdv_privpgd.columns.scalars import quiet
@@ -82,8 +82,7 @@ class Families:
         parents = [np.zeros(0, np.int64)]
         clock, *starts = self.clocks.get(table) or (None,)
         times: list[np.ndarray] = []
-        names = [name for name in (key, None if link is None else link.key) if name is not None]
-        names += [] if clock is None else [clock.name]
+        names = [*self.tree.keys_of(table), *([] if clock is None else [clock.name])]
         for batch in self.sources[table].batches(list(dict.fromkeys(names))):
             if key is not None:
                 own.append(self._numbers(table, batch.columns[key], keys, grows=True))
@@ -123,13 +122,13 @@ class Families:
         self, table: str, cells: pd.Series, keys: dict[Any, int], *, grows: bool = False
     ) -> np.ndarray:
         """The number of each cell's key; -1 for an unknown one."""
-        return numbers_in(cells, self._are_whole(table), keys, grows=grows)
+        return numbers_in(cells, not self._are_floats(table), keys, grows=grows)
 
-    def _are_whole(self, table: str) -> bool:
-        """Whether a table's keys, and those that lead to it, are whole numbers by their dtypes."""
+    def _are_floats(self, table: str) -> bool:
+        """Whether a table's keys, or those that lead to it, have gone through floats by dtypes."""
         dtypes = [self.sources[table].dtypes.get(self.tree.key_of(table) or "")]
         dtypes += [self.sources[e.child].dtypes.get(e.key) for e in self.tree.below(table)]
-        return all(map(is_whole, dtypes))
+        return any(getattr(inner_of(each), "kind", "O") == "f" for each in dtypes)
 
     def _chosen(
         self, parent: np.ndarray, rank: np.ndarray, above: "_Plan", most: int, *, in_order: bool

@@ -117,8 +117,7 @@ def of_families(
     """
     settled = {}
     for name, source in sources.items():
-        link, key = tree.above(name), tree.key_of(name)
-        keys = [each for each in (key, None if link is None else link.key) if each is not None]
+        keys = tree.keys_of(name)
         for each in keys:
             _require_ids(source, each)
         settled[name] = _settled(source, [*keys, *columns[name]])

@@ -26,10 +26,10 @@ _Person = str | None
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
-_WORDS: dict[str, _Person] = {
+_WORDS: dict[str, int | None] = {
     **dict.fromkeys(("", "nan", "none", "null", "nat", "na", "n/a", "#n/a", "<na>")),
-    "true": "1.0",
-    "false": "0.0",
+    "true": 1,
+    "false": 0,
 }
 """What texts say that are no ids, in small letters."""
 
@@ -130,25 +130,25 @@ def staying(
 
 
 def numbers_in(
-    cells: pd.Series, is_whole: bool, known: dict[_Person, int], *, grows: bool
+    cells: pd.Series, exact: bool, known: dict[_Person, int], *, grows: bool
 ) -> np.ndarray:
     """The number of each cell's person among those who are known, who may become more; else -1."""
-    found, places = people_in(cells, is_whole)
+    found, places = people_in(cells, exact)
     numbers = [known.setdefault(p, len(known)) if grows else known.get(p, -1) for p in found]
     return np.array(numbers, dtype=np.int64)[places]
 
 
-def people_in(column: pd.Series, is_whole: bool) -> tuple[list[_Person], np.ndarray]:
+def people_in(column: pd.Series, exact: bool) -> tuple[list[_Person], np.ndarray]:
     """The people of a private column's cells, and the place of each cell's among them."""
     with quiet():
         listed, at = distinct(column)
         found: dict[_Person, int] = {}
-        whose = [person_of(cell, is_whole) for cell in listed]
+        whose = [person_of(cell, exact) for cell in listed]
         places = [found.setdefault(each, len(found)) for each in whose]
         return list(found), np.array(places, dtype=np.int64)[at]
 
 
-def person_of(cell: Any, is_whole: bool = False) -> _Person:
+def person_of(cell: Any, exact: bool = False) -> _Person:
     """Whose row it is by the cell that says so, in one spelling for all kinds of cells and files.
 
     The rule is public, and by the cell alone. It has to make one of all spellings of a person, or
@@ -156,33 +156,36 @@ def person_of(cell: Any, is_whole: bool = False) -> _Person:
     people, fewer of their rows are read, and the promise is kept.
 
     A number is what it equals, as text, too: 1, 1.0, "01", "+1" and "1e0" are one. Numbers that are
-    one as floats are one, for somebody's other rows may have gone through floats; whole numbers of
-    a source that has nothing else (``is_whole``) keep their digits. Text is NFKC, without what is
-    not printed, and spaces around it or repeated. Bytes are UTF-8, truths 1 and 0, and midnights
-    days. Capitals and small letters are not one. Missing cells, their usual words and objects of
-    other kinds are nobody.
+    one as floats are one, for somebody's other rows may have gone through floats; where that cannot
+    be, or makes nobody's rows more, they are ``exact`` and whole ones keep their digits. Text is
+    NFKC, without what is not printed, and spaces around it or repeated. Bytes are UTF-8, truths 1
+    and 0, and midnights days. Capitals and small letters are not one. Missing cells, their usual
+    words and objects of other kinds are nobody.
     """
     value = canonical(cell)
     if value is None or isinstance(value, int | float | Decimal):
-        return None if value is None else _numbered(value, is_whole)
-    return _person_in(value.decode(errors="replace") if isinstance(value, bytes) else str(value))
+        return None if value is None else _numbered(value, exact)
+    text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    return _person_in(text, exact)
 
 
-def _person_in(text: str) -> _Person:
+def _person_in(text: str, exact: bool) -> _Person:
     if not (text.isascii() and text.isalnum()):
         held = "".join(each for each in text if each.isprintable() or each.isspace())
         text = " ".join(unicodedata.normalize("NFKC", held).split())
         text = text.removesuffix(" 00:00:00").removesuffix("T00:00:00")
     if _NUMBER.fullmatch(text):
-        number = float(text)
-        if "e" not in text.lower() or math.isfinite(number):  # 12e4567 is one of other such ids
-            return _numbered(number)
-    return _WORDS.get(text.lower(), text)
+        has_power = "e" in text.lower()
+        if not has_power or math.isfinite(float(text)):  # 12e4567 is one of other such ids
+            return _numbered(float(text) if has_power else Decimal(text), exact)
+    word = _WORDS.get(text.lower(), text)
+    return _numbered(word, exact) if isinstance(word, int) else word
 
 
-def _numbered(number: Number, is_whole: bool = False) -> str:
-    """The text of a number: its digits, or those of the nearest float, and of 0.0 for -0.0."""
-    return str(int(number)) if is_whole else repr(real(number) + 0.0)
+def _numbered(number: Number, exact: bool) -> str:
+    """The text of the nearest float, and of 0.0 for -0.0; or the digits of a whole number."""
+    nearest = real(number) + 0.0
+    return str(int(number)) if exact and nearest.is_integer() else repr(nearest)
 
 
 def rank_of(owner: np.ndarray, *keys: np.ndarray) -> np.ndarray:

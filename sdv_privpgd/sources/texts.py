@@ -17,6 +17,7 @@ import pandas as pd
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.dialect import Reading, declared_values, has_codes
+from sdv_privpgd.columns.scalars import are_there
 from sdv_privpgd.sources.source import SourceError
 
 _TRUTHS = {"true": True, "false": False}
@@ -27,6 +28,9 @@ _SPACES = " \u00a0\u202f"
 
 
 _WITH_ZEROS = re.compile(r"0\d+\s*$")
+
+UNREAD = "unread"
+"""Stands for a cell of a column of numbers that is there and is none, whatever it holds."""
 
 _WHOLE, _PLAIN = re.compile(r"[-+0-9]*"), re.compile(r"[-+0-9.eE]*")
 
@@ -112,6 +116,8 @@ def convert(column: pd.Series, dtype: Any) -> pd.Series:
     try:
         if dtype.kind == "M" and column.dtype == object:
             return column  # dates are read one by one, as the metadata says
+        if dtype.kind in "iuf" and column.dtype == object:
+            column = column.mask(column == UNREAD)  # what is kept of them must not change a dtype
         if pd.api.types.is_bool_dtype(dtype):
             column = column.map(_truth, na_action="ignore")
         return column.astype(dtype)
@@ -173,7 +179,14 @@ def numbers(column: pd.Series, signs: Signs) -> pd.Series:
     if column.dtype.kind in "iuf":
         return column
     read = [number_in(cell, signs) for cell in column]
-    return pd.Series(read, index=column.index, name=column.name, dtype=object)
+    found = pd.Series(read, index=column.index, name=column.name, dtype=object)
+    return found.mask(unread(found, column), UNREAD)
+
+
+def unread(found: Any, cells: Sequence[Any] | pd.Series) -> np.ndarray:
+    """Which cells are there, and in none of them a number was ``found``."""
+    absent = np.asarray(pd.isna(found))
+    return absent & are_there(pd.Series(cells, dtype=object)) if absent.any() else absent
 
 
 def meanings(column: pd.Series, facts: Mapping, signs: Signs) -> pd.Series:

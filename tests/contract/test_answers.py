@@ -184,16 +184,17 @@ def test_both_doors_say_how_sure_a_statistic_and_a_regression_are(adjacency):
 
 
 def test_a_model_s_answer_gets_an_interval_if_asked():
-    done = fitted(method="mst+particles")
-    how = {"where": {"ward": "A", "smoker": True, "age": Between(low=50)}}
+    age = Numerical(0, 110, decimal_places=0, cut_points=[20, 40, 60, 80])
+    done = fit_table(TABLE, {**COLUMNS, "age": age}, epsilon=5.0, method="mst+particles")
+    how = {"where": {"ward": "A", "smoker": True, "age": Between(low=50)}}  # which cuts a cell
     bare, sure = (done.answer("count", **how, bootstrap=number) for number in (0, 12))
     own, again = (done.answer("count", **how) for _ in range(2))
     assert bare.statistic is None
     assert bare.estimate == sure.estimate == own.estimate
     for kind in ("table", "population"):
         for each in (sure, own):
-            low, high = each.interval(kind)
-            assert 0 <= low < each.estimate < high
+            (low, high), (least, most) = each.interval(kind), each.origin.reach
+            assert 0 <= low < least < each.estimate < most < high
         assert again.interval(kind) == own.interval(kind)
     assert "from 12 repetitions of the fit. It is model-based" in str(sure)
     assert "from 25 repetitions of the fit. It is model-based" in str(own)

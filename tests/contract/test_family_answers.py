@@ -123,6 +123,26 @@ def test_intervals_hold_what_is_true(fitted, asked, true):
     assert str(answer)
 
 
+@pytest.mark.parametrize("how", ["minus", "over"])
+def test_answers_by_rows_have_differences_and_ratios_and_the_model_s_an_interval(fitted, how):
+    model, _, joined, _ = fitted
+    one, other = ({"ill": ill} for ill in (True, False))
+    first, second = (model.answer("share", "people", where=each) for each in (one, other))
+    share = joined["ill"].mean()
+    true = 2 * share - 1 if how == "minus" else share / (1 - share)
+    found = first - second if how == "minus" else first / second
+    for kind in ("table", "population"):
+        low, high = found.interval(kind, 1 - 1e-6)
+        assert low < true < high
+    assert found.stddev > 1.9 * first.stddev or how == "over"  # both err by the same
+    asked = {"where": {"ill": True}, "among": {"homes.rents": True, "age": Between(0, 50)}}
+    answer = model.answer("share", "people", **asked, bootstrap=5)
+    low, high = answer.interval()
+    those = joined[joined["rents"] & (joined["age"] <= 50)]
+    assert 0 <= low < those["ill"].mean() < high <= 1
+    assert "from 5 repetitions of the fit" in str(answer)
+
+
 def test_listed_questions_are_answered_by_tables_of_their_own():
     given, links = (
         tables(3),
@@ -182,7 +202,7 @@ def test_each_reading_is_named(fitted):
         ({"what": "share", "table": "dogs"}, "table is one of"),
         ({"what": "count", "each": "person"}, "'row' or 'family'"),
         ({"what": "quantile", "table": "people", "of": "age", "q": 0.5}, "each='family'"),
-        ({"what": "count", "table": "people", "bootstrap": 20}, "each='family'"),
+        ({"what": "mean", "table": "people", "of": "age", "clipped": True}, "each='family'"),
         ({"what": "mean", "holding": {"people": {"ill": True}}}, "for a count or a share"),
         (
             {"what": "count", "holding": {"people": {"ill": True}}, "among": {"rents": True}},

@@ -307,6 +307,9 @@ def test_keys_that_lead_nowhere_stop_a_fit_after_the_first_questions(tables):
     fitted = fit_tables(others, COLUMNS, LINKS, 9.0, 1e-6, method="independent", allow_lost=told)
     assert len(fitted.sample(500)["stays"]) < 50
     assert fitted.ledger.spent() > 8.9
+    again = {**tables, "people": tables["people"].assign(id="A")}
+    said = fit_tables(again, COLUMNS, LINKS, 1.0, 1e-6, method="independent").warnings
+    assert said[0].startswith("Next to no row of 'people' seems to be used: see whether keys in")
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_books_reports_and_plans_are_those_of_the_core(fitted, tmp_path):
     assert fitted.fitted_tables.ledger == fitted.ledger
     assert "one row of 'homes'" in fitted.privacy_report()
     # Of more families than their pattern has keys.
-    held = fitted.fitted_tables.answer("share", holding={"jobs": {"kind": "desk"}})
+    held = fitted.answer("share", holding={"jobs": {"kind": "desk"}})
     assert 0 <= held.estimate <= 1
     assert fitted.report(tmp_path / "page.html").to_dict()["tables"].keys() == {
         "homes", "people", "jobs"

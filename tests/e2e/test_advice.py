@@ -145,6 +145,7 @@ def test_fewer_columns_and_a_larger_epsilon_make_pairs_better():
         assert errors(columns, epsilon)[0] < usual
 
 
+@pytest.mark.filterwarnings("ignore:Noise hides where")
 def test_who_spends_more_sees_the_tail_that_noise_hid():
     table, found = pd.DataFrame({"x": COSTS[:600]}), []
     for epsilon in (0.7, 20.0):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from argparse import ArgumentTypeError
 
 import numpy as np
 import pandas as pd
@@ -160,7 +161,7 @@ def test_holders_leave_columns_out_and_codebooks_go_with_metadata(csv, tmp_path,
     "text", ["x", "x=", "x=colour", "x=bool:J", "x=bool:/N", "x=timedelta64[ns]"]
 )
 def test_words_that_are_no_types_are_refused(text, capsys):
-    with pytest.raises(ValueError, match=r"is not|neither a type|no type"):
+    with pytest.raises(ArgumentTypeError, match=r"is not|neither a type|no type"):
         Typed.of(text)
     with pytest.raises(SystemExit):
         run("plan", "t.csv", "--epsilon", 1, "--dtype", text)
@@ -243,7 +244,7 @@ def test_what_is_an_id_by_detection_and_not_by_its_name_stops_a_command(tmp_path
     asked = ("check", tmp_path / "t.csv", "--header", "--epsilon", 20)
     assert run(*asked) == 1
     said = capsys.readouterr()
-    assert "'sales' would not be in the rows" in said.out
+    assert "'sales' would get new numbers, whatever the table says" in said.out
     for mended in ("--dtype", "sales=number"), ("--drop", "sales"), ("--make-up", "sales"):
         assert run(*asked, *mended) == 0
         shown = capsys.readouterr().out
@@ -264,7 +265,9 @@ def test_rows_that_are_too_few_stop_a_command_before_it_spends(table, tmp_path, 
 
 
 def test_dates_times_and_numbers_of_text_are_detected_and_come_back_as_they_were(table, tmp_path):
-    out, kept = tmp_path / "out.csv", ["seen", "at", "rate", "price"]
+    out, kept = tmp_path / "out.csv", ["seen", "at", "rate", "price", "sent"]
+    sent = pd.date_range("2024-01-01", periods=NUMBER, freq="h").strftime("%Y-%m-%dT%H:%M:%SZ")
+    pd.read_csv(table).assign(sent=sent).to_csv(table, index=False)
     asked = ("--columns", ",".join(kept), "--rows-are-people", "--out", out)
     assert run("synthesize", table, *QUICK, *asked) == 0
     rows, real = pd.read_csv(out), pd.read_csv(table)[kept]

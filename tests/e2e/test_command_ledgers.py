@@ -259,11 +259,10 @@ class TestWrittenAhead:
             found.append(read_ledger(ledger.read_text()))
             return real(*args)
 
-        from sdv_privpgd.cli import reading, releasing, synthesizing
+        from sdv_privpgd.cli import reading, synthesizing
 
         real = reading.open_table
-        for module in (releasing, synthesizing):
-            monkeypatch.setattr(module, "open_table", opened)
+        monkeypatch.setattr(synthesizing, "open_table", opened)
         return found
 
     def test_by_every_command(self, csv, ledger, tmp_path, seen):

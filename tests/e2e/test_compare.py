@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd.benchmark.__main__ import main
-from sdv_privpgd.benchmark.compare import read
 
 NUM_ROWS = 250
 
@@ -62,7 +61,7 @@ def results(own, tmp_path_factory):
 
 
 def test_every_run_is_in_the_file_with_what_it_spent_and_cost(results):
-    rows = read(results).set_index(["method", "metric"])
+    rows = pd.read_parquet(results).set_index(["method", "metric"])
     assert rows["error"].isna().all()
     assert set(rows["table"]) == {"people"}
     assert set(rows["rows"]) == {NUM_ROWS * 4 // 5}
@@ -89,16 +88,16 @@ def test_every_run_is_in_the_file_with_what_it_spent_and_cost(results):
 
 def test_what_the_file_holds_is_skipped_and_a_failure_is_a_row(own, results, tmp_path):
     results = Path(shutil.copy(results, tmp_path))
-    before = read(results)
+    before = pd.read_parquet(results)
     methods = ["--methods", "PrivPGD", "Real", "--num-particles", "100"]
     said = benchmark("compare", *own, *methods, "--out", str(results))
     assert "2 runs, 2 of them held" in said
-    pd.testing.assert_frame_equal(read(results), before)
+    pd.testing.assert_frame_equal(pd.read_parquet(results), before)
 
     failing = ["--methods", "PrivPGD", "--delta", "2"]
     said = benchmark("compare", *own, *failing, "--out", str(results))
     assert "1 runs failed" in said
-    added = read(results).iloc[len(before) :]
+    added = pd.read_parquet(results).iloc[len(before) :]
     assert added[["method", "error", "delta"]].isna().to_numpy().tolist() == [[False, False, True]]
     assert added["error"].tolist() == ["ValueError"]
 
@@ -109,7 +108,7 @@ def test_another_programs_rows_are_scored_and_all_is_shown(own, results, tmp_pat
     rows = str(tmp_path / "train.csv")
     named = ["--method", "a copy", "--epsilon", "1", "--out", str(results)]
     benchmark("score", *own, "--rows", rows, *named)
-    held = read(results)
+    held = pd.read_parquet(results)
     copied = held[held["method"] == "a copy"].set_index("metric")["value"]
     assert copied["l1"] == 0  # a CSV file keeps every code
     assert copied["sw1"] == 0
@@ -132,7 +131,7 @@ def test_arms_are_compared_and_those_that_do_not_go_together_have_the_reason(own
     said = benchmark("compare", *own, *parts, *limits, "--out", str(results))
     assert "2 runs, 0 of them held" in said
     assert "failed" not in said
-    rows = read(results).set_index("method")
+    rows = pd.read_parquet(results).set_index("method")
     done, refused = rows.loc["privtree / mst / pgm"], rows.loc["privtree / aim / pgm"]
     assert done["error"].isna().all()
     assert 0.999 < done["spent_epsilon"].iloc[0] <= 1.0

@@ -30,6 +30,7 @@ from sdv_privpgd import (
 from sdv_privpgd.constraints import FixedCombinations, Inequality, ProgrammableConstraint
 from sdv_privpgd.inference import Criterion, Question, bootstrap
 from sdv_privpgd.privacy import curator
+from sdv_privpgd.sources.csv import CsvFiles
 
 COLUMNS = {
     "ward": Categorical(["A", "B", "C"]),
@@ -129,6 +130,16 @@ def in_memory(frame, folder):
     return frame
 
 
+def in_text(frame, folder):
+    """In a file of text, of whose cells other ones are no numbers."""
+    path = folder / f"{int(frame['age'].abs().sum())}.csv"
+    odd = frame["age"] > frame["age"].iloc[0]
+    written = frame.astype({"age": object, "weight": object})
+    written.loc[odd, ["age", "weight"]] = "<5"
+    written.to_csv(path, index=False)
+    return CsvFiles(path, header=True, dtypes={"weight": "Float32"})
+
+
 def observed(private, tmp_path, **settings):
     told = []
 
@@ -181,6 +192,7 @@ def derived(fitted):
     ("settings", "given"),
     [
         ({}, in_memory),
+        ({}, in_text),
         ({"target": {"ill": 6, "town": 2}}, in_memory),
         ({"questions": QUESTIONS}, in_memory),
         ({"constraints": CONSTRAINTS}, in_memory),

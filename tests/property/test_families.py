@@ -1,5 +1,7 @@
 """What a whole family changes, whatever keys its rows have: no more than one row of one table."""
 
+from uuid import UUID
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -110,7 +112,7 @@ def counted(rows, *, in_order):
 
 
 def whose(cell):
-    return person_of(cell)
+    return person_of(cell, True)
 
 
 def without(rows, gone, *, all_of_the_key):
@@ -221,3 +223,11 @@ def test_a_key_that_two_rows_have_leads_nowhere():
     assert found.plans["person"].stays.tolist() == [False, False, True]
     assert found.plans["visit"].stays.tolist() == [False, True, True]
     assert found.plans["drug"].stays.tolist() == [False]
+
+
+def test_long_numbers_and_uuids_are_keys():
+    ids = ["89490200001000000001", "89490200001000000002", UUID(int=1), 10**18 + 1, 10**18 + 2]
+    written = [*ids[:2], str(ids[2]), *map(str, ids[3:])]
+    found = families([(key, 0) for key in ids], [(1, key, 0) for key in written], [])
+    assert found.plans["person"].stays.all()
+    assert found.plans["visit"].parent.tolist() == [0, 1, 2, 3, 4]

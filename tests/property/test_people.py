@@ -84,9 +84,15 @@ def whole_blocks(monkeypatch):
 
 
 def test_all_spellings_of_a_person_are_one_and_no_other_person():
-    found = [{person_of(cell) for cell in spelled} for spelled in SPELLED.values()]
-    assert {len(each) for each in found} == {1}
-    assert len(set.union(*found)) == len(SPELLED)
+    for exact in (False, True):
+        found = {
+            who: {person_of(cell, exact) for cell in spelled} for who, spelled in SPELLED.items()
+        }
+        assert [who for who, each in found.items() if len(each) > 1] == ["large"] * exact
+        assert len(set.union(*found.values())) == len(SPELLED) + exact
+    long = [9 * 10**17 + 1, "900000000000000001", "+0900000000000000001.0"]
+    assert {person_of(cell, True) for cell in long} == {"900000000000000001"}
+    assert {person_of(cell) for cell in long} == {"9e+17"}
 
 
 UNEVEN = [(SPELLED[who][0], 0) for who in "aaaAaAAaa"]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.plugin.generators import transformer_for
+from sdv_privpgd.plugin.generators import ColumnTransformer
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -222,7 +222,7 @@ def test_values_on_the_lattice_come_back_exactly(column, data):
     pd.testing.assert_series_equal(column.decode(*column.encode(values)), values)
     # Through RDT's single column, too: a coordinate shares its bits with the code.
     table = pd.DataFrame({"x": values})
-    transformer = transformer_for(column.column)
+    transformer = ColumnTransformer(column.column)
     transformer.fit(table, "x")
     back = transformer.reverse_transform(transformer.transform(table))
     pd.testing.assert_frame_equal(back, table)

@@ -8,7 +8,7 @@ import sys
 import pandas as pd
 import pytest
 
-from sdv_privpgd.benchmark.compare import Run, append, canonical, held, read
+from sdv_privpgd.benchmark.compare import Run, append, canonical, held
 from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.benchmark.methods import METHODS, Compared, published_epsilon
 from sdv_privpgd.benchmark.show import labeled, log_ratios, said, summarize
@@ -55,7 +55,7 @@ def test_a_methods_settings_are_those_that_it_reads():
 def test_runs_are_read_as_written_and_take_the_place_of_themselves_alone(tmp_path):
     path = tmp_path / "new" / "results.parquet"
     append(path, a_run(), {"rows": 80, "fit_seconds": 1.5}, {"l1": 0.25, "sw1": 0.01})
-    rows = read(path)
+    rows = pd.read_parquet(path)
     assert rows[["metric", "value"]].to_dict("records") == [
         {"metric": "l1", "value": 0.25},
         {"metric": "sw1", "value": 0.01},
@@ -73,7 +73,7 @@ def test_runs_are_read_as_written_and_take_the_place_of_themselves_alone(tmp_pat
     assert a_run() in held(path)
     assert a_run() not in held(path, failed=False)
     append(path, a_run(), {}, {"l1": 2.0})
-    rows = read(path)
+    rows = pd.read_parquet(path)
     assert sorted(rows["value"]) == [1.0, 1.0, 1.0, 2.0]
     assert rows["error"].isna().all()
 

@@ -126,7 +126,7 @@ def test_registered_parts_make_arms_that_have_names_settings_and_an_order():
     assert set(found[found["kind"] == "synthesize"]["part"]) == set(ENGINES)
     assert set(found[found["kind"] == "select"]["part"]) <= set(SELECTS)
     assert found["value"].str.len().max() <= 60
-    for kind, known in zip(KINDS, (PREPROCESSINGS, SELECTS, ENGINES), strict=True):
+    for kind, known in KINDS.items():
         assert in_rank(kind, [*reversed(list(known)), "another"]) == [*known, "another"]
 
 

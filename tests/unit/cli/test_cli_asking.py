@@ -3,7 +3,7 @@
 import pytest
 
 from sdv_privpgd import Between
-from sdv_privpgd.cli.asking import question
+from sdv_privpgd.cli.questions import question
 from sdv_privpgd.cli.saying import CommandError
 from sdv_privpgd.inference import Question
 from sdv_privpgd.sources.texts import Signs

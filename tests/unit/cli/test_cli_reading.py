@@ -21,6 +21,7 @@ from sdv_privpgd.cli.saying import CommandError, in_options
 from sdv_privpgd.columns.dialect import Reading
 from sdv_privpgd.report import warnings
 from sdv_privpgd.sources.source import SourceError
+from sdv_privpgd.sources.texts import UNREAD
 
 SECRET = "CANARYTEXT"
 PEOPLE = {
@@ -140,8 +141,7 @@ def test_decimals_with_a_comma_are_read_where_somebody_says_so(tmp_path):
     facts = {"price": {"sdtype": "numerical"}, "n": {"sdtype": "numerical"}}
     text = "price;n\n1,5;3\n-2,25;4\nnone of it;5\n"
     table = read(tmp_path, text, facts, sep=";", decimal=",")
-    assert table["price"].tolist()[:2] == [1.5, -2.25]
-    assert pd.isna(table["price"][2])
+    assert table["price"].tolist() == [1.5, -2.25, UNREAD]  # it is there
     assert table["n"].tolist() == [3, 4, 5]
     text = f"price;n\n1,5;{SECRET}\n"
     facts = {"price": {"sdtype": "numerical"}, "n": {"sdtype": "categorical"}}
@@ -277,7 +277,8 @@ def test_numbers_are_read_one_by_one(tmp_path_factory, cells):
     def column(those):
         lines = "".join(f'"{cell}"\n' for cell in those)
         found = read(folder, f"x\n{lines}", facts, header=True)["x"]
-        return [None if pd.isna(each) else float(each) for each in found]
+        cells = ["nothing" if pd.isna(each) else each for each in found]
+        return [each if isinstance(each, str) else float(each) for each in cells]
 
     together = column(cells)
     assert together == [column([cell])[0] for cell in cells]
@@ -334,7 +335,7 @@ def test_groups_of_thousands_are_read_where_they_are_named(
     how = {"sep": ";", "decimal": decimal, "thousands": thousands}
     cells = read(tmp_path, f"n\n{cell}\n7\n", facts, **how)["n"]
     assert cells[1] == 7
-    assert cells[0] == number if number is not None else cells.isna()[0]
+    assert cells[0] == (UNREAD if number is None else number)
 
 
 def test_one_cell_decides_nothing_and_dates_are_read_one_by_one(tmp_path):
@@ -396,6 +397,8 @@ def test_workbooks(workbook):
     cells = [list(PEOPLE), [34, "01234", True], [71, 98765, False], [None, "01234", None]]
     assert_people(read_table(workbook(cells), Reading(), PEOPLE))
     day = pd.Timestamp("2020-01-05")
+    odd = read_table(workbook([["age", "zip", "ill"], ["<18", None, None]]), Reading(), PEOPLE)
+    assert odd["age"].tolist() == [UNREAD]
     table = read_table(workbook([["n", "day"], [1, day], [2.5, day]]), Reading(header=True), None)
     assert table["n"].tolist() == [1, 2.5]
     assert table["day"].tolist() == [day, day]

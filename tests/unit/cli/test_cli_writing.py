@@ -181,7 +181,7 @@ def test_new_files_have_the_permissions_of_new_files(table, tmp_path):
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.txt.zip", "a.csv.xz"])
 def test_rows_are_read_again_as_they_were(tmp_path, name):
     rows = pd.DataFrame({"age": [1, 2], "zip": ["01234", "x;y,z"]})
-    write_rows(rows, tmp_path / name, tmp_path / name, sep=None, decimal=".", encoding="utf-8")
+    write_rows(rows, tmp_path / name, tmp_path / name)
     sep = "\t" if name == "a.tsv" else ","
     read = pd.read_csv(tmp_path / name, sep=sep, dtype={"zip": str})
     pd.testing.assert_frame_equal(read, rows)
@@ -190,11 +190,11 @@ def test_rows_are_read_again_as_they_were(tmp_path, name):
 def test_rows_are_written_in_the_dialect_and_types_that_are_asked_for(tmp_path):
     rows = pd.DataFrame({"preis": [1.5], "ort": ["Münster 東"]})
     path = tmp_path / "a.csv"
-    write_rows(rows, path, path, sep=";", decimal=",", encoding="cp1252")
+    write_rows(rows, path, path, {"sep": ";", "decimal": ",", "encoding": "cp1252"})
     assert path.read_text("cp1252").split() == ["preis;ort", "1,5;Münster", r"\u6771"]
     rows = pd.DataFrame({"code": pd.Series([1, "other", None], dtype=object), "n": [1, 2, 3]})
     path = tmp_path / "a.parquet"
-    write_rows(rows, path, path, sep=None, decimal=".", encoding="utf-8")
+    write_rows(rows, path, path)
     read = pd.read_parquet(path)
     assert read["code"].tolist() == ["1", "other", None]
     assert read["n"].tolist() == [1, 2, 3]
@@ -202,7 +202,7 @@ def test_rows_are_written_in_the_dialect_and_types_that_are_asked_for(tmp_path):
         {"age": [3.0, None, -0.0], "dose": [3.0, None, 2.5], "far": [1e300, 2.0, None]}
     )
     path = tmp_path / "a.csv"
-    write_rows(rows, path, path, sep=None, decimal=".", encoding="utf-8")
+    write_rows(rows, path, path)
     assert path.read_text().split() == ["age,dose,far", "3,3.0,1e+300", ",,2.0", "0,2.5,"]
 
 

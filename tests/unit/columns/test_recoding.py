@@ -3,6 +3,7 @@
 import datetime
 import json
 import pickle
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -416,10 +417,11 @@ def test_a_check_says_that_a_column_is_modelled_as_groups():
     ],
 )
 def test_dates_of_digits_are_read_and_written_as_numbers(form, ends, cells, dtype):
-    chosen = {} if dtype in ("int64", "float64", "object") else {"dtype": dtype}
+    is_usual = dtype in ("int64", "float64", "object")
+    chosen = {} if is_usual else {"dtype": pd.api.types.pandas_dtype(dtype)}
     words = {"sdtype": "datetime", "range_min": ends[0], "range_max": ends[1]}
     column = describe("x", {**words, "datetime_format": form, "range_is_nullable": False})
-    encoder = Codec(type(column)(**{**vars(column), **_dtype_of(chosen)}))
+    encoder = Codec(replace(column, **chosen))
     series = pd.Series(cells, dtype=dtype)
     assert encoder.holds(series).all()
     again = encoder.rewrite(series)
@@ -428,10 +430,6 @@ def test_dates_of_digits_are_read_and_written_as_numbers(form, ends, cells, dtyp
     codes, positions = encoder.encode(series)
     assert encoder.decode(codes, positions).dtype == again.dtype
     assert pd.api.types.is_numeric_dtype(encoder.decode(codes, positions, holds_missing=True))
-
-
-def _dtype_of(chosen):
-    return {name: pd.api.types.pandas_dtype(dtype) for name, dtype in chosen.items()}
 
 
 def test_dates_of_digits_are_text_where_their_ends_were_and_truths_are_no_dates():

@@ -269,6 +269,7 @@ IDS = [
     "USUBJID", "kundennummer", "cliente", "personnummer", "Unnamed: 0", "numero_de_cliente",
     "N° patient", "id_hogar", "Assuré", "Schüler", "codice_paziente", "patientno", "пациент",
     "患者番号", "пациент_ид", "номер пациента", "nr_pacjenta", "환자번호", "病历号", "NHS number",
+    "N° de dossier", "caseid", "StudyID", "account_number", "Policy No", "Aktenzeichen", "KVNR",
 ]  # fmt: skip
 DATES = ["date", "birth_date", "date_of_birth", "DOB", "Geburtsdatum", "visit date", "Datum"]
 ORDINARY = [
@@ -276,7 +277,8 @@ ORDINARY = [
     "mandate", "dated", "date_type", "sex", "age", "", "7", "is_customer", "new patient",
     "hours per person", "household_size", "house number", "customer type", "kundenart", "postcode",
     "numero_de_pieces", "nation", "код", "номер дома", "nr_domu", "성별", "年龄", "age_of_patient",
-    "number", "name_of_ward", "ward_name", "person_years", "hausnummer_zusatz",
+    "number", "name_of_ward", "ward_name", "person_years", "hausnummer_zusatz", "visit_number",
+    "account_type", "claim_nb", "study", "policy", "age°",
 ]  # fmt: skip
 
 

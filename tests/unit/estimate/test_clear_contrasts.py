@@ -15,6 +15,7 @@ from sdv_privpgd.estimate.effects import (
     directions,
     residuals_of,
 )
+from sdv_privpgd.privacy.dataset import Dataset
 
 ROWS, NOISE = 20_000, 68.0
 DOMAIN = Domain(("ward", "lab", *"abcdefgh"), (5, 17, *[16] * 8))
@@ -33,11 +34,7 @@ def rows(seed, *, depends):
 
 def measured(codes, seed):
     """Consistent tables of all pairs, as loud as in a fit at epsilon 1."""
-    tables = {}
-    for clique in DOMAIN.cliques(2):
-        shape = DOMAIN.shape(clique)
-        cells = np.ravel_multi_index(tuple(codes[:, DOMAIN.axes(clique)].T), shape)
-        tables[clique] = np.bincount(cells, minlength=np.prod(shape)).reshape(shape)
+    tables = {clique: Dataset(DOMAIN, codes).counts(clique) for clique in DOMAIN.cliques(2)}
     return consistent_tables(DOMAIN, [number_of_rows(ROWS), *noisy_answers(tables, NOISE, seed)])
 
 

@@ -12,6 +12,7 @@ from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
 from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.estimate.signals import signal_shares
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 
 ROWS = 200_000
@@ -24,13 +25,8 @@ def true_tables(seed=0, *, dependent=True):
     latent = rng.random((ROWS, 1)) if dependent else rng.random((ROWS, len(DOMAIN)))
     places = (0.7 * latent + 0.3 * rng.random((ROWS, len(DOMAIN)))) ** 1.5
     codes = (places * DOMAIN.sizes).astype(int)
-    tables = {}
-    for clique in DOMAIN.cliques(2):
-        axes = DOMAIN.axes(clique)
-        cells = np.ravel_multi_index(tuple(codes[:, axes].T), DOMAIN.shape(clique))
-        shape = DOMAIN.shape(clique)
-        tables[clique] = np.bincount(cells, minlength=np.prod(shape)).reshape(shape)
-    return tables
+    rows = Dataset(DOMAIN, codes)
+    return {clique: rows.counts(clique) for clique in DOMAIN.cliques(2)}
 
 
 def measured(tables, stddev, seed=1):

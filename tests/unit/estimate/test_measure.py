@@ -127,15 +127,11 @@ def test_exact_counts_come_back_and_noise_is_exactly_zero():
     np.testing.assert_allclose(values, simplex_projection(np.array([5, -4, 2.0]), 3))
 
 
-def of_noise(values):
-    """The squares of standard deviations that noise explains in so many values."""
-    return values / 2 + 0.5 * np.sqrt(1.25 * values)
-
-
 def test_values_are_judged_in_runs_and_groups_and_weak_ones_shrink():
     # The weak ones are in runs of one value: 21 > 2 x 10 keeps its mass, 19 some of it.
     kept = one_way([500, 21, 460, 19], 10.0, 1000)
-    expected = np.array([500, 21, 460, 19 * (1 - of_noise(1) / 1.9**2)])
+    of_noise = 1 / 2 + 0.5 * np.sqrt(1.25)  # squares of deviations that it explains in one value
+    expected = np.array([500, 21, 460, 19 * (1 - of_noise / 1.9**2)])
     np.testing.assert_allclose(kept, expected * (1000 / expected.sum()))
     # 25 and 15 a value: the means are sqrt(8) = 2.8 standard deviations apart.
     tail = [25.0] * 16 + [15.0] * 16

@@ -18,6 +18,7 @@ from sdv_privpgd.estimate.prior import (
     use_of,
     weighted,
 )
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 
 DOMAIN = Domain(("a", "b", "c"), (4, 5, 3))
@@ -33,9 +34,7 @@ def chain(number, rng, tilt=0.0):
 
 
 def counted(codes, clique):
-    axes = DOMAIN.axes(clique)
-    cells = np.ravel_multi_index(tuple(codes[:, axes].T), DOMAIN.shape(clique))
-    return np.bincount(cells, minlength=DOMAIN.size(clique)).reshape(DOMAIN.shape(clique))
+    return Dataset(DOMAIN, codes).counts(clique)
 
 
 def measured(codes, stddev, seed=0):

@@ -18,6 +18,7 @@ from sdv_privpgd import (
     Numerical,
     PrivPGDSynthesizer,
     check,
+    check_domain,
     fit_table,
     plan_table,
 )
@@ -27,6 +28,7 @@ from sdv_privpgd.columns.readings import Readable
 from sdv_privpgd.fitting.mismatch import UNREAD, _Seen
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.sources.csv import CsvFiles
 
 RNG = np.random.default_rng(0)
 ROWS = 4_000
@@ -85,13 +87,16 @@ def test_how_many_rows_a_category_needs_is_said_where_that_is_a_part_of_them():
         for rows, epsilon in ((1_000, 1.0), (1_000, 50.0))
     ]
     assert "A category of 'ward' is found if about " in told[0]
+    assert "Noise hides where values of 'age' lie that fewer than about 1" in told[0]
     assert "A category" not in told[1]
+    assert "Noise hides" not in told[1]
 
 
 def test_what_cannot_be_read_or_is_no_column_is_said():
     spans = TABLE.assign(stay=pd.to_timedelta(TABLE["age"], "D"))
     told = check(spans, {**OPEN, "stay": Numerical()}, 1.0)
     assert "timedelta" in " ".join(told.to_dict()["stops"])
+    assert "is private" not in str(told)  # as nobody has asked for the number of rows
     facts = NumberFacts(low=0, high=10**400)
     (codes,) = Readable(name="age", facts=facts).codes(TABLE["age"])
     assert set(codes) == {0}
@@ -164,6 +169,24 @@ def test_places_are_not_made_up_in_silence_and_what_identifies_is():
     assert own.sample(3)["mail"].nunique() == 3
 
 
+def test_a_declared_type_beats_that_of_metadata():
+    described = METADATA.to_dict()["tables"]["table"]["columns"]
+    known = {"came": {"sdtype": "categorical"}, "id": {"sdtype": "id"}, **described}
+    metadata = sdv_tables.metadata_of(known, primary_key="id")
+    domain = {
+        "came": Datetime("01.01.2020", "31.12.2021", datetime_format="%d.%m.%Y"),
+        "city": Categorical(["Ulm"]), "ward": Categorical(["A", "B", "C"]),
+    }  # fmt: skip
+    assert not check_domain(metadata, domain)
+    own = PrivPGDSynthesizer(metadata, 1.0, method="mst", public_domain=domain)
+    own.fit(CITIES.assign(came=GERMAN, id=range(ROWS)))
+    rows = own.sample(200)
+    assert set(rows["city"].dropna()) == {"Ulm"}
+    pd.to_datetime(rows["came"], format="%d.%m.%Y")
+    with pytest.raises(ValueError, match="'id', which is not modelled: it is a key"):
+        PrivPGDSynthesizer(metadata, 1.0, public_domain={"id": Numerical()})
+
+
 GERMAN = pd.date_range("2020-01-01", periods=ROWS, freq="h").strftime("%d.%m.%Y")
 
 
@@ -185,12 +208,14 @@ GERMAN = pd.date_range("2020-01-01", periods=ROWS, freq="h").strftime("%d.%m.%Y"
         (["It was long ago, and nobody knew " * 2] * ROWS, Categorical(), "long texts"),
     ],
 )
-def test_cells_that_are_not_as_declared_stop_a_fit_for_little(cells, declared, remedy):
+def test_cells_that_are_not_as_declared_stop_a_fit_for_little(tmp_path, cells, declared, remedy):
     table = TABLE.assign(odd=np.asarray(cells, dtype=object))
-    with pytest.raises(DomainMismatchError, match=f"first question.*'odd'.*{remedy}") as error:
-        fit(table, {**OPEN, "odd": declared})
-    assert error.value.ledger.spent() < 0.1
-    assert error.value.ledger.charges[-1].what == UNREAD
+    table.to_csv(tmp_path / "table.csv", index=False)
+    for rows in (table, CsvFiles(tmp_path / "table.csv", header=True)):
+        with pytest.raises(DomainMismatchError, match=f"first question.*'odd'.*{remedy}") as error:
+            fit(rows, {**OPEN, "odd": declared})
+        assert error.value.ledger.spent() < 0.1
+        assert error.value.ledger.charges[-1].what == UNREAD
 
 
 def test_a_column_may_be_unread_if_that_is_said_or_the_fit_is_finished():

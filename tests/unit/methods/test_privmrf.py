@@ -16,12 +16,6 @@ from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 ENGINE = MaximumEntropy(sweeps=5)
 
 
-def graph_of(curator, total, max_megabytes):
-    known = dependences(curator.measurements)
-    shares = {pair: value / (2 * total) for pair, value in known.items()}
-    return dependence_graph(curator.domain, shares, max_megabytes * 2**17)
-
-
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
 def test_all_tables_are_useful_and_lie_inside_the_graph(epsilon, adjacency):
@@ -29,7 +23,9 @@ def test_all_tables_are_useful_and_lie_inside_the_graph(epsilon, adjacency):
     curator = open_curator(table, epsilon=epsilon, adjacency=adjacency)
     strategy = PrivMRF(max_megabytes=200 / 2**17)  # 200 cells
     measured = measured_by(strategy, curator, ENGINE)
-    graph = graph_of(curator, 3_000, 200 / 2**17)
+    known = dependences(curator.measurements)
+    shares = {pair: value / (2 * 3_000) for pair, value in known.items()}
+    graph = dependence_graph(curator.domain, shares, 200)
     for each in measured:
         if isinstance(each.query, MarginalQuery):
             clique = each.query.clique

@@ -18,12 +18,6 @@ from sdv_privpgd.privacy.queries import Adjacency, DependenceQuery, MarginalQuer
 ENGINE = MaximumEntropy()
 
 
-def objective(known, domain, unit, chosen):
-    """The expected L1 error: dependence of what is left out, noise of what is measured."""
-    held = sum(domain.size(pair) ** (2 / 3) for pair in chosen)
-    return sum(value for pair, value in known.items() if pair not in chosen) + unit * held**1.5
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_each_choice_lowers_the_objective_most_and_the_last_can_not_be_lowered(seed):
     rng = np.random.default_rng(seed)
@@ -31,7 +25,12 @@ def test_each_choice_lowers_the_objective_most_and_the_last_can_not_be_lowered(s
     known = {pair: float(rng.normal(20, 30)) for pair in domain.cliques(2)}
     unit = float(rng.uniform(0.1, 3))
     found, chosen = dense_pairs(known, domain, unit), []
-    value = lambda pairs: objective(known, domain, unit, pairs)
+
+    def value(pairs):
+        """The expected L1 error: dependence of what is left out, noise of what is measured."""
+        held = sum(domain.size(pair) ** (2 / 3) for pair in pairs)
+        return sum(own for pair, own in known.items() if pair not in pairs) + unit * held**1.5
+
     for pair in [*found, None]:
         others = {each: value([*chosen, each]) for each in known if each not in chosen}
         if pair is None:

@@ -87,15 +87,12 @@ DOMAIN = Domain(tuple("abcde"), (4, 4, 4, 4, 4))
 """Five attributes that follow a sixth alike; ``e`` is the one of interest."""
 
 
-def table():
+def run(strategy):
     rng = np.random.default_rng(0)
     hidden, others = rng.integers(0, 4, (2_000, 1)), rng.integers(0, 4, (2_000, len(DOMAIN)))
-    return Dataset(DOMAIN, np.where(rng.random(others.shape) < 0.7, hidden, others))
-
-
-def run(strategy):
+    table = Dataset(DOMAIN, np.where(rng.random(others.shape) < 0.7, hidden, others))
     books = Books(PrivacyLedger.open(1.0, 1e-6, Adjacency.REPLACE_ONE))
-    curator = Curator(table(), books)
+    curator = Curator(table, books)
     measured_by(strategy, curator)
     assert curator.ledger.remaining == 0
     return curator.measurements

@@ -5,10 +5,11 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
 from encoding import EACH, decoded
 from rdt import HyperTransformer
 
-from sdv_privpgd.plugin.generators import transformer_for
+from sdv_privpgd.plugin.generators import ColumnTransformer
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -17,8 +18,8 @@ pytestmark = pytest.mark.filterwarnings("error")
 def hyper_transformer():
     """A fitted one, whose public frame holds one row of each column's first and last value."""
     hyper_transformer = HyperTransformer()
-    fresh = {name: transformer_for(each.column) for name, each in EACH.items()}
-    sdtypes = {name: each.INPUT_SDTYPE for name, each in fresh.items()}
+    fresh = {name: ColumnTransformer(each.column) for name, each in EACH.items()}
+    sdtypes = {name: each.column.sdtype for name, each in fresh.items()}
     hyper_transformer.set_config({"sdtypes": sdtypes, "transformers": fresh})
     public = pd.DataFrame(
         {name: decoded(each, 0, each.column.num_values - 1) for name, each in EACH.items()}
@@ -51,7 +52,7 @@ def test_rdt_carries_values_there_and_back_also_from_outside(hyper_transformer):
 def test_rdt_keeps_nothing_of_the_cells():
     kept = []
     for cells in (["a", 2, 0.5], [None, "SENTINEL", "a"]):
-        fitted = transformer_for(EACH["category"].column)
+        fitted = ColumnTransformer(EACH["category"].column)
         fitted.fit(pd.DataFrame({"x": cells}), "x")
         fitted.transform(pd.DataFrame({"x": cells}))
         fitted.reset_randomization()

@@ -31,7 +31,7 @@ from sdv_privpgd.report.figures import Bars, Curves, Heat, pair_matrix
 from sdv_privpgd.report.fit import pair_fits
 from sdv_privpgd.report.page import Items, Text
 from sdv_privpgd.report.privacy import most_caught
-from sdv_privpgd.report.release import release_page
+from sdv_privpgd.report.release import release_report
 from sdv_privpgd.synthesize.particles.particles import Particles
 
 # The public page
@@ -53,7 +53,7 @@ WORTH = "Worth a look before the rows are used"
 
 def test_a_page_leads_with_what_is_usable_for_whom_and_with_pictures(release):
     notes = ["5 of 6 columns usable, 1 doubtful, 0 lost.", "Nearly all rows are 'other'.", EVIL]
-    page = release_page(release, release.ledger, public_schema(), ABOUT, notes=notes)
+    page = release_report(release, release.ledger, public_schema(), ABOUT, notes=notes).page
     assert ABOUT.table in page.title
     assert page.lead[0] == Text(f"{notes[0]} There are 2 notes below the pictures.")
     assert page.lead[1].text.startswith("ONE ROW, NOT ONE PERSON, is protected")
@@ -65,7 +65,7 @@ def test_a_page_leads_with_what_is_usable_for_whom_and_with_pictures(release):
     html = page.html()
     assert html.count("<section><details><summary><h2>") == len(headings) - 4
     assert Reader(html).text.count(EVIL) > 0
-    healthy = release_page(release, release.ledger, public_schema(), ABOUT)
+    healthy = release_report(release, release.ledger, public_schema(), ABOUT).page
     assert healthy.lead[0] == Text("All 6 columns usable.")
     assert WORTH not in [each.heading for each in healthy.sections]
 
@@ -77,7 +77,7 @@ def test_the_strongest_pairs_are_those_of_related_columns():
     place = {name: number for number, name in enumerate(release.domain.attributes)}
     codes[:, place["balance"]] = codes[:, place["age"]] % schema.domain().sizes[place["balance"]]
     model = Particles(domain=release.domain, codes=codes)
-    page = release_page(replace(release, model=model), release.ledger, schema, ABOUT)
+    page = release_report(replace(release, model=model), release.ledger, schema, ABOUT).page
     (pairs,) = (each for each in page.sections if each.heading == "The strongest pairs")
     titles = [figure.title for figure in pairs.parts[1].figures]
     assert titles[:2] == ["age × balance: synthetic", "age × balance: measured"]
@@ -159,7 +159,7 @@ def page_of_many(number, num_bins):
     columns = {f"column {place}": facts for place in range(number)}
     schema = Schema.from_sdv(columns)
     release = fitted(schema)
-    return release_page(release, release.ledger, schema, replace(ABOUT, columns=columns)).html()
+    return release_report(release, release.ledger, schema, replace(ABOUT, columns=columns)).html()
 
 
 @pytest.mark.parametrize("num_bins", [32, 8, 6])  # 6: all tables of pairs are in it to download
@@ -178,7 +178,9 @@ def test_the_page_begins_with_what_it_is_of_and_nothing_breaks_or_leaves_it(rele
     assert not {"script", "img", "b", "iframe"} & set(page.tags)
     assert page.handlers == []
     assert EVIL in page.text
-    pages = [release_page(release, release.ledger, public_schema(), ABOUT).html() for _ in range(2)]
+    pages = [
+        release_report(release, release.ledger, public_schema(), ABOUT).html() for _ in range(2)
+    ]
     assert pages[0] == pages[1]
     links = re.findall(r"https?://[^\s\"<]+", pages[0])
     assert set(links) == {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}  # names
@@ -187,7 +189,7 @@ def test_the_page_begins_with_what_it_is_of_and_nothing_breaks_or_leaves_it(rele
 
 
 def test_facts_are_listed_by_column_in_a_few_words(release):
-    html = release_page(release, release.ledger, public_schema(), ABOUT).html()
+    html = release_report(release, release.ledger, public_schema(), ABOUT).html()
     section = html[html.index("What was taken to be public") :].split("</section>")[0]
     rows = Reader(section).text
     assert "may have been detected" in rows

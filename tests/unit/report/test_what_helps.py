@@ -35,7 +35,7 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.report import fit as fit_module
 from sdv_privpgd.report.fit import column_estimates, fit_sections, hidden_values
-from sdv_privpgd.report.release import release_page
+from sdv_privpgd.report.release import release_report
 from sdv_privpgd.synthesize.particles.particles import Particles
 
 
@@ -46,7 +46,7 @@ def files_of(html):
 
 
 def html_of(release, schema=None):
-    return release_page(release, release.ledger, schema or public_schema(), ABOUT).html()
+    return release_report(release, release.ledger, schema or public_schema(), ABOUT).html()
 
 
 def test_error_bars_are_the_intervals_that_answers_have(release):
@@ -186,7 +186,7 @@ METHODS = {
 def test_the_text_for_a_methods_section_says_what_was_done(release, method):
     strategy, engine, words = METHODS[method]
     about = replace(ABOUT, method=replace(strategy, engine=engine))
-    page = release_page(release, release.ledger, public_schema(), about)
+    page = release_report(release, release.ledger, public_schema(), about).page
     assert page.sections[-1].heading == "For a methods section"
     text = Reader(page.sections[-1].html()).text
     assert words in text
@@ -205,6 +205,7 @@ def test_the_text_for_a_methods_section_says_what_was_done(release, method):
 def test_the_text_keeps_a_private_number_of_rows_noisy():
     release = fitted(public_schema(), adjacency=Adjacency.ADD_REMOVE)
     ledger = replace(release.ledger, rows_per_person=3)
-    text = Reader(release_page(release, ledger, public_schema(), ABOUT).sections[-1].html()).text
+    page = release_report(release, ledger, public_schema(), ABOUT).page
+    text = Reader(page.sections[-1].html()).text
     assert "a noisy count; ±" in text
     assert "up to 3 rows of one person added or removed; the number of rows is private" in text
