@@ -161,7 +161,7 @@ def test_where_the_tables_were_not_kept_there_is_nothing_to_download(release):
 class Chosen(EngineMethod):
     """A method of one's own that says nothing of itself."""
 
-    run = None
+    measure = None
 
 
 METHODS = {
