@@ -47,15 +47,13 @@ from sdv_privpgd.discovery.outside import Fenced, fenced, fenced_whole, part_for
 from sdv_privpgd.discovery.ranges import SINGLE, Rough, edges_of, looked_into
 from sdv_privpgd.discovery.transcript import Asker, Transcript
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total, estimate_total
+from sdv_privpgd.estimate.support import FINE_GRIDS
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 
 CLOSER = "where rows lie, more closely"
 """What the ledger says of the looks after the first one."""
-
-FINE_GRIDS = "values of columns on fine grids"
-"""And of the last one."""
 
 BEYOND = "rows beyond short declared ranges"
 """And of the small question about those that are not looked into."""
@@ -176,12 +174,6 @@ def rows_unseen(ledger: PrivacyLedger) -> float:
     """The number of rows beyond found ranges that would not be clear; 0 where none was found."""
     asked = (each.stddev for each in ledger.charges if each.what in (SIZES, FINE_GRIDS))
     return CLEAR * max(asked, default=0.0) / ledger.units
-
-
-def grid_noise(ledger: PrivacyLedger) -> float:
-    """The noise in each fine cell, by which it was found where in codes rows lie; 0 if not so."""
-    asked = (each.stddev for each in ledger.charges if each.what == FINE_GRIDS)
-    return max(asked, default=0.0) / ledger.units
 
 
 def part_for_shapes(number: int, others: int) -> Fraction:

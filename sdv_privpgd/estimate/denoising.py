@@ -22,7 +22,7 @@ public and free.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -30,6 +30,7 @@ import numpy as np
 from sdv_privpgd.base.domain import Clique, Grouping
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import ConsistentTables
+from sdv_privpgd.estimate.copula import with_copulas
 from sdv_privpgd.estimate.effects import (
     ClearContrasts,
     Residual,
@@ -38,7 +39,7 @@ from sdv_privpgd.estimate.effects import (
     residuals_of,
 )
 from sdv_privpgd.estimate.factors import with_factors
-from sdv_privpgd.estimate.signals import FirstLook, Signal, signals_of
+from sdv_privpgd.estimate.signals import Covariance, FirstLook, Signal, signals_of
 
 FINER = 16
 """Groups of each attribute in a completed pair. In a fit to 100,000 simulated rows of 100 columns
@@ -58,8 +59,9 @@ def denoised(
     )
     found, completed = dict(tables.tables), {}
     look = FirstLook.of(tables)
-    shared = with_factors(tables, look)
-    for residual, _, mean, beyond in _judged(look, shared, look.unseen, progress, stage):
+    known = look.covariances(progress, stage)
+    shared = with_copulas(tables, with_factors(tables, look), look, known)
+    for residual, _, mean, beyond in _judged(look, known, shared, look.unseen):
         clique, counts = residual.clique, expected(shared, residual.clique)
         rows, columns = (look.bases[name] for name in clique)
         counts[np.ix_(*tables.support(clique))] += rows @ (mean + beyond[0]) @ columns.T
@@ -79,7 +81,8 @@ def signal_variances(
     expected square error is the sum of s v / (s + v) over its variances s. Contrasts that stand out
     although they were not expected count as further directions.
     """
-    judged = _judged(FirstLook.of(tables), tables, [], progress, "compare")
+    look = FirstLook.of(tables)
+    judged = _judged(look, look.covariances(progress, "compare"), tables, [])
     return {
         residual.clique: np.append(signal.variances.ravel(), overlooked)
         for residual, signal, _, (_, overlooked) in judged
@@ -95,17 +98,15 @@ def strengths(tables: ConsistentTables) -> dict[Clique, float]:
 
 def _judged(
     look: FirstLook,
+    known: Mapping[str, Covariance],
     shared: ConsistentTables,
     unseen: list[Residual],
-    progress: Progress,
-    stage: str,
 ) -> Iterator[tuple[Residual, Signal, np.ndarray, tuple[np.ndarray, list[float]]]]:
     """Each residual, its signal, the expected residual, and what clearly stands out beyond it.
 
     Residuals are what the tables have beyond those that are ``shared``. Where in a table signal
     lies, the residuals show better from which nothing is taken that all pairs share.
     """
-    known = look.covariances(progress, stage)
     residuals, sums = look.residuals, look.sums
     if shared.expected:
         residuals, sums = residuals_of(shared, look.bases), group_sums_of(shared, look.bases)

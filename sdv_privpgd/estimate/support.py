@@ -13,6 +13,7 @@ from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, margin_estimates, noisy_tables
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import CutMarginalQuery, Measurement
 
 _STRONG = 3.0
@@ -20,6 +21,15 @@ _STRONG = 3.0
 
 _DIFFERENT = 2.0
 """Two neighboring groups are kept apart if their means differ by this many standard deviations."""
+
+FINE_GRIDS = "values of columns on fine grids"
+"""What the ledger says of the last look at where in codes rows lie."""
+
+
+def grid_noise(ledger: PrivacyLedger) -> float:
+    """The noise in each fine cell, by which it was found where in codes rows lie; 0 if not so."""
+    asked = (each.stddev for each in ledger.charges if each.what == FINE_GRIDS)
+    return max(asked, default=0.0) / ledger.units
 
 
 def supported_one_way(best: NoisyTable | None, size: int, total: float) -> np.ndarray:

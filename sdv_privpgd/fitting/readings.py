@@ -23,7 +23,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import sibling
-from sdv_privpgd.discovery.plan import grid_noise
+from sdv_privpgd.estimate.support import grid_noise
 from sdv_privpgd.inference.answers import (
     MODEL,
     TABLES,

@@ -15,8 +15,8 @@ from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.discovery.plan import grid_noise
 from sdv_privpgd.estimate.noisy_tables import made_once
+from sdv_privpgd.estimate.support import grid_noise
 from sdv_privpgd.inference.answers import (
     MODEL,
     TABLES,

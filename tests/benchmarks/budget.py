@@ -4,7 +4,8 @@ Lines are means over fits of the errors of the estimated tables: L1 of single co
 and of pairs (``pair``) over codes, of pairs over eight groups (``groups``), the relative error of
 the covariances (``covariance``), and the relative one of the shares of codes that 1 to 4 % of the
 rows have (``small``). ``shared`` is the error of pairs beside what it is, with the same answers,
-without what all pairs share (``estimate/factors.py``). ``seconds`` are those of the processor.
+without what all pairs share (``estimate/factors.py``), and ``copula`` beside that without copulas
+(``estimate/copula.py``). ``seconds`` are those of the processor.
 Columns are cut as in ``compare``. Not private.
 """
 
@@ -45,8 +46,14 @@ def _errors(dataset, epsilon):
     pipeline.ask(curator, PrivPGD())
     tables = denoised(consistent_tables(domain, curator.measurements))
     seconds = time.process_time() - start
-    with mock.patch.object(denoising, "with_factors", lambda tables, look: tables):
-        alone = denoised(consistent_tables(domain, curator.measurements))
+    without = {
+        "shared": mock.patch.object(denoising, "with_factors", lambda tables, look: tables),
+        "copula": mock.patch.object(denoising, "with_copulas", lambda tables, shared, *_: shared),
+    }
+    others = {}
+    for name, patched in without.items():
+        with patched:
+            others[name] = denoised(consistent_tables(domain, curator.measurements)).tables
     columns, small, groups, places, square, of_real = [], [], {}, {}, 0.0, 0.0
     for name in domain.attributes:
         real, ours = _shares(dataset.counts((name,))), tables.one_way[name] / tables.total
@@ -55,12 +62,13 @@ def _errors(dataset, epsilon):
         small += (np.abs(ours - real) / np.maximum(real, 0.01))[is_small].tolist()
         groups[name] = np.eye(8)[equal_groups(real, 8)]
         places[name] = (np.arange(len(real)) + 0.5) / len(real)
-    pairs, coarse, unshared = [], [], []
+    pairs, coarse, apart = [], [], {name: [] for name in others}
     for pair in domain.cliques(2):
         one, two = pair
         real, ours = _shares(dataset.counts(pair)), _shares(tables.tables[pair])
         pairs.append(np.abs(ours - real).sum())
-        unshared.append(np.abs(_shares(alone.tables[pair]) - real).sum())
+        for name, them in others.items():
+            apart[name].append(np.abs(_shares(them[pair]) - real).sum())
         coarse.append(np.abs(groups[one].T @ (ours - real) @ groups[two]).sum())
         covariances = [
             places[one] @ each @ places[two]
@@ -71,7 +79,7 @@ def _errors(dataset, epsilon):
         of_real += covariances[0] ** 2
     return {
         "pair": float(np.mean(pairs)),
-        "shared": float(np.mean(pairs) / np.mean(unshared)),
+        **{name: float(np.mean(pairs) / np.mean(them)) for name, them in apart.items()},
         "column": float(np.mean(columns)),
         "groups": float(np.mean(coarse)),
         "covariance": float(np.sqrt(square / of_real)) if of_real else 0.0,

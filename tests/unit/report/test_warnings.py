@@ -18,7 +18,7 @@ from sdv_privpgd.cli.saying import in_options
 from sdv_privpgd.columns.facts import CategoryFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.parsing import describe, read_facts
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.discovery.plan import FINE_GRIDS
+from sdv_privpgd.estimate.support import FINE_GRIDS
 from sdv_privpgd.inference.conditions import CodeValues
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
