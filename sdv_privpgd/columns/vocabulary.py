@@ -55,9 +55,9 @@ def as_declared(
 ) -> dict[str, Mapping]:
     """SDV's facts on each column, of the type that is declared, as ``Datetime()`` is, if one is."""
     found, domain = dict(columns), named_by_text(domain)
-    for name in columns.keys() - set(keys) if isinstance(domain, Mapping) else ():
+    for name, own in columns.items() if isinstance(domain, Mapping) else ():
         said = getattr(kind := domain.get(name, {}), "sdtype", None)
-        if said not in (None, "id", "ordinal", columns[name].get("sdtype")):
+        if name not in keys and said not in (None, "id", "ordinal", own.get("sdtype")):
             form = {key: fact for key, fact in kind.items() if key == "datetime_format"}
             found[name] = {"sdtype": said, **form}
     return found

@@ -19,7 +19,6 @@ from sdv.single_table.base import SYNTHESIZER_LOGGER
 
 from sdv_privpgd.columns.vocabulary import as_declared
 from sdv_privpgd.constraints import kinds
-from sdv_privpgd.drafting.template import table_of
 from sdv_privpgd.fitting.settings import People, with_sequence
 
 _KINDS = (
@@ -60,8 +59,8 @@ def public_facts(
         for column in table["columns"].values():
             for key in () if keep_ranges else RANGE_KEYS:
                 column.pop(key, None)
-        columns, keys = table_of(table)
-        table["columns"] = as_declared(columns, keys, domain_of(name))
+        keys = [table.get("primary_key"), *table.get("alternate_keys", ())]
+        table["columns"] = as_declared(table["columns"], keys, domain_of(name))
     return facts
 
 
