@@ -146,6 +146,11 @@ class Description(FieldsAlone):
         return on_days({name: e for name, e in self.facts.items() if name not in but})
 
     @property
+    def on_prior(self) -> Sequence[str]:
+        """A sentence on columns of public rows that cannot be read, if there are any."""
+        return () if self.public is None else self.public.notes
+
+    @property
     def on_wide(self) -> list[str]:
         """Sentences on types and declared ranges that hold more than is told apart."""
         return [*on_wide(self.dtypes, self.facts), *on_ends(self.facts, self.facts)]

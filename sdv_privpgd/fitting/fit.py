@@ -127,6 +127,7 @@ class Fitted:
         said = (
             *(f"Not enforced: {reason}" for reason in self.refusals),
             *description.on_days,
+            *description.on_prior,
             *on_ends(description.declared.stated, description.known),
             *description.on_ids(ledger.people, says_whose=ledger.says_whose),
         )
@@ -224,7 +225,15 @@ class Fit:
         """Asks how many cells of each column are not as declared. It raises as ``discover``."""
         known = self.description.given
         declared = {n: each for n, each in self.description.facts.items() if n not in known}
-        self.doubts = ask_first(table, declared, self.books, self.transcript, stops_at=stops_at)
+        public = self.description.public
+        self.doubts = ask_first(
+            table,
+            declared,
+            self.books,
+            self.transcript,
+            stops_at=stops_at,
+            of_prior=() if public is None else public.declares,
+        )
 
     def _doubt_prior(self, table: PrivateTable, progress: Progress) -> None:
         """Forgets what public rows say of columns whose rows surely lie elsewhere.

@@ -109,12 +109,13 @@ def ask_first(
     transcript: Transcript,
     *,
     stops_at: Collection[str] = (),
+    of_prior: Collection[str] = (),
 ) -> dict[str, str]:
     """Asks how many cells of each column are no declared values, or outside a declared range.
 
     Returns what is to be said of columns whose rows have values in the place of such cells, as they
-    are declared never to be missing. The transcript gets the answers, or has them. Privacy: a
-    hundredth of the ledger's budget.
+    are declared never to be missing. The transcript gets the answers, or has them. Ranges and
+    categories that are ``of_prior`` are called so. Privacy: a hundredth of the ledger's budget.
 
     Raises:
         DomainMismatchError: If a tenth of the rows or more of a column that it ``stops_at`` surely
@@ -140,7 +141,8 @@ def ask_first(
     kinds: dict[str, list[str]] = {}
     doubts: dict[str, str] = {}
     for (name, facts), answer in zip(declared.items(), answers, strict=True):
-        seen = _Seen(facts, answer.answer[1:] / total, _DEVIATIONS * answer.stddev / total)
+        error = _DEVIATIONS * answer.stddev / total
+        seen = _Seen(facts, answer.answer[1:] / total, error, name in of_prior)
         if name in stops_at and (why := seen.misfit()) is not None:
             text, part = why
             kinds.setdefault(text, []).append(f"{name!r} ({share(part)})")
@@ -178,6 +180,7 @@ class _Seen(NamedTuple):
     facts: ColumnFacts
     parts: np.ndarray
     error: float
+    is_of_prior: bool = False
 
     def misfit(self) -> tuple[str, float] | None:
         """A text with ``{}`` for names and the part of the rows that it is about, if it stops."""
@@ -189,7 +192,8 @@ class _Seen(NamedTuple):
         if getattr(self.facts, "other", None) is not None:
             if not self._are_nearly_all(unread):
                 return None
-            text = "Nearly all values are none that is declared, and count as other_value: {}. "
+            own = "in the prior" if self.is_of_prior else "declared"
+            text = f"Nearly all values are none that is {own}, and count as other_value: {{}}. "
             return f"{text}They may be {self.facts.unread}", unread
         if unread - self.error > MANY:
             text = "Cells are there and are no declared values: {}. They may be "
@@ -207,11 +211,11 @@ class _Seen(NamedTuple):
             for key, part in zip(keys, outside, strict=True)
             if words.get(key) is not None and part > MANY * sum(outside)
         ]
+        own = "prior's" if self.is_of_prior else "declared"
         wrong = "the year" if isinstance(self.facts, DateFacts) else "the unit"
         return (
-            f"Nearly all rows lie outside the declared {' and '.join(ends)}: {{}}. Check {wrong}, "
-            "or declare a wider range; if these are codes for missing, declare them as "
-            "missing_codes.",
+            f"Nearly all rows lie outside the {own} {' and '.join(ends)}: {{}}. Check {wrong}, or "
+            "declare a wider range; if these are codes for missing, declare them as missing_codes.",
             sum(outside),
         )
 

@@ -193,6 +193,7 @@ def notes_on(settings: Settings, description: Description, names: Collection[str
         *description.on_ids(own.column, says_whose=is_said),
         *on_names(facts, says_whose=is_said),
         *description.on_days,
+        *description.on_prior,
         *description.on_wide,
     )
     return list(dict.fromkeys(said))

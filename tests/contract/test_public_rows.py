@@ -10,6 +10,7 @@ from commands import run
 from sdv.metadata import Metadata
 
 from sdv_privpgd import (
+    Boolean,
     Categorical,
     DomainMismatchError,
     FittedTable,
@@ -86,18 +87,33 @@ def test_the_report_says_whose_rows_they_are_and_what_releases_have_spent(fitted
 
 
 def test_a_prior_in_other_codes_or_without_particles_is_refused():
+    own = table(5_000, 0, "abc").assign(age=lambda rows: rows["age"] + 1_000)
     with pytest.raises(DomainMismatchError, match="'ward'") as error:
-        fit_table(table(5_000, 0, "abc"), COLUMNS, epsilon=1.0, prior=table(2_000, 1))
+        fit_table(own, COLUMNS, epsilon=1.0, prior=table(2_000, 1))
+    assert "none that is in the prior, and count as other_value: 'ward'" in str(error.value)
+    assert "outside the prior's range_max=84: 'age'" in str(error.value)
     assert error.value.ledger.spent() < 0.15
     with pytest.raises(MatchError, match="particles"):
         fit_table(table(200, 0), COLUMNS, epsilon=1.0, method="mst", prior=table(200, 1))
 
 
-def test_columns_that_a_prior_lacks_are_fitted_without_it():
+def test_columns_that_a_prior_lacks_or_has_in_other_words_are_fitted_without_it():
     columns = {**COLUMNS, "age": Numerical(0, 99, decimal_places=0)}
-    prior = table(3_000, 1)[["ward", "ill"]]
-    fitted = fit_table(table(3_000, 0), columns, epsilon=2.0, prior=prior)
-    rows, real = fitted.sample(3_000), table(3_000, 0)
+    columns |= {"paid": Boolean(true="J", false="N"), "kind": Categorical(["in", "out"])}
+    real, public = (table(3_000, seed) for seed in (0, 1))
+    real = real.assign(paid=np.where(real["ill"], "J", "N"), kind="in")
+    public = public.assign(paid=np.where(public["ill"], "yes", "no"), kind=None)
+    prior = Prior(public[["ward", "ill", "paid", "kind"]], name="last year")
+    said = r"year\) are missing or no declared values: 'paid' \(100 %\), 'kind' \(100 %\)\. A c"
+    with pytest.warns(UserWarning, match=said) as warned:
+        fitted = fit_table(real, columns, epsilon=2.0, prior=prior)
+    assert sum("last year" in str(each.message) for each in warned) == 1
+    plan = plan_table(columns, 2.0, num_rows=3_000, prior=prior)
+    for notes in (fitted.warnings, plan.to_dict()["warnings"]):
+        assert any(re.search(said, note) for note in notes)
+    assert fitted.fitted.description.public_rows.lacking == {"age", "seen", "paid", "kind"}
+    rows = fitted.sample(3_000)
+    assert ((rows["paid"] == "J") == rows["ill"]).mean() > 0.9
     assert share_of_old_and_ill(rows) == pytest.approx(share_of_old_and_ill(real), abs=0.05)
     assert rows["age"].mean() == pytest.approx(real["age"].mean(), abs=2)
 
@@ -109,6 +125,7 @@ def test_columns_that_a_prior_lacks_are_fitted_without_it():
         (pd.DataFrame({"other": [1]}), ValueError, "none of"),
         ("rows.xlsx", ValueError, "Parquet or CSV"),
         (table(50, 0).assign(age="old", seen=7.5), ValueError, "prior is not as"),
+        (pd.DataFrame({"ill": ["yes", "no"]}), ValueError, r"values: 'ill' \(100 %\). None can be"),
     ],
 )
 def test_what_is_no_prior_is_refused_before_anything_is_spent(prior, error, words):
