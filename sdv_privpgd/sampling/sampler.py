@@ -18,11 +18,11 @@ from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.dtypes import holds_missing, is_whole
 from sdv_privpgd.columns.encoders import encode, read
 from sdv_privpgd.columns.keys import in_dtype, keys_of
+from sdv_privpgd.columns.positions import coupled
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.repair import Predicate, Repair
 from sdv_privpgd.constraints.rules import Rule
 from sdv_privpgd.sampling.conditions import ConditionalRows, Wanted, put
-from sdv_privpgd.sampling.positions import coupled
 from sdv_privpgd.synthesize.engine import Model, Wrapped
 
 MOVING = threading.RLock()

@@ -1,11 +1,13 @@
 """Positions in cells that follow the other columns: how much, and what stays as it is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.sampling.positions import coupled
+from sdv_privpgd.columns.positions import coupled
 
 ROWS = 5_000
 WIDE = Column(name="x", sdtype="numerical", cells=Interval(-4.0, 4.0, 4))
@@ -65,9 +67,11 @@ def test_without_two_numbers_nothing_changes(columns):
     assert coupled(columns, codes[:, : len(columns)], own, rng) is own
 
 
-def test_a_column_of_missing_or_of_one_value_is_no_trouble():
+@pytest.mark.parametrize("code", [WIDE.num_values, 1])
+@pytest.mark.parametrize("end", [4.0, 8e307])
+def test_missing_numbers_a_single_code_and_the_largest_numbers_are_no_trouble(code, end):
     codes, positions, rng = rows(0.9)
-    codes[:, 0] = WIDE.num_values
-    codes[:, 2] = 1
-    found = coupled(COLUMNS, codes, positions, rng)
-    assert np.isfinite(found).all()
+    codes[:, 0] = code
+    wide = replace(WIDE, cells=Interval(-end, end, 4))
+    found = coupled((wide, WORDS, WHOLE), codes, positions, rng)
+    assert ((found >= 0) & (found < 1)).all()
