@@ -23,6 +23,7 @@ from sdv_privpgd.columns.decoders import decoder_for
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.parsing import read_table
+from sdv_privpgd.columns.positions import coupled
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics.pairs import facts_of, keys_of
 
@@ -278,13 +279,12 @@ def with_neighbors(column: Column, most: int) -> Column:
 
 
 def decoded(schema: Schema, codes: np.ndarray, seed: int) -> pd.DataFrame:
-    """Rows of codes of a schema as values, which are drawn in each code as its frequencies say."""
-    generator = np.random.default_rng(seed)
+    """Rows of codes of a schema as values, which lie in their cells as those of a sample do."""
+    codes, generator = codes.astype(np.int64), np.random.default_rng(seed)
+    positions = coupled(schema.columns, codes, generator.random(codes.shape), generator)
     return pd.DataFrame(
         {
-            column.name: decoder_for(column).decode(
-                codes[:, axis].astype(np.int64), generator.random(len(codes))
-            )
+            column.name: decoder_for(column).decode(codes[:, axis], positions[:, axis])
             for axis, column in enumerate(schema.columns)
         }
     )

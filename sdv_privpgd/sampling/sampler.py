@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
 from typing import Any
 
@@ -18,6 +18,7 @@ from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.dtypes import holds_missing, is_whole
 from sdv_privpgd.columns.encoders import encode, read
 from sdv_privpgd.columns.keys import in_dtype, keys_of
+from sdv_privpgd.columns.positions import coupled
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.repair import Predicate, Repair
 from sdv_privpgd.constraints.rules import Rule
@@ -59,11 +60,13 @@ class RowStream:
     """Rows of a model, drawn in blocks: row i is the same however many are asked for at once.
 
     All state is public: the model, the seed and how many rows were taken. ``repair`` may change the
-    codes and positions of a block, using random numbers of the block's own.
+    codes and positions of a block, using random numbers of the block's own. Numbers of ``columns``
+    have positions that are ``coupled``.
     """
 
     model: Model
     seed: int
+    columns: Sequence[Column] = ()
     repair: Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None
     taken: int = 0
     _block: tuple[int, np.ndarray, np.ndarray] | None = field(default=None, repr=False)
@@ -93,7 +96,8 @@ class RowStream:
         if self._block is None or self._block[0] != index:
             rows, inside, repair = np.random.SeedSequence((self.seed, index)).spawn(3)
             codes = self.model.sample(self.model.block, int(rows.generate_state(1)[0]))
-            positions = np.random.default_rng(inside).random(codes.shape)
+            generator = np.random.default_rng(inside)
+            positions = coupled(self.columns, codes, generator.random(codes.shape), generator)
             if self.repair is not None:
                 generator = np.random.default_rng(repair)
                 codes, positions, _ = self.repair(codes, positions, generator)
@@ -194,7 +198,8 @@ class Sampler:
             self._repair = Repair(schema.attributes, rules, predicates, self.decoded, differences)
         if without:
             model = Filled(model=model, empty={n: each.num_values for n, each in without.items()})
-        self._rows = RowStream(model=model, seed=seed, repair=self._repair)
+        columns = tuple(schema.columns)
+        self._rows = RowStream(model=model, seed=seed, columns=columns, repair=self._repair)
         self._donors: tuple[np.ndarray, np.ndarray] | None = None
 
     def restart(self) -> None:
@@ -366,7 +371,7 @@ class Sampler:
         return drawn
 
     def _from_start(self) -> RowStream:
-        return RowStream(model=self._rows.model, seed=self._rows.seed, repair=self._repair)
+        return replace(self._rows, taken=0)
 
 
 @dataclass(frozen=True)
