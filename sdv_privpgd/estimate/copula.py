@@ -58,7 +58,7 @@ def copula(first: np.ndarray, second: np.ndarray, correlation: float) -> np.ndar
     Those below a cell's corner follow from Owen's T function (Owen 1956).
     """
     spread = math.sqrt(1 - correlation**2)
-    scores = (ndtri(np.clip(np.cumsum(side)[:-1], 1e-15, 1 - 1e-15)) for side in (first, second))
+    scores = (_scores(np.cumsum(side)[:-1]) for side in (first, second))
     h, k = (np.where(side == 0, 1e-300, side) for side in scores)  # none is divided by
     h = h[:, None]
     below = np.zeros((len(first) + 1, len(second) + 1))
@@ -131,9 +131,14 @@ def _trend(basis: np.ndarray, shares: np.ndarray, last: int | None) -> np.ndarra
     """The direction in which normal scores rise with the code, of length 1, or with all but one."""
     held = shares[:last] / shares[:last].sum()
     scores = np.zeros(len(shares))
-    scores[:last] = ndtri(np.cumsum(held) - held / 2)
+    scores[:last] = _scores(np.cumsum(held) - held / 2)
     direction = basis.T @ scores
     return direction / max(float(np.linalg.norm(direction)), 1e-300)
+
+
+def _scores(ranks: np.ndarray) -> np.ndarray:
+    """The normal scores of ranks from 0 to 1; rounding makes none of them infinite."""
+    return ndtri(np.clip(ranks, 1e-15, 1 - 1e-15))
 
 
 def _nats(

@@ -22,23 +22,23 @@ An auditor reads these files, in this order, with their lines of code:
     ``columns/encoding.py``         37  columns to codes
     ``columns/readings.py``        120  cells of which little is known to codes
     ``columns/recoding.py``        106  codes for missing, and groups of codes
-    ``columns/scalars.py``         189  numbers, truths and text of cells
+    ``columns/scalars.py``         192  numbers, truths and text of cells
     ``columns/number_formats.py``   57  numbers as they are written
     ``columns/dates.py``           151  dates of cells
     ``sources/source.py``           91  what rows come from
     ``sources/frames.py``           41  frames of pandas
-    ``sources/people.py``          113  no more than so many rows of a person
+    ``sources/people.py``          116  no more than so many rows of a person
 
-These are 2,503 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,534 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,509 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,546 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
     ``sources/opening.py``         133  the source of what a user has, as it is to be read
     ``sources/withheld.py``         41  messages that could quote a cell
     ``sources/files.py``            76  files of Parquet
     ``sources/arrow.py``           157  batches of Arrow, and tables of other libraries
-    ``sources/csv.py``             337  files of text, their names, and dtypes that a user names
-    ``sources/texts.py``           127  what a text means
+    ``sources/csv.py``             341  files of text, their names, and dtypes that a user names
+    ``sources/texts.py``           135  what a text means
     ``sources/spark.py``           269  tallies to the workers of a cluster
     ``sources/families.py``        291  rows of tables that belong together
     ``sources/visits.py``          103  at most so many rows of a person, in order

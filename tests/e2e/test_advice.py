@@ -70,7 +70,7 @@ COLUMNS = [  # what is said first, the cells, what is declared, what is advised,
      Numerical(), Numerical(number_format="1.234,50"), as_numbers),
     ("Nearly all values are not among", SEXES,
      Categorical(["M", "F"], other="none"), Categorical(["m", "f"]), apart),
-    ("About 100 % of", AGES * 365, Numerical(0, 110), Numerical(0, 40_000), apart),
+    ("About ", AGES * 365, Numerical(0, 110), Numerical(0, 40_000), apart),
     ("Values far from all others", CODED,
      Numerical(0, 999), Numerical(0, 110, missing_codes=[999]), without_code),
     ("About ", COSTS, Numerical(0, 150), Numerical(0, 20_000), apart),
@@ -104,7 +104,7 @@ def test_advice_on_a_column_makes_it_better(said, cells, declared, advised, erro
             table, {"x": told}, epsilon, 1e-6, method="independent", seed=0, allow_lost=["x"],
             discovery_share=share,
         )  # fmt: skip
-        assert bool(said_of(fitted, said)) == (told is declared)
+        assert bool(said_of(fitted, said)) == (told is declared), fitted.warnings
         errors.append(error(table["x"], fitted.sample(ROWS)["x"]))
     assert errors[1] < 0.8 * errors[0]
 
@@ -145,7 +145,6 @@ def test_fewer_columns_and_a_larger_epsilon_make_pairs_better():
         assert errors(columns, epsilon)[0] < usual
 
 
-@pytest.mark.filterwarnings("ignore:Noise hides where")
 def test_who_spends_more_sees_the_tail_that_noise_hid():
     table, found = pd.DataFrame({"x": COSTS[:600]}), []
     for epsilon in (0.7, 20.0):

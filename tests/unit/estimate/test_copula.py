@@ -1,5 +1,7 @@
 """Copulas of pairs: their tables, a band under noise, and pairs that are none."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from answers import noisy_answers, number_of_rows
@@ -26,6 +28,14 @@ def test_its_table_is_that_of_a_normal_law(correlation):
     law = multivariate_normal([0, 0], [[1, correlation], [correlation, 1]])
     below = law.cdf([0.5244005127080407, 0.0])  # the scores of 0.7 and of 0.5
     assert table[:2, :2].sum() == pytest.approx(below, abs=1e-6)
+
+
+def test_codes_of_next_to_no_rows_are_no_trouble():
+    ends = np.append(np.full(CODES, 1 / 32), 1e-20)
+    ends[0] += 8 / 32  # the sum of all but the last is 1, to the last bit
+    _, noisy = measured(0, np.outer(ends, ends))
+    noisy = replace(noisy, one_way={**noisy.one_way, "a": ROWS * ends, "b": ROWS * ends})
+    assert all(np.isfinite(table).all() for table in denoising.denoised(noisy).tables.values())
 
 
 def with_missing(table, share=0.1):
