@@ -46,7 +46,7 @@ def table(number, seed, wards=("A", "B", "C")):
 
 @contextmanager
 def same_draws():
-    """The same noise in each run, of its usual size: with other noise 1 of 20 near priors is doubted."""
+    """The same noise in each run, of its usual size: 1 of 20 near priors is doubted otherwise."""
     draws = np.random.default_rng(0)
 
     def noisy(answer, stddev, words):
