@@ -33,7 +33,7 @@ def coupled(
 ) -> np.ndarray:
     """Positions in [0, 1) of shape (row, attribute), dealt out again within each code of numbers.
 
-    Those of categories stay. ``columns`` are those of the attributes, in their order.
+    Those of categories stay. ``columns`` are the first attributes, in their order.
     """
     numbers = [
         axis for axis, column in enumerate(columns) if not isinstance(column.cells, Categories)
@@ -50,10 +50,10 @@ def coupled(
     )
     moments = values.T @ values
     dealt = {axis: positions[_order(codes[:, axis], positions[:, axis]), axis] for axis in numbers}
+    ends = [each.ends for each in scales]
     almost_nothing = 1e-6  # of a variance: some numbers follow from others
     for place, axis in _SWEEPS * list(enumerate(numbers)):
-        scale, own = scales[place], codes[:, axis]
-        low, high = scale.ends
+        scale, own, (low, high) = scales[place], codes[:, axis], ends[place]
         if (low == high).all():
             continue  # no code has room for two numbers
         told, weights = moments.copy(), moments[place].copy()
