@@ -137,7 +137,6 @@ ACTS = {
     "measure": lambda: of_codes().measure([MarginalQuery(("ward",))], MU, what="x"),
     "of a frame": lambda: of_frames().measure([MarginalQuery(("ward", "age"))], MU, what="x"),
     "select": lambda: of_codes().select(of_scores(), MU, what="x"),
-    "split": lambda: of_codes().split("ward", 2, MU, what="x"),
     "discover": lambda: (
         PrivateTable(Lent())
         .first_look([Reading(name="ward", asks=frozenset(["categories"]), **GRID)], books())
@@ -153,7 +152,7 @@ def test_an_act_that_stops_between_count_and_noise(monkeypatch, act, kind):
         assert str(COUNT) in shown(given)
         raise kind
 
-    for name in ("_noisy", "exponential_choice", "halved"):
+    for name in ("_noisy", "exponential_choice"):
         monkeypatch.setattr(curators, name, stop)
     error = failing(ACTS[act], kind)
     assert held_in(error) == []
