@@ -145,6 +145,7 @@ ACTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, RuntimeError, MemoryError])
 @pytest.mark.parametrize("act", ACTS)
 def test_an_act_that_stops_between_count_and_noise(monkeypatch, act, kind):
@@ -191,6 +192,7 @@ def test_a_training_that_stops(kind):
         assert all(str(COUNT) not in repr(each) for each in chain_of(error))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["answers", "rounded_gaussian"])
 def test_an_interrupt_in_the_middle_of_a_fit(monkeypatch, name):
     real = getattr(curators, name)
@@ -210,6 +212,7 @@ def test_an_interrupt_in_the_middle_of_a_fit(monkeypatch, name):
             assert held_in(failing(lambda: door(given), KeyboardInterrupt)) == []  # noqa: B023
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [SourceError, KeyboardInterrupt, ZeroDivisionError])
 def test_a_source_that_breaks_while_it_is_read(kind):
     for does in (
