@@ -16,14 +16,13 @@ from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.privacy.selection import COST
 from sdv_privpgd.privacy.value_counts import ValueCounts
 
 _NEVER = -(10**12)
 """The noisy number of rows of a value that the recorded table has not: no threshold lets it by."""
 
 
-KINDS = "measure", "discover", "select", "split"
+KINDS = "measure", "discover", "select"
 """What a curator is asked."""
 
 _MISSING = type(None), None
@@ -131,10 +130,6 @@ def run(do: Callable[[], Any], monkeypatch, *, answers: Tape | None = None) -> T
         tape.asked.append(("select", tuple(known), mu_squared, what))
         return real["select"](self, scores, mu_squared, what=what)
 
-    def split(self, name, num_codes, mu_squared, *, what):
-        tape.asked.append(("split", name, num_codes, mu_squared, what))
-        return real["split"](self, name, num_codes, mu_squared, what=what)
-
     with monkeypatch.context() as patch:
         patch.setattr(PrivacyLedger, "record", recorded)
         patch.setattr(ValueCounts, "counts", counted)
@@ -142,7 +137,7 @@ def run(do: Callable[[], Any], monkeypatch, *, answers: Tape | None = None) -> T
             ("_noisy", noised), ("exponential_choice", chosen), ("rounded_gaussian", drawn)
         ):  # fmt: skip
             patch.setattr(curating, name, own)
-        for name, own in zip(KINDS, (measure, discover, select, split), strict=True):
+        for name, own in zip(KINDS, (measure, discover, select), strict=True):
             patch.setattr(Curator, name, own)
         tape.result = do()
     return tape
@@ -178,12 +173,9 @@ def require_fresh_noise_as_charged(tape: Tape, ledger: PrivacyLedger) -> None:
         squared = dict(charge.sensitivity_squared)[adjacency]
         assert all(stddev == charge.stddev for stddev in release.stddevs), charge
         if charge.temperature is not None:
-            assert release.choices, "nothing was chosen by chance"
-            is_tree = charge.mechanism == "PrivTree"  # of many choices, each of them cheaper
-            for scores, temperature, _ in release.choices:
-                assert temperature == charge.temperature * (COST / 2 if is_tree else 1)
-                assert len(scores) == charge.num_queries + is_tree
-            assert is_tree or len(release.choices) == 1
+            ((scores, temperature, _),) = release.choices
+            assert temperature == charge.temperature
+            assert len(scores) == charge.num_queries
             assert not release.exact, "a choice reveals no number"
             continue
         assert len(release.exact) == len(release.given) == charge.num_queries, charge

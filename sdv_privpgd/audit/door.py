@@ -16,7 +16,6 @@ from sdv_privpgd.audit.noise import (
     fresh_check,
     law_checks,
     mechanism_checks,
-    split_check,
 )
 from sdv_privpgd.audit.replay import recorded, replay_checks
 from sdv_privpgd.audit.subjects import (
@@ -161,8 +160,6 @@ def _checks(subject: Subject, runs: int, chance: float, seed: int) -> list[Check
             *answer_checks(events, chance),
             *mechanism_checks(events),
         ]
-        if any(event.kind == "split" for event in events):
-            checks.append(split_check(settings.ledger(), chance))
         # Those of which a person can have one of two codes can be attacked.
         held = () if recording.tape.schema is None else recording.tape.schema.columns
         schema, attack = Schema(tuple(column for column in held if column.size > 1)), None

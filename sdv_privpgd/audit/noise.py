@@ -31,8 +31,7 @@ from sdv_privpgd.privacy.accounting import range_epsilon_of
 from sdv_privpgd.privacy.boundary import EncodedTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import TRAINED, Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery, ModelErrorQuery
-from sdv_privpgd.privacy.selection import COST
+from sdv_privpgd.privacy.queries import MarginalQuery, ModelErrorQuery
 
 LAYER = "the noise"
 
@@ -40,7 +39,7 @@ _CHOICES = 3_000
 
 _KNOWN = {
     "Gaussian, rounded", "exact (public)", "Gaussian, rounded, over a threshold", "exponential",
-    "PrivTree", TRAINED,
+    TRAINED,
 }  # fmt: skip
 """The mechanisms, in the ledger's words, that checks look at."""
 
@@ -139,32 +138,11 @@ def choice_check(ledger: PrivacyLedger, schema: Schema, false_alarms: float) -> 
         Curator(dataset, Books(ledger)).select(scores, ledger.budget, what="one of two")
         for _ in range(_CHOICES)
     )
-    return _chosen("choices", "choices between two", better, gap / temperature, false_alarms)
-
-
-def split_check(ledger: PrivacyLedger, false_alarms: float) -> Check:
-    """How often PrivTree halves a part of two codes."""
-    rows = 2 if ledger.adjacency is Adjacency.REPLACE_ONE else 1
-    alike = 2 * rows * ledger.rows_counted / float(range_epsilon_of(ledger.budget))
-    temperature = alike * float(COST) / 2
-    number = max(round(temperature), 1)
-    facts = {"code": {"range_values": ["first", "second"]}}
-    schema = Schema.from_sdv({"code": {"sdtype": "categorical"}}, public_domain=facts)
-    dataset = made_up_curator(schema, ledger, number)._dataset
-    halved = sum(
-        len(Curator(dataset, Books(ledger)).split("code", 2, ledger.budget, what="two codes")) - 1
-        for _ in range(_CHOICES)
-    )
-    return _chosen("halvings", "parts of two codes", halved, number / temperature, false_alarms)
-
-
-def _chosen(name: str, what: str, taken: int, score: float, false_alarms: float) -> Check:
-    """Whether the one with the larger score was taken as often as it should be."""
-    odds, share = 1 / (1 + math.exp(-score)), taken / _CHOICES
-    passed = float(binomtest(taken, _CHOICES, odds).pvalue) >= false_alarms
+    odds, share = 1 / (1 + math.exp(-gap / temperature)), better / _CHOICES
+    passed = float(binomtest(better, _CHOICES, odds).pvalue) >= false_alarms
     found = f"The better one was taken in {100 * share:.1f} % and should be in {100 * odds:.1f} %."
-    facts = {"taken": share, "expected": odds}
-    return Check(LAYER, name, f"{_CHOICES:,} {what}", passed, found, false_alarms, facts)
+    looked_at, facts = f"{_CHOICES:,} choices between two", {"taken": share, "expected": odds}
+    return Check(LAYER, "choices", looked_at, passed, found, false_alarms, facts)
 
 
 def mechanism_checks(events: Sequence[Event]) -> list[Check]:
@@ -235,10 +213,10 @@ def _twice(named: Sequence[tuple[float, np.ndarray]]) -> Check:
     return Check(LAYER, "noise once", looked_at, not found, said, same * pairs, facts)
 
 
-def made_up_curator(schema: Schema, ledger: PrivacyLedger, number: int = 5) -> Curator:
-    """A real curator with empty books, of so many made-up rows, all with the first codes."""
+def made_up_curator(schema: Schema, ledger: PrivacyLedger) -> Curator:
+    """A real curator with empty books, of a few made-up rows, all with the first codes."""
     names = list(schema.domain().attributes)
-    codes = pd.DataFrame(np.zeros((number, len(names)), dtype=int), columns=pd.Index(names))
+    codes = pd.DataFrame(np.zeros((5, len(names)), dtype=int), columns=pd.Index(names))
     return EncodedTable(codes, bound=ledger.bound).curator(schema, Books(ledger))
 
 

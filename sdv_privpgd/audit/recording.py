@@ -29,7 +29,6 @@ from sdv_privpgd.privacy.curator import Curator, Trainer
 from sdv_privpgd.privacy.ledger import Books, Charge
 from sdv_privpgd.privacy.noise import WordSource
 from sdv_privpgd.privacy.queries import (
-    MarginalQuery,
     Measurement,
     ModelErrorQuery,
     Query,
@@ -48,7 +47,7 @@ class Event:
     """One call of a curator: what was asked, charged and given."""
 
     asked: tuple  # the question, in a form that compares
-    kind: str  # ``measure``, ``discover``, ``select``, ``split`` or ``train``
+    kind: str  # ``measure``, ``discover``, ``select`` or ``train``
     queries: Sequence[Any] = ()  # those that were measured or scored
     required: int = 0  # the squared sensitivity that the queries declare, for one person
     mu_squared: Fraction = Fraction(0)  # what it was to cost
@@ -223,14 +222,6 @@ class _Recorded(Curator):
             own = [score.in_units(event.units) for score in scores]
             event.exact = [dict(enumerate(int(each.answer(self._dataset)[0]) for each in own))]
         return self._tape.frozen(event)
-
-    def split(self, name: str, num_codes: int, mu_squared: Fraction, *, what: str) -> list[int]:
-        question, queries = (name, num_codes, Fraction(mu_squared), what), (MarginalQuery((name,)),)
-        squares = [self.ledger.adjacency.cells**2]
-        with self._event("split", question, queries, squares, mu_squared) as event:
-            event.result = super().split(name, num_codes, mu_squared, what=what)
-            event.exact = [by_cell(self._dataset.counts((name,))[:num_codes])]
-        return list(self._tape.frozen(event))
 
     def train(
         self,

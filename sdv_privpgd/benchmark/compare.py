@@ -3,7 +3,7 @@ r"""The comparison: methods x tables x epsilons x seeds, each run in a fresh pro
     python -m sdv_privpgd.benchmark compare --methods PrivPGD MST --tables adult --out r.parquet
     python -m sdv_privpgd.benchmark compare --preset paper --out r.parquet
     python -m sdv_privpgd.benchmark compare --tables bank --out r.parquet \
-        --preprocess equal_width privtree --select mst aim --synthesize pgm particles
+        --preprocess equal_width equal_mass --select mst aim --synthesize pgm particles
 
 80 % of a table's rows are fitted and compared with as many synthetic rows; the other 20 % test
 models that are trained on synthetic rows. "Real" stands for the fitted rows themselves. Every

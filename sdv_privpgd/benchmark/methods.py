@@ -12,7 +12,7 @@ An arm of the exchange is named by its parts, a preprocessing, a method that ask
 with their own settings. Of the preprocessings ``equal_width`` cuts ranges equally, and lets
 neighbors in the declared order share a code where there are more than ``--cells`` categories: it
 costs nothing. ``equal_mass`` is this package's own discovery: codes of about equally many rows, as
-many as the noise can pay for. ``privtree`` cuts ranges by PrivTree. With ``+rare`` categories are
+many as the noise can pay for. With ``+rare`` categories are
 not put together by their order: those of columns with at least 100 keep a code each, but for the
 rare ones (benchmark paper, Algorithm 1); ``equal_width+rare`` is what that paper does unless it
 says otherwise.
@@ -53,16 +53,13 @@ from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.synthesize.engine import Engine
 
-NUMBERS = ("equal_width", "equal_mass", "privtree")
+NUMBERS = ("equal_width", "equal_mass")
 """What can be done with numbers and dates."""
 
 PREPROCESSINGS = (*NUMBERS, *(f"{name}+rare" for name in NUMBERS))
 
 SHARE = Fraction(1, 10)
 """Part of the budget for a preprocessing that asks (benchmark paper, appendix A.4.1)."""
-
-FINEST = 512
-"""Cells of the grid that is cut: nine halvings of a range. Our own discovery has as many."""
 
 MANY = 100
 """Attributes with fewer categories keep them all (benchmark paper, appendix A.4.1)."""
@@ -105,21 +102,17 @@ class Preprocessing:
         of the codes decides how many of them can be paid for.
         """
         columns = {column.name: column for column in table.schema.columns}
-        trees = self._trees(columns) if self.numbers == "privtree" else {}
         rare = self._rare(columns) if self.name.endswith("+rare") else {}
         shapeless = self._shapeless(table)
-        parts = books.ledger.budget * self.share / max(len(trees) + len(rare) + len(shapeless), 1)
+        parts = books.ledger.budget * self.share / max(len(rare) + len(shapeless), 1)
         found = {name: with_neighbors(column, table.cells) for name, column in columns.items()}
-        fine = Schema((*trees.values(), *rare.values()))
-        if fine.columns:
-            curator = PrivateTable(columns_of(rows)).curator(fine, books)
-            for fine_ones, merge in ((trees, cut_by_privtree), (rare, merge_rare)):
-                sizes = {name: column.num_values for name, column in fine_ones.items()}
-                merged = merge(curator, sizes, parts * len(sizes)) if sizes else {}
-                for name, merging in merged.items():
-                    found[name] = replace(fine_ones[name], merging=merging)
+        if rare:
+            curator = PrivateTable(columns_of(rows)).curator(Schema(tuple(rare.values())), books)
+            sizes = {name: column.num_values for name, column in rare.items()}
+            for name, merging in merge_rare(curator, sizes, parts * len(sizes)).items():
+                found[name] = replace(rare[name], merging=merging)
         if shapeless:
-            share = self.share * len(shapeless) / (len(trees) + len(rare) + len(shapeless))
+            share = self.share * len(shapeless) / (len(rare) + len(shapeless))
             facts = discover(PrivateTable(columns_of(rows)), shapeless, books, share).facts
             number = codes_paid_for(columns, len(rows), books.ledger, method)
             coded = with_codes(facts, table.facts, min(number, table.cells))
@@ -134,16 +127,6 @@ class Preprocessing:
         looked = worth_a_look(table.facts, table.cells)
         return {name: each for name, each in looked.items() if not isinstance(each, CategoryFacts)}
 
-    def _trees(self, columns: Mapping[str, Column]) -> dict[str, Column]:
-        """The numbers and dates of more values than cells, on a grid."""
-        found = {}
-        for name, column in columns.items():
-            if not isinstance(column.cells, Categories):
-                cells = replace(column.cells, num_bins=FINEST, cuts=())
-                if len(cells) > len(column.cells):
-                    found[name] = replace(column, cells=cells, merging=None)
-        return found
-
     def _rare(self, columns: Mapping[str, Column]) -> dict[str, Column]:
         """The columns of many categories, with a code for each."""
         return {
@@ -151,31 +134,6 @@ class Preprocessing:
             for name, column in columns.items()
             if isinstance(column.cells, Categories) and len(column.cells) >= MANY
         }
-
-
-def cut_by_privtree(
-    curator: Curator, num_cells: Mapping[str, int], mu_squared: Fraction
-) -> dict[str, Merging]:
-    """For each attribute the neighboring cells that share a code, as PrivTree finds them.
-
-    Zhang, Xiao & Xie 2016, one range at a time, as the benchmark paper's code has it among its
-    preprocessings. The noise is logistic instead of Laplace (``privacy/selection.py``), and the
-    halvings end with the grid. That code halves a list while it goes through it, takes the number
-    of all halvings so far for the depth, and counts the attributes twice in its noise; here the
-    decay is by a part's own depth, and each attribute has an equal share of the budget. Values are
-    drawn evenly from a code.
-
-    Privacy: ``mu_squared`` in all, charged by the curator, of a table whose attributes have a code
-    for each cell of a grid, in order. ``num_cells`` says how many of an attribute's first codes
-    are cells; missing is not.
-    """
-    found = {}
-    for name, number in num_cells.items():
-        part = mu_squared / len(num_cells)
-        firsts = curator.split(name, number, part, what=f"where to cut {name}")
-        codes = np.cumsum(np.isin(np.arange(number), firsts)) - 1
-        found[name] = Merging(tuple(codes.tolist()), (1.0,) * number)
-    return found
 
 
 def merge_rare(

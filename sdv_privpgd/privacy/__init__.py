@@ -8,14 +8,14 @@ An auditor reads these files, in this order, with their lines of code:
 
     ``privacy/accounting.py``       81  epsilon and delta as mu, and back
     ``privacy/noise.py``            45  rounded Gaussian noise
-    ``privacy/selection.py``        49  the exponential mechanism, and PrivTree by it
+    ``privacy/selection.py``        31  the exponential mechanism
     ``privacy/thresholding.py``     34  values that nobody declared
     ``privacy/queries.py``         206  what can be asked, its sensitivity, and a noisy answer
     ``privacy/counting.py``        136  what is counted over codes, in which units
     ``privacy/dataset.py``          66  codes in memory
     ``privacy/value_counts.py``     63  values, and their counting
     ``privacy/ledger.py``          218  the books; more budget, and people of several tables
-    ``privacy/curator.py``         279  charging, counting and noise in one act
+    ``privacy/curator.py``         253  charging, counting and noise in one act
     ``privacy/streams.py``         185  rows in a file or on a cluster, weights, first looks
     ``privacy/boundary.py``        176  the table's way in
     ``columns/encoders.py``         60  cells to codes
@@ -29,7 +29,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           41  frames of pandas
     ``sources/people.py``          116  no more than so many rows of a person
 
-These are 2,509 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,465 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,546 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 

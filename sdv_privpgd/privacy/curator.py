@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -24,7 +24,7 @@ from sdv_privpgd.privacy.queries import (
     ValueCountsQuery,
     answers,
 )
-from sdv_privpgd.privacy.selection import COST, decay_of, exponential_choice, halved
+from sdv_privpgd.privacy.selection import exponential_choice
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
 from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.sources.source import Opaque
@@ -292,60 +292,20 @@ class Curator(Opaque):
             return 0
         # What is too large is refused before anything is spent.
         scores = [score.in_units(self.ledger.units) for score in scores]
-        temperature = self._charged_choice(
-            "exponential",
-            what,
-            len(scores),
-            lambda each: max(score.l2_sensitivity_squared(each) for score in scores),
-            Fraction(mu_squared),
+        mu_squared, ledger = Fraction(mu_squared), self.ledger
+        squares = ledger.squares(
+            lambda each: max(score.l2_sensitivity_squared(each) for score in scores)
         )
+        sensitivity = math.isqrt(squares[ledger.adjacency])
+        temperature = 2 * sensitivity / Fraction(range_epsilon_of(mu_squared))
+        self._charge(
+            squares, mechanism="exponential", what=what, num_queries=len(scores), num_values=1,
+            mu_squared=mu_squared, delta=SAMPLING_DELTA, temperature=temperature,
+        )  # fmt: skip
         new = [table for table in {s.table: None for s in scores} if table not in self._tables]
         self._tables.update(zip(new, answers(new, self._dataset), strict=True))
         values = [score.of_counts(self._tables[score.table]) for score in scores]
         return exponential_choice(values, temperature, self._books.words)
-
-    @sealed
-    def split(self, name: str, num_codes: int, mu_squared: Fraction, *, what: str) -> list[int]:
-        """The first code of each part that PrivTree cuts the first codes of an attribute into.
-
-        Parts of many rows are halved, again and again; rows of later codes have no part in it.
-
-        Privacy: sqrt(mu_squared)-GDP. The tree has range epsilon ``COST`` D / T for a decision's
-        temperature T and the D rows that come or go between neighbors, times what a person's rows
-        count as (``privacy/selection.py`` has the proof). The ledger names the temperature at which
-        a choice between scores of sensitivity D costs as much: 2 T / ``COST``.
-
-        Raises ``PrivacyBudgetError`` before the table is read if the budget is short.
-        """
-        if not 1 <= num_codes <= self.domain.size((name,)):
-            raise ValueError(f"num_codes must be 1 to {self.domain.size((name,))}: {num_codes!r}.")
-        alike = self._charged_choice(
-            "PrivTree", what, 1, lambda each: each.cells**2, Fraction(mu_squared)
-        )
-        temperature, words = alike * COST / 2, self._books.words
-        return halved(
-            self._dataset.counts((name,))[:num_codes].tolist(),
-            decay_of(temperature),
-            lambda score: exponential_choice([0, score], temperature, words) == 1,
-        )
-
-    def _charged_choice(
-        self,
-        mechanism: str,
-        what: str,
-        num_scores: int,
-        of_row: Callable[[Adjacency], int],
-        mu_squared: Fraction,
-    ) -> Fraction:
-        """The temperature of a choice, which is on the books then, and no row has been read."""
-        squares = self.ledger.squares(of_row)
-        sensitivity = math.isqrt(squares[self.ledger.adjacency])
-        temperature = 2 * sensitivity / Fraction(range_epsilon_of(mu_squared))
-        self._charge(
-            squares, mechanism=mechanism, what=what, num_queries=num_scores, num_values=1,
-            mu_squared=mu_squared, delta=SAMPLING_DELTA, temperature=temperature,
-        )  # fmt: skip
-        return temperature
 
     @sealed
     def train(

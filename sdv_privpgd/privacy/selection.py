@@ -33,36 +33,10 @@ compared with their ends in double precision; only if that cannot decide, the ot
 compared in 1,280-bit arithmetic. The scores are integers and T is a fraction, so nothing else is
 rounded, and what is sampled differs from the exact law by less than 2^-960 in total variation for
 up to 2^64 scores.
-
-PrivTree: the codes of an attribute are halved where many rows are, at a price without depth.
-
-A part of the codes with c rows, h halvings deep, has the score m = max(c - h d, -d), where the
-decay d is a whole number of at least T log 2. A part of several codes is halved with probability
-s(m / T), s(x) = 1 / (1 + e^-x); one that is not stays as it is (Zhang, Xiao & Xie 2016, Algorithm 2
-and Theorem 3.1, with theta = 0 and two children). The noise there is Laplace, here it is logistic:
-a halving is the exponential mechanism's choice between m and 0, which is sampled exactly.
-
-1. *One row more.* Of the decisions about a tree only those change whose part holds the row: a path
-   of halvings, and at most one part that stays. That part's probability s(-m / T) falls, by a
-   factor of at least e^(-1/T). The halvings' probabilities rise: by the factor e^(r(m)) for a part
-   whose score rises to m, where r(m) = log s(m / T) - log s((m - 1) / T) is at most 1 / T, and at
-   most s((1 - m) / T) / T since the slope of log s(x / T) is s(-x / T) / T and falls.
-2. *The path.* Down the path c does not grow, so that c - h d falls by d or more with each halving.
-   A score that rises is at least 1 - d afterwards. So going up from the last one, the scores that
-   rise are at least 1 - d, 1, 1 + d, 1 + 2 d, ..., and their r add up to at most
-
-       1 / T + sum_j s(-j d / T) / T <= (1 + sum_j 1 / (1 + 2^j)) / T < 2.2646 / T,  j = 0, 1, ...
-
-3. *The range.* So log(P(tree with the row) / P(tree without it)) is at least -1 / T and at most
-   2.2646 / T: it lies in an interval of length ``COST`` / T that contains 0, however deep the tree
-   is. Such a choice has the range epsilon ``COST`` / T, and costs what ``privacy/selection.py``
-   proves of it. A row that is replaced is one that goes and one that comes, and the intervals of
-   several rows add up: the range epsilon is ``COST`` D / T for D rows that come or go.
 """
 
-import math
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
 
@@ -103,36 +77,3 @@ def _choice_exactly(
         weights = [int(exact.floor(exact.ldexp(exact.exp(x), PRECISION))) for x in exponents]
     ends = list(accumulate(weights))
     return bisect_right(ends, uniform * ends[-1] >> (_WORD_BITS + EXTRA_BITS))
-
-
-COST = Fraction(3265, 1000)
-"""The range epsilon of a tree, in units of 1 / T: 1 + 2.2646, rounded up."""
-
-_LOG_2 = Fraction(693_147_181, 10**9)  # rounded up
-
-
-def decay_of(temperature: Fraction) -> int:
-    """The least whole number that is at least the temperature times log 2."""
-    return math.ceil(temperature * _LOG_2)
-
-
-def halved(counts: Sequence[int], decay: int, splits: Callable[[int], bool]) -> list[int]:
-    """The first code of each part that is not halved, in order.
-
-    Args:
-        counts: The rows of each code. Private.
-        decay: How much the score of a part falls with each halving.
-        splits: Decides by chance whether a part of a score is halved.
-    """
-    sums = [0, *accumulate(counts)]
-    found: list[int] = []
-    left = [(0, len(counts), 0)]
-    while left:
-        start, end, depth = left.pop()
-        score = max(sums[end] - sums[start] - depth * decay, -decay)
-        if end - start > 1 and splits(score):
-            middle = (start + end + 1) // 2
-            left += [(middle, end, depth + 1), (start, middle, depth + 1)]
-        else:
-            found.append(start)
-    return found

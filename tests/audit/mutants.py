@@ -87,7 +87,7 @@ CELLS = (
 TESTS = {
     "accounting": (*units("accounting", "training_door", "selection", "choosing"), DETAILS),
     "noise": ("tests/statistical/test_noise.py", *units("ledger"), DETAILS),
-    "selection": (*units("selection", "choosing"), "tests/property/test_privtree.py", DETAILS),
+    "selection": (*units("selection", "choosing"), DETAILS),
     "queries": (
         *units("queries", "embedding", "dependence", "half_spaces", "curator"),
         NEIGHBORS,

@@ -140,6 +140,7 @@ def _few_fakes(monkeypatch):
     monkeypatch.setattr(networks, "_FAKES", 3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_rare_samples_hide_as_much_as_is_promised(adjacency):
     found = attack(Worst, adjacency, runs=60, rate=SELDOM, steps=16)

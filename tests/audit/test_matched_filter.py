@@ -120,6 +120,7 @@ def embedded():
     return [canary()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("asked", [statistic, embedded, half_spaces])
@@ -190,6 +191,7 @@ FAULTS = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("planted", "how"), FAULTS.values(), ids=FAULTS)
 def test_a_fault_is_caught(planted, how, monkeypatch):
     for place, name, wrong in planted:

@@ -331,26 +331,3 @@ class TestSums:
         ).to_dict()
         verdicts = {check["name"]: check["verdict"] for check in report["checks"]}
         assert verdicts["Cauchy, rounded"] == "not looked at"
-
-
-class Halved(Independent):
-    def measure(self, curator, **more):
-        part = curator.ledger.remaining / 4
-        curator.split("age", 12, part, what="where to cut age")
-        return super().measure(curator, **more)
-
-
-class TestPrivTree:
-    def test_nothing_is_found_where_all_is_right(self, plant):
-        assert failed(method=Halved(engine="particles")) == set()
-
-    def test_halvings_without_noise(self, plant):
-        choose = curating.exponential_choice
-        plant(
-            curating,
-            "exponential_choice",
-            lambda scores, temperature, words: (
-                int(scores[1] > 0) if len(scores) == 2 else choose(scores, temperature, words)
-            ),
-        )
-        assert failed(method=Halved(engine="particles")) == {"halvings"}

@@ -21,6 +21,7 @@ from sdv_privpgd.methods import Independent, ParticleGradientDescent
 ALL = tuple(kind for kind in CONSTRAINTS if not kind.startswith("strict"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", CONSTRAINTS)
 def test_no_row_breaks_a_constraint(kind):
     synthesizer = new([kind], MSTSynthesizer)

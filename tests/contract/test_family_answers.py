@@ -45,6 +45,7 @@ def holds(given, met):
     return given["homes"]["home"].isin(given["people"].loc[met, "home"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("asked", "true"),
     [

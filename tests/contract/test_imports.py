@@ -31,9 +31,12 @@ ORDERS = {
     "sdv's metadata first": (
         "from sdv.metadata import Metadata; from sdv_privpgd import PrivPGDSynthesizer"
     ),
+    "its parts first": (
+        "import sdv_privpgd.plugin.synthesizers; from sdv.single_table import PrivPGDSynthesizer"
+    ),
     "torch first": "import torch; from sdv_privpgd import PrivPGDSynthesizer",
 }
-QUICK = "sdv first", "our module"
+QUICK = "sdv first", "our module", "its parts first"
 
 
 def run(code: str) -> subprocess.CompletedProcess:
@@ -182,6 +185,7 @@ def test_what_an_extra_brings_is_named_where_it_is_lacking():
         assert said.endswith("which is not installed: pip install 'sdv-privpgd[sdv]'.")
 
 
+@pytest.mark.long
 def test_the_command_line_runs_without_sdv_and_says_what_needs_it(tmp_path):
     (tmp_path / "table.csv").write_text("age,ill\n" + "30,yes\n40,no\n" * 400)
     kinds = {"age": {"sdtype": "numerical"}, "ill": {"sdtype": "categorical"}}

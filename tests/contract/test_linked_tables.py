@@ -340,6 +340,7 @@ def test_a_number_of_children_is_warned_of_in_words_of_the_link():
     assert not fit_tables(*given, method="independent", allow_lost=passed).warnings
 
 
+@pytest.mark.long
 def test_a_fit_of_families_leans_on_public_ones_and_says_so(tables, fitted):
     few = tables["people"].iloc[:300]
     own = {**tables, "people": few}  # what leads to others is left out

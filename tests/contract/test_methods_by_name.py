@@ -206,6 +206,7 @@ def test_an_engine_that_is_an_object_is_told_of_constraints():
     assert engine.possible == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", named_methods())
 def test_the_command_line_names_them_all(name, tmp_path, capsys):
     METADATA.save_to_json(tmp_path / "metadata.json")

@@ -105,6 +105,7 @@ def forged(kept, path, change):
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MADE)
 def test_all_of_a_model_comes_back(name, tmp_path):
     fitted = MADE[name]()
@@ -197,6 +198,7 @@ def kinds_of_cells():
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("given", ["arrow", "pandas", "types of Arrow", "nullable", "categories"])
 def test_tables_of_any_types_give_models_that_come_back(given, tmp_path):
     table, columns = kinds_of_cells()

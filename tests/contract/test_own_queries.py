@@ -147,6 +147,7 @@ def test_the_page_names_the_method(name):
     assert name != "dp-merf" or "30 random features by ill" in str(fitted.report().to_dict())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SMALL)
 def test_an_audit_finds_nothing(name, plant):
     columns, method = SMALL[name]

@@ -100,6 +100,7 @@ SOURCES = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("made", SOURCES)
 def test_the_model_is_the_frames_to_the_byte(made, adjacency, frozen, monkeypatch, tmp_path):

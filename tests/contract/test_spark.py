@@ -95,6 +95,7 @@ def cells_of(frame, *names):
     return [dict(total.get(name, {})) for name in names]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("parts", [1, 17])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_the_model_is_the_frames_to_the_byte(spark, parts, adjacency, frozen):
@@ -465,6 +466,7 @@ LINKED = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kinds", ["Spark alone", "Spark and pandas"])
 def test_linked_tables_are_the_frames(spark, kinds, frozen, monkeypatch):
     monkeypatch.setattr(secrets, "token_bytes", bytes)  # draws which children are used

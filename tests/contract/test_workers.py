@@ -40,6 +40,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 def test_a_process_that_has_fitted_has_workers_that_fit(context, tmp_path):
     script = tmp_path / "fits.py"

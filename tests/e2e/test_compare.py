@@ -102,6 +102,7 @@ def test_what_the_file_holds_is_skipped_and_a_failure_is_a_row(own, results, tmp
     assert added["error"].tolist() == ["ValueError"]
 
 
+@pytest.mark.long
 def test_another_programs_rows_are_scored_and_all_is_shown(own, results, tmp_path):
     results = Path(shutil.copy(results, tmp_path))
     benchmark("split", *own, "--out", str(tmp_path))
@@ -124,15 +125,16 @@ def test_another_programs_rows_are_scored_and_all_is_shown(own, results, tmp_pat
     assert "not private" in (tmp_path / "shown" / "results.html").read_text()
 
 
+@pytest.mark.long
 def test_arms_are_compared_and_those_that_do_not_go_together_have_the_reason(own, tmp_path):
     results, shown = tmp_path / "arms.parquet", tmp_path / "shown"
-    parts = ["--preprocess", "privtree", "--select", "mst", "aim", "--synthesize", "pgm"]
+    parts = ["--preprocess", "equal_mass", "--select", "mst", "aim", "--synthesize", "pgm"]
     limits = ["--max-megabytes", "4000", "--no-code-models"]
     said = benchmark("compare", *own, *parts, *limits, "--out", str(results))
     assert "2 runs, 0 of them held" in said
     assert "failed" not in said
     rows = pd.read_parquet(results).set_index("method")
-    done, refused = rows.loc["privtree / mst / pgm"], rows.loc["privtree / aim / pgm"]
+    done, refused = rows.loc["equal_mass / mst / pgm"], rows.loc["equal_mass / aim / pgm"]
     assert done["error"].isna().all()
     assert 0.999 < done["spent_epsilon"].iloc[0] <= 1.0
     assert json.loads(done["settings"].iloc[0]) == {

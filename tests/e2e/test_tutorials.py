@@ -42,6 +42,7 @@ FIRST, *OTHERS = LEFT
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in OTHERS]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [FIRST, *SLOW])
 def test_a_tutorial_runs_as_a_newcomer_runs_it(name, tmp_path):
     script = FOLDER / f"{name}.py"

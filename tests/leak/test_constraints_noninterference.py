@@ -25,6 +25,7 @@ class Young(SingleTableProgrammableConstraint):
         return ~(synthetic_data["age"] > 100)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", [PrivPGDSynthesizer, MSTSynthesizer])
 def test_nothing_depends_on_whether_the_table_meets_constraints(method, unmoved):
     synthesizer = method(**settings(**({"method": None} if method is MSTSynthesizer else {})))
@@ -41,6 +42,7 @@ def test_nothing_depends_on_whether_the_table_meets_constraints(method, unmoved)
     unmoved(synthesizer, table, [other_values, nasty, meets])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("declared", [True, False])
 def test_nothing_depends_on_the_differences_of_columns_in_order(declared, unmoved):
     domain = dict(sdv_tables.PUBLIC_DOMAIN)
@@ -61,6 +63,7 @@ def test_nothing_depends_on_how_many_differences_there_are_under_add_remove(unmo
     unmoved(synthesizer, sdv_tables.table(120), [sdv_tables.table(n, seed=8) for n in (0, 1, 500)])
 
 
+@pytest.mark.long
 def test_nothing_depends_on_the_table_where_a_constraint_widens_a_range(unmoved):
     domain = {
         **sdv_tables.PUBLIC_DOMAIN,

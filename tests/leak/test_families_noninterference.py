@@ -200,6 +200,7 @@ def observed(private, caplog, **more):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "change",
     [
@@ -214,12 +215,14 @@ def test_nothing_depends_on_the_families(change, once, fixed_answers, caplog, **
     assert {name: first[name] == other[name] for name in first} == dict.fromkeys(first, True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("change", [many_children, others])
 def test_nothing_depends_on_families_that_lean_on_public_ones(change, once, fixed_answers, caplog):
     prior = tables(200, 9)
     test_nothing_depends_on_the_families(change, once, fixed_answers, caplog, prior=prior)
 
 
+@pytest.mark.long
 def test_nothing_depends_on_the_families_through_sdv(fixed_answers, caplog, tmp_path):
     kinds = {"sex": "categorical", "age": "numerical", "owes": "numerical",
              "ward": "categorical", "days": "numerical",

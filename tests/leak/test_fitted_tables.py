@@ -188,6 +188,7 @@ def derived(fitted):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("settings", "given"),
     [
@@ -208,6 +209,7 @@ def test_nothing_depends_on_the_values(settings, given, fixed_answers, tmp_path)
     assert one == two
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("given", "people"),
     [

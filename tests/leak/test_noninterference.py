@@ -77,6 +77,7 @@ def test_nothing_depends_on_the_table_behind_a_protected_statistic(unmoved, few_
     unmoved(synthesizer, sdv_tables.table(120), [other_values])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize(
     "strategy",
@@ -131,6 +132,7 @@ def test_nothing_depends_on_the_table_behind_half_spaces(target, adjacency, unmo
     assert "worst fitted half-spaces and marginals" in first["ledger"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("adjacency", "changes"),
     [

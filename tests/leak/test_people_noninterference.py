@@ -48,6 +48,7 @@ def nobody(frame):
     return frame.iloc[:0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("weighed", "strategy", "changes"),
     [

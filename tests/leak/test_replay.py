@@ -14,7 +14,6 @@ from small_engine import MaximumEntropy
 from sdv_privpgd import MSTSynthesizer, People
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.half_spaces import Line
-from sdv_privpgd.benchmark.methods import cut_by_privtree
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.adaptive import AIM, MWEM, Adaptive
 from sdv_privpgd.methods.dp_merf import DPMERF
@@ -30,20 +29,11 @@ from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.streams import WeighedRecords, Weighing
 
-
-class Trees(Independent):
-    """Cuts two attributes as PrivTree does, before it measures."""
-
-    def measure(self, curator, **settings):
-        cut_by_privtree(curator, {"c": 9, "d": 4}, curator.ledger.remaining / 2)
-        return super().measure(curator, **settings)
-
-
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 LINES = Line("c", tuple(range(9))), Line("d", (0, 5, 7), nullable=True)
 STRATEGIES = [
     PrivPGD(), PrivPGD(most_pairs=3), AllKWay(degree=3), Independent(), MST(),
-    AIM(rounds_per_attribute=2), MWEM(), PrivSyn(), PrivMRF(), Adaptive(rounds=2), Trees(),
+    AIM(rounds_per_attribute=2), MWEM(), PrivSyn(), PrivMRF(), Adaptive(rounds=2),
     RAPPlusPlus(rounds=2, queries=2, directions=5, lines=LINES),
     RAPPlusPlus(rounds=2, queries=2, directions=5, lines=LINES, importance={"a": 6.0}),
     DPMERF(num_features=20), DPMERF(num_features=20, importance={"a": 6.0}),

@@ -137,7 +137,6 @@ ACTS = {
     "measure": lambda: of_codes().measure([MarginalQuery(("ward",))], MU, what="x"),
     "of a frame": lambda: of_frames().measure([MarginalQuery(("ward", "age"))], MU, what="x"),
     "select": lambda: of_codes().select(of_scores(), MU, what="x"),
-    "split": lambda: of_codes().split("ward", 2, MU, what="x"),
     "discover": lambda: (
         PrivateTable(Lent())
         .first_look([Reading(name="ward", asks=frozenset(["categories"]), **GRID)], books())
@@ -146,6 +145,7 @@ ACTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, RuntimeError, MemoryError])
 @pytest.mark.parametrize("act", ACTS)
 def test_an_act_that_stops_between_count_and_noise(monkeypatch, act, kind):
@@ -153,7 +153,7 @@ def test_an_act_that_stops_between_count_and_noise(monkeypatch, act, kind):
         assert str(COUNT) in shown(given)
         raise kind
 
-    for name in ("_noisy", "exponential_choice", "halved"):
+    for name in ("_noisy", "exponential_choice"):
         monkeypatch.setattr(curators, name, stop)
     error = failing(ACTS[act], kind)
     assert held_in(error) == []
@@ -192,6 +192,7 @@ def test_a_training_that_stops(kind):
         assert all(str(COUNT) not in repr(each) for each in chain_of(error))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["answers", "rounded_gaussian"])
 def test_an_interrupt_in_the_middle_of_a_fit(monkeypatch, name):
     real = getattr(curators, name)
@@ -211,6 +212,7 @@ def test_an_interrupt_in_the_middle_of_a_fit(monkeypatch, name):
             assert held_in(failing(lambda: door(given), KeyboardInterrupt)) == []  # noqa: B023
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [SourceError, KeyboardInterrupt, ZeroDivisionError])
 def test_a_source_that_breaks_while_it_is_read(kind):
     for does in (

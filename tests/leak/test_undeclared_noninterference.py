@@ -115,6 +115,7 @@ def test_nothing_depends_on_the_table_where_cells_of_dates_are_declared(unmoved)
     unmoved(synthesizer, table, OTHER_TABLES)
 
 
+@pytest.mark.long
 def test_nothing_depends_on_the_table_where_categories_are_many(unmoved):
     wards = {"range_values": [*"ABC", *map(str, range(2_000))]}
     domain = {**sdv_tables.PUBLIC_DOMAIN, "ward": wards}
@@ -124,6 +125,7 @@ def test_nothing_depends_on_the_table_where_categories_are_many(unmoved):
     assert first["warnings"][:-1] == []  # the last is about the fit, not about what is declared
 
 
+@pytest.mark.long
 def test_what_is_said_of_rows_beyond_a_range_depends_on_the_answers_alone(unmoved, monkeypatch):
     fix_categories(monkeypatch)  # the numbers that many rows share are released, too
     fixed = curator._noisy

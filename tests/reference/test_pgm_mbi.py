@@ -51,6 +51,7 @@ def loss(domain: Domain, measured: list[Measurement], marginal) -> float:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_the_model_is_theirs_and_as_likely(mbi, seed):
     import jax

@@ -63,35 +63,6 @@ def test_the_slow_way_of_choosing_follows_them_too(monkeypatch):
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
-def test_the_curators_trees_are_as_likely_as_their_price_needs(adjacency):
-    """All rows have the first of four codes: it is cut off in two halvings, one or none."""
-    number = 25
-    table = Dataset(Domain(("x",), (4,)), np.zeros((number, 1), dtype=np.int64))
-    words = np.random.default_rng(5).bytes
-    ledger = PrivacyLedger.open(1.0, 1e-5, adjacency)
-    found = []
-    for _ in range(3_000):
-        edges = Curator(table, Books(ledger, words=words)).split("x", 4, ledger.budget, what="x")
-        found.append((1 in edges) + (2 in edges))
-    rows = 2 if adjacency is Adjacency.REPLACE_ONE else 1
-    temperature = float(3.265 * rows / range_epsilon_of(ledger.budget))
-    decay = math.ceil(temperature * math.log(2))
-
-    def law(heat, less):
-        whole, half = (1 / (1 + math.exp(-max(number - each, -less) / heat)) for each in (0, less))
-        return np.array([1 - whole, whole * (1 - half), whole * half])
-
-    # The half without rows is cut as well or not: in a tree of the first halving.
-    assert p_value(found, law(temperature, decay)) > ALPHA
-    for wrong in (
-        law(temperature * 1.5, decay),
-        law(temperature / 1.5, decay),
-        law(temperature, 0),
-    ):
-        assert p_value(found, wrong) < ALPHA
-
-
-@pytest.mark.parametrize("adjacency", Adjacency)
 def test_the_curators_choices_have_the_range_epsilon_of_the_ledger(adjacency):
     domain = Domain(("a", "b", "c"), (2, 2, 3))
     table = Dataset(domain, np.random.default_rng(0).integers(0, domain.sizes, (30, 3)))

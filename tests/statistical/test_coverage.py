@@ -82,6 +82,7 @@ def check(fits, **settings):
             assert (both <= most).all(), f"{name}: {both}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("adjacency", Adjacency, ids=lambda each: each.value)
 def test_intervals_cover_as_often_as_they_say(adjacency):
     check(80, adjacency=adjacency)

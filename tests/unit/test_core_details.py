@@ -1,6 +1,5 @@
 """What planted faults in the core had got past all other tests."""
 
-import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -51,7 +50,6 @@ def test_margins_and_limits_are_those_that_the_docstrings_argue_with():
     assert ModelErrorQuery._LIMIT == 2**60
     assert SigmoidSumQuery.GRID == 2**20
     assert SigmoidSumQuery._SCORES == 2**16
-    assert selection._LOG_2 - Fraction(1, 10**9) < math.log(2) < selection._LOG_2
     assert counting.MOST == 100  # up to so many rows README's numbers are for
 
 

@@ -80,11 +80,10 @@ def test_each_makes_codes_of_the_table_for_its_share_and_values_of_them(table, n
 
 
 def test_numbers_are_finer_where_rows_are_and_rare_categories_share_a_code(table):
-    for name in ("privtree", "equal_mass"):
-        income, age, _, _ = preprocessed(table, name)[0].columns
-        places = income.locate(np.array([0, 250, 500, 1_000, 9_000, 9_999]))[0]
-        assert places[2] - places[0] > 3 > places[5] - places[4]
-        assert age == table.schema.columns[1]
+    income, age, _, _ = preprocessed(table, "equal_mass")[0].columns
+    places = income.locate(np.array([0, 250, 500, 1_000, 9_000, 9_999]))[0]
+    assert places[2] - places[0] > 3 > places[5] - places[4]
+    assert age == table.schema.columns[1]
     job = preprocessed(table, "equal_width+rare")[0].columns[2]
     codes = np.array(job.merging.codes)
     assert job.num_values == 21
@@ -99,7 +98,7 @@ def test_names_and_shares_that_say_nothing_are_refused():
     with pytest.raises(ValueError, match="choose from"):
         Preprocessing(name="rare")
     with pytest.raises(ValueError, match="share"):
-        Preprocessing(name="privtree", share=Fraction(1))
+        Preprocessing(name="equal_mass", share=Fraction(1))
     with pytest.raises(ValueError, match="There is no 'dawa'"):
         Compared(name="dawa / mst / pgm")
 
@@ -117,7 +116,7 @@ def test_registered_parts_make_arms_that_have_names_settings_and_an_order():
         assert type(made.engine) is type(engine_of(synthesize))
     assert names_of(None, None, None) == []
     assert not is_arm("PrivPGD-MST")
-    arm = Compared(name="privtree / aim / particles", num_particles=70, max_megabytes=3.0)
+    arm = Compared(name="equal_mass / aim / particles", num_particles=70, max_megabytes=3.0)
     made = arm.made(5)
     assert (made.engine.num_particles, made.engine.seed, made.max_megabytes) == (70, 5, 3.0)
     assert arm.settings() == {"share": 0.1, "num_particles": 70, "max_megabytes": 3.0}
@@ -132,11 +131,10 @@ def test_registered_parts_make_arms_that_have_names_settings_and_an_order():
 
 def results(left_out=()):
     """Scores of all arms of two parts each: an error is a sum of what each part adds."""
-    adds = {
-        "equal_width": 1.0, "privtree": 2.0, "mst": 0.0, "aim": 10.0, "pgm": 0.0, "particles": 100.0
-    }  # fmt: skip
+    adds = {"equal_width": 1.0, "equal_mass": 2.0, "mst": 0.0, "aim": 10.0}
+    adds |= {"pgm": 0.0, "particles": 100.0}
     found = []
-    for name in names_of(["equal_width", "privtree"], ["mst", "aim"], ["pgm", "particles"]):
+    for name in names_of(["equal_width", "equal_mass"], ["mst", "aim"], ["pgm", "particles"]):
         if any(set(pair) <= set(parts_of(name)) for pair in left_out):
             found.append({"method": name, "error": "MatchError", "reason": "they do not go"})
         else:
@@ -158,7 +156,7 @@ def test_a_part_is_not_judged_by_the_company_that_it_keeps():
 def test_what_was_refused_is_a_dash_and_has_its_reason(tmp_path):
     rows = results([("aim", "particles")])
     shown = table_of_arms(arms_of(rows), "l1")
-    assert shown.loc[("privtree", "aim")].to_dict() == {"particles": "–", "pgm": "12"}
+    assert shown.loc[("equal_mass", "aim")].to_dict() == {"particles": "–", "pgm": "12"}
     written = write_exchange(rows, tmp_path)
     assert all(path.stat().st_size for path in written)
     assert (tmp_path / "exchange_adult_epsilon_1.png") in written

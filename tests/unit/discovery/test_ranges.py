@@ -108,6 +108,7 @@ class TestNumbers:
         schema = Schema.from_sdv({"x": {"sdtype": sdtype}}, public_domain={"x": facts})
         assert schema.domain().sizes[0] >= 1
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("sdtype", "facts"),
         [

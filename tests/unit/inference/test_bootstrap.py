@@ -109,6 +109,7 @@ def test_the_same_seed_gives_the_same_repetitions_and_changes_nothing(refits):
     assert (pickle.dumps(refits.release.measurements), refits.release.ledger) == before
 
 
+@pytest.mark.long
 def test_processes_find_what_one_process_finds_and_lambdas_stay_here(refits):
     other = Refits(release=refits.release, engine=PrivatePGM(), sampler_of=sampler_of)
     alone, together = (

@@ -160,6 +160,7 @@ def runs(folder):
     return found
 
 
+@pytest.mark.long
 def test_what_is_kept_is_compiled_once_for_all_shapes_and_holds_no_data(runs, folder):
     (few, many), _ = runs
     assert {"projection.improve", "finish.propose", "published._descend"} < set(many)
