@@ -12,7 +12,6 @@ from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import Link
 from sdv_privpgd.columns.visits import Visits, read_by, steps, time_after
-from sdv_privpgd.sampling.conditions import systematic
 from sdv_privpgd.sampling.sampler import MOVING, Sampler, read_rows, row_keys
 from sdv_privpgd.synthesize.siblings import Places, exchanged
 
@@ -241,7 +240,7 @@ def children_of(
     """Children of parents: codes and positions of shape (child, attribute), and whose each one is.
 
     Each is a row of the model whose parent has as many children. Rows come to parents who have
-    what the model says that their parents have, as far as one order of all parents can do that.
+    what the model says that their parents have, as far as it has enough of such rows.
     Then they are exchanged until their pairs with parents and with siblings are as they should be.
 
     Args:
@@ -278,16 +277,13 @@ def children_of(
     known, followed = ({}, {}) if siblings is None else (siblings.tables, siblings.followed)
     most = 0 if siblings is None else siblings.most
     at = {names[axis]: place for place, axis in enumerate(own)}
-    strengths = _strengths(codes, axes, own)
-    telling = [p for p in np.argsort(-strengths, kind="stable").tolist() if p != count]
+    telling = [p for p in _by_strength(codes, axes, own) if p != count]
     wanted, said = [asked[whose, p] for p in telling], [codes[:, axes[p]] for p in telling]
-    of_place = [] if link.place is None else [names.index(link.place)]
-    tells = [*strengths[telling], strengths[count], *_strengths(codes, of_place, own)]
-    items = [*wanted, many, places], [*said, said_many, said_places]
-    order = np.argsort(-np.array(tells), kind="stable")
-    chosen = _as_many(
-        [places > 1, *(items[0][each] for each in order)],
-        [said_places > 1, *(items[1][each] for each in order)],
+    # Of rows in order it is asked first whether there is one before, and last at which place.
+    ahead = _MANY if link.order is None else 2
+    rows = _as_many(
+        [np.minimum(places, ahead), *wanted, many, places],
+        [np.minimum(said_places, ahead), *said, said_many, said_places],
         counts,
         generator,
     )
@@ -295,31 +291,22 @@ def children_of(
     here = np.lexsort(
         [generator.random(len(whose)), *(asked[whose, p] for p in telling[::-1]), fixed]
     )
-    grouped = codes[chosen][:, own].astype(np.int64)
+    groups = codes[rows][:, own].astype(np.int64)
     if siblings is not None:
         for place, axis in enumerate(own):
             if names[axis] in siblings.grouping.attributes:
-                grouped[:, place] = siblings.grouping[names[axis]][grouped[:, place]]
-    past = _Past.of(followed, at, grouped, generator)
-    said = [each[chosen] for each in said]
-    order = _placed([fixed, *wanted], [fixed, *said], strengths[telling], past, rank)
-    rows, groups = chosen[order], grouped[order]
+                groups[:, place] = siblings.grouping[names[axis]][groups[:, place]]
     clock = None if link.order is None else _Clock.of(sampler, link, starts)
     times = (np.zeros(0),) * 3 if clock is None else clock.ranked(codes[rows], positions[rows])
-    of_place = of_place if clock is not None else []
-    known_places = [codes[rows, axis] for axis in of_place]
-    alike = fixed
-    if of_place:  # later rows change places
-        alike = 2 * many + (rank > 0)
     places = Places(
         first=first,
         whose=whose,
         pairs=np.minimum(numbers, most).astype(np.int64),
         weights=weights.astype(np.float64),
         order=here,
-        alike=alike,
-        kin=row_keys(np.column_stack([alike, *wanted[:1]])),
-        parents=np.column_stack([asked[whose], *known_places]).astype(np.int64),
+        alike=fixed,
+        kin=row_keys(np.column_stack([fixed, *wanted[:1]])),
+        parents=asked.astype(np.int64),
         children=codes[rows][:, own].astype(np.int64),
         groups=groups,
         times=times[0],
@@ -329,7 +316,7 @@ def children_of(
     sizes = [each.size for each in sampler.attributes]
     targets = {
         (p, c): _shares(codes[rows], (axis, own[c]), sizes)
-        for p, axis in enumerate([*axes, *of_place])
+        for p, axis in enumerate(axes)
         for c in range(len(own))
     }
     pairs, follow = (
@@ -509,112 +496,20 @@ def _as_many(
     return chosen
 
 
-@dataclass(frozen=True)
-class _Past:
-    """What rows of the model are drawn to have before them, in columns that tell the next row.
-
-    Attributes:
-        groups: The groups of the rows' columns (row, column).
-        drawn: Those of the row before (row, item).
-        columns: Of which column each item is.
-        strengths: How much each one tells.
-    """
-
-    groups: np.ndarray
-    drawn: np.ndarray
-    columns: np.ndarray
-    strengths: np.ndarray
-
-    @classmethod
-    def of(
-        cls,
-        followed: Mapping[Clique, np.ndarray],
-        at: Mapping[str, int],
-        groups: np.ndarray,
-        generator: np.random.Generator,
-    ) -> "_Past":
-        """Draws them by the column's own table of one row and the next one."""
-        columns = [name for name in at if (name, name) in followed]
-        drawn = np.zeros((len(groups), len(columns)), dtype=np.int64)
-        for item, name in enumerate(columns):
-            table, own = followed[name, name], groups[:, at[name]]
-            for group in np.unique(own):
-                rows = generator.permutation(np.flatnonzero(own == group))
-                shares = table[:, group] if table[:, group].any() else np.ones(len(table))
-                drawn[rows, item] = systematic(shares, len(rows), generator)
-        pairs = [(clique[0], table) for clique, table in followed.items() if len(clique) == 2]
-        told = [sum(_tied(table) for a, table in pairs if a == name) for name in columns]
-        own = np.array([at[name] for name in columns], dtype=np.int64)
-        return cls(groups, drawn, own, np.array(told, dtype=np.float64))
-
-
-def _placed(
-    wanted: list[np.ndarray],
-    said: list[np.ndarray],
-    strengths: np.ndarray,
-    past: _Past,
-    rank: np.ndarray,
-) -> np.ndarray:
-    """Which row of the model comes to each place, one rank after the other.
-
-    ``wanted`` is what places ask, ``said`` what rows say: first what must agree, then items.
-    """
-    number, items = len(wanted), len(past.columns)
-    asked = np.column_stack([*wanted, *np.zeros((items, len(rank)), np.int64)])
-    told = np.column_stack([*said, *past.drawn.T])
-    if not items:
-        return _matched(asked, told)
-    # What parents have that tells the most comes before what rows have that come before.
-    ranked = np.r_[strengths[:1] + np.inf, strengths[1:], past.strengths]
-    order = 1 + np.argsort(-ranked, kind="stable")
-    found, is_free = np.full(len(rank), -1, dtype=np.int64), np.ones(len(rank), dtype=bool)
-    for place in range(int(rank.max(initial=-1)) + 1):
-        here = np.flatnonzero(rank == place)
-        asked[here, number:] = past.groups[found[here - 1]][:, past.columns] if place else 0
-        free = np.flatnonzero(is_free & np.isin(told[:, 0], asked[here, 0]))
-        used = [0, *(each for each in order if place or each < number)]
-        found[here] = free[_matched(asked[np.ix_(here, used)], told[np.ix_(free, used)])]
-        is_free[found[here]] = False
-    return found
-
-
-def _matched(wanted: np.ndarray, said: np.ndarray) -> np.ndarray:
-    """For each row one of others, each once, that is the same in as many items as can be.
-
-    Items are given up from the last one on; then any one of them will do. In the first one all have
-    another one.
-    """
-    found = np.full(len(wanted), -1, dtype=np.int64)
-    left, free = np.arange(len(wanted)), np.arange(len(said))
-    number = wanted.shape[1]
-    tried = [range(1, stop) for stop in range(number, 2, -1)]
-    for few in [*tried, *([item] for item in range(1, number)), []]:
-        items = [0, *few]
-        keys = row_keys(np.concatenate([wanted[np.ix_(left, items)], said[np.ix_(free, items)]]))
-        own, theirs = keys[: len(left)], keys[len(left) :]
-        # The first of a key goes with the first of the same key, and so on.
-        ranks = [pd.Series(each).groupby(each).cumcount().to_numpy() for each in (own, theirs)]
-        numbered = [own * len(keys) + ranks[0], theirs * len(keys) + ranks[1]]
-        _, here, there = np.intersect1d(*numbered, assume_unique=True, return_indices=True)
-        found[left[here]] = free[there]
-        left, free = np.delete(left, here), np.delete(free, there)
-    return found
-
-
-def _strengths(codes: np.ndarray, axes: list[int], own: list[int]) -> np.ndarray:
-    """How much each of the parents' attributes tells of children."""
-    sizes = (codes.max(axis=0, initial=0) + 1).tolist()
-    tables = [[_shares(codes, (axis, each), sizes) for each in own] for axis in axes]
-    return np.array([sum(_tied(table, len(codes)) for table in each) for each in tables])
-
-
-def _tied(table: np.ndarray, number: float = np.inf) -> float:
-    """How far shares are from independence, by Cramer's V without the bias of so many rows."""
-    table = table[table.any(axis=1)][:, table.any(axis=0)]
-    alone = np.outer(table.sum(axis=1), table.sum(axis=0))
-    free = (table.shape[0] - 1) * (table.shape[1] - 1) / max(number, 1)
-    square = float((np.square(table - alone) / alone).sum()) - free
-    return max(square, 0.0) / max(min(table.shape, default=0) - 1, 1)
+def _by_strength(codes: np.ndarray, axes: list[int], own: list[int]) -> list[int]:
+    """The parents' attributes, the most telling of children first, by Cramer's V without bias."""
+    said = []
+    for axis in axes:
+        tied = 0.0
+        for each in own:
+            table = _shares(codes, (axis, each), (codes.max(axis=0, initial=0) + 1).tolist())
+            table = table[table.any(axis=1)][:, table.any(axis=0)]
+            alone = np.outer(table.sum(axis=1), table.sum(axis=0))
+            free = (table.shape[0] - 1) * (table.shape[1] - 1) / max(len(codes), 1)
+            square = float((np.square(table - alone) / alone).sum()) - free
+            tied += max(square, 0.0) / max(min(table.shape) - 1, 1)
+        said.append(tied)
+    return np.argsort(-np.array(said), kind="stable").tolist()
 
 
 def _shares(codes: np.ndarray, axes: tuple[int, int], sizes: list[int]) -> np.ndarray:

@@ -3,7 +3,7 @@
 The children's own values stay as they are. What is sought is whose child each one is: how children
 go with what their parents have, and with each other. Two children of different parents change
 places if that brings all tables nearer to their targets, in squares. Their parents have as many
-children each, and the two have the same place among these, or both are later ones in an order.
+children each, and the two have the same place among these.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,8 +47,7 @@ class Places(NamedTuple):
         order: The places in an order in which parents that are alike are near each other.
         alike: A code of each place: children go from place to place of the same code alone.
         kin: The same, of places whose parents are alike in what tells the most of children.
-        parents: What the parent has, and maybe which of its children it is: codes (place,
-            attribute).
+        parents: What parents have: codes (parent, attribute).
         children: What children have: codes (place, attribute).
         groups: The groups of children's codes by which siblings are counted: (place, attribute).
         times: Of children in order, where in the order of all times each one is, from 0 to 1.
@@ -148,7 +147,7 @@ def _lacks(
     widths = places.children.max(axis=0, initial=0) + 1
     for (p, c), table in targets.items():
         widths[c] = table.shape[1]  # as all tables of these children have
-        cells = places.parents[:, p] * table.shape[1] + places.children[:, c]
+        cells = places.parents[places.whose, p] * table.shape[1] + places.children[:, c]
         counts = np.bincount(cells, minlength=table.size)
         values.append(table.ravel() * number - counts)
         offsets[p, c] = start
@@ -280,7 +279,7 @@ def _moved(x, y, places, lacks, scales):
         if own == other:
             continue
         for p in range(parents.shape[1]):
-            here, there = parents[x, p], parents[y, p]
+            here, there = parents[f, p], parents[g, p]
             if here == there or offsets[p, c] < 0:
                 continue
             row, second = offsets[p, c] + here * widths[c], offsets[p, c] + there * widths[c]

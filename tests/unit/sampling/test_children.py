@@ -1,20 +1,18 @@
 """Which rows of a model become whose children."""
 
 import numpy as np
+import pytest
 
-from sdv_privpgd.sampling.families import _matched
+from sdv_privpgd.sampling.families import _as_many
 
 
-def test_rows_are_matched_in_as_many_items_as_can_be_each_once():
+def test_rows_agree_in_as_many_items_as_can_be_had_and_come_as_often_as_they_count():
     rng = np.random.default_rng(0)
-    wanted = rng.integers(0, [2, 4, 5], (400, 3))
-    said = rng.permutation(wanted)
-    assert (said[_matched(wanted, said)] == wanted).all()
-    said[:, 1:] = rng.integers(0, [4, 5], (400, 2))
-    said[:, 0] = rng.permutation(wanted[:, 0])
-    found = _matched(wanted, said)
-    assert sorted(found) == list(range(400))
-    assert (said[found, 0] == wanted[:, 0]).all()  # of the first item there is one for each
-    both = (said[found] == wanted)[:, 1]
-    assert both.mean() > 0.85  # a quarter by chance
-    assert _matched(wanted[:0], said[:0]).tolist() == []
+    wanted, said = rng.integers(0, [2, 4, 60], (2_000, 3)), rng.integers(0, [2, 4, 20], (8_000, 3))
+    counts = 1.0 + 2 * (said[:, 2] % 2)
+    found = said[_as_many([*wanted.T], [*said.T], counts, rng)]
+    assert (found[:, :2] == wanted[:, :2]).all()
+    is_there = wanted[:, 2] < 20
+    assert (found[is_there] == wanted[is_there]).all()
+    assert (found[~is_there, 2] % 2).mean() == pytest.approx(0.75, abs=0.04)
+    assert _as_many([*wanted[:0].T], [*said.T], counts, rng).tolist() == []

@@ -21,7 +21,7 @@ def places(parents, children, most=4):
         order=np.arange(len(whose)),
         alike=numbers[whose],
         kin=numbers[whose],
-        parents=parents.astype(np.int64)[whose],
+        parents=parents.astype(np.int64),
         children=children.astype(np.int64),
         groups=children.astype(np.int64),
         times=np.zeros(0),
@@ -39,7 +39,7 @@ def own():
 
 
 def of_parents(own, found):
-    cells = own.parents[:, 0] * 3 + own.children[found, 0]
+    cells = own.parents[own.whose, 0] * 3 + own.children[found, 0]
     return np.bincount(cells, minlength=6).reshape(2, 3) / len(found)
 
 
