@@ -30,8 +30,8 @@ _READ = """
     --sheet NAME        of a workbook with several
     --skip-rows LINES   lines above the names (or the first row) in each file, such as a title;
                         TOLDnone
-    --skip-footer LINES  lines below the rows in each file, such as a sum; blank ones do not count;
-                        TOLDnone
+    --skip-footer LINES  lines below the rows in each file, such as a sum; blank ones do not count,
+                        but blank rows of a sheet do; TOLDnone
     --names NAMES       names of the columns; the first record is a row, unless --header
     --header            the first record holds the names, which become public; to be said where
                         nothing else declares them all

@@ -67,6 +67,7 @@ def read_codebook(codebook: pd.DataFrame, *, keeps_ids: bool = False) -> dict[st
     them. Capitals, spaces and underscores do not matter, and other columns, such as a unit, are
     ignored.
 
+    Of true and false the values may say yes and no (``J = ja; N = nein``) in place of a format.
     Values are lists, also as JSON, or text with semicolons, bars, line breaks or commas between
     them; of ``1 = male`` the ``1`` is taken. They become numbers if all of them are written as
     numbers are (``01`` is not) and the type is no word for text.
@@ -91,6 +92,13 @@ def read_codebook(codebook: pd.DataFrame, *, keeps_ids: bool = False) -> dict[st
     _refuse(
         [cell is not None and _truth(cell) is None for cell in said],
         "say neither yes nor no of missing values",
+    )
+    for row, sdtype in zip(rows, sdtypes, strict=True):
+        if sdtype == "boolean" and row.get("format") is None:
+            row["format"] = _true_and_false(row.get("range_values"))
+    _refuse(
+        [row.get("format") == "" for row in rows],
+        "have values of which none says that it is true: give them as format, such as J/N",
     )
     return {
         name: {"sdtype": sdtype, **_facts(sdtype, word, row)}
@@ -260,8 +268,7 @@ def _written(sdtype: str, word: str, form: Any, places: int | None) -> dict:
         form = percent_of(places) if form is None and word == "percent" else form
         return {} if form is None else {"number_format": form}
     if sdtype == "boolean" and form is not None:
-        true, _, false = form.partition("/")
-        return dict(Boolean(true.strip(), false.strip()))
+        return dict(Boolean(*_values("; ".join(map(str.strip, form.split("/", 1))), word)))
     return {"datetime_format": form} if sdtype == "datetime" and form is not None else {}
 
 
@@ -276,14 +283,34 @@ def _values(cell: Any, word: str) -> list:
     with suppress(ValueError):
         if isinstance(found := json.loads(cell), list):
             return found
-    separator = next((each for each in _SEPARATORS if each in cell), ";")
-    texts = [text.split("=")[0].strip() for text in cell.split(separator)]
-    texts = [text for text in texts if text]
+    texts = [code for code, _ in _coded(cell)]
     if word in _TEXT:
         return texts
     numbers = [_number(text) for text in texts]
     written = [str(number) == text for number, text in zip(numbers, texts, strict=True)]
     return numbers if all(written) else texts
+
+
+def _coded(cell: str) -> list[tuple[str, str]]:
+    """The codes of a cell with what each stands for: itself, where no equals sign says it."""
+    separator = next((each for each in _SEPARATORS if each in cell), ";")
+    pairs = [text.partition("=") for text in cell.split(separator)]
+    return [(code.strip(), (said or code).strip()) for code, _, said in pairs if code.strip()]
+
+
+def _true_and_false(cell: Any) -> str | None:
+    """The format of values of which one says yes and one no; empty if they do not.
+
+    There is none where there are no values, and where true and false are read without.
+    """
+    if cell is None:
+        return None
+    pairs = _coded(cell if isinstance(cell, str) else "; ".join(map(str, cell)))
+    is_plain = {code.lower() for code, _ in pairs} in ({"true", "false"}, {"1", "0"})
+    if is_plain and all(_truth(said) in (None, _truth(code)) for code, said in pairs):
+        return None
+    codes = {_truth(said): code for code, said in pairs}
+    return f"{codes[True]}/{codes[False]}" if codes.keys() == {True, False} else ""
 
 
 def _groups(cell: Any) -> Any:

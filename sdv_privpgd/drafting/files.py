@@ -95,7 +95,7 @@ def write_domain(domain: Mapping[str, Mapping], path: str | Path) -> Path:
 def _of_codebook(path: Path) -> dict[str, dict]:
     """The facts of a codebook in a file. Text stays as it is written."""
     told: dict[str, Any] = {"dtype": object, "na_values": [""], "keep_default_na": False}
-    with undamaged(path, "a codebook", OSError, ImportError):
+    with undamaged(path, "codebook", OSError, ImportError):
         if path.suffix.lower() == ".csv":
             # Excel writes semicolons where a comma stands before decimals.
             first = path.read_text(encoding="utf-8-sig").partition("\n")[0]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from sdv_privpgd.discovery.plan import (
 )
 from sdv_privpgd.discovery.transcript import Answered, Transcript
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.estimate.prior import departures
+from sdv_privpgd.estimate.prior import Compared
 from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.mismatch import ask_first, require_categories
@@ -236,11 +237,12 @@ class Fit:
         )
 
     def _doubt_prior(self, table: PrivateTable, progress: Progress) -> None:
-        """Forgets what public rows say of columns whose rows surely lie elsewhere.
+        """Forgets what public rows say of where rows lie in columns where answers know better.
 
         It asks how many rows are in each of the cells that the public rows suggest. A column whose
-        rows are surely far from that is looked into as if there were no prior, and so are all if
-        the others are on average.
+        rows surely lie elsewhere is looked into and fitted as if there were no prior, and so are
+        all if the others are far together. One of which the public rows are too few to tell where
+        rows lie is only looked into.
         """
         description, books = self.description, self.books
         public = description.public
@@ -257,14 +259,13 @@ class Fit:
         )
         rows = table.known_rows(self.settings.adjacency)
         total = estimate_total(schema.domain(), answers).value if rows is None else max(rows, 1)
-        excess, variances = departures(public.shares(schema), answers, total)
-        wrong = excess > 2 * np.sqrt(variances)
-        wrong |= excess[~wrong].sum() > 2 * math.sqrt(variances[~wrong].sum())
-        doubted = {name: public.replaced[name] for name, far in zip(own, wrong, strict=True) if far}
+        found = Compared.of(public.shares(schema), public.effective_rows, answers, total)
+        wrong, vague = ({*compress(own, each)} for each in (found.is_wrong, found.is_rough))
+        stated = {name: public.replaced[name] for name in own if name in wrong | vague}
         self.description = replace(
             description,
-            facts={**description.facts, **doubted},
-            public=replace(public, doubted=tuple(doubted)),
+            facts={**description.facts, **stated},
+            public=replace(public, doubted=tuple([name for name in own if name in wrong])),
         )
 
     @property

@@ -29,11 +29,10 @@ from sdv_privpgd.methods.pipeline import noise_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
 
-_BESIDE = Fraction(1, 8)
+_BESIDE = Fraction(1, 4)
 """The part of a pair's mu^2 for its table over groups beside that over codes. On nine public tables
-at epsilon 0.2 the L1 error of the estimated pairs is 2 % lower than with a quarter, and 3 % lower
-than without; that of a single column's shares 2 % and 4 %. On one of them, whose cells have ten
-times more noise than rows, half is worse by 12 % (``tests/benchmarks budget``)."""
+at epsilon 0.2 the error of the covariances is 5 % lower than with an eighth, and that of the
+estimated pairs 1 % (``tests/benchmarks budget``)."""
 
 _OF_MANY = Fraction(3, 10)
 """The same where pairs are too many. On 100,000 simulated rows of 100 columns at
@@ -103,15 +102,16 @@ def measure_coarsely(
     progress: Progress,
     *,
     are_many: bool = False,
+    is_public: bool = False,
 ) -> list[Measurement]:
     """Returns the measurements of pairs over groups that hold about equal shares of the records.
 
     They are of the pairs whose cells over codes would have twice as much noise as rows or more, or
     of all where pairs ``are_many``. Each takes a part of its share of ``mu_squared``.
     There are four groups of each attribute; of many pairs eight where the noise is low beside the
-    counts. Noisy answers alone decide on them; where there are none, groups have about equal
-    numbers of codes. Pairs of equal importance are measured in one release; others have budgets in
-    the ratio of their importance.
+    counts. Noisy answers alone decide on them; where there are none, or groups are to be
+    ``is_public``, the same in other tables, they have about equal numbers of codes. Pairs of equal
+    importance are measured in one release; others have budgets in the ratio of their importance.
     """
     # A table over codes has more than so many times the cells of the one beside it: of eight codes
     # each it has as many.
@@ -132,7 +132,7 @@ def measure_coarsely(
     if not asked:
         return []
     even = {name: np.ones(domain.size((name,))) for name in domain.attributes}
-    counts = consistent_tables(domain, known).one_way if known else even
+    counts = consistent_tables(domain, known).one_way if known and not is_public else even
     weights = clique_weights(pairs, importance)
     parts = {pair: weights[pair] for pair in asked}
     whole, coarse = (sum(map(Fraction, each.values())) for each in (weights, parts))

@@ -580,7 +580,7 @@ def _on_tables(found: Pooled) -> list[str]:
     """A sentence on tables that could not be added up, if there are any."""
     said = (
         f"Not all holders have measured {named(found.left_out)}. What only some have measured "
-        "cannot be added up and was left out. Let all holders use the same method; privpgd "
-        "asks everybody for the same."
+        "cannot be added up and was left out. Let all holders use the same method and epsilon; "
+        "where pairs are few and rows about as many, privpgd asks everybody for the same."
     )
     return [said] if found.left_out else []

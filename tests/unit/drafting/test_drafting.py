@@ -140,6 +140,7 @@ def test_a_codebook_is_read_as_people_write_it_in_any_order():
             {"name": list("ab"), "type": ["int"] * 2, "missing": ["ja", "?"]},
             r"Rows \[1\].*yes nor no",
         ),
+        ({"name": ["a"], "type": ["bool"], "values": ["J=smoker; N=not"]}, "format, such as J/N"),
     ],
 )
 def test_a_codebook_that_cannot_be_read_is_refused_by_row(codebook, told):
@@ -312,6 +313,7 @@ IN_A_SHEET = {
         "datetime_format": "%Y%m%d",
     },
     "ill": {"sdtype": "boolean", "true_value": "J", "false_value": "N"},
+    "well": {"sdtype": "boolean", "true_value": 1, "false_value": 2},
     "patient": {"sdtype": "id"},
 }  # fmt: skip
 
@@ -327,6 +329,11 @@ def test_a_codebook_of_a_spreadsheet_with_decimal_commas_is_read(tmp_path):
     path = tmp_path / "codebook.csv"
     lines = ["Column;Type;Min;Max;Values;Unit;Format", "age;integer;0;110;;years;"]
     lines += ["rate;percent;0;100;;;", "at;time;;;;;%H:%M", "sex;text;;;1 | 2;;", "empty;;;;;kg;"]
+    lines += [
+        "ill;boolean;;;N=nein|J=ja;;",
+        "in;boolean;;;2=no, 1=yes;;",
+        "on;bool;;;0=no, 1=yes;;",
+    ]
     path.write_text("\n".join(lines), encoding="utf-8-sig")
     assert read_domain(path) == {
         "age": {"sdtype": "numerical", "range_min": 0, "range_max": 110, "decimal_places": 0},
@@ -335,6 +342,9 @@ def test_a_codebook_of_a_spreadsheet_with_decimal_commas_is_read(tmp_path):
         },
         "at": {"sdtype": "datetime", **TimeOfDay(datetime_format="%H:%M")},
         "sex": {"sdtype": "categorical", "range_values": ["1", "2"]},
+        "ill": {"sdtype": "boolean", "true_value": "J", "false_value": "N"},
+        "in": {"sdtype": "boolean", "true_value": 1, "false_value": 2},
+        "on": {"sdtype": "boolean"},
     }  # fmt: skip
 
 

@@ -9,11 +9,11 @@ from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.interactions import of_largest_entropy
 from sdv_privpgd.estimate.prior import (
+    Compared,
     PublicRows,
     WeightedRows,
     _minimized,
     _thinned,
-    departures,
     towards,
     use_of,
     weighted,
@@ -168,15 +168,41 @@ def test_the_two_parts_of_an_answer_have_independent_noise():
     assert abs((one * two).mean()) < 5 / np.sqrt(size)
 
 
-def test_distances_from_expected_shares_are_right_on_average_and_so_is_their_spread():
-    """Of 4,000 draws at a distance of 0.5: 5 standard errors, and a tenth of the variance."""
-    expected, shares = np.full(4, 0.25), 0.25 + np.array([0.25, -0.25, 0, 0])
-    noise = np.random.default_rng(0).normal(0, 60.0, (4_000, 4))
+def compared(apart, stddev, columns=1, num_rows=1e9, draws=1_000):
+    """Columns of 1,000 rows with other shares than four equal ones, draw by draw."""
+    shares, rng = 0.25 + np.array([apart, -apart, 0, 0]), np.random.default_rng(0)
+    expected = {str(column): np.full(4, 0.25) for column in range(columns)}
     query = MarginalQuery(("a",))
-    answers = [Measurement(query=query, answer=own, stddev=60.0) for own in 1e3 * shares + noise]
-    excess, variances = departures({str(k): expected for k in range(4_000)}, answers, 1e3)
-    assert abs(excess.mean()) < 5 * excess.std() / 4_000**0.5
-    assert excess.var() == pytest.approx(variances[0], rel=0.1)
+    for _ in range(draws):
+        noise = rng.normal(0, stddev, (columns, 4))
+        answers = [Measurement(query=query, answer=a, stddev=stddev) for a in 1e3 * shares + noise]
+        yield Compared.of(expected, num_rows, answers, 1e3)
+
+
+@pytest.mark.parametrize("stddev", [40.0, 400.0])
+@pytest.mark.parametrize("columns", [1, 10])
+def test_one_of_a_hundred_near_priors_is_doubted(columns, stddev):
+    """At the distance of 0.5 itself; five standard errors of 1 % are 1.6 %."""
+    doubted = np.mean([each.is_wrong.any() for each in compared(0.25, stddev, columns)])
+    assert doubted < 0.01 * 2 + 0.016
+    assert doubted > 0.001 * (columns == 1)
+
+
+def test_columns_that_lie_elsewhere_are_seen_alone_or_together():
+    (one,) = compared(0.48, 40.0, draws=1)  # a distance of 1.8
+    assert one.is_wrong.all()
+    together = np.mean([each.is_wrong.all() for each in compared(0.48, 180.0, 10, draws=200)])
+    alone = np.mean([each.is_wrong.all() for each in compared(0.48, 180.0, draws=200)])
+    assert together > 0.9 > 0.5 > alone
+
+
+def test_few_public_rows_are_rougher_than_noise():
+    few, many = (next(compared(0.0, 40.0, num_rows=number)) for number in (30, 3_000))
+    assert few.is_rough.all()
+    assert not many.is_rough.any()
+    # What chance may have moved is no reason to doubt them, and so far it moves few rows alone.
+    doubted = (next(compared(0.3, 1.0, num_rows=number)).is_wrong for number in (30, 3_000))
+    assert [each.item() for each in doubted] == [False, True]
 
 
 def test_rows_are_drawn_as_they_weigh_and_odds_ratios_are_kept():

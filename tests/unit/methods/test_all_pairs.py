@@ -63,7 +63,7 @@ class TestAllPairs:
         noise = sigma * (5 / 4) ** 0.5 / 400
         gain = (20 * 5 / 4) / (2 * 5) - 1  # of five questions beside the sums of four tables
         part = np.linspace(0, 0.999, 1_000)
-        of_columns = 8 * noise**0.75 / np.sqrt(1 + gain * part)
+        of_columns = 22 * noise**0.75 / np.sqrt(1 + gain * part)
         best = part[np.argmin(of_columns + 1 / np.sqrt(1 - part))]
         assert float(share) == pytest.approx(best, abs=2e-3)
 

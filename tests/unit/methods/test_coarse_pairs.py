@@ -50,7 +50,7 @@ def test_all_are_asked_for_in_groups_and_those_that_depend_or_are_noisy_over_cod
     assert "2-way marginals in groups" in said
     assert "2-way marginals that depend most: a x b, b x c" in said
     assert coarse_part(1.0, adjacency=adjacency) == ([], 0)
-    assert coarse_part(0.1, adjacency=adjacency) == ([("a", "b")], Fraction(1, 24))
+    assert coarse_part(0.1, adjacency=adjacency) == ([("a", "b")], Fraction(1, 12))
 
 
 def test_pairs_of_few_cells_and_hardly_coarser_groups_are_not_grouped():

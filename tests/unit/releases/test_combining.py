@@ -150,6 +150,19 @@ def test_tables_that_not_all_have_measured_are_named():
     assert bool(lost) == any("left out" in said for said in combined.warnings)
 
 
+def test_what_holders_with_few_rows_ask_for_over_groups_adds_up():
+    rng, known = np.random.default_rng(0), Numerical(0, 99, decimal_places=0, nullable=False)
+    columns = dict.fromkeys("xyz", known)
+    parts = [pd.DataFrame(rng.integers(0, high, (300, 3)), columns=[*"xyz"]) for high in (50, 100)]
+    combined = combine(
+        [measure(part, columns, 1.0, holder=str(place)) for place, part in enumerate(parts)],
+        engine="pgm",
+    )
+    asked = [each.query for each in combined.fitted.release.measurements]
+    assert sum(isinstance(query, GroupedMarginalQuery) for query in asked) == 3
+    assert not any("left out" in said for said in combined.warnings)
+
+
 @pytest.mark.parametrize("releases", [[], "north.zip", NORTH, [3]])
 def test_other_things_than_releases_are_refused(releases):
     with pytest.raises(ValueError, match="combine takes"):
