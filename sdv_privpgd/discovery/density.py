@@ -411,7 +411,7 @@ def last_clear(
 ) -> tuple[int, int]:
     """Where the clear run of cells that begins last begins and ends, the shortest; else 0 and 0."""
     sums, noise = (np.append(0.0, np.cumsum(each)) for each in (counts, variances))
-    least = -ndtri(_FALSE_ALARMS / (2 * counts.size))
+    least = clear_from(counts.size)
     found = []
     for length in _lengths(counts.size):
         deviations = _deviations(noise[length:] - noise[:-length], whole)
@@ -424,6 +424,11 @@ def last_clear(
     runs = slice(start + 1, start - length + 1)  # it ends as soon as it is clear
     deviations = _deviations(noise[runs] - noise[start], whole)
     return start, start + 1 + int((sums[runs] - sums[start] > least * deviations).argmax())
+
+
+def clear_from(size: int) -> float:
+    """How many standard deviations a sum among so many cells is clear from."""
+    return float(-ndtri(_FALSE_ALARMS / (2 * size)))
 
 
 def _lengths(size: int) -> np.ndarray:

@@ -25,7 +25,15 @@ from sdv_privpgd.columns.readings import MOST_PLACES
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE, Number
 from sdv_privpgd.columns.units import has_zone, unit_of_format
 from sdv_privpgd.columns.values import USUAL_DATES, USUAL_NUMBERS
-from sdv_privpgd.discovery.density import DAY, POWERS, YEARS, Density, Grid, last_clear
+from sdv_privpgd.discovery.density import (
+    DAY,
+    POWERS,
+    YEARS,
+    Density,
+    Grid,
+    clear_from,
+    last_clear,
+)
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 from sdv_privpgd.privacy.queries import Measurement
 
@@ -140,7 +148,7 @@ def roughly(
     if isinstance(known, DateFacts):
         found: NumberFacts | DateFacts = _rough_dates(known, ends, precision, utc)
     else:
-        found = _rough_numbers(known, ends, density, precision)
+        found = _rough_numbers(known, ends, density, precision, total)
     is_clear = density is None or density.clear > 0
     if density is not None:
         density = density.within(*edges_of(column_of("", found))[[0, -1]])
@@ -282,6 +290,7 @@ def _rough_numbers(
     ends: tuple[float, float] | None,
     density: Density | None,
     precision: NoisyTable | None,
+    total: Total | None,
 ) -> NumberFacts:
     """What is known of numbers with their range and their precision.
 
@@ -289,7 +298,7 @@ def _rough_numbers(
     """
     places, is_clear = known.decimal_places, True
     if precision is not None:
-        code, is_clear = _finest(precision)
+        code, is_clear = _finest(precision, total)
         places = None if code > MOST_PLACES else code
     ranged = known
     if ends is not None and density is not None:
@@ -306,10 +315,21 @@ def _rough_numbers(
     return replace(ranged, decimal_places=places, cuts=None, frequencies=None)
 
 
-def _finest(precision: NoisyTable) -> tuple[int, bool]:
-    """The last code that clearly holds rows, else the largest one; and whether one clearly does."""
+def _finest(precision: NoisyTable, total: Total | None = None) -> tuple[int, bool]:
+    """The last code that clearly holds rows, else the largest one; and whether one clearly does.
+
+    What of the ``total`` is in no coarser code says of finer ones, too: where many rows are zeros,
+    those with cents are seen from fewer on.
+    """
     counts = precision.counts
     _, end = last_clear(counts, np.full(counts.size, precision.variance))
+    if total is not None:
+        rest = (total.value - np.cumsum(counts))[:-1]
+        of_rest = total.stddev**2 + precision.variance * np.arange(1, counts.size)
+        both = counts[1:] / precision.variance + rest / of_rest
+        deviations = np.sqrt(1 / precision.variance + 1 / of_rest)
+        clear = np.flatnonzero(both > clear_from(counts.size) * deviations)
+        end = max(end, int(clear[-1]) + 2 if clear.size else 0)
     return (end - 1, True) if end else (int(counts.argmax()), False)
 
 

@@ -4,8 +4,8 @@ Each pair is a private table and public rows that are like it: two states, or tw
 ``--rows`` of the private rows are fitted with everything declared; rows that no fit has seen are
 what all is compared with. The arms: ``without`` a prior; ``with`` it; as many rows of the
 ``prior`` itself; ``shuffled`` and ``uniform``, fits whose prior is wrong: each of its columns is
-shuffled by itself, or has each of its values equally often; and ``fresh``, as many other private
-rows, which nobody may publish.
+shuffled by itself, or has each of its values equally often; ``few``, a fit with 30 of its rows; and
+``fresh``, as many other private rows, which nobody may publish.
 
 ``tv2`` and ``tv3`` are mean distances (half L1) of pairs and of three columns in decoded values,
 ``auroc`` is what gradient boosting learns of the label (``metrics.learning``), and ``trust`` the
@@ -43,7 +43,7 @@ MOST = 20_000
 
 @options(
     pairs=["NE<-CO"],
-    arms=["without", "with", "prior", "shuffled", "uniform", "fresh"],
+    arms=["without", "with", "prior", "shuffled", "uniform", "few", "fresh"],
     epsilons=[0.2, 1.0],
     rows=[2_000],
     seeds=1,
@@ -84,6 +84,8 @@ def _run(arm, private, public, facts, label, number, epsilon, seed):
     fitted, fresh, test = mixed[:number], mixed[number : 2 * number], mixed[2 * number :]
     public = public.sample(min(MOST, len(public)), random_state=seed)
     rng, watch, trust = np.random.default_rng(seed), Stopwatch(), 0.0
+    if arm == "few":
+        public = public[:30]
     if arm == "shuffled":
         public = public.apply(lambda each: rng.permutation(each.to_numpy(object)))
     if arm == "uniform":

@@ -31,9 +31,12 @@ ORDERS = {
     "sdv's metadata first": (
         "from sdv.metadata import Metadata; from sdv_privpgd import PrivPGDSynthesizer"
     ),
+    "its parts first": (
+        "import sdv_privpgd.plugin.synthesizers; from sdv.single_table import PrivPGDSynthesizer"
+    ),
     "torch first": "import torch; from sdv_privpgd import PrivPGDSynthesizer",
 }
-QUICK = "sdv first", "our module"
+QUICK = "sdv first", "our module", "its parts first"
 
 
 def run(code: str) -> subprocess.CompletedProcess:

@@ -15,7 +15,14 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, one_step, silent
 from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.estimate.interactions import grouped_targets
-from sdv_privpgd.estimate.prior import PublicRows, WeightedRows, use_of, weighted
+from sdv_privpgd.estimate.prior import (
+    LEAST_DRAWN,
+    PublicRows,
+    WeightedRows,
+    as_good_as_own,
+    use_of,
+    weighted,
+)
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement, Query
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.particles import binned
@@ -103,7 +110,8 @@ class ParticleGradientDescent(Engine):
             in the other cells; a few particles may lie there unless they have few other codes.
         stratified: Whether directions cover the sphere evenly or are drawn independently.
         prior: Public rows. If they come nearer to the noisy answers than a fit without them,
-            particles start from them, and what noise hides is believed to be as in them.
+            particles start from them, and what noise hides is believed to be as in them. Where they
+            can be weighted to be as good as rows of the table, particles are these rows.
         seed: The seed of all random choices here. No private noise depends on it.
         enable_gpu: Whether to use CUDA where there is a device: the same code in torch that the
             tests run on the processor. Sixteen cores are faster than a GPU (the guide's page on
@@ -252,15 +260,21 @@ class ParticleGradientDescent(Engine):
         # The signed measures, and line 1: their projections to probability measures.
         agreed, goals = goals_of(domain, measurements, self.targets, self.possible, progress, prior)
         use = None if self.prior is None else use_of(self.prior, prior, agreed)
-        found = projection.project_all(list(goals.values()), generator, progress)
-        weights = dict(zip(goals, found, strict=True))
-        losses = [(each.weight, each.loss(domain, measurements)) for each in self.penalties]
-        # Line 2: the start.
         number = self.num_particles
         if number is None:
             # Tables of single attributes take hardly any work beside those of pairs.
             larger = sum(len(clique) > 1 for clique in goals)
             number = default_number(agreed.total, larger or len(goals))
+        if prior is not None and warm_start is None and not (self.penalties or self.possible):
+            rows = as_good_as_own(agreed, prior)
+            if rows is not None:
+                if self.num_particles is None:
+                    number *= -(-LEAST_DRAWN // number)
+                return Particles(domain=domain, codes=rows.sample(number, self.seed), prior=use)
+        found = projection.project_all(list(goals.values()), generator, progress)
+        weights = dict(zip(goals, found, strict=True))
+        losses = [(each.weight, each.loss(domain, measurements)) for each in self.penalties]
+        # Line 2: the start.
         start = prior if warm_start is None else warm_start
         positions = self._start(domain, number, agreed.one_way, start, generator)
         curve: dict[int, float] = {}

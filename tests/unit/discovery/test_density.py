@@ -83,6 +83,18 @@ class TestPrecision:
         counts = np.append(float(rows), np.zeros(8))
         wrong = [_finest(noisy(counts, rows + seed, 60.0))[0] != 0 for seed in range(3_000)]
         assert sum(wrong) <= 9
+        total = Total(float(rows), 30.0)
+        wrong = [_finest(noisy(counts, rows + seed, 60.0), total)[0] != 0 for seed in range(3_000)]
+        assert sum(wrong) <= 9
+
+    def test_cents_beside_many_zeros_are_seen_by_what_no_coarser_number_is(self):
+        """In 16 of 100 tables they were taken for whole numbers."""
+        counts, total = np.array([900.0, 60, 540, *[0] * 6]), Total(1_500.0, 56.0)
+        found = [_finest(noisy(counts, seed, 112.0), total)[0] for seed in range(300)]
+        assert np.mean([code == 0 for code in found]) < 0.05
+        few = Total(300.0, 56.0)  # all with a decimal: they are no whole numbers that are clear
+        clear = [_finest(noisy(counts[:2] * 0 + [0, 300], seed, 112.0), few) for seed in range(300)]
+        assert not any(found == (0, True) for found in clear)
 
 
 class TestEnds:

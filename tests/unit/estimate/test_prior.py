@@ -14,12 +14,14 @@ from sdv_privpgd.estimate.prior import (
     WeightedRows,
     _minimized,
     _thinned,
+    as_good_as_own,
     towards,
     use_of,
     weighted,
 )
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
+from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 
 DOMAIN = Domain(("a", "b", "c"), (4, 5, 3))
 NUMBER = 4_000
@@ -216,3 +218,24 @@ def test_rows_are_drawn_as_they_weigh_and_odds_ratios_are_kept():
     assert found.sum(axis=1) == pytest.approx([70, 30], abs=1e-3)
     odds = [each[0, 0] * each[1, 1] / (each[0, 1] * each[1, 0]) for each in (shares, found)]
     assert odds[0] == pytest.approx(odds[1])
+
+
+def test_particles_are_public_rows_where_these_are_as_good_as_own():
+    """What three columns say together, and no pair does, is then kept."""
+    rng = np.random.default_rng(0)
+    pair = rng.integers(0, 3, (2, NUMBER + 20_000))
+    every = np.column_stack([pair[0], pair[1], (pair[0] + pair[1]) % 3])
+    own, rows = every[:NUMBER], every[NUMBER:]
+    answers = measured(own, 60.0)
+    model = ParticleGradientDescent(prior=public(rows)).fit(DOMAIN, answers)
+    assert model.prior is not None
+    assert model.prior.is_used
+    assert ((model.codes[:, 0] + model.codes[:, 1]) % 3 == model.codes[:, 2]).all()
+    assert len(model.codes) >= 20_000
+    # Not so where the table has a code that they lack, or they are few.
+    lacking = rows[rows[:, 0] > 0]
+    agreed = consistent_tables(DOMAIN, measured(own, 1.0))
+    for those in (lacking, rows[:100]):
+        even = np.full(len(those), 1 / len(those))
+        prior = WeightedRows(rows=public(those), weights=even, trust=1.0)
+        assert as_good_as_own(agreed, prior) is None
