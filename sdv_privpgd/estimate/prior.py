@@ -195,8 +195,8 @@ class Compared(NamedTuple):
             # Sums of weighted squares of normal numbers, of which any may be far from 0.
             moments = [(spread**k).sum() + k * far * (spread ** (k - 1)).mean() for k in (1, 2, 3)]
             found.append(_chance_beyond(square.sum(), *moments))
-        # With 0.02, one of 100 simulated fits doubted a prior that is near (500 to 10,000 rows,
-        # epsilon 0.2 and 1). Half of that is for single columns, half for all others together.
+        # Half of the false alarms are for single columns, half for all others together. Up to two
+        # of 100 simulated fits doubted what is near (500 to 10,000 rows, epsilon 0.2 and 1).
         chances, level = np.array(found), 0.01
         is_wrong = chances < level / len(chances)
         logs = np.log(np.maximum(chances[~is_wrong], 1e-300))  # of Fisher's sum (1925)

@@ -14,6 +14,7 @@ from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.discovery.first_look import FirstLook
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.mismatch import on_few
 from sdv_privpgd.fitting.options import Asked, notes_on
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.queries import Adjacency
@@ -230,6 +231,8 @@ def check_report(
         *said_before(settings, description, num_rows, names),
         *more,
     ]
+    if names is None and num_rows:
+        found += on_few(ledger, description.facts, num_rows)
     notes = [each for each in found if each not in lost]
     is_private = ledger.adjacency is Adjacency.ADD_REMOVE
     number = " of rows whose number is private" if is_private else ""

@@ -20,6 +20,7 @@ from sdv_privpgd.columns.values import LOOKS
 from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.discovery.first_look import Values
 from sdv_privpgd.discovery.transcript import Transcript
+from sdv_privpgd.methods.pipeline import noise_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
@@ -156,6 +157,30 @@ def ask_first(
         said += [_ON_LOOKS] if kinds.keys() & _OF_LOOKS.values() else []
         raise stopped("its first question", said, books.ledger)
     return doubts
+
+
+def on_few(ledger: PrivacyLedger, names: Collection[str], num_rows: int) -> list[str]:
+    """Returns what noise hides in so few rows, whatever they hold: mistakes, and counts. Public."""
+    queries = [MarginalQuery((name,)) for name in names]
+    if not queries:
+        return []
+    of_first, alone = (
+        noise_of(ledger, queries, mu_squared) / num_rows
+        for mu_squared in (ledger.budget / 100, ledger.budget)
+    )
+    said, moved = [], 4 * alone / math.sqrt(2 * math.pi)
+    if _DEVIATIONS * of_first > 1 - MANY:
+        said.append(
+            "In so few rows noise hides from the first question even a column of which no cell is "
+            "as declared, and nothing stops a fit: look yourself at how cells are written."
+        )
+    if moved > MANY:
+        said.append(
+            "The rows are few: if each column were counted alone, noise would move about "
+            f"{share(min(moved, 1))} of them in one of four values. Choose fewer columns or a "
+            "larger epsilon."
+        )
+    return said
 
 
 _OF_LOOKS = {look: f"Nearly all values of {{}} are {look}." for look in LOOKS}

@@ -81,6 +81,13 @@ def test_what_noise_hides_in_few_rows_is_lost_unless_it_is_declared():
     assert (told["lost"], told["num_rows"]) == ([], None)
 
 
+@pytest.mark.parametrize(("rows", "blind", "few"), [(60, 1, 1), (300, 1, 0), (1_000, 0, 0)])
+def test_rows_that_are_too_few_whatever_they_hold_are_told_before_a_fit(rows, blind, few):
+    known = {"age": Numerical(18, 90, decimal_places=0), "ward": Categorical(["A", "B", "C"])}
+    told = " ".join(check(TABLE.head(rows), known, 1.0).to_dict()["warnings"])
+    assert ("nothing stops a fit" in told, "The rows are few" in told) == (blind, few)
+
+
 def test_how_many_rows_a_category_needs_is_said_where_that_is_a_part_of_them():
     told = [
         " ".join(check(TABLE.head(rows), OPEN, epsilon).to_dict()["warnings"])
