@@ -37,7 +37,7 @@ class Link:
             one has, the second one, and so on, in the order of the rows.
         order: A column of the child, of numbers or dates of a declared range, by which the rows of
             one parent are in order. Of too many such rows those that are used follow each other.
-            It is asked how long after the row before each one is.
+            It is asked how long after the row before each one is, and what the next row has.
         start: A column of the parent, of dates or numbers as ``order`` has them, at which the order
             begins. It is asked how long after it the first row is, and none comes before it.
         count: A column of the parent, of whole numbers of a declared range, that says how many
@@ -382,6 +382,11 @@ def read_tables(
 def sibling(name: str) -> str:
     """The name of the column of what another child of the same parent has."""
     return f"{name} (sibling)"
+
+
+def following(name: str) -> str:
+    """The name of the column of what the next child of the same parent has, in order."""
+    return f"{name} (row after)"
 
 
 def tree_of(links: Link | Sequence[Link] | Iterable[Link]) -> Tree:

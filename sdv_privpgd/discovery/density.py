@@ -185,12 +185,15 @@ class Density:
     def is_capped(self) -> bool:
         """Whether rows end with a number that many share: no tail begins at a cap, or a code.
 
-        It has a code's rows in a narrow cell, and is much denser than what is before it.
+        It has a code's rows in a narrow cell, more than noise may hide beyond it, and is much
+        denser than what is before it.
         """
+        rows, noise = (each[self.reach :] for each in self.beyond)
         held, edges = self._held(slice(self.reach)), self.edges[: self.reach + 1] / MANY
         shares, widths = held / max(held.sum(), _TINIEST), np.diff(edges)
         return bool(
-            widths[-1] < (edges[-1] - edges[min(self.begin, self.reach)]) / MANY
+            (not rows.size or rows[0] + HINT * noise[0] < held[-1])
+            and widths[-1] < (edges[-1] - edges[min(self.begin, self.reach)]) / MANY
             and shares[-1] > 1 / USUAL_BINS
             and shares[-1] * widths[-2] > MANY * shares[-2] * widths[-1]
         )
@@ -198,15 +201,85 @@ class Density:
     def end(self, rows: float) -> int:
         """The number of cells up to where a range of so many rows ends.
 
-        It goes on where noise may hide a part of the rows, but not beyond a cap.
+        It goes on where noise may hide a part of the rows, to the end of a block, but not beyond a
+        cap.
         """
-        reach = self.reach
         if self.is_capped:
-            return reach
-        block = int(self.of_cell[reach - 1]) + 1
-        block += _hiding(self._block_sums[block:], self.sums[block:], _HIDDEN * rows)
-        inside = slice(reach, self._block_end(block))
-        return reach + _hiding(self.counts[inside], self.variances[inside], _HIDDEN * rows)
+            return self.reach
+        counts, noise = self.beyond
+        needed = np.flatnonzero((counts + HINT * noise)[self.reach :] > _HIDDEN * rows)
+        if not needed.size:
+            return self.reach
+        return self._block_end(int(self.of_cell[self.reach + needed[-1]]) + 1)
+
+    @property
+    def finer(self) -> np.ndarray:
+        """The edges of the same cells, and of more where rows fall in one."""
+        return _cut(self, np.where(self.falls, 2.0, 1.0))
+
+    def light_shares(self, edges: np.ndarray) -> np.ndarray:
+        """The ``shares`` with light ends."""
+        cells = np.clip(np.searchsorted(self.edges, edges[:-1], side="right"), 1, self.counts.size)
+        lighter = self.rows(light=True) / np.maximum(self.rows(), _TINIEST)
+        return self.shares(edges) * lighter[cells - 1]
+
+    @cached_property
+    def beyond(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of each cell and all after it, and the standard deviations of their noise."""
+        places, blocks = np.arange(self.counts.size), np.arange(self.sums.size)
+        left = np.searchsorted(self.of_cell, blocks, side="right")[self.of_cell] - places
+        later = np.cumsum(self.sums[::-1])[::-1] - self.sums
+        variances = self._variances_of(places, left) + later[self.of_cell]
+        return np.cumsum(self.counts[::-1])[::-1], _deviations(variances, self.whole)
+
+    def _room(self, place: int) -> float:
+        """The rows from a cell on, and one standard deviation of their noise."""
+        if place == self.counts.size:
+            return 0.0
+        counts, noise = self.beyond
+        return max(float(counts[place]), 0.0) + float(noise[place])
+
+    def _variances_of(self, first: np.ndarray, number: np.ndarray) -> np.ndarray:
+        """The variances of sums of so many cells of a block, from the first on.
+
+        The better the sum of a block is known, the more the noise of its cells evens out.
+        """
+        blocks, own = self.of_cell[first], self.variances[first]
+        sizes = np.bincount(self.of_cell)[blocks]
+        shared = (sizes * own - self.sums[blocks]) / (sizes * np.maximum(sizes - 1, 1))
+        return number * own - number * (number - 1) * shared
+
+    def thinned(self) -> "Density":
+        """The same cells, but beyond those with rows each is twice as wide as the one before.
+
+        So rows there are hidden by the noise of few counts, and not by that of many.
+        """
+        far = np.maximum(self._far, self.backwards._far[::-1])  # noqa: SLF001
+        is_new = np.append(True, np.diff(self.of_cell) != 0)
+        is_block = np.append(True, np.diff(far) != 0) | (is_new & (far < 0))
+        cells, blocks = np.flatnonzero(is_block | (far < 0)), np.flatnonzero(is_block)
+
+        def variances(first: np.ndarray) -> np.ndarray:
+            parts = np.union1d(first, np.flatnonzero(is_new))
+            own = self._variances_of(parts, np.diff(parts, append=far.size))
+            return np.add.reduceat(own, np.searchsorted(parts, first))
+
+        return Density(
+            edges=self.edges[np.append(cells, far.size)],
+            counts=np.add.reduceat(self.counts, cells),
+            variances=variances(cells),
+            of_cell=np.cumsum(is_block[cells]) - 1,
+            sums=variances(blocks),
+            expected=np.add.reduceat(self.expected, cells),
+        )
+
+    @property
+    def _far(self) -> np.ndarray:
+        """How often the width of the last cell with rows doubles up to each after it; else -1."""
+        edges, reach = self.edges, self.reach
+        width = max(edges[reach] - edges[reach - 1], _TINIEST)
+        far = np.floor(np.log2(1 + np.maximum(edges[:-1] - edges[reach], 0) / width))
+        return np.where(np.arange(far.size) < reach, -1.0, far)
 
     def shares(self, edges: np.ndarray) -> np.ndarray:
         """The rows between neighboring edges, as they are spread in each cell."""
@@ -241,17 +314,21 @@ class Density:
         widths, held, found = np.diff(self.edges), self.rows(), np.zeros(self.counts.size)
         dense, sums = held / np.maximum(widths, _TINIEST), np.cumsum(held)
         is_zero = (self.edges[:-1] >= -_ABOUT_ZERO) & (self.edges[1:] <= _ABOUT_ZERO)
+        reach, begin = self.reach, held.size - self.backwards.reach
+        is_beyond = (np.arange(held.size) >= reach) | (np.arange(held.size) < begin)
+        least = np.where(is_beyond, 1, MANY)
         sides = ((1, slice(1, None), slice(-1)), (-1, slice(-1), slice(1, None)))
         for (sign, own, beside), outwards in zip(
             sides, (sums[-1] - sums + held, sums), strict=True
         ):
-            falls = (widths[own] > MANY * widths[beside]) & (widths[beside] > 0) & ~is_zero[beside]
+            falls = (widths[own] > least[own] * widths[beside]) & (widths[beside] > 0)
+            falls &= ~is_zero[beside]
             falls &= (dense[own] < dense[beside]) & (outwards[own] < sums[-1] / MANY)
             # Where they meet it is less dense than the neighbor is on the whole: means of money of
             # 20,000 rows are .98 of the true ones with this power, and .79 without it.
             part = np.divide(dense[own], dense[beside], out=np.zeros(falls.size), where=falls)
             part **= 2 / 3
-            widely = np.maximum(_FALL * part / np.maximum(1 - part, _TINIEST), LIGHT)
+            widely = np.clip(_FALL * part / np.maximum(1 - part, _TINIEST), LIGHT, MANY)
             found[own] = np.where(falls, sign * widely, found[own])
         return found
 
@@ -266,11 +343,11 @@ class Density:
         first, last = self.counts.size - self.backwards.reach, self.reach
         first, last = min(first, last - 1), max(first + 1, last)
         held = self._held(slice(first, last))
-        edges, deviations = self.edges, np.sqrt(self.variances)
-        before = _tail(self.counts[:first][::-1], deviations[:first], held[::-1], -edges[last::-1])
-        after = _tail(self.counts[last:], deviations[last:], held, edges[first:])
+        before = self.backwards._room(self.counts.size - first)  # noqa: SLF001
+        before = _tail(before, held[::-1], -self.edges[last::-1])
+        after = _tail(self._room(last), held, self.edges[first:])
         if light:
-            most = max(HINT * float(deviations.mean()), held.sum() / USUAL_BINS)
+            most = max(HINT * float(np.sqrt(self.variances).mean()), held.sum() / USUAL_BINS)
             before = _light(before, held, math.inf if self.backwards.is_capped else most)
             after = _light(after, held, math.inf if self.is_capped else most)
         return np.concatenate([before[::-1], held, after])
@@ -441,13 +518,6 @@ def _deviations(variances: np.ndarray, whole: float) -> np.ndarray:
     return np.sqrt(np.maximum(variances * (1 - variances / whole), _TINIEST))
 
 
-def _hiding(counts: np.ndarray, variances: np.ndarray, rows: float) -> int:
-    """The number of cells that are needed so that those after them surely hold fewer rows."""
-    sums, noise = (np.cumsum(each[::-1])[::-1] for each in (counts, variances))
-    needed = np.flatnonzero(sums + HINT * np.sqrt(noise) > rows)
-    return int(needed[-1]) + 1 if needed.size else 0
-
-
 def _cut(density: Density, parts: np.ndarray) -> np.ndarray:
     """The edges of cells of which each is cut into about so many parts of equally many rows.
 
@@ -464,23 +534,20 @@ def _cut(density: Density, parts: np.ndarray) -> np.ndarray:
     return np.unique(np.concatenate(found))
 
 
-def _tail(
-    counts: np.ndarray, deviations: np.ndarray, held: np.ndarray, edges: np.ndarray
-) -> np.ndarray:
-    """The rows of cells beyond those that are ``held``, the nearest cell first.
+def _tail(room: float, held: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """The rows of cells beyond those that are ``held``, the nearest cell first: ``room`` together.
 
-    They are as many as were counted, plus one standard deviation of that, begin as dense as the
-    outermost part of the held rows, and fall with a power of the distance (Lomax). ``edges`` ascend
-    from the first held cell to the last cell of the tail.
+    They begin as dense as the outermost part of the held rows, and fall as those do: with a power
+    of the distance (generalized Pareto), of which half, a quarter and an eighth of them tell
+    (Pickands 1975). ``edges`` ascend from the first held cell to the last cell of the tail.
     """
-    if not counts.size:
-        return counts
-    room = max(float(counts.sum()), 0.0) + math.sqrt(np.square(deviations).sum())
     end, sums = edges[held.size], np.cumsum(held[::-1])
-    width = end - np.interp(sums[-1] / MANY, sums, edges[: held.size][::-1])
-    scale = max(_FALL * room * width * MANY / max(sums[-1], _TINIEST), _TINIEST)
-    beyond = room * (1 + (edges[held.size :] - end) / scale) ** -_FALL
-    return np.maximum(-np.diff(beyond), LIGHT**2 * held.max())
+    places = np.interp(sums[-1] / np.array([2, 4, MANY]), sums, edges[: held.size][::-1])
+    near, far = np.maximum(np.diff(places), _TINIEST)
+    power = min(max(math.log2(far / near), LIGHT), 1 / _FALL)
+    scale = max(room * (end - places[-1]) * MANY / max(sums[-1], _TINIEST), _TINIEST)
+    left = room * (1 + power * (edges[held.size :] - end) / scale) ** (-1 / power)
+    return np.maximum(-np.diff(left), LIGHT**2 * held.max())
 
 
 def _light(tail: np.ndarray, held: np.ndarray, most: float) -> np.ndarray:

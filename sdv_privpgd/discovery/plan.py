@@ -273,7 +273,7 @@ def _closer(
         for name, answer in _counted(asker, asked, part, CLOSER, progress).items():
             density = Density.of(*asked[name].seen(answer), rough[name].density)
             rough[name] = rough[name]._replace(density=density)
-    return rough, budget
+    return {name: each.thinned for name, each in rough.items()}, budget
 
 
 def _squared(ledger: PrivacyLedger) -> int:

@@ -59,6 +59,11 @@ class Rough(NamedTuple):
     total: Total | None = None
     alone: Mapping[float, float] = MappingProxyType({})
 
+    @property
+    def thinned(self) -> "Rough":
+        """The same with fewer cells where no rows seem to be."""
+        return self._replace(density=None if self.density is None else self.density.thinned())
+
     def cut(self, stddev: float) -> ColumnFacts:
         """What is known of the column, in as fine cells as noise of this ``stddev`` can pay for.
 
@@ -188,10 +193,15 @@ def looked_into(
     held = _within(known, *_range_of(column, first, last - 1))
     nullable = missing > answer.stddev if known.nullable is None and not has_range else None
     assert not isinstance(column.cells, Categories)
-    cuts = _written(column, column.cells.starts[first + 1 : last])
+    finer = _ticks(column, density.finer)
+    finer = finer if isinstance(column.cells, Interval) else np.ceil(finer).astype(np.int64)
+    cells = column.cells.cut(finer.tolist())
+    edges = edges_of(replace(column, cells=cells))
+    first, last = np.searchsorted(edges, density.edges[[first, last]]).tolist()
+    cuts = _written(column, cells.starts[first + 1 : last])
     shape: dict[str, Any] = {"nullable": nullable, "cuts": inside(cuts, held)}
     if cuts and len(shape["cuts"]) == len(cuts):
-        shape["frequencies"] = tuple(density.rows(light=True)[first:last].tolist())
+        shape["frequencies"] = tuple(density.light_shares(edges)[first:last].tolist())
     shape |= {"low": held.low, "high": held.high}
     if isinstance(held, DateFacts):
         written = column.datetime_format

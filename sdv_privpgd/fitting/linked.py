@@ -25,14 +25,15 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.arguments import check_integer, check_positive
-from sdv_privpgd.base.domain import Clique, Grouping
+from sdv_privpgd.base.domain import Clique, Grouping, table_of
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.columns.links import Link, Tree, sibling
+from sdv_privpgd.columns.links import Link, Tree, following, sibling
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.discovery.transcript import Transcript
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups
+from sdv_privpgd.estimate.interactions import of_largest_entropy
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import running_fit
 from sdv_privpgd.fitting.fates import said_before
@@ -40,7 +41,7 @@ from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.given import GivenTables
 from sdv_privpgd.fitting.mismatch import DomainMismatchError, stopped
-from sdv_privpgd.fitting.options import Asked
+from sdv_privpgd.fitting.options import PAIRS, Asked
 from sdv_privpgd.fitting.prior import Prior, leaning, of_families
 from sdv_privpgd.fitting.readings import by_families, by_rows, of_holders
 from sdv_privpgd.fitting.resume import by_table, note_on
@@ -54,8 +55,8 @@ from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.release import linked_report
 from sdv_privpgd.report.warnings import in_one
-from sdv_privpgd.sampling.families import Siblings, children_of, starts_of
-from sdv_privpgd.sampling.sampler import MOVING
+from sdv_privpgd.sampling.families import Siblings, children_of, paired, starts_of
+from sdv_privpgd.sampling.sampler import MOVING, encoded_rows
 
 _GROUPS = 8
 """Groups of each column by which pairs of siblings are counted, at most. In the survey at epsilon 1
@@ -415,7 +416,7 @@ class RunningTables:
     told: Asked
     names: Sequence[str]
     private: Mapping[str, PrivateTable]
-    pairs: Mapping[str, PrivateTable]
+    pairs: Mapping[tuple[str, bool], PrivateTable]
     let_pass: Mapping[str, Collection[str]]
     leading: Sequence[Link]
     ledger: PrivacyLedger
@@ -456,8 +457,8 @@ class RunningTables:
             self._require_led({table: fit.transcript for table, fit in begun.items()})
             for table in told.tree.tables:
                 fitted[table] = self._fitted(table, begun[table], fitted, progress)
-                if table in self.pairs:
-                    pairs[table] = self._asked_of_siblings(table, fitted[table], progress)
+                if (table, False) in self.pairs:
+                    pairs[table] = self._asked_of_siblings(table, fitted, progress)
         except BaseException as error:
             if isinstance(error, DomainMismatchError):
                 error.ledger = self.ledger
@@ -554,45 +555,107 @@ class RunningTables:
             self._charge(running.ledger.charges[len(begun.books.ledger.charges) :], table)
 
     def _asked_of_siblings(
-        self, table: str, fitted: FittedTable, progress: Progress
+        self, table: str, fitted: Mapping[str, FittedTable], progress: Progress
     ) -> tuple[Sequence[Measurement], Siblings]:
         """How children of one parent go together, each two columns over a few groups of codes.
 
-        Privacy: all that its part of the budget has. Each pair of children, in both orders, counts
-        as 1 / the number of such pairs in the family: a table of them has sensitivity 1 for it.
+        Of children in order it is also asked what the next one has. They are expected to go
+        together as far as their parents say.
         """
-        own = list(self.told.modelled(table))
-        names, release = self.told.tree.paired(table, own), fitted.fitted.release
+        release, schema = fitted[table].fitted.release, fitted[table].fitted.schema
         assert release is not None
-        own = fitted.fitted.schema.named
-        both = [replace(own[name], name=of(name)) for of in (str, sibling) for name in names]
+        names = self.told.tree.paired(table, list(self.told.modelled(table)))
         groups = {
             name: equal_groups(np.asarray(release.model.marginal((name,)), dtype=float), _GROUPS)
             for name in names
         }
-        grouping = Grouping.of({of(name): groups[name] for of in (str, sibling) for name in names})
-        named: dict[Clique, tuple[str, str]] = {
-            (a, sibling(b)): (a, b) for place, a in enumerate(names) for b in names[place:]
+        link, number = self.told.tree.above(table), fitted[self.told.tree.root].num_rows or 0
+        assert link is not None
+        made, family = self._so_far(fitted).first_families(min(max(number, 1), _AT_ONCE), -1)
+        children = {
+            name: encoded_rows(schema.named[name], pd.Series(made[table][name])) for name in names
         }
-        books = Books(self.told.part(table, pairs=True))
+        whose = pd.factorize(made[table][link.key])[0], family[table]
+        answers, found = [], []
+        for in_order in (False, True):
+            shares = {}
+            if (table, in_order) in self.pairs:
+                pairs = paired(*whose, self.told.siblings[table, in_order], in_order=in_order)
+                asked, shares = self._asked_of_pairs(
+                    table, schema, groups, children, pairs, in_order, progress
+                )
+                answers += asked
+            found.append(shares)
+        tables, followed = found
+        most = self.told.siblings[table, False]
+        grouping = Grouping.of(groups)
+        return answers, Siblings(grouping=grouping, tables=tables, followed=followed, most=most)
+
+    def _asked_of_pairs(
+        self,
+        table: str,
+        schema: Schema,
+        groups: Mapping[str, np.ndarray],
+        children: Mapping[str, np.ndarray],
+        paired: tuple[np.ndarray, np.ndarray, np.ndarray],
+        in_order: bool,
+        progress: Progress,
+    ) -> tuple[list[Measurement], dict[Clique, np.ndarray]]:
+        """What any two children have, or one and the next one: answers, and the groups' shares.
+
+        Privacy: all that its part of the budget has. Each pair counts as 1 / the number of such
+        pairs in the family, any two in both orders: a table of them has sensitivity 1 for it.
+        """
+        own, names = schema.named, list(groups)
+        other = following if in_order else sibling
+        both = [replace(own[name], name=of(name)) for of in (str, other) for name in names]
+        grouping = Grouping.of({of(name): groups[name] for of in (str, other) for name in names})
+        named: dict[Clique, tuple[str, str]] = {
+            (a, other(b)): (a, b) for a, b in self.told.pairs_asked(table, in_order)
+        }
+        books = Books(self.told.part(table, PAIRS[in_order]))
         try:
-            curator = self.pairs[table].curator(Schema(tuple(both)), books, progress=progress)
+            pairs = self.pairs[table, in_order]
+            curator = pairs.curator(Schema(tuple(both)), books, progress=progress)
             answers = curator.measure(
                 [GroupedMarginalQuery(clique, grouping) for clique in named],
                 books.ledger.remaining,
-                what="pairs of siblings, in groups",
+                what=f"pairs of {PAIRS[in_order]}, in groups",
                 progress=progress,
             )
         finally:
             self._charge(books.ledger.charges, table)
         tables = over_groups(consistent_tables(curator.domain, answers), grouping)
+        first, second, weights = paired
+        # Categories that share groups are expected to go with themselves as their groups do.
+        again = {
+            name: float(np.average(codes[first] == codes[second], weights=weights))
+            for name, codes in children.items()
+            if len(first)
+            and not own[name].is_ordered
+            and groups[name].max() + 1 < len(groups[name])
+        }
+        expected = {}
+        for clique, (a, b) in named.items():
+            shares = [tables.one_way[name] / tables.total for name in clique]
+            codes = groups[a][children[a][first]], groups[b][children[b][second]]
+            start = table_of(codes, tuple(map(len, shares)), weights)
+            # One pair more counts, of any two: what is not among these may still be there.
+            start = start / max(start.sum(), 1e-9) + np.outer(*shares) / (1 + len(first))
+            margins = {(axis,): tables.total * own[None] for axis, own in enumerate(shares)}
+            (expected[clique],) = of_largest_entropy(margins, start[None], tables.total)
+        tables = replace(tables, expected=expected)
         found = {}
         for clique, counts in denoised(tables, progress, "compare").tables.items():
             a, b = named[clique]
-            shares = np.maximum(counts + counts.T if a == b else counts, 0)
+            shares = np.maximum(counts + counts.T if a == b and not in_order else counts, 0)
             found[a, b] = shares / max(float(shares.sum()), 1e-9)
-        most = self.told.siblings[table]
-        return answers, Siblings(grouping=Grouping.of(groups), tables=found, most=most)
+            if a == b and a in again:
+                before = np.trace(expected[clique]) / tables.total
+                more = max((np.trace(found[a, b]) - before) / (1 - before), 0.0)
+                same = more + (1 - more) * again[a]
+                found[(a,)] = np.array([1 - same, same])
+        return answers, found
 
     def _charge(self, charges: Sequence[Charge], table: str) -> None:
         """Puts what was spent on a table on the ledger of all."""

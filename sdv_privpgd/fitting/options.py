@@ -33,6 +33,9 @@ from sdv_privpgd.privacy.counting import MOST, Bound
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.synthesize.engine import TABLES
 
+PAIRS = ("siblings", "rows in order")
+"""What pairs of children are called: any two, and those that follow each other."""
+
 
 def asked(
     columns: Mapping[str, Mapping],
@@ -415,10 +418,32 @@ class Asked:
         return self._described(self.tree.root)[0].absurd()
 
     @property
-    def siblings(self) -> dict[str, int]:
-        """The tables of which pairs of siblings are asked for, and of how many of each parent."""
-        found = {name: self.tree.most_siblings(name, MOST) for name in self.tree.tables}
-        return {name: most for name, most in found.items() if most and self.modelled(name)}
+    def siblings(self) -> dict[tuple[str, bool], int]:
+        """The tables of which pairs of siblings are asked for, and of how many of each parent.
+
+        They are any two (``False``), and of tables in order those that follow each other.
+        """
+        found = {}
+        for link in map(self.tree.above, self.tree.tables[1:]):
+            assert link is not None
+            most = self.tree.most_siblings(link.child, MOST)
+            if most and self.modelled(link.child):
+                found[link.child, False] = most
+                if link.order is not None:
+                    found[link.child, True] = link.max_children
+        return found
+
+    def pairs_asked(self, table: str, in_order: bool) -> list[tuple[str, str]]:
+        """The columns of pairs of siblings: what one has and the other one, or the next one.
+
+        Of rows in order any two are asked about the same column alone.
+        """
+        names, link = self.tree.paired(table, list(self.modelled(table))), self.tree.above(table)
+        if in_order:
+            return [(a, b) for a in names for b in names]
+        if link is not None and link.order is not None:
+            return [(name, name) for name in names]
+        return [(a, b) for place, a in enumerate(names) for b in names[place:]]
 
     @property
     def most(self) -> int:
@@ -426,14 +451,14 @@ class Asked:
         tree = self.tree
         pairs = [
             tree.most_of(link.parent) * most * (most - 1)
-            for name, most in self.siblings.items()
-            if (link := tree.above(name)) is not None
+            for (name, in_order), most in self.siblings.items()
+            if (link := tree.above(name)) is not None and not in_order
         ]
         return max([*map(tree.most_of, tree.tables), *pairs])
 
     @property
-    def shares(self) -> dict[tuple[str, bool], Fraction]:
-        """The part of the budget of each table, and of its pairs of siblings (``True``).
+    def shares(self) -> dict[tuple[str, str], Fraction]:
+        """The part of the budget of each table, and of its pairs of siblings, by what is asked.
 
         The noise of each of k pairs of columns grows as the root of k / part. So the noise of all
         parts together is the least if they are as the cube roots of k. That of siblings counts half
@@ -443,9 +468,13 @@ class Asked:
         for name in self.tree.tables:
             if number := self._asks(name):
                 asked = math.comb(number, 2) + number * len(self.given(name))
-                pairs[name, False] = max(asked, 1)
-        pairs |= {(n, True): math.comb(len(self.modelled(n)) + 1, 2) / 4 for n in self.siblings}
-        parts = {name: Fraction(k ** (1 / 3)).limit_denominator(100) for name, k in pairs.items()}
+                pairs[name, ""] = max(asked, 1)
+        parts = {name: k ** (1 / 3) for name, k in pairs.items()}
+        for name in dict.fromkeys(name for name, _ in self.siblings):
+            of = {PAIRS[o]: len(self.pairs_asked(name, o)) for n, o in self.siblings if n == name}
+            whole, apart = (sum(of.values()) / 4) ** (1 / 3), sum(k ** (1 / 3) for k in of.values())
+            parts |= {(name, kind): whole * k ** (1 / 3) / apart for kind, k in of.items()}
+        parts = {name: Fraction(part).limit_denominator(100) for name, part in parts.items()}
         return {name: part / sum(parts.values()) for name, part in parts.items()}
 
     @property
@@ -455,7 +484,7 @@ class Asked:
         kept = sum(self._reserved.values(), Fraction(0))
         return replace(settings, family=self.tree.tables).ledger(kept)
 
-    def part(self, table: str, *, pairs: bool = False) -> PrivacyLedger:
+    def part(self, table: str, pairs: str = "") -> PrivacyLedger:
         """The empty ledger of a table, or of its pairs of siblings."""
         kept = Fraction(0) if pairs else self._reserved[table]
         budget = self.ledger.budget * self.shares.get((table, pairs), Fraction(0))

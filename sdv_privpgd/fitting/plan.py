@@ -113,7 +113,7 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
 def planned_tables(told: Asked, num_rows: int) -> Report:
     """What a fit of tables with so many rows of the root would ask. Public."""
     plans = {table: planned(*told.asked(table), num_rows) for table in told.tree.tables}
-    shares = {f"siblings of {n}" if pairs else n: part for (n, pairs), part in told.shares.items()}
+    shares = {f"{pairs} of {n}" if pairs else n: part for (n, pairs), part in told.shares.items()}
     return plans_report(plans, told.tree, told.ledger, shares, num_rows)
 
 

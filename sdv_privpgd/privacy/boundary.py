@@ -174,10 +174,10 @@ class PrivateTable(_Table):
         tables: Mapping[str, "PrivateTable"],
         tree: Tree,
         columns: Mapping[str, Sequence[str]],
-        siblings: Mapping[str, int],
+        siblings: Mapping[tuple[str, bool], int],
         most: int,
         clocks: Mapping[str, Sequence[Column]],
-    ) -> tuple[dict[str, "PrivateTable"], dict[str, "PrivateTable"]]:
+    ) -> tuple[dict[str, "PrivateTable"], dict[tuple[str, bool], "PrivateTable"]]:
         """Opened tables that belong together, and pairs of siblings. No row is read yet.
 
         Rows are those of families, and have what is added of these (``sources/families.py``, which
@@ -187,7 +187,8 @@ class PrivateTable(_Table):
             tables: The tables, opened as if each were alone.
             tree: How they belong together.
             columns: The columns of each that are to be read.
-            siblings: Of tables of which pairs of siblings are asked for, of how many of them.
+            siblings: Of tables of which pairs of siblings are asked for, of how many of them; of
+                any two (``False``), or of those that follow each other in order (``True``).
             most: The most rows of a family, or pairs, that there are of any table.
             clocks: What is public of the column by which a table is in order, if it is, and of the
                 parent's where that order begins, if it is known.

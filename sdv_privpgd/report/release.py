@@ -190,14 +190,19 @@ def prior_sections(about: About, release: Release | None) -> list[Section]:
 
 def on_links(tree: Tree) -> list[str]:
     """Sentences on how tables belong together, and on what rows do not say."""
-    siblings = (
-        "; how two of them go together was asked, each two columns over a few groups of values"
+    asked = (
+        "; how two of them {}go together was asked, each two columns over a few groups of values"
     )
+    siblings = {
+        each.child: asked.format("" if each.order is None else "that follow each other ")
+        for each in tree.links
+        if tree.most_siblings(each.child, 100)
+    }
     return [
         *(
             f"Rows of {each.child!r} lead to rows of {each.parent!r} ({each.key!r} is its "
             f"{each.parent_key!r}). Of more than {each.max_children} that lead to one row others "
-            f"were left out, by chance{siblings if tree.most_siblings(each.child, 100) else ''}."
+            f"were left out, by chance{siblings.get(each.child, '')}."
             for each in tree.links
         ),
         "Rows that led nowhere were left out, and so were rows of "

@@ -216,11 +216,14 @@ def _agreeing(asked: np.ndarray, said: np.ndarray, generator: np.random.Generato
 class Siblings(FieldsAlone):
     """How children of one parent go together, of whom ``most`` were asked about.
 
-    ``tables`` are the shares of pairs of groups, by the columns of one child and of the other.
+    ``tables`` are the shares of pairs of groups, by the columns of one child and of the other, and
+    of pairs with another category and with the same one, by one column. ``followed`` are those of
+    one child and of the next one, if they are in order.
     """
 
     grouping: Grouping
     tables: Mapping[Clique, np.ndarray]
+    followed: Mapping[Clique, np.ndarray]
     most: int
 
 
@@ -261,40 +264,62 @@ def children_of(
     first = np.r_[0, np.cumsum(numbers)].astype(np.int64)
     codes, positions = sampler.block(0)
     count = list(parents).index(link.above(link.number))
-    fixed = _rough(numbers[whose])
-    said = _rough(_read(sampler, link.above(link.number), codes, positions))
-    if link.place is not None:
-        fixed = fixed * _MANY + _rough(np.arange(len(whose)) - first[whose] + 1)
-        said = said * _MANY + _rough(_read(sampler, link.place, codes, positions))
-    counts = np.ones(len(codes))
-    if in_family is not None:  # the model's rows count the less the more of them a family has
-        counts = np.maximum(_read(sampler, in_family, codes, positions), 1).astype(np.float64)
-    chosen = _as_many(fixed, said, counts, generator)
-    telling = [p for p in _by_strength(codes, axes, own) if p != count]
+    rank = np.arange(len(whose)) - first[whose]
+    many, said_many = numbers[whose], _read(sampler, link.above(link.number), codes, positions)
+    # The model's rows count the less the more of them a family has.
+    size = said_many if in_family is None else _read(sampler, in_family, codes, positions)
+    counts = np.maximum(size, 1).astype(np.float64)
+    many, said_many = _rough(many), _rough(said_many)
+    places, said_places = _rough(rank + 1), np.ones(len(codes), dtype=np.int64)
+    if link.place is None:
+        places = np.ones_like(places)
+    else:
+        said_places = _rough(_read(sampler, link.place, codes, positions))
+    known, followed = ({}, {}) if siblings is None else (siblings.tables, siblings.followed)
+    most = 0 if siblings is None else siblings.most
+    at = {names[axis]: place for place, axis in enumerate(own)}
+    strengths = _strengths(codes, axes, own)
+    telling = [p for p in np.argsort(-strengths, kind="stable").tolist() if p != count]
+    wanted, said = [asked[whose, p] for p in telling], [codes[:, axes[p]] for p in telling]
+    of_place = [] if link.place is None else [names.index(link.place)]
+    tells = [*strengths[telling], strengths[count], *_strengths(codes, of_place, own)]
+    items = [*wanted, many, places], [*said, said_many, said_places]
+    order = np.argsort(-np.array(tells), kind="stable")
+    chosen = _as_many(
+        [places > 1, *(items[0][each] for each in order)],
+        [said_places > 1, *(items[1][each] for each in order)],
+        counts,
+        generator,
+    )
+    fixed = many * _MANY + places
     here = np.lexsort(
         [generator.random(len(whose)), *(asked[whose, p] for p in telling[::-1]), fixed]
     )
-    wanted = np.column_stack([fixed, *(asked[whose, p] for p in telling)])
-    said = np.column_stack([np.sort(fixed), *(codes[chosen, axes[p]] for p in telling)])
-    rows = chosen[_matched(wanted, said)]
-    known = {} if siblings is None else siblings.tables
-    most = 0 if siblings is None else siblings.most
-    groups = codes[rows][:, own].astype(np.int64)
+    grouped = codes[chosen][:, own].astype(np.int64)
     if siblings is not None:
         for place, axis in enumerate(own):
             if names[axis] in siblings.grouping.attributes:
-                groups[:, place] = siblings.grouping[names[axis]][groups[:, place]]
-    at = {names[axis]: place for place, axis in enumerate(own)}
+                grouped[:, place] = siblings.grouping[names[axis]][grouped[:, place]]
+    past = _Past.of(followed, at, grouped, generator)
+    said = [each[chosen] for each in said]
+    order = _placed([fixed, *wanted], [fixed, *said], strengths[telling], past, rank)
+    rows, groups = chosen[order], grouped[order]
     clock = None if link.order is None else _Clock.of(sampler, link, starts)
     times = (np.zeros(0),) * 3 if clock is None else clock.ranked(codes[rows], positions[rows])
+    of_place = of_place if clock is not None else []
+    known_places = [codes[rows, axis] for axis in of_place]
+    alike = fixed
+    if of_place:  # later rows change places
+        alike = 2 * many + (rank > 0)
     places = Places(
         first=first,
         whose=whose,
         pairs=np.minimum(numbers, most).astype(np.int64),
         weights=weights.astype(np.float64),
         order=here,
-        alike=fixed,
-        parents=asked.astype(np.int64),
+        alike=alike,
+        kin=row_keys(np.column_stack([alike, *wanted[:1]])),
+        parents=np.column_stack([asked[whose], *known_places]).astype(np.int64),
         children=codes[rows][:, own].astype(np.int64),
         groups=groups,
         times=times[0],
@@ -303,15 +328,37 @@ def children_of(
     )
     sizes = [each.size for each in sampler.attributes]
     targets = {
-        (p, c): _shares(codes[rows], (axes[p], own[c]), sizes)
-        for p in range(len(axes))
+        (p, c): _shares(codes[rows], (axis, own[c]), sizes)
+        for p, axis in enumerate([*axes, *of_place])
         for c in range(len(own))
     }
-    pairs = {(at[a], at[b]): table for (a, b), table in known.items()}
-    rows = rows[exchanged(places, targets, pairs, seed)]
+    pairs, follow = (
+        {tuple(at[name] for name in clique): table for clique, table in tables.items()}
+        for tables in (known, followed)
+    )
+    tries = 10 if pairs or follow else 1
+    rows = rows[exchanged(places, targets, pairs, seed, followed=follow, tries=tries)]
     if clock is None:
         return codes[rows], positions[rows], whose
     return *clock.in_order(codes[rows], positions[rows], whose), whose
+
+
+def paired(
+    whose: np.ndarray, family: np.ndarray, most: int, *, in_order: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The pairs of any two children of one parent, in both orders, or of one and the next one.
+
+    Children of one parent lie beside each other, and ``most`` of them make pairs. Returns what each
+    pair counts as besides.
+    """
+    place = np.arange(len(whose)) - np.flatnonzero(np.diff(whose, prepend=-1))[whose]
+    first, second = [], []
+    for apart in range(1, min(most, 2) if in_order else most):
+        here = np.flatnonzero((whose[apart:] == whose[:-apart]) & (place[apart:] < most))
+        first += [here] if in_order else [here, here + apart]
+        second += [here + apart] if in_order else [here + apart, here]
+    one, other = (np.concatenate([np.zeros(0, np.int64), *each]) for each in (first, second))
+    return one, other, 1 / np.bincount(family[one], minlength=1)[family[one]]
 
 
 def starts_of(
@@ -396,7 +443,12 @@ class _Clock:
         times[early] = starts[early].astype(times.dtype)
         placed, inside = clock.locate(times)
         codes[~timeless, axis], positions[~timeless, axis] = placed[~timeless], inside[~timeless]
-        order = np.lexsort((positions[:, axis], codes[:, axis], whose))
+        # Who follows whom stays, and so do all times of a parent: the earliest is the first one's.
+        order = np.lexsort((timeless, whose))
+        sorted_times = np.lexsort((positions[:, axis], codes[:, axis], whose))
+        codes[order, axis], positions[order, axis] = (
+            each[sorted_times, axis] for each in (codes.copy(), positions.copy())
+        )
         return codes[order], positions[order]
 
     def _read(
@@ -424,30 +476,121 @@ def _rough(numbers: np.ndarray) -> np.ndarray:
 
 
 def _as_many(
-    asked: np.ndarray, said: np.ndarray, counts: np.ndarray, generator: np.random.Generator
+    asked: list[np.ndarray],
+    said: list[np.ndarray],
+    counts: np.ndarray,
+    generator: np.random.Generator,
 ) -> np.ndarray:
-    """Rows of a model, as many of each code as are asked for, by code, each as often as it counts.
+    """A row of a model for each place, which says the same in as many items as can be had.
 
-    Where the model has none of a code the nearest one is taken.
+    Items are given up from the last one on, where fewer than ten rows agree, and fewer than places
+    ask. Each row is taken as often as it counts among those that agree.
     """
-    found = [np.zeros(0, np.int64)]
-    there = np.unique(said)
-    for code, number in zip(*np.unique(asked, return_counts=True), strict=True):
-        near = there[np.abs(there.astype(np.int64) - int(code)).argmin()]
-        rows = generator.permutation(np.flatnonzero(said == near))
-        found.append(rows[systematic(counts[rows], number, generator)])
-    return np.concatenate(found)
+    wanted, held = np.column_stack(asked), np.column_stack(said)
+    chosen = np.full(len(wanted), -1, dtype=np.int64)
+    for items in range(len(asked), -1, -1):
+        left = np.flatnonzero(chosen < 0)
+        keys = row_keys(np.concatenate([wanted[left, :items], held[:, :items]]))
+        own, theirs = keys[: len(left)], keys[len(left) :]
+        size = int(keys.max(initial=0)) + 1
+        number, held_by = np.bincount(own, minlength=size), np.bincount(theirs, minlength=size)
+        enough = np.minimum(number, _ENOUGH) if items else 0
+        places = np.flatnonzero((held_by >= enough)[own])
+        places = places[np.lexsort((generator.random(len(places)), own[places]))]
+        rows = np.lexsort((generator.random(len(theirs)), theirs))
+        key, first = own[places], np.cumsum(held_by) - held_by
+        ends = np.r_[0, np.cumsum(counts[rows])]
+        rank = np.arange(len(key)) - np.searchsorted(key, key)
+        part = (rank + generator.random(size)[key]) / number[key]
+        last = first[key] + held_by[key]
+        points = ends[first[key]] + part * (ends[last] - ends[first[key]])
+        drawn = np.searchsorted(ends[1:], points, side="right")
+        chosen[left[places]] = rows[np.clip(drawn, first[key], last - 1)]
+    return chosen
+
+
+@dataclass(frozen=True)
+class _Past:
+    """What rows of the model are drawn to have before them, in columns that tell the next row.
+
+    Attributes:
+        groups: The groups of the rows' columns (row, column).
+        drawn: Those of the row before (row, item).
+        columns: Of which column each item is.
+        strengths: How much each one tells.
+    """
+
+    groups: np.ndarray
+    drawn: np.ndarray
+    columns: np.ndarray
+    strengths: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        followed: Mapping[Clique, np.ndarray],
+        at: Mapping[str, int],
+        groups: np.ndarray,
+        generator: np.random.Generator,
+    ) -> "_Past":
+        """Draws them by the column's own table of one row and the next one."""
+        columns = [name for name in at if (name, name) in followed]
+        drawn = np.zeros((len(groups), len(columns)), dtype=np.int64)
+        for item, name in enumerate(columns):
+            table, own = followed[name, name], groups[:, at[name]]
+            for group in np.unique(own):
+                rows = generator.permutation(np.flatnonzero(own == group))
+                shares = table[:, group] if table[:, group].any() else np.ones(len(table))
+                drawn[rows, item] = systematic(shares, len(rows), generator)
+        pairs = [(clique[0], table) for clique, table in followed.items() if len(clique) == 2]
+        told = [sum(_tied(table) for a, table in pairs if a == name) for name in columns]
+        own = np.array([at[name] for name in columns], dtype=np.int64)
+        return cls(groups, drawn, own, np.array(told, dtype=np.float64))
+
+
+def _placed(
+    wanted: list[np.ndarray],
+    said: list[np.ndarray],
+    strengths: np.ndarray,
+    past: _Past,
+    rank: np.ndarray,
+) -> np.ndarray:
+    """Which row of the model comes to each place, one rank after the other.
+
+    ``wanted`` is what places ask, ``said`` what rows say: first what must agree, then items.
+    """
+    number, items = len(wanted), len(past.columns)
+    asked = np.column_stack([*wanted, *np.zeros((items, len(rank)), np.int64)])
+    told = np.column_stack([*said, *past.drawn.T])
+    if not items:
+        return _matched(asked, told)
+    # What parents have that tells the most comes before what rows have that come before.
+    ranked = np.r_[strengths[:1] + np.inf, strengths[1:], past.strengths]
+    order = 1 + np.argsort(-ranked, kind="stable")
+    found, is_free = np.full(len(rank), -1, dtype=np.int64), np.ones(len(rank), dtype=bool)
+    for place in range(int(rank.max(initial=-1)) + 1):
+        here = np.flatnonzero(rank == place)
+        asked[here, number:] = past.groups[found[here - 1]][:, past.columns] if place else 0
+        free = np.flatnonzero(is_free & np.isin(told[:, 0], asked[here, 0]))
+        used = [0, *(each for each in order if place or each < number)]
+        found[here] = free[_matched(asked[np.ix_(here, used)], told[np.ix_(free, used)])]
+        is_free[found[here]] = False
+    return found
 
 
 def _matched(wanted: np.ndarray, said: np.ndarray) -> np.ndarray:
-    """For each row one of as many others, each once, that is the same in as many items as can be.
+    """For each row one of others, each once, that is the same in as many items as can be.
 
-    Items are given up from the last one on. In the first one all have another one.
+    Items are given up from the last one on; then any one of them will do. In the first one all have
+    another one.
     """
     found = np.full(len(wanted), -1, dtype=np.int64)
     left, free = np.arange(len(wanted)), np.arange(len(said))
-    for items in range(wanted.shape[1], 0, -1):
-        keys = row_keys(np.concatenate([wanted[left, :items], said[free, :items]]))
+    number = wanted.shape[1]
+    tried = [range(1, stop) for stop in range(number, 2, -1)]
+    for few in [*tried, *([item] for item in range(1, number)), []]:
+        items = [0, *few]
+        keys = row_keys(np.concatenate([wanted[np.ix_(left, items)], said[np.ix_(free, items)]]))
         own, theirs = keys[: len(left)], keys[len(left) :]
         # The first of a key goes with the first of the same key, and so on.
         ranks = [pd.Series(each).groupby(each).cumcount().to_numpy() for each in (own, theirs)]
@@ -458,20 +601,20 @@ def _matched(wanted: np.ndarray, said: np.ndarray) -> np.ndarray:
     return found
 
 
-def _by_strength(codes: np.ndarray, axes: list[int], own: list[int]) -> list[int]:
-    """The parents' attributes, the most telling of children first, by Cramer's V without bias."""
-    said = []
-    for axis in axes:
-        tied = 0.0
-        for each in own:
-            table = _shares(codes, (axis, each), (codes.max(axis=0, initial=0) + 1).tolist())
-            table = table[table.any(axis=1)][:, table.any(axis=0)]
-            alone = np.outer(table.sum(axis=1), table.sum(axis=0))
-            free = (table.shape[0] - 1) * (table.shape[1] - 1) / max(len(codes), 1)
-            square = float((np.square(table - alone) / alone).sum()) - free
-            tied += max(square, 0.0) / max(min(table.shape) - 1, 1)
-        said.append(tied)
-    return np.argsort(-np.array(said), kind="stable").tolist()
+def _strengths(codes: np.ndarray, axes: list[int], own: list[int]) -> np.ndarray:
+    """How much each of the parents' attributes tells of children."""
+    sizes = (codes.max(axis=0, initial=0) + 1).tolist()
+    tables = [[_shares(codes, (axis, each), sizes) for each in own] for axis in axes]
+    return np.array([sum(_tied(table, len(codes)) for table in each) for each in tables])
+
+
+def _tied(table: np.ndarray, number: float = np.inf) -> float:
+    """How far shares are from independence, by Cramer's V without the bias of so many rows."""
+    table = table[table.any(axis=1)][:, table.any(axis=0)]
+    alone = np.outer(table.sum(axis=1), table.sum(axis=0))
+    free = (table.shape[0] - 1) * (table.shape[1] - 1) / max(number, 1)
+    square = float((np.square(table - alone) / alone).sum()) - free
+    return max(square, 0.0) / max(min(table.shape, default=0) - 1, 1)
 
 
 def _shares(codes: np.ndarray, axes: tuple[int, int], sizes: list[int]) -> np.ndarray:

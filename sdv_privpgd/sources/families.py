@@ -33,7 +33,7 @@ from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dtypes import inner_of
 from sdv_privpgd.columns.encoders import read
-from sdv_privpgd.columns.links import Tree, sibling
+from sdv_privpgd.columns.links import Tree, following, sibling
 from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.columns.visits import time_between
 from sdv_privpgd.sources.frames import joined
@@ -322,26 +322,34 @@ class SiblingSource:
     """Pairs of children of one parent: what one has, and what another one has, in both orders.
 
     Of more than ``siblings`` children of one parent the first so many that stay make pairs.
+    ``in_order`` only those make pairs that follow each other: what one has, and what the next one.
     """
 
     def __init__(
-        self, families: Families, table: str, columns: Sequence[str], siblings: int
+        self,
+        families: Families,
+        table: str,
+        columns: Sequence[str],
+        siblings: int,
+        *,
+        in_order: bool = False,
     ) -> None:
         """Takes the families, a table, columns of it, and of how many children pairs are made."""
         self._families, self._table, self._columns = families, table, list(columns)
         self._siblings, self._own = siblings, FamilySource(families, table)
+        self._in_order, self._other = in_order, following if in_order else sibling
         self.people = self._own.people
         self.numbered = Numbered.among(self.names, families.most)
 
     @property
     def names(self) -> Sequence[str]:
-        return [*self._columns, *map(sibling, self._columns)]
+        return [*self._columns, *map(self._other, self._columns)]
 
     @property
     def dtypes(self) -> Mapping[str, Any]:
         own = self._own.dtypes
         found = {name: own[name] for name in self._columns}
-        return {**found, **{sibling(name): own[name] for name in self._columns}}
+        return {**found, **{self._other(name): own[name] for name in self._columns}}
 
     def num_rows(self) -> int:
         return int(self._numbers.sum())
@@ -359,19 +367,23 @@ class SiblingSource:
     def _numbers(self) -> np.ndarray:
         """How many pairs each family has."""
         rows, parent = self._rows
+        plan = self._families.plans[self._table]
         others = np.bincount(parent, minlength=1)[parent] - 1
-        family = self._families.plans[self._table].family[rows]
+        if self._in_order:  # those before it are counted
+            others = np.minimum(plan.place[rows] - 1, 1)
+        family = plan.family[rows]
         return np.bincount(family, weights=others, minlength=1).astype(np.int64)
 
     def _pairs(self) -> Iterator[np.ndarray]:
-        """The rows of pairs, in both orders, some at a time: there are many more than rows."""
+        """The rows of pairs, some at a time: there are many more than rows."""
         rows, parent = self._rows
         held = [none := np.zeros((2, 0), dtype=np.int64)]
-        for apart in range(1, self._siblings):  # those of one parent lie beside each other
+        most = min(self._siblings, 2) if self._in_order else self._siblings
+        for apart in range(1, most):  # those of one parent lie beside each other
             same = np.flatnonzero(parent[apart:] == parent[:-apart])
             for start in range(0, len(same), _BLOCK):
                 both = rows[same[start : start + _BLOCK] + np.array([[0], [apart]])]
-                held += [both, both[::-1]]
+                held += [both] if self._in_order else [both, both[::-1]]
                 if sum(own.shape[1] for own in held) >= _BLOCK:
                     yield np.concatenate(held, axis=1)
                     held = [none]
@@ -379,7 +391,7 @@ class SiblingSource:
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         own, read = self._own.taken(self._columns), 0
-        family, real = self._families.plans[self._table].family, {sibling(n): n for n in own}
+        family, real = self._families.plans[self._table].family, {self._other(n): n for n in own}
         for first, second in self._pairs():
             columns = {}
             for name in names:

@@ -107,10 +107,10 @@ def of_families(
     sources: Mapping[str, Source],
     tree: Tree,
     columns: Mapping[str, Sequence[str]],
-    siblings: Mapping[str, int],
+    siblings: Mapping[tuple[str, bool], int],
     most: int,
     clocks: Mapping[str, Sequence[Column]],
-) -> tuple[dict[str, Source], dict[str, Source]]:
+) -> tuple[dict[str, Source], dict[tuple[str, bool], Source]]:
     """Tables that belong together, with what is added of their families, and pairs of siblings.
 
     Raises ``SourceError`` if there is no such column of keys.
@@ -123,8 +123,10 @@ def of_families(
         settled[name] = _settled(source, [*keys, *columns[name]])
     families = Families(settled, tree, most, clocks)
     pairs = {
-        name: SiblingSource(families, name, tree.paired(name, columns[name]), each)
-        for name, each in siblings.items()
+        (name, in_order): SiblingSource(
+            families, name, tree.paired(name, columns[name]), each, in_order=in_order
+        )
+        for (name, in_order), each in siblings.items()
     }
     return {name: FamilySource(families, name) for name in tree.tables}, {**pairs}
 

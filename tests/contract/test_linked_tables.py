@@ -177,6 +177,9 @@ def test_children_come_in_their_order(tables):
     first = rng.integers(0, 100, len(people))
     seen["day"] = np.repeat(first, times) + 20 + 30 * seen.groupby("person").cumcount()
     seen["state"] = np.where(seen.groupby("person").cumcount() == 0, "new", "old")
+    drugs, kept = [*"ABCDEFGHIJ"], rng.random(len(seen)) < 0.9
+    kept &= seen["person"].duplicated()
+    seen["drug"] = pd.Series(rng.choice(drugs, len(seen))).mask(kept).ffill()
     columns = {
         "people": {"old": Boolean()},
         "seen": {"day": Numerical(0, 300, decimal_places=0), "state": Categorical(["new", "old"])},
@@ -192,12 +195,15 @@ def test_children_come_in_their_order(tables):
     assert (rows.loc[begins, "state"] == "new").mean() > 0.85
     assert (rows.loc[~begins, "state"] == "old").mean() > 0.85
     columns["people"]["ill"] = Numerical(0, 100, decimal_places=0)
+    columns["seen"]["drug"] = Categorical(drugs)
     made = fit_tables(given, columns, replace(link, start="ill"), 5.0, 1e-6)
     found = made.sample()
     starts = found["people"].set_index("id")["ill"].reindex(found["seen"]["person"]).to_numpy()
     assert not any("since the row before" in said for said in made.warnings)
     late = (found["seen"]["day"] - starts)[found["seen"].groupby("person").cumcount() == 0]
     assert late.min() >= 0
+    again = found["seen"]["drug"] == found["seen"].groupby("person")["drug"].shift()
+    assert again[found["seen"]["person"].duplicated()].mean() > 0.65
     assert late.median() == pytest.approx(20, abs=4)
     with pytest.raises(ValueError, match="with the sdtype of 'day'"):
         fit_tables(given, columns, replace(link, start="old"), 5.0, 1e-6)

@@ -1,5 +1,6 @@
 """What a whole family changes, whatever keys its rows have: no more than one row of one table."""
 
+from itertools import product
 from uuid import UUID
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.base.domain import Grouping
 from sdv_privpgd.columns.bins import SignedPowers
-from sdv_privpgd.columns.links import Link, Tree, sibling
+from sdv_privpgd.columns.links import Link, Tree, following, sibling
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -92,10 +93,11 @@ def opened(rows, *, in_order):
     for name, facts in SCHEMAS.items():
         since = {SINCE: VALUES} if in_order and name == "visit" else {}
         yield PrivateTable(FamilySource(found, name)), Schema.from_sdv(facts | since)
-    for name, column in PAIRS.items():
+    for (name, column), follows in product(PAIRS.items(), (False, True)):
         (own,) = found.tree.paired(name, [column])
-        facts = {own: VALUES, sibling(own): VALUES}
-        yield PrivateTable(SiblingSource(found, name, [own], 3)), Schema.from_sdv(facts)
+        facts = {own: VALUES, (following if follows else sibling)(own): VALUES}
+        pairs = SiblingSource(found, name, [own], 3, in_order=follows)
+        yield PrivateTable(pairs), Schema.from_sdv(facts)
 
 
 def counted(rows, *, in_order):
@@ -190,6 +192,9 @@ def test_what_is_added_to_rows_is_that_of_their_family():
     assert [*zip(*(own.tolist() for own in batch.columns.values()), strict=True)] == [
         (0, 2, 2), (2, 0, 2),
     ]  # fmt: skip
+    pairs = SiblingSource(found, "visit", ["y"], 3, in_order=True)
+    (batch,) = pairs.batches(["y", following("y"), pairs.numbered.name])
+    assert [own.tolist() for own in batch.columns.values()] == [[0], [2], [1]]
 
 
 def test_each_child_of_many_is_used_as_often_as_any_other():

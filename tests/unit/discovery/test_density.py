@@ -111,6 +111,30 @@ class TestEnds:
         assert Density.of(edges, noisy).end(12_000) == 11
         assert Density.of(np.arange(14.0), noisy).end(12_000) > 11
         assert density([0.0] * 50).end(100.0) == 50
+        # Noise may hide more rows beyond than a number has that looks like a cap.
+        noisy = NoisyTable(np.array([1_000.0] * 10 + [900, 120, 120]), 350.0**2)
+        found = Density.of(edges, noisy)
+        assert found.reach == 11
+        assert found.end(11_140) == 13
+
+    def test_beyond_the_rows_few_counts_have_little_noise(self):
+        """60 cells without rows become six, and the noise of all hardly more for that."""
+        before = density([500.0] * 5 + [0.0] * 30, 1, 10.0, np.arange(36) * 2.0)
+        fine = Density.of(np.arange(70.0 + 1), noisy([250.0] * 10 + [0.0] * 60, 2, 10.0), before)
+        found = fine.thinned()
+        np.testing.assert_allclose(np.diff(found.edges), [*[1] * 10, 1, 2, 4, 8, 16, 29])
+        assert found.counts.sum() == pytest.approx(fine.counts.sum())
+        assert fine.beyond[1][0] <= found.beyond[1][0] < 1.1 * fine.beyond[1][0]
+        np.testing.assert_allclose(found.variances[:10], fine.variances[:10])
+
+    def test_a_tail_falls_as_the_rows_before_it_do(self):
+        """Noise of 100 rows beyond 4,000 even ones lies near, and beyond money far out."""
+        even, falling = np.full(32, 125.0), 4_000 * -np.diff((1 + np.arange(33) / 4) ** -2.0)
+        far = []
+        for counts in (even, falling):
+            tail = exactly(np.append(counts, np.zeros(96)), 10.0).rows()
+            far.append(tail[48:].sum() / tail[32:].sum())
+        assert far[0] < 1e-4 < 0.02 < far[1]
 
     def test_a_broad_tail_beside_one_heavy_value_is_kept_though_no_cell_of_it_stands_out(self):
         """Ten cells of 30 rows beside noise of 29: together they are clear."""
@@ -140,6 +164,8 @@ class TestTwoCounts:
         np.testing.assert_allclose(totals.var(axis=0), found[0].sums, rtol=0.09)
         cells = np.array([each.counts for each in found])
         np.testing.assert_allclose(cells.var(axis=0), found[0].variances, rtol=0.09)
+        beyond = np.cumsum(cells[:, ::-1], axis=1)[:, ::-1]
+        np.testing.assert_allclose(beyond.std(axis=0), found[0].beyond[1], rtol=0.05)
         found = density([50.0, 7, 1, 0, 3, 9]).summing_up_to(Total(70.0, 0.0))
         assert found.counts.sum() == pytest.approx(70)
 

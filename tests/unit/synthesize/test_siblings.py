@@ -20,7 +20,8 @@ def places(parents, children, most=4):
         weights=1 / np.maximum(used * (used - 1), 1),
         order=np.arange(len(whose)),
         alike=numbers[whose],
-        parents=parents.astype(np.int64),
+        kin=numbers[whose],
+        parents=parents.astype(np.int64)[whose],
         children=children.astype(np.int64),
         groups=children.astype(np.int64),
         times=np.zeros(0),
@@ -38,7 +39,7 @@ def own():
 
 
 def of_parents(own, found):
-    cells = own.parents[own.whose, 0] * 3 + own.children[found, 0]
+    cells = own.parents[:, 0] * 3 + own.children[found, 0]
     return np.bincount(cells, minlength=6).reshape(2, 3) / len(found)
 
 
@@ -87,6 +88,20 @@ def test_children_beyond_those_that_make_pairs_do_not_count():
     found = exchanged(few, {}, {(1, 1): target}, 0, tries=100)
     far, near = (np.abs(of_siblings(few, each) - target).sum() for each in (before, found))
     assert near < 0.3 * far
+
+
+def test_next_children_come_near_their_targets_in_groups_and_in_codes(own):
+    before = np.arange(len(own.whose))
+    later = np.flatnonzero(np.diff(own.whose) == 0) + 1
+    codes = own.children[:, 1] * 2 + np.arange(len(before)) % 2  # two in a group
+    finer = own._replace(children=np.column_stack([own.children[:, 0], codes]))
+    again = lambda found, held: (held[found][later] == held[found][later - 1]).mean()
+    target = np.eye(3) * 0.2 + 0.4 / 9
+    followed = {(1, 1): target, (1,): np.array([0.4, 0.6])}
+    found = exchanged(finer, {}, {}, 0, followed=followed, tries=100)
+    assert sorted(found) == list(before)
+    assert again(found, own.children[:, 1]) == pytest.approx(np.trace(target), abs=0.06)
+    assert again(found, codes) == pytest.approx(0.6, abs=0.06)
 
 
 def test_children_in_order_come_where_they_say_that_they_follow():
