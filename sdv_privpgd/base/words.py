@@ -56,11 +56,7 @@ def dates(nanoseconds: Sequence[float] | np.ndarray) -> list[str]:
 
 
 def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    r"""Lines of a table of text, each column as wide as it needs to be, and each row on one line.
-
-    >>> in_columns([("column", "type"), ("satisfied?\nTick one", "ordinal")])
-    ['column               type', 'satisfied? Tick one  ordinal']
-    """
+    """Lines of a table of text, each column as wide as it needs to be, and each row on one line."""
     rows = [[" ".join(cell.splitlines()) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]

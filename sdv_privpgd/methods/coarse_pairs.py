@@ -21,7 +21,7 @@ import numpy as np
 from sdv_privpgd.base.domain import Clique, Domain, Grouping, in_words
 from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
-from sdv_privpgd.estimate.denoising import denoised, equal_groups, over_groups, strengths
+from sdv_privpgd.estimate.denoising import equal_groups, over_groups, strengths
 from sdv_privpgd.estimate.effects import independent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.method import Importance, clique_weights, is_for_important
@@ -185,26 +185,23 @@ def promising_pairs(
     number: int,
     wanted: Collection[Clique],
     importance: Importance,
-    progress: Progress,
 ) -> list[Clique]:
     """The wanted pairs and those that depend most by the coarse answers, ``number`` or more in all.
 
-    How much a pair depends is the L1 distance of its table over groups, without what of it is
-    likely to be noise, from that of independent attributes; an important pair's counts as many
-    times as its importance. They come in the domain's order.
+    How much a pair depends is the distance of its table over groups, without what of it is likely
+    to be noise, from that of independent attributes; an important pair's counts as many times as
+    its importance. They come in the domain's order.
     """
     tables = consistent_tables(curator.domain, curator.measurements)
     wanted = set(wanted)
     weights = clique_weights(pairs, importance)
-    strengths = {
-        pair: weights[pair] * strength
+    apart = {
+        pair: weights[pair] * math.sqrt(square)
         for grouping in tables.grouped
-        for pair, strength in dependence(
-            denoised(over_groups(tables, grouping), progress, "compare")
-        ).items()
+        for pair, square in strengths(over_groups(tables, grouping)).items()
     }
     left = [pair for pair in pairs if pair not in wanted]
-    order = np.argsort([-strengths.get(pair, 0.0) for pair in left], kind="stable")
+    order = np.argsort([-apart.get(pair, 0.0) for pair in left], kind="stable")
     chosen = {left[place] for place in order[: max(number - len(wanted), 0)].tolist()} | wanted
     return [pair for pair in pairs if pair in chosen]
 

@@ -247,7 +247,7 @@ class PrivPGD(EngineMethod):
             measured += measure_coarsely(curator, pairs, left, self.importance, progress, **kinds)
         if are_many:
             number = pairs_paid_for(curator, curator.ledger.remaining - kept, self.most_pairs)
-            pairs = promising_pairs(curator, pairs, number, wanted, self.importance, progress)
+            pairs = promising_pairs(curator, pairs, number, wanted, self.importance)
             triples = triples_among(domain, pairs, self.importance) if kept else []
         else:
             triples = important_cliques(domain, 3, self.importance) if kept else []

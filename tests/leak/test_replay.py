@@ -172,7 +172,7 @@ def test_the_share_of_the_columns_is_one_that_the_number_of_rows_decides(monkeyp
     """Else the test above could not notice who told it."""
     first = recorded(codes(500, 0), PrivPGD(), LEDGERS[2], monkeypatch)
     (columns,) = [release.charge for release in first.releases if "1-way" in release.charge.what]
-    assert Fraction(3, 100) < columns.mu_squared / LEDGERS[2].budget < Fraction(13, 100)
+    assert Fraction(3, 100) < columns.mu_squared / LEDGERS[2].budget < Fraction(1, 2)
 
 
 UNDECLARED = {

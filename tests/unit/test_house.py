@@ -6,11 +6,11 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 62_964,
-    "package lines of code": 42_211,
+    "package lines": 63_586,
+    "package lines of code": 42_664,
     "package files": 242,
-    "test lines": 54_120,
-    "constants": 244,
+    "test lines": 54_320,
+    "constants": 246,
     "floors": 14,
     "circles": 0,
     "arrows": 109,

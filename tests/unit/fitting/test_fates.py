@@ -22,6 +22,7 @@ from sdv_privpgd import (
     fit_table,
     plan_table,
 )
+from sdv_privpgd.base.words import in_columns
 from sdv_privpgd.columns.facts import CategoryFacts, NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.readings import Readable
@@ -342,3 +343,8 @@ def test_noise_alone_does_not_say_that_rows_lie_beyond_what_is_told_apart(sdtype
     """Of so few rows that five deviations of one noisy count are thirteen times as many."""
     noise = np.array([0.0, 0.0, 9.0, 9.0])
     assert _Seen(read_facts("x", {"sdtype": sdtype}), noise, 13.0).misfit() is None
+
+
+def test_a_name_of_several_lines_stands_on_one():
+    rows = [("column", "type"), ("satisfied?\nTick one", "ordinal")]
+    assert in_columns(rows) == ["column               type", "satisfied? Tick one  ordinal"]
