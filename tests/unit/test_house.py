@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_586,
-    "package lines of code": 42_664,
+    "package lines": 63_480,
+    "package lines of code": 42_589,
     "package files": 242,
-    "test lines": 54_320,
+    "test lines": 54_318,
     "constants": 246,
     "floors": 14,
     "circles": 0,
