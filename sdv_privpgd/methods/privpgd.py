@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 _WORTH = 22.0
 """What the noise of a single attribute counts beside that of a pair, for the 3/4 power of its size
 beside the counts. With 8 the L1 error of the columns of nine public tables is 17 % higher at
-epsilon 0.2 and 20 % at 1, and that of the pairs the same; with 45 their errors over groups and
-those of covariances are 2 to 7 % higher at epsilon 1 (``tests/benchmarks budget``). With the root
+epsilon 0.2 and 20 % at 1, and that of the pairs the same; with 45 their errors over groups are
+3 % and those of covariances 7 % higher at epsilon 1 (``tests/benchmarks budget``). With the root
 in place of this power the pairs of two tables are 5 % worse at epsilon 1."""
 
 MOST_PAIRS = 1_225

@@ -99,7 +99,7 @@ def measure(
         people: Whose the rows are, as ``fit_table`` takes it. An order of rows must be the same for
             all holders, and is part of the release.
         method: What is asked, as ``fit_table`` takes it. ``"privpgd"`` asks for no triples here:
-            their groups would be each holder's own, and those of pairs are public.
+            their groups would be each holder's own. Those of its pairs are public.
         target: The column that the rows are to predict, or several, the same for all holders.
         progress: Told of the steps.
 
@@ -287,7 +287,7 @@ def questions(
     **settings: Any,
 ) -> tuple[Settings, Description, Mapping[str, Mapping]]:
     """Returns what ``measure`` would ask, and the columns in words that files can hold. Public."""
-    plain = PrivPGD(triples=Fraction(0), is_combined=True) if method == "privpgd" else method
+    plain = PrivPGD(triples=Fraction(0)) if method == "privpgd" else method
     own = method_of(with_bins(plain, num_bins))
     if own.needs_table:
         raise ValueError(
@@ -296,6 +296,8 @@ def questions(
         )
     if isinstance(own, EngineMethod):
         own = replace(own, engine=Unchosen())
+    if isinstance(own, PrivPGD):
+        own = replace(own, is_combined=True)
     asks: dict[str, Any] = {"method": own, **settings}
     plan, whole = asked(columns, epsilon, delta, **asks)
     words = with_cells(plain_words(columns), whole.num_bins)

@@ -269,9 +269,9 @@ def children_of(
     size = said_many if in_family is None else _read(sampler, in_family, codes, positions)
     counts = np.maximum(size, 1).astype(np.float64)
     many, said_many = _rough(many), _rough(said_many)
-    places, said_places = _rough(rank + 1), np.ones(len(codes), dtype=np.int64)
+    at_place, said_places = _rough(rank + 1), np.ones(len(codes), dtype=np.int64)
     if link.place is None:
-        places = np.ones_like(places)
+        at_place = np.ones_like(at_place)
     else:
         said_places = _rough(_read(sampler, link.place, codes, positions))
     known, followed = ({}, {}) if siblings is None else (siblings.tables, siblings.followed)
@@ -282,12 +282,12 @@ def children_of(
     # Of rows in order it is asked first whether there is one before, and last at which place.
     ahead = _MANY if link.order is None else 2
     rows = _as_many(
-        [np.minimum(places, ahead), *wanted, many, places],
+        [np.minimum(at_place, ahead), *wanted, many, at_place],
         [np.minimum(said_places, ahead), *said, said_many, said_places],
         counts,
         generator,
     )
-    fixed = many * _MANY + places
+    fixed = many * _MANY + at_place
     here = np.lexsort(
         [generator.random(len(whose)), *(asked[whose, p] for p in telling[::-1]), fixed]
     )

@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_480,
-    "package lines of code": 42_589,
+    "package lines": 63_482,
+    "package lines of code": 42_591,
     "package files": 242,
-    "test lines": 54_318,
+    "test lines": 54_324,
     "constants": 246,
     "floors": 14,
     "circles": 0,

@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from sdv_privpgd import (
 )
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.inference.linear import LinearEstimate
+from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
 from sdv_privpgd.releases.combining import pooled
 from sdv_privpgd.releases.measuring import with_cells
@@ -150,12 +152,16 @@ def test_tables_that_not_all_have_measured_are_named():
     assert bool(lost) == any("left out" in said for said in combined.warnings)
 
 
-def test_what_holders_with_few_rows_ask_for_over_groups_adds_up():
+@pytest.mark.parametrize("method", ["privpgd", PrivPGD(triples=Fraction(0))])
+def test_what_holders_with_few_rows_ask_for_over_groups_adds_up(method):
     rng, known = np.random.default_rng(0), Numerical(0, 99, decimal_places=0, nullable=False)
     columns = dict.fromkeys("xyz", known)
     parts = [pd.DataFrame(rng.integers(0, high, (300, 3)), columns=[*"xyz"]) for high in (50, 100)]
     combined = combine(
-        [measure(part, columns, 1.0, holder=str(place)) for place, part in enumerate(parts)],
+        [
+            measure(part, columns, 1.0, holder=str(place), method=method)
+            for place, part in enumerate(parts)
+        ],
         engine="pgm",
     )
     asked = [each.query for each in combined.fitted.release.measurements]
