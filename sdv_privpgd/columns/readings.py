@@ -66,7 +66,7 @@ class Reading:
         if "grid" in self.asks:
             found["grid"] = len(self.cells) + 1
         if "precision" in self.asks:
-            found["precision"] = 4 if self._are_dates else MOST_PLACES + 3
+            found["precision"] = 5 if self._are_dates else MOST_PLACES + 3
         return found
 
     def codes(self, series: pd.Series) -> Iterator[np.ndarray]:

@@ -214,17 +214,34 @@ class FirstLook:
         """
         ledger, found = self.ledger, {}
         counted = ledger.rows_counted
-        square = MarginalQuery(("",)).l2_sensitivity_squared(ledger.adjacency) * counted**2
         if names := self.asks["categories"]:
             own = self.cost_of("categories") * (1 - LOOK_SHARE)
-            stddev = stddev_for(square * ledger.units**2 * len(names), own)
+            stddev = stddev_for(self._square * ledger.units**2 * len(names), own)
             shape = len(names), ledger.rows_per_person, ledger.adjacency, counted * ledger.units
             least = threshold_for(stddev, self.delta, *shape) / ledger.units
             found = dict.fromkeys(names, math.ceil(least))
-        if names := self.asks["grid"]:
-            stddev = stddev_for(square, self.cost_of("grid") / len(names))
-            found |= dict.fromkeys(names, math.ceil(CLEAR * stddev))
+        found |= self._rows_clear_of("grid")
         return {name: rows for name, rows in found.items() if self.known[name].lacks_domain}
+
+    @property
+    def rows_precise(self) -> dict[str, int]:
+        """How many rows show what decimal places numbers in a declared range have. Public."""
+        found = self._rows_clear_of("precision")
+        return {name: rows for name, rows in found.items() if not self.known[name].lacks_domain}
+
+    @property
+    def _square(self) -> int:
+        """The square of what a row, or a person, changes a column's counts by."""
+        square = MarginalQuery(("",)).l2_sensitivity_squared(self.ledger.adjacency)
+        return square * self.ledger.rows_counted**2
+
+    def _rows_clear_of(self, kind: str) -> dict[str, int]:
+        """The rows that no noise in a question's counts looks like, for each of its columns."""
+        names = self.asks[kind]
+        if not names:
+            return {}
+        stddev = stddev_for(self._square, self.cost_of(kind) / len(names))
+        return dict.fromkeys(names, math.ceil(CLEAR * stddev))
 
     def _reading(self, name: str) -> Reading:
         facts = self.known[name]
