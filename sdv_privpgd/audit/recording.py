@@ -35,6 +35,7 @@ from sdv_privpgd.privacy.queries import (
     ValueCountsQuery,
     answers,
 )
+from sdv_privpgd.privacy.value_counts import Rarer
 
 _KEY = b"of no private table"
 """By which rows of people are chosen: neighbors are compared under the same key."""
@@ -129,10 +130,14 @@ class AuditedTable(PrivateTable):
         return _Recorded(real, books, self._tape)
 
     def first_look(
-        self, readings: Sequence[Reading | Readable], books: Books, progress: Progress = silent
+        self,
+        readings: Sequence[Reading | Readable],
+        books: Books,
+        progress: Progress = silent,
+        rarer: Rarer | None = None,
     ) -> Curator:
-        self._tape.readings = readings
-        return _Recorded(super().first_look(readings, books, progress), books, self._tape)
+        self._tape.readings = self._tape.readings if rarer else readings
+        return _Recorded(super().first_look(readings, books, progress, rarer), books, self._tape)
 
 
 def watched(curator: Curator, books: Books, tape: Tape) -> Curator:
@@ -204,7 +209,7 @@ class _Recorded(Curator):
         asked = self._values.names if names is None else tuple(names)
         queries = [ValueCountsQuery(name) for name in asked]
         question = asked, Fraction(mu_squared), Fraction(delta), what
-        squares = self._squares(queries)
+        squares = self._squares(queries[: self._values.most])
         with self._event("discover", question, queries, squares, mu_squared) as event:
             found = super().discover(mu_squared, delta, what=what, names=names)
             event.exact = [_by_value(query.answer(self._values).pairs()) for query in queries]

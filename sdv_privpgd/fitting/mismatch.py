@@ -286,12 +286,12 @@ def require_categories(
 ) -> None:
     """Raises ``DomainMismatchError`` for columns with values, of which none is shared by many rows.
 
-    What was ``found`` are noisy counts of values, and at last of missing ones. The last charge of
-    the ledger paid for them.
+    What was ``found`` are noisy counts of values, and at last of missing ones. The charges of the
+    ledger that have a threshold paid for them.
     """
-    last, number = ledger.charges[-1], float(rows.answer[0])
-    error = SURE * math.hypot(last.stddev / ledger.units, rows.stddev)
-    most = last.threshold or 0
+    charges = [each for each in ledger.charges if each.threshold is not None]
+    noise, most = (max(each.stddev for each in charges), charges[-1].threshold or 0)
+    number, error = float(rows.answer[0]), SURE * math.hypot(noise / ledger.units, rows.stddev)
     names = [
         name
         for name, values in found.items()

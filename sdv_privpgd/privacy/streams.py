@@ -24,7 +24,7 @@ from sdv_privpgd.columns.scalars import key_counts, quiet
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.counting import Bound, TableCounts, Tables, Weights, units_of, weights_of
 from sdv_privpgd.privacy.dataset import BLOCK, Dataset, Records
-from sdv_privpgd.privacy.value_counts import KindCounts, NumberCounts
+from sdv_privpgd.privacy.value_counts import KindCounts, NumberCounts, Rarer
 from sdv_privpgd.sources.source import Cluster, Columns, MappedTally, Numbered, SourceError, Tally
 
 
@@ -245,10 +245,16 @@ class Looking:
     """The tally of a first look: what its readings ask for. It holds public facts alone."""
 
     def __init__(
-        self, readings: Sequence[Reading | Readable], weighing: Weighing | None = None
+        self,
+        readings: Sequence[Reading | Readable],
+        weighing: Weighing | None = None,
+        rarer: Rarer | None = None,
     ) -> None:
-        """Takes what is to be read and, where rows are weighed, how."""
-        self.readings, self._weighing = tuple(readings), weighing
+        """Takes what is to be read and, where rows are weighed, how.
+
+        Of columns of which all values are asked for these are counted, or ``rarer`` ones alone.
+        """
+        self.readings, self._weighing, self._rarer = tuple(readings), weighing, rarer
         self.names = list(dict.fromkeys(each.name for each in readings))
         if weighing is not None:
             self.names = list(dict.fromkeys([*self.names, weighing.name]))
@@ -274,8 +280,9 @@ class Looking:
     def _add(self, total: Seen, item: Columns, worth: int) -> None:
         total.tables[()] += worth * len(next(iter(item.values()), ()))
         with quiet():
-            for name, found in total.values.items():
-                found.add(key_counts(item[name]), worth)
+            every = ((name, key_counts(item[name])) for name in total.values)
+            for name, found in every if self._rarer is None else self._rarer.counts(item):
+                total.values[name].add(found, worth)
             for each in self._asking("numbers"):
                 total.numbers[each.name].add(each.finite_numbers(item[each.name]), worth)
             for each in self.readings:

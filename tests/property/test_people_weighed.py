@@ -30,6 +30,7 @@ from sdv_privpgd.privacy.queries import (
     answers,
 )
 from sdv_privpgd.privacy.streams import WeighedRecords
+from sdv_privpgd.privacy.value_counts import Rarer
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import PeopleSource
 
@@ -92,6 +93,24 @@ def test_a_whole_person_changes_answers_by_no_more_than_is_charged_for(rows, oth
     here, there = (int(scores.answer(each._dataset)[0]) for each in (without, within))
     allowed = unit**2 * SCORE.l2_sensitivity_squared(Adjacency.ADD_REMOVE)
     assert (there - here) ** 2 <= allowed
+
+
+@given(rows=ROWS, others=ROWS, most=st.integers(1, 4), columns=st.integers(1, 2))
+def test_rarer_values_of_a_person_count_as_one_in_few_columns(rows, others, most, columns):
+    asks = frozenset(["categories"])
+    readings = [Reading(name=name, asks=asks, cells=GRID) for name in "xy"]
+    rarer, found = Rarer({"x": [], "y": []}, columns), []
+    for each in (rows, [*rows, *(("A", x, y) for _, x, y in others)]):
+        first = table(each, most).first_look(readings, Books(ledger(most)), rarer=rarer)
+        pairs = {name: first._values.counts(name).pairs() for name in "xy"}
+        found.append({(name, key): n for name, own in pairs.items() for key, n in own})
+        assert first._values.most == columns
+    keys = found[0].keys() | found[1].keys()
+    changed = [found[1].get(key, 0) - found[0].get(key, 0) for key in keys]
+    unit = ledger(most).units
+    assert min(changed, default=0) >= 0
+    assert sum(changed) <= columns * unit
+    assert sum(np.square(changed)) <= columns * unit**2
 
 
 @given(rows=ROWS, others=ROWS, most=st.integers(1, 4))
