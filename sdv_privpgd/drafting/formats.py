@@ -74,7 +74,7 @@ def _are_dates(cells: Sequence[str], written: str) -> bool:
 
 
 def exactly(cells: Sequence[str], written: str) -> str:
-    """The same format, without zeros in front or with seconds of 00, where that writes all cells."""
+    """The same, without zeros in front or with seconds of 00, where that writes all cells."""
     if written.endswith("%z"):
         return written
     read = pd.to_datetime(list(cells), format=written, errors="coerce")
