@@ -6,6 +6,7 @@ As the encoders do it reads cell by cell, and learns nothing: a cell decides its
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -186,12 +187,10 @@ class Rarer(NamedTuple):
     def cells(self, name: str, series: pd.Series) -> "RarerCells":
         """What a private column's cells are, each by itself."""
         listed, places = distinct(dense(series))
-        keys, known = (
-            list(map(canonical, listed)),
-            {(kind_of(key), key) for key in self.found[name]},
-        )
+        keys = list(map(canonical, listed))
+        known = {(kind_of(key), key) for key in self.found[name]}
         others = [key is not None and (kind_of(key), key) not in known for key in keys]
-        hashes = pd.util.hash_array(np.array([*map(repr, keys)], dtype=object))
+        hashes = np.array([crc32(repr(key).encode()) for key in keys], dtype=np.uint64)
         return RarerCells(keys, np.arange(len(keys))[places], np.array(others, dtype=bool), hashes)
 
 
