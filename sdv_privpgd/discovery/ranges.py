@@ -205,7 +205,9 @@ def looked_into(
     shape |= {"low": held.low, "high": held.high}
     if isinstance(held, DateFacts):
         written = column.datetime_format
-        return DateFacts(datetime_format=written, aware=written is None and column.utc, **shape)
+        is_coarse = (written is None and column.unit == "m") or None
+        aware = written is None and column.utc
+        return DateFacts(datetime_format=written, aware=aware, in_minutes=is_coarse, **shape)
     places = column.decimal_places if held.decimal_places is None else None
     return NumberFacts(decimal_places=places, **shape)
 
@@ -380,10 +382,11 @@ def _rough_dates(
     """
     known = replace(known, cuts=None, frequencies=None)
     if ends is None:
-        is_coarse = known.of_times and precision is not None and not _finest(precision)[0]
+        is_coarse = known.of_times and precision is not None and _finest(precision)[0] < 2
         return _in_minutes(known) if is_coarse else known
     low, high = int(ends[0]), int(ends[1]) - DAY
-    unit = "D" if precision is None else ("D", "s", "ns")[_finest(precision)[0]]
+    unit = "D" if precision is None else ("D", "m", "s", "ns")[_finest(precision)[0]]
+    known = replace(known, in_minutes=unit == "m" or None)
     written = known.datetime_format
     if written is not None:
         utc, own = utc or has_zone(written), unit_of_format(written)

@@ -124,10 +124,12 @@ def tables_report(told: Asked, tables: Mapping[str, Any]) -> Report:
 
 def least_rows(settings: Settings, description: Description) -> dict[str, int]:
     """How many rows must share a category, or lie in a range that is not declared, to be found."""
-    if not description.discovers:
-        return {}
+    return _first_look(settings, description).rows_needed() if description.discovers else {}
+
+
+def _first_look(settings: Settings, description: Description) -> FirstLook:
     fit = Fit(settings, description)
-    return FirstLook(description.undeclared, fit.books.ledger, *fit.shares).rows_needed()
+    return FirstLook(description.undeclared, fit.books.ledger, *fit.shares)
 
 
 def said_before(
@@ -147,6 +149,7 @@ def said_before(
     return [
         *notes_on(settings, description, own),
         *_on_hidden(settings, description, num_rows, kept),
+        *(on_few(settings.ledger(), description.facts, num_rows) if num_rows else ()),
     ]
 
 
@@ -180,6 +183,11 @@ def _on_hidden(
         said.append(
             f"Noise hides where values of {listed([*map(repr, own)])} lie that fewer than about "
             f"{least:,} rows have ({share(least / num_rows)}): declare the ranges that you know."
+        )
+    precise = _first_look(settings, description).rows_precise if description.discovers else {}
+    if vague := [repr(name) for name in names if precise.get(name, 0) > num_rows]:
+        said.append(
+            f"Noise hides whether numbers of {listed(vague)} are whole: declare decimal_places."
         )
     return said
 
@@ -231,8 +239,6 @@ def check_report(
         *said_before(settings, description, num_rows, names),
         *more,
     ]
-    if names is None and num_rows:
-        found += on_few(ledger, description.facts, num_rows)
     notes = [each for each in found if each not in lost]
     is_private = ledger.adjacency is Adjacency.ADD_REMOVE
     number = " of rows whose number is private" if is_private else ""
