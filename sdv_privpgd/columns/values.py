@@ -30,10 +30,10 @@ USUAL_NUMBERS = frozenset(
         sign * number
         for sign in (-1, 1)
         for nines in (10.0**digits - 1 for digits in range(1, 6))
-        for number in (nines, nines - 1, nines / 9 * 8, nines / 9 * 7)
+        for number in (nines, nines - 1, nines / 9 * 8, nines / 9 * 7, nines + 0.9)
     }
 )
-"""Numbers that codebooks use: 9, 99, 998, 88, 77 and the like."""
+"""Numbers that codebooks use: 9, 99, 998, 88, 77, 999.9 and the like."""
 
 USUAL_DATES = tuple(
     np.datetime64(date, "D")
