@@ -53,9 +53,9 @@ LOOKS = {
         "|[0-9]{1,2}[- ][A-Za-z]{3,9}[- ][0-9]{4})([T ][0-9]{1,2}:[0-9]{2}.*)?"
         "|[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?"
     ),
-    "numbers with signs or many decimals": re.compile(
+    "numbers with signs, decimal commas or many decimals": re.compile(
         f"[€$£] ?{_NUMBER}|{_NUMBER} ?[%€$£]|-?[0-9]{{1,3}}([.,' ][0-9]{{3}})+[.,][0-9]+"
-        "|-?[0-9]+[.,][0-9]{4,}"
+        "|-?[0-9]+([.,][0-9]{4,}|,[0-9]{2})"
     ),
     "addresses or hashes": re.compile(
         r"[^\s@]+@[^\s@]+|https?://\S+|(?=.{32})[0-9a-fA-F]{8,}(-[0-9a-fA-F]{4,}){0,4}"
