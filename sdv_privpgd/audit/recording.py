@@ -22,7 +22,7 @@ import numpy as np
 
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.columns.readings import Readable, Reading
+from sdv_privpgd.columns.readings import Rarer, Readable, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator, Trainer
@@ -35,7 +35,6 @@ from sdv_privpgd.privacy.queries import (
     ValueCountsQuery,
     answers,
 )
-from sdv_privpgd.privacy.value_counts import Rarer
 
 _KEY = b"of no private table"
 """By which rows of people are chosen: neighbors are compared under the same key."""

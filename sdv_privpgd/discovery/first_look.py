@@ -13,7 +13,7 @@ from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.columns.bins import Ticks
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES, column_of
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
-from sdv_privpgd.columns.readings import Reading, attribute_of
+from sdv_privpgd.columns.readings import Rarer, Reading, attribute_of
 from sdv_privpgd.columns.units import is_aware
 from sdv_privpgd.columns.values import Value, in_order
 from sdv_privpgd.discovery.density import CLEAR
@@ -25,7 +25,6 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.privacy.thresholding import threshold_for
-from sdv_privpgd.privacy.value_counts import Rarer
 
 SIZES = "sizes of numbers and dates"
 """What the ledger says of the counts of the first grids."""

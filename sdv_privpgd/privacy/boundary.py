@@ -22,7 +22,7 @@ from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.links import Tree
 from sdv_privpgd.columns.mismatch import mismatches, misnamed
-from sdv_privpgd.columns.readings import Readable, Reading
+from sdv_privpgd.columns.readings import Rarer, Readable, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Ordered
 from sdv_privpgd.columns.vocabulary import MODELLED
@@ -42,7 +42,7 @@ from sdv_privpgd.privacy.streams import (
     records_of,
     weighing_of,
 )
-from sdv_privpgd.privacy.value_counts import Rarer, ValueCounts
+from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.opening import (
     as_read,

@@ -1,15 +1,13 @@
 """The values of private columns whose categories nobody declared, and how many rows have each."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
-from sdv_privpgd.columns.scalars import canonical, dense, distinct
 from sdv_privpgd.columns.values import Value, kind_of
-from sdv_privpgd.sources.source import Columns, Opaque
+from sdv_privpgd.sources.source import Opaque
 
 Kind = tuple[Any, Any]
 """A value after its kind, which sorts before it; two times ``None`` is missing."""
@@ -55,37 +53,6 @@ class ValueCounts(Opaque):
         Sorted, so that the order says nothing of the records'. ``True`` and 1 are two values.
         """
         return self._counted[name]
-
-
-class Rarer(NamedTuple):
-    """What is counted of columns some of whose values were found: all others, of few columns a row.
-
-    A row that has other values in more than ``most`` columns is counted in so many of these, one
-    after another, from one on that a hash of its own cells draws. So what it adds follows from its
-    cells alone, and is one count in ``most`` columns at most. Missing cells are not counted.
-    """
-
-    found: Mapping[str, Collection[Value]]
-    most: int
-
-    def counts(self, columns: Columns) -> Iterator[tuple[str, list[tuple[Value | None, int]]]]:
-        """The other values of private columns, by column, and how many rows count for each."""
-        read, number, drawn = [], np.int64(0), np.uint64(0)
-        for name, found in self.found.items():
-            listed, places = distinct(dense(columns[name]))
-            keys = [canonical(cell) for cell in listed]
-            known = {(kind_of(key), key) for key in found}
-            rarer = [key is not None and (kind_of(key), key) not in known for key in keys]
-            each = np.arange(len(keys))[places]
-            read.append((name, keys, each, np.array(rarer, dtype=bool)[each]))
-            number = number + read[-1][-1]
-            drawn = drawn + pd.util.hash_array(np.array([*map(repr, keys)], dtype=object))[each]
-        number = np.maximum(number, 1)
-        place = -(drawn % number.astype(np.uint64)).astype(np.int64)
-        for name, keys, each, rarer in read:
-            counts = np.bincount(each[rarer & (place % number < self.most)], minlength=len(keys))
-            place += rarer
-            yield name, [(keys[at], int(counts[at])) for at in np.flatnonzero(counts)]
 
 
 class KindCounts:

@@ -27,7 +27,6 @@ from sdv_privpgd.privacy import ledger as ledgers
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
-from sdv_privpgd.privacy.value_counts import Rarer
 from sdv_privpgd.releases import measured
 from sdv_privpgd.sources import visits
 
@@ -167,11 +166,11 @@ class TestDiscovery:
         assert "questions" in failed(COLUMNS, discovery_share=0.2)
 
     def test_rarer_values_of_more_columns_than_were_charged_for(self, plant):
-        real, columns = Rarer.counts, {name: Categorical() for name in "abcd"}
+        real, columns = streams.rarer_counts, {name: Categorical() for name in "abcd"}
         plant("sdv_privpgd.discovery.first_look.others", lambda *_: 1)  # of each column: few rows
         settings = {"discovery_share": 0.2, "adjacency": "add_remove", "delta": 1e-5}
         assert failed(columns, **settings) == set()
-        plant(Rarer, "counts", lambda rarer, columns: real(rarer._replace(most=4), columns))
+        plant(streams, "rarer_counts", lambda rarer, *more: real(rarer._replace(most=4), *more))
         assert "changes" in failed(columns, **settings)
 
 

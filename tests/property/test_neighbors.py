@@ -14,7 +14,7 @@ from sdv_privpgd.columns.differences import difference_of
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.parsing import describe, read_facts
-from sdv_privpgd.columns.readings import Reading
+from sdv_privpgd.columns.readings import Rarer, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.outside import fenced_whole
 from sdv_privpgd.estimate.features import EmbeddingQuery, SigmoidSumQuery
@@ -30,7 +30,6 @@ from sdv_privpgd.privacy.queries import (
     ValueCountsQuery,
 )
 from sdv_privpgd.privacy.streams import Looking
-from sdv_privpgd.privacy.value_counts import Rarer
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 

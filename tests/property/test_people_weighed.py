@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sdv_privpgd.base.domain import Grouping
 from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.columns.bins import SignedPowers
-from sdv_privpgd.columns.readings import Reading
+from sdv_privpgd.columns.readings import Rarer, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.features import EmbeddingQuery, SigmoidSumQuery
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -30,7 +30,6 @@ from sdv_privpgd.privacy.queries import (
     answers,
 )
 from sdv_privpgd.privacy.streams import WeighedRecords
-from sdv_privpgd.privacy.value_counts import Rarer
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import PeopleSource
 
