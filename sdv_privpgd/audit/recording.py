@@ -22,7 +22,7 @@ import numpy as np
 
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.columns.readings import Readable, Reading
+from sdv_privpgd.columns.readings import Rarer, Readable, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator, Trainer
@@ -129,10 +129,14 @@ class AuditedTable(PrivateTable):
         return _Recorded(real, books, self._tape)
 
     def first_look(
-        self, readings: Sequence[Reading | Readable], books: Books, progress: Progress = silent
+        self,
+        readings: Sequence[Reading | Readable],
+        books: Books,
+        progress: Progress = silent,
+        rarer: Rarer | None = None,
     ) -> Curator:
-        self._tape.readings = readings
-        return _Recorded(super().first_look(readings, books, progress), books, self._tape)
+        self._tape.readings = self._tape.readings if rarer else readings
+        return _Recorded(super().first_look(readings, books, progress, rarer), books, self._tape)
 
 
 def watched(curator: Curator, books: Books, tape: Tape) -> Curator:
@@ -204,7 +208,7 @@ class _Recorded(Curator):
         asked = self._values.names if names is None else tuple(names)
         queries = [ValueCountsQuery(name) for name in asked]
         question = asked, Fraction(mu_squared), Fraction(delta), what
-        squares = self._squares(queries)
+        squares = self._squares(queries[: self._values.most])
         with self._event("discover", question, queries, squares, mu_squared) as event:
             found = super().discover(mu_squared, delta, what=what, names=names)
             event.exact = [_by_value(query.answer(self._values).pairs()) for query in queries]

@@ -8,6 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
@@ -34,9 +35,11 @@ from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, say, sa
 from sdv_privpgd.columns.dialect import Facts, is_number
 from sdv_privpgd.columns.dtypes import on_unread
 from sdv_privpgd.columns.naming import WHOSE, is_id
+from sdv_privpgd.columns.readings import MOST_PLACES
+from sdv_privpgd.columns.scalars import decimal_places
 from sdv_privpgd.columns.vocabulary import KEYS, facts_in, modelled
 from sdv_privpgd.drafting.checking import refused
-from sdv_privpgd.drafting.formats import are_nearly_numbers, type_of
+from sdv_privpgd.drafting.formats import are_nearly_numbers, exactly, type_of
 from sdv_privpgd.drafting.template import sdtype_of, table_of
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import IDENTIFYING
@@ -45,18 +48,22 @@ from sdv_privpgd.fitting.settings import People, Settings, usual_delta, with_bin
 from sdv_privpgd.inference.listed import Question
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.warnings import on_delta
+from sdv_privpgd.report.warnings import MANY, on_delta
 from sdv_privpgd.sources.texts import Signs, meanings, number_in
 
 _ENDS = {"range_min", "range_max", "range_values", "groups", "prefix"}
 """Facts that say where the values of a column lie."""
+
+_ZONE = re.compile("(Z|[+-][0-9]{2}:?[0-9]{2})$")
+"""The time zone of a moment in text."""
 
 _NOT_MODELLED = (
     "{} would not be in the rows: by their types they are no numbers, dates or categories."
 )
 _TEXT = (
     "{} would not be in the rows: no number, date or time is read in all of their cells, and most "
-    "of these differ, or are numbers. --skip-footer 1 leaves out a line of sums."
+    "of these differ, or are numbers. --skip-footer 1 leaves out a line of sums; --na WORD says "
+    "which word among numbers is missing."
 )
 _NUMBERED = "{} would get new numbers, whatever the table says there: their cells look like ids."
 _NO_KEYS = "{} are ids by their names and no keys, so that several rows may have the same."
@@ -314,21 +321,30 @@ def detected(
         column = table[name].dropna()
         is_open, cells = name not in (*keys, *how.dtypes) and len(column) > 0, []
         if kind in ("ordinal", "numerical") and is_numeric_dtype(column.dtype):
-            is_whole = not (column % 1).any() if is_open else column.dtype.kind in "iu"
+            places = (
+                _places(pd.Series(column)) if is_open else 0 if column.dtype.kind in "iu" else None
+            )
             written[name] = {
                 "sdtype": "numerical",
                 "range_is_nullable": True,  # all others are numbers
-                **({"decimal_places": 0} if is_whole else {}),
+                **({} if places is None else {"decimal_places": places}),
             }
-            if is_open and is_whole and column.between(1900_01_01, 2099_12_31).all():
+            if is_open and places == 0 and column.between(1900_01_01, 2099_12_31).all():
                 cells = [str(int(number)) for number in column.unique()]
-        elif is_open and kind == "categorical":
+        elif len(column) > 0 and name not in how.dtypes and kind in ("categorical", "id"):
             cells = [*column.unique()]
+            if all(isinstance(cell, bool | np.bool_) for cell in cells):
+                written[name] = {"sdtype": "boolean", "range_is_nullable": True}
         form = columns[name].get("datetime_format") or ""
-        if form.endswith("%z") and all(str(cell).endswith("Z") for cell in column.unique()):
-            columns[name]["datetime_format"] = f"{form[:-2]}Z"  # as it is written
+        zones = {"".join(_ZONE.findall(str(cell))) for cell in column.unique()} if form else set()
+        if form.endswith("%z") and len(zones) == 1 and all(zones):
+            form = f"{form[:-2]}{zones.pop()}"  # as it is written
+        if form and all(isinstance(cell, str) for cell in column.unique()):
+            columns[name]["datetime_format"] = exactly([*column.unique()], form)
         if cells and all(isinstance(cell, str) for cell in cells):
-            if said := type_of(cells):
+            said = type_of(cells)
+            may_be_id = kind == "id" and (said or "").startswith("number")
+            if said and not may_be_id:
                 facts = Typed.of(f"{name}={said}").facts(arguments.decimal or ".")
                 written[name] = {**facts, "range_is_nullable": True}
             elif kind == "categorical" and (
@@ -336,6 +352,14 @@ def detected(
             ):
                 columns[name] = {"sdtype": "unknown"}
     return {**columns, **{name: {"sdtype": "unknown"} for name in dropped}}, keys, written
+
+
+def _places(column: pd.Series) -> int | None:
+    """The decimal places of numbers, if not only a few of those that are not whole have as many."""
+    places = decimal_places(column, MOST_PLACES)
+    most, has_some = int(places.max()), int((places > 0).sum())
+    is_usual = (places == most).sum() >= MANY * has_some
+    return most if most <= MOST_PLACES and is_usual else None
 
 
 @dataclass(frozen=True, kw_only=True)

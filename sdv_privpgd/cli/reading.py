@@ -46,6 +46,7 @@ _WORDS = (
 )
 _FORMS = {"date": ("datetime_format", "datetime"), "number": ("number_format", "numerical")}
 _OF_NUMBERS = {"decimal", "thousands"}
+_TRUTHS = {"true"}, {"false"}, {"true", "false"}
 _OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na", "skip_rows", "skip_footer")
 
 
@@ -312,7 +313,8 @@ def _together(parts: Sequence[pd.Series]) -> pd.Series:
 def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:
     """The table with the types that its cells have, to detect types by.
 
-    A column with a text such as 0123 is one of texts: as numbers they would lose the zero.
+    A column with a text such as 0123 is one of texts: as numbers they would lose the zero. So is
+    one of TRUE and FALSE, which are kept as they are written.
     """
     files = [TextFile.at(path, how) for path in paths]
     orders = orders_in(files, how, None)
@@ -329,7 +331,9 @@ def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:
     as_text = {
         name: str
         for name in names
-        if how.stays_text(name) or written_with_zeros(cast(pd.Series, written[name]))
+        if how.stays_text(name)
+        or written_with_zeros(cast(pd.Series, written[name]))
+        or set(written[name].dropna().str.casefold().unique()) in _TRUTHS
     }
     parts = [file.parsed(dtype=as_text, names=own, **options) for file, own in each]
     for name in names:

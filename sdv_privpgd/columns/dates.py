@@ -107,18 +107,17 @@ def on_the_clock(moments: np.ndarray, zone: Any) -> np.ndarray:
 
 
 def precisions(series: pd.Series, clock: str | None = None) -> np.ndarray:
-    """The precision of each date, int64: 0 for days, 1 for seconds, 2 for finer, 3 for missing.
+    """The precision of each date, int64: 0 for days, then minutes, seconds and finer; 4 is missing.
 
     The dates are read as ``instants`` reads them without a format. Where the dtype has a time zone,
-    its clock says whether a date has a time of the day. Times of the day, which are read by one of
-    ``CLOCKS``, have 0 for minutes.
+    its clock says whether a date has a time of the day. Times of the day are read by one of
+    ``CLOCKS``.
     """
     moments, missing = instants(series, clock)
     if (zone := zone_of(series.dtype)) is not None:
         moments = on_the_clock(np.clip(moments, *BEYOND), zone)
-    fine = np.where(moments % 10**9 == 0, 1, 2)
-    fine[moments % (_DAY_OF if clock is None else MINUTE) == 0] = 0
-    return np.where(missing, 3, fine)
+    places = [moments % step == 0 for step in (_DAY_OF, MINUTE, 10**9)]
+    return np.select([missing, *places], [4, 0, 1, 2], 3)
 
 
 def _timestamps(ticks: np.ndarray, unit: str, utc: bool, far: bool) -> pd.DatetimeIndex:
@@ -201,6 +200,8 @@ def _nanoseconds(moments: np.ndarray) -> np.ndarray:
 
 def _read_texts(texts: set[str], datetime_format: str | None) -> dict[str, int | None]:
     """The instant of each string."""
+    if datetime_format is not None:  # %-d writes no zero in front; %d reads both
+        datetime_format = re.sub("%[-#]", "%", datetime_format)
     # pandas reads these words as the current time.
     listed = [text for text in texts if text.strip().lower() not in ("now", "today")]
     instant_of: dict[str, int | None] = dict.fromkeys(texts)

@@ -127,9 +127,9 @@ def on_unread(dtypes: Mapping[str, Any]) -> list[str]:
         return []
     return [
         f"No type of column reads {found}. Convert them: timedeltas to numbers with "
-        ".dt.total_seconds(), intervals (as pandas.cut makes them) to text with "
-        ".astype('string'), structs, lists and maps to a column for each part, others to text or "
-        "numbers."
+        ".dt.total_seconds(), periods to dates with .dt.to_timestamp(), intervals (as pandas.cut "
+        "makes them) to text with .astype('string'), structs, lists and maps to a column for each "
+        "part, others to text or numbers."
     ]
 
 

@@ -123,6 +123,7 @@ class DateFacts(_RangedFacts):
             Python's ``time`` then.
         of_numbers: True if both were declared as whole numbers, of the digits that the format
             writes: dates are such numbers then.
+        in_minutes: True if all of them were found to be whole minutes.
     """
 
     low: int | None = None
@@ -133,6 +134,7 @@ class DateFacts(_RangedFacts):
     of_days: bool | None = None
     of_times: bool | None = None
     of_numbers: bool | None = None
+    in_minutes: bool | None = None
 
     sdtype: ClassVar[str] = "datetime"
 
@@ -148,7 +150,8 @@ class DateFacts(_RangedFacts):
         """The unit in which the dates are counted."""
         if self.datetime_format is not None:
             return unit_of_format(self.datetime_format)
-        return unit_of_bounds(*self.ends)
+        unit = unit_of_bounds(*self.ends)
+        return "m" if self.in_minutes and unit == "s" else unit
 
     @property
     def utc(self) -> bool:

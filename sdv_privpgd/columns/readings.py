@@ -3,9 +3,10 @@
 As the encoders do it reads cell by cell, and learns nothing: a cell decides its own codes alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import (
     LARGEST_WHOLE,
     are_there,
+    canonical,
     decimal_places,
     dense,
     distinct,
@@ -34,7 +36,7 @@ from sdv_privpgd.columns.scalars import (
     real_numbers,
     truths,
 )
-from sdv_privpgd.columns.values import LOOKS
+from sdv_privpgd.columns.values import LOOKS, Value, kind_of
 
 MOST_PLACES = 6
 """Decimal places that are told apart; numbers with more have no precision."""
@@ -66,7 +68,7 @@ class Reading:
         if "grid" in self.asks:
             found["grid"] = len(self.cells) + 1
         if "precision" in self.asks:
-            found["precision"] = 4 if self._are_dates else MOST_PLACES + 3
+            found["precision"] = 5 if self._are_dates else MOST_PLACES + 3
         return found
 
     def codes(self, series: pd.Series) -> Iterator[np.ndarray]:
@@ -172,6 +174,34 @@ def _look(cell: object) -> int:
     read = plain(cell)
     text = str(read).strip() if type(read) in (str, float) else ""
     return next((n for n, look in enumerate(LOOKS.values(), 5) if look.fullmatch(text)), 0)
+
+
+class Rarer(NamedTuple):
+    """What is asked of columns some of whose values were ``found``: about all others. Public.
+
+    A row that has other values in more than ``most`` columns is counted in so many of them alone.
+    """
+
+    found: Mapping[str, Collection[Value]]
+    most: int
+
+    def cells(self, name: str, series: pd.Series) -> "RarerCells":
+        """What a private column's cells are, each by itself."""
+        listed, places = distinct(dense(series))
+        keys = list(map(canonical, listed))
+        known = {(kind_of(key), key) for key in self.found[name]}
+        others = [key is not None and (kind_of(key), key) not in known for key in keys]
+        hashes = np.array([crc32(repr(key).encode()) for key in keys], dtype=np.uint64)
+        return RarerCells(keys, np.arange(len(keys))[places], np.array(others, dtype=bool), hashes)
+
+
+class RarerCells(NamedTuple):
+    """Values, and the place of each cell's among them; which are rarer, and a hash of each."""
+
+    values: list[Value | None]
+    places: np.ndarray
+    are_rarer: np.ndarray
+    hashes: np.ndarray
 
 
 def attribute_of(kind: str, name: str) -> str:

@@ -13,7 +13,7 @@ from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.columns.bins import Ticks
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES, column_of
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
-from sdv_privpgd.columns.readings import Reading, attribute_of
+from sdv_privpgd.columns.readings import Rarer, Reading, attribute_of
 from sdv_privpgd.columns.units import is_aware
 from sdv_privpgd.columns.values import Value, in_order
 from sdv_privpgd.discovery.density import CLEAR
@@ -176,7 +176,13 @@ class FirstLook:
         rows = None
         if self.asks_rows:
             (rows,) = asker.measure([CountQuery()], self.cost_of("rows"), what="number of rows")
-        found, for_categories = self._categories(asker, rows)
+        rarer = lambda some: transcript.asking(
+            lambda: table.first_look(
+                [each for each in readings if each.name in some.found], books, progress, some
+            ),
+            books,
+        )
+        found, for_categories = self._categories(asker, rows, rarer)
         if require is not None and found and rows is not None:
             require(found, rows)
         numbers: Values = {}
@@ -207,17 +213,34 @@ class FirstLook:
         """
         ledger, found = self.ledger, {}
         counted = ledger.rows_counted
-        square = MarginalQuery(("",)).l2_sensitivity_squared(ledger.adjacency) * counted**2
         if names := self.asks["categories"]:
             own = self.cost_of("categories") * (1 - LOOK_SHARE)
-            stddev = stddev_for(square * ledger.units**2 * len(names), own)
+            stddev = stddev_for(self._square * ledger.units**2 * len(names), own)
             shape = len(names), ledger.rows_per_person, ledger.adjacency, counted * ledger.units
             least = threshold_for(stddev, self.delta, *shape) / ledger.units
             found = dict.fromkeys(names, math.ceil(least))
-        if names := self.asks["grid"]:
-            stddev = stddev_for(square, self.cost_of("grid") / len(names))
-            found |= dict.fromkeys(names, math.ceil(CLEAR * stddev))
+        found |= self._rows_clear_of("grid")
         return {name: rows for name, rows in found.items() if self.known[name].lacks_domain}
+
+    @property
+    def rows_precise(self) -> dict[str, int]:
+        """How many rows show what decimal places numbers in a declared range have. Public."""
+        found = self._rows_clear_of("precision")
+        return {name: rows for name, rows in found.items() if not self.known[name].lacks_domain}
+
+    @property
+    def _square(self) -> int:
+        """The square of what a row, or a person, changes a column's counts by."""
+        square = MarginalQuery(("",)).l2_sensitivity_squared(self.ledger.adjacency)
+        return square * self.ledger.rows_counted**2
+
+    def _rows_clear_of(self, kind: str) -> dict[str, int]:
+        """The rows that no noise in a question's counts looks like, for each of its columns."""
+        names = self.asks[kind]
+        if not names:
+            return {}
+        stddev = stddev_for(self._square, self.cost_of(kind) / len(names))
+        return dict.fromkeys(names, math.ceil(CLEAR * stddev))
 
     def _reading(self, name: str) -> Reading:
         facts = self.known[name]
@@ -229,11 +252,14 @@ class FirstLook:
             number_format=getattr(facts, "number_format", None),
         )
 
-    def _categories(self, asker: Asker, rows: Measurement | None) -> tuple[Values, Fraction]:
+    def _categories(
+        self, asker: Asker, rows: Measurement | None, rarer: Callable[[Rarer], Asker]
+    ) -> tuple[Values, Fraction]:
         """Returns values of columns that many rows have, with noisy counts, and what it cost.
 
         A first question finds the most frequent ones. A second one, with less noise, is for columns
-        where rows are left that have none of these: there budget is worth most.
+        where rows are left that have none of these: there budget is worth most. Few rows have
+        none of these in many columns, so each is counted in few.
         """
         names = self.asks["categories"]
         if not names:
@@ -241,20 +267,28 @@ class FirstLook:
         whole = self.cost_of("categories")
         first, what = whole * LOOK_SHARE, "categories of undeclared columns"
         found = asker.discover(first, self.delta, what=what, names=names)
-        others = [name for name in names if has_others(found[name], asker.stddev, rows)]
-        if not others:
+        left = {name: others(found[name], asker.stddev, rows) for name in names}
+        left = {name: rest for name, rest in left.items() if rest}
+        if not left:
             return found, first
-        more = asker.discover(whole - first, self.delta, what=f"rarer {what}", names=others)
-        return found | {name: [*found[name], *more[name]] for name in others}, whole
+        assert rows is not None  # asked for wherever categories are
+        most = math.ceil(sum(left.values()) / max(int(rows.answer[0]), 1))
+        if most < len(left):
+            known = {name: [key for key, _ in found[name] if key is not None] for name in left}
+            asker = rarer(Rarer(known, most))
+        more = asker.discover(whole - first, self.delta, what=f"rarer {what}", names=list(left))
+        of_values = {name: [each for each in more[name] if each[0] is not None] for name in left}
+        return found | {name: [*own, *found[name]] for name, own in of_values.items()}, whole
 
 
-def has_others(
-    found: list[tuple[Value | None, int]], stddev: float, rows: Measurement | None
-) -> bool:
-    """Returns whether more rows than noise of ``stddev`` have none of the values found. Public."""
+def others(found: list[tuple[Value | None, int]], stddev: float, rows: Measurement | None) -> int:
+    """Returns how many rows have none of the values found; 0 if noise may be all. Public.
+
+    ``stddev`` is the noise of each number.
+    """
     assert rows is not None  # asked for wherever categories are
     rest = int(rows.answer[0]) - sum(number for _, number in found)
-    return rest > math.hypot(rows.stddev, stddev * math.sqrt(len(found))) / 2
+    return rest if rest > math.hypot(rows.stddev, stddev * math.sqrt(len(found))) / 2 else 0
 
 
 def categories(known: ColumnFacts, found: list[tuple[Value | None, int]]) -> CategoryFacts:

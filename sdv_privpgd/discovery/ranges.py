@@ -92,7 +92,8 @@ class Rough(NamedTuple):
         alone = list(self.alone)[: SINGLE // 8]
         if isinstance(column.cells, Interval):
             return np.append(alone, np.nextafter(alone, np.inf))
-        ticks = np.rint(_ticks(column, np.array([*alone, *USUAL_NUMBERS])))
+        ticks = _ticks(column, np.array([*alone, *USUAL_NUMBERS]))
+        ticks = np.rint(ticks[np.isclose(ticks, np.rint(ticks), atol=0.01)])
         ticks = ticks[np.abs(ticks) < LARGEST_WHOLE].astype(np.int64)
         return np.append(ticks, ticks + 1)
 
@@ -147,7 +148,7 @@ def roughly(
         assert rows is not None  # asked for wherever a grid is
         there = max(float(rows.answer[0]) - max(float(counted.answer[-1]), 0.0), 1.0)
         total = Total(there, math.hypot(rows.stddev, counted.stddev))
-        density, low, high = grid_of(known).held(_of_values(counted))
+        density, low, high = grid_of(known).held(_of_values(counted), total)
         ends = low, high
     precision = None if precise is None else _of_values(precise)
     if isinstance(known, DateFacts):
@@ -205,7 +206,9 @@ def looked_into(
     shape |= {"low": held.low, "high": held.high}
     if isinstance(held, DateFacts):
         written = column.datetime_format
-        return DateFacts(datetime_format=written, aware=written is None and column.utc, **shape)
+        is_coarse = (written is None and column.unit == "m") or None
+        aware = written is None and column.utc
+        return DateFacts(datetime_format=written, aware=aware, in_minutes=is_coarse, **shape)
     places = column.decimal_places if held.decimal_places is None else None
     return NumberFacts(decimal_places=places, **shape)
 
@@ -380,10 +383,11 @@ def _rough_dates(
     """
     known = replace(known, cuts=None, frequencies=None)
     if ends is None:
-        is_coarse = known.of_times and precision is not None and not _finest(precision)[0]
+        is_coarse = known.of_times and precision is not None and _finest(precision)[0] < 2
         return _in_minutes(known) if is_coarse else known
     low, high = int(ends[0]), int(ends[1]) - DAY
-    unit = "D" if precision is None else ("D", "s", "ns")[_finest(precision)[0]]
+    unit = "D" if precision is None else ("D", "m", "s", "ns")[_finest(precision)[0]]
+    known = replace(known, in_minutes=unit == "m" or None)
     written = known.datetime_format
     if written is not None:
         utc, own = utc or has_zone(written), unit_of_format(written)

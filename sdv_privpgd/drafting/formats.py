@@ -1,4 +1,4 @@
-"""Finds how the cells of a column of text are written: as dates, times or numbers.
+"""Finds how the cells of a column of text are written: as truths, dates, times or numbers.
 
 Privacy: it reads cells. It is for the detection of types alone, which says that these are public.
 """
@@ -6,7 +6,7 @@ Privacy: it reads cells. It is for the detection of types alone, which says that
 import math
 import re
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import permutations, product
 
 import pandas as pd
 
@@ -19,6 +19,15 @@ _DAYS = (
 )  # fmt: skip
 _TIMES = "%H:%M", "%H:%M:%S", "%I:%M %p"
 _MOMENTS = tuple(" ".join(each) for each in product(_DAYS, _TIMES))
+
+_TRUTHS = frozenset(
+    [
+        *("true/false", "yes/no", "y/n", "t/f", "on/off", "ja/nein", "j/n", "wahr/falsch"),
+        *("oui/non", "o/n", "vrai/faux", "si/no", "sí/no", "s/n", "sim/não", "sim/nao"),
+        *("vero/falso", "ja/nee", "ja/nej", "tak/nie", "ano/ne", "igen/nem", "да/нет"),
+    ]
+)
+"""What forms write for true and false."""
 
 _NUMBER = re.compile("([^0-9]*)([0-9](?:[0-9.,'\u2019 \u00a0\u2009\u202f]*[0-9])?)([^0-9]*)")
 _PLAIN = re.compile("-?(0|[1-9][0-9]*)([.,][0-9]+)?")
@@ -34,12 +43,15 @@ def type_of(cells: Sequence[str]) -> str | None:
     All cells can be read in it. There is none of cells that can be read in two ways, such as
     05/01/2024, and none of codes.
     """
+    for both in permutations(cells) if len(cells) == 2 else ():
+        if "/".join(both).casefold() in _TRUTHS:
+            return f"bool:{'/'.join(both)}"
     if all(map(_DIGITS.fullmatch, cells)):
         return "date:%Y%m%d" if _are_dates(cells, "%Y%m%d") else None
     dates = [_NEVER.sub("2000", cell) for cell in cells]
     for word, formats in (("time", _TIMES), ("date", (*_DAYS, *_MOMENTS))):
         if found := [each for each in formats if _are_dates(dates, each)]:
-            return f"{word}:{found[0]}" if len(found) == 1 else None
+            return f"{word}:{exactly(dates, found[0])}" if len(found) == 1 else None
     read: dict[tuple[str, ...], str] = {}
     for example in _examples(cells):
         numbers = tuple(map(NumberFormat(example).plain, cells))
@@ -59,6 +71,19 @@ def _are_dates(cells: Sequence[str], written: str) -> bool:
         pd.to_datetime(list(some), format=written, errors="coerce").notna().all()
         for some in (cells[:1], cells)
     )
+
+
+def exactly(cells: Sequence[str], written: str) -> str:
+    """The same, without zeros in front or with seconds of 00, where that writes all cells."""
+    if written.endswith("%z"):
+        return written
+    read = pd.to_datetime(list(cells), format=written, errors="coerce")
+    formats = [
+        re.sub(f"%([{parts}])", r"%-\1", form)
+        for form in (written.replace("%S", "00"), written)
+        for parts in ("-", "dm", "HI", "dmHI")
+    ]
+    return next((each for each in formats if [*read.strftime(each)] == [*cells]), written)
 
 
 def _examples(cells: Sequence[str]) -> Iterator[str]:

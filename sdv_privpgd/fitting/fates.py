@@ -40,6 +40,10 @@ found. Of 80 columns with five equal categories, 32 were lost for epsilon .43 of
 range is found."""
 
 
+_MANY_LINES, _LONG = 40, 60
+"""A screen has about so many lines, and a name in a table at most so many letters."""
+
+
 class ColumnsLostError(PublicDomainError):
     """Raised before a fit spends anything, for columns that it would make up or could not find.
 
@@ -124,10 +128,12 @@ def tables_report(told: Asked, tables: Mapping[str, Any]) -> Report:
 
 def least_rows(settings: Settings, description: Description) -> dict[str, int]:
     """How many rows must share a category, or lie in a range that is not declared, to be found."""
-    if not description.discovers:
-        return {}
+    return _first_look(settings, description).rows_needed() if description.discovers else {}
+
+
+def _first_look(settings: Settings, description: Description) -> FirstLook:
     fit = Fit(settings, description)
-    return FirstLook(description.undeclared, fit.books.ledger, *fit.shares).rows_needed()
+    return FirstLook(description.undeclared, fit.books.ledger, *fit.shares)
 
 
 def said_before(
@@ -147,6 +153,7 @@ def said_before(
     return [
         *notes_on(settings, description, own),
         *_on_hidden(settings, description, num_rows, kept),
+        *(on_few(settings.ledger(), description.facts, num_rows) if num_rows else ()),
     ]
 
 
@@ -181,6 +188,11 @@ def _on_hidden(
             f"Noise hides where values of {listed([*map(repr, own)])} lie that fewer than about "
             f"{least:,} rows have ({share(least / num_rows)}): declare the ranges that you know."
         )
+    precise = _first_look(settings, description).rows_precise if description.discovers else {}
+    if vague := [repr(name) for name in names if precise.get(name, 0) > num_rows]:
+        said.append(
+            f"Noise hides whether numbers of {listed(vague)} are whole: declare decimal_places."
+        )
     return said
 
 
@@ -204,6 +216,19 @@ def require_kept(told: Mapping[str, Fate], allowed: Collection[str] = ()) -> Non
     )
     error.columns = names
     raise error
+
+
+def _on_a_screen(table: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Returns a line for each column, of very many for each kind, with names that are not long."""
+    short = [
+        (name if len(name) <= _LONG else f"{name[: _LONG - 1]}…", *kind) for name, *kind in table
+    ]
+    if len(short) <= _MANY_LINES:
+        return short
+    kinds: dict[tuple[str, ...], list[str]] = {}
+    for name, *kind in short:
+        kinds.setdefault(tuple(kind), []).append(name)
+    return [(listed(names, 3), *kind) for kind, names in kinds.items()]
 
 
 def check_report(
@@ -231,8 +256,6 @@ def check_report(
         *said_before(settings, description, num_rows, names),
         *more,
     ]
-    if names is None and num_rows:
-        found += on_few(ledger, description.facts, num_rows)
     notes = [each for each in found if each not in lost]
     is_private = ledger.adjacency is Adjacency.ADD_REMOVE
     number = " of rows whose number is private" if is_private else ""
@@ -241,7 +264,7 @@ def check_report(
     header = ("column", "type", "values", "in the rows")
     table = [(name, each.sdtype, each.values, each.becomes) for name, each in told.items()]
     outcome = "A fit stops before it spends anything:" if lost else "No column is lost."
-    lines = [f"{title}. Nothing is spent.", "", *in_columns([header, *table])]
+    lines = [f"{title}. Nothing is spent.", "", *in_columns([header, *_on_a_screen(table)])]
     for sentence in (outcome, *lost, *notes):
         lines += ["", *wrap(sentence, WIDTH, break_on_hyphens=False)]
     return Report(

@@ -292,7 +292,10 @@ class FittedTables(SavedModel):
             keys = parents[str(link.parent_key)].take(whose).reset_index(drop=True)
             return pd.DataFrame({**fitted.keys.take(len(whose)), link.key: keys}), family[whose]
         used = np.minimum(numbers, 0 if siblings is None else siblings.most)
-        pairs = np.bincount(family, weights=used * (used - 1), minlength=1)
+        pairs, following_pairs = (
+            np.bincount(family, weights=own, minlength=1)
+            for own in (used * (used - 1), np.maximum(numbers - 1, 0))
+        )
         names = [each.name for each in sampler.attributes]
         above = {name: own for name, own in above.items() if name in names}
         codes, positions, whose = children_of(
@@ -300,7 +303,7 @@ class FittedTables(SavedModel):
             link,
             above,
             numbers,
-            1 / np.maximum(pairs, 1)[family],
+            (1 / np.maximum(pairs, 1)[family], 1 / np.maximum(following_pairs, 1)[family]),
             siblings,
             starts_of(link, sampler, self.tables[link.parent].fitted.schema.columns, parents),
             self.tree.in_family(link.child),

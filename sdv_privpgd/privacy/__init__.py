@@ -13,23 +13,23 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/queries.py``         206  what can be asked, its sensitivity, and a noisy answer
     ``privacy/counting.py``        136  what is counted over codes, in which units
     ``privacy/dataset.py``          66  codes in memory
-    ``privacy/value_counts.py``     63  values, and their counting
+    ``privacy/value_counts.py``     64  values, and their counting
     ``privacy/ledger.py``          218  the books; more budget, and people of several tables
     ``privacy/curator.py``         253  charging, counting and noise in one act
-    ``privacy/streams.py``         185  rows in a file or on a cluster, weights, first looks
-    ``privacy/boundary.py``        176  the table's way in
+    ``privacy/streams.py``         203  rows in a file or on a cluster, weights, first looks
+    ``privacy/boundary.py``        181  the table's way in
     ``columns/encoders.py``         60  cells to codes
     ``columns/encoding.py``         37  columns to codes
-    ``columns/readings.py``        120  cells of which little is known to codes
+    ``columns/readings.py``        137  cells of which little is known to codes
     ``columns/recoding.py``        106  codes for missing, and groups of codes
-    ``columns/scalars.py``         192  numbers, truths and text of cells
+    ``columns/scalars.py``         194  numbers, truths and text of cells
     ``columns/number_formats.py``   57  numbers as they are written
-    ``columns/dates.py``           151  dates of cells
+    ``columns/dates.py``           152  dates of cells
     ``sources/source.py``           91  what rows come from
     ``sources/frames.py``           41  frames of pandas
     ``sources/people.py``          116  no more than so many rows of a person
 
-These are 2,465 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,509 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,559 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 

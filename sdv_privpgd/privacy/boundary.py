@@ -22,7 +22,7 @@ from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.links import Tree
 from sdv_privpgd.columns.mismatch import mismatches, misnamed
-from sdv_privpgd.columns.readings import Readable, Reading
+from sdv_privpgd.columns.readings import Rarer, Readable, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Ordered
 from sdv_privpgd.columns.vocabulary import MODELLED
@@ -215,23 +215,29 @@ class PrivateTable(_Table):
 
     @sealed
     def first_look(
-        self, readings: Sequence[Reading | Readable], books: Books, progress: Progress = silent
+        self,
+        readings: Sequence[Reading | Readable],
+        books: Books,
+        progress: Progress = silent,
+        rarer: Rarer | None = None,
     ) -> Curator:
         """Who answers for what is read of columns of which little is known.
 
         His attributes are named by ``attribute_of``, and he may ``discover`` the values of the
-        columns of which a reading asks for ``categories`` or ``numbers``.
+        columns of which a reading asks for ``categories`` or ``numbers``; ``rarer`` categories
+        alone where some were found.
 
         Raises ``ValueError`` if the books are of another bound on people, and reads no row then.
         """
         books.require(self._bound)
-        tally = Looking(readings, self._weighing)
+        tally = Looking(readings, self._weighing, rarer)
         seen = total_of(self._source, tally.names, tally, "look", progress)
         units = 1 if self._weighing is None else self._weighing.units
         domain = Domain(tuple(tally.sizes), tuple(tally.sizes.values()))
         records = MarginRecords(domain, seen.tables, units)
         found = {name: own.counted() for name, own in (seen.values | seen.numbers).items()}
-        return Curator(records, books, values=ValueCounts(found))
+        values = ValueCounts(found, None if rarer is None else rarer.most)
+        return Curator(records, books, values=values)
 
     def _number(self) -> int:
         return self._source.num_rows()

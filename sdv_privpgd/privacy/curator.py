@@ -231,7 +231,7 @@ class Curator(Opaque):
         """The values of columns that many rows have, sorted, and their noisy counts.
 
         Missing, ``None``, is the last one, whether many rows have it or not. ``names`` are the
-        columns to ask for: by default all of them.
+        columns to ask for: by default all of them. A row may be counted in fewer than these.
 
         Privacy: sqrt(mu_squared)-GDP but for ``delta``, at most: ``privacy/thresholding.py`` has
         the proof. Values below the threshold, which the ledger names, leave no trace.
@@ -241,14 +241,14 @@ class Curator(Opaque):
         names, ledger = self._values.names if names is None else tuple(names), self.ledger
         if not names:
             return {}
-        queries = [ValueCountsQuery(name) for name in names]
+        queries, most = [ValueCountsQuery(name) for name in names], self._values.most
         mu_squared, units = Fraction(mu_squared), ledger.units
         squares = ledger.squares(
-            lambda each: sum(query.l2_sensitivity_squared(each) for query in queries)
+            lambda each: sum(query.l2_sensitivity_squared(each) for query in queries[:most])
         )
         stddev = _usable_stddev(squares[ledger.adjacency], mu_squared, what)
         whole = ledger.rows_counted * units
-        shape = len(names), ledger.rows_per_person, ledger.adjacency, whole
+        shape = len(queries[:most]), ledger.rows_per_person, ledger.adjacency, whole
         threshold = threshold_for(stddev, delta, *shape)
         mechanism = "Gaussian, rounded, over a threshold"
         own = SAMPLING_DELTA + thresholded_delta(stddev, threshold, *shape)

@@ -19,9 +19,10 @@ import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, code_type
 from sdv_privpgd.columns.encoding import encode_table, parts_of_one
-from sdv_privpgd.columns.readings import Readable, Reading, attribute_of
+from sdv_privpgd.columns.readings import Rarer, Readable, Reading, attribute_of
 from sdv_privpgd.columns.scalars import key_counts, quiet
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.values import Value
 from sdv_privpgd.privacy.counting import Bound, TableCounts, Tables, Weights, units_of, weights_of
 from sdv_privpgd.privacy.dataset import BLOCK, Dataset, Records
 from sdv_privpgd.privacy.value_counts import KindCounts, NumberCounts
@@ -232,6 +233,27 @@ class ClusterRecords(Records):
         return self._source.total(self._encoding.read, MappedTally(tally, self._encoding.blocks))
 
 
+def rarer_counts(
+    rarer: Rarer, columns: Columns
+) -> Iterator[tuple[str, list[tuple[Value | None, int]]]]:
+    """The rarer values of private columns, by column, and how many rows are counted for each.
+
+    A row adds one in ``most`` columns at most. Where it has more, they follow each other, from one
+    on that a hash of its own cells draws. So what it adds follows from its cells alone. Missing
+    cells are not counted.
+    """
+    read = {name: rarer.cells(name, columns[name]) for name in rarer.found}
+    own = [each.are_rarer[each.places] for each in read.values()]
+    drawn = np.sum([each.hashes[each.places] for each in read.values()], axis=0)
+    number = np.maximum(np.sum(own, axis=0), 1)
+    rank = -(drawn % number.astype(np.uint64)).astype(np.int64)
+    for (name, each), are_rarer in zip(read.items(), own, strict=True):
+        counted = each.places[are_rarer & (rank % number < rarer.most)]
+        counts = np.bincount(counted, minlength=len(each.values))
+        rank += are_rarer
+        yield name, [(each.values[at], int(counts[at])) for at in np.flatnonzero(counts)]
+
+
 @dataclass
 class Seen:
     """What was counted so far, in units of what rows count as. Private."""
@@ -245,10 +267,16 @@ class Looking:
     """The tally of a first look: what its readings ask for. It holds public facts alone."""
 
     def __init__(
-        self, readings: Sequence[Reading | Readable], weighing: Weighing | None = None
+        self,
+        readings: Sequence[Reading | Readable],
+        weighing: Weighing | None = None,
+        rarer: Rarer | None = None,
     ) -> None:
-        """Takes what is to be read and, where rows are weighed, how."""
-        self.readings, self._weighing = tuple(readings), weighing
+        """Takes what is to be read and, where rows are weighed, how.
+
+        Of columns of which all values are asked for these are counted, or ``rarer`` ones alone.
+        """
+        self.readings, self._weighing, self._rarer = tuple(readings), weighing, rarer
         self.names = list(dict.fromkeys(each.name for each in readings))
         if weighing is not None:
             self.names = list(dict.fromkeys([*self.names, weighing.name]))
@@ -274,8 +302,9 @@ class Looking:
     def _add(self, total: Seen, item: Columns, worth: int) -> None:
         total.tables[()] += worth * len(next(iter(item.values()), ()))
         with quiet():
-            for name, found in total.values.items():
-                found.add(key_counts(item[name]), worth)
+            every = ((name, key_counts(item[name])) for name in total.values)
+            for name, found in every if self._rarer is None else rarer_counts(self._rarer, item):
+                total.values[name].add(found, worth)
             for each in self._asking("numbers"):
                 total.numbers[each.name].add(each.finite_numbers(item[each.name]), worth)
             for each in self.readings:

@@ -1,4 +1,4 @@
-"""The values of private columns whose categories nobody declared."""
+"""The values of private columns whose categories nobody declared, and how many rows have each."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,12 +36,16 @@ class Counted(NamedTuple):
 
 
 class ValueCounts(Opaque):
-    """The values of some columns, and how many records have them: for the curator alone."""
+    """The values of some columns, and how many records have them: for the curator alone.
 
-    __slots__ = ("_counted", "names")
+    A record is counted in ``most`` of the columns at most, or in all of them.
+    """
 
-    def __init__(self, columns: Mapping[str, Counted]) -> None:
+    __slots__ = ("_counted", "most", "names")
+
+    def __init__(self, columns: Mapping[str, Counted], most: int | None = None) -> None:
         self._counted, self.names = dict(columns), tuple(columns)
+        self.most = len(columns) if most is None else most
 
     def counts(self, name: str) -> Counted:
         """Each value that a record has and how many have it: truths, numbers, times, text.

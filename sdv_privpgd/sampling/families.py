@@ -231,7 +231,7 @@ def children_of(
     link: Link,
     parents: Mapping[str, pd.Series],
     numbers: np.ndarray,
-    weights: np.ndarray,
+    weights: tuple[np.ndarray, np.ndarray],
     siblings: Siblings | None,
     starts: np.ndarray,
     in_family: str | None,
@@ -248,7 +248,7 @@ def children_of(
         link: What the children lead to.
         parents: What the parents have, by the columns' names in the model.
         numbers: How many children each parent has.
-        weights: What a pair of siblings counts as, by the parent.
+        weights: What a pair of siblings counts as, by the parent, and one with the next one.
         siblings: How siblings go together, if that was asked.
         starts: Where each parent's order begins, in ticks; not a number where that is not known.
         in_family: The column of how many children their family has, if there is one.
@@ -269,11 +269,12 @@ def children_of(
     size = said_many if in_family is None else _read(sampler, in_family, codes, positions)
     counts = np.maximum(size, 1).astype(np.float64)
     many, said_many = _rough(many), _rough(said_many)
-    at_place, said_places = _rough(rank + 1), np.ones(len(codes), dtype=np.int64)
+    exact, said_exact = rank + 1, np.ones(len(codes), dtype=np.int64)
     if link.place is None:
-        at_place = np.ones_like(at_place)
+        exact = np.ones_like(exact)
     else:
-        said_places = _rough(_read(sampler, link.place, codes, positions))
+        said_exact = _read(sampler, link.place, codes, positions)
+    at_place, said_places = _rough(exact), _rough(said_exact)
     known, followed = ({}, {}) if siblings is None else (siblings.tables, siblings.followed)
     most = 0 if siblings is None else siblings.most
     at = {names[axis]: place for place, axis in enumerate(own)}
@@ -282,8 +283,8 @@ def children_of(
     # Of rows in order it is asked first whether there is one before, and last at which place.
     ahead = _MANY if link.order is None else 2
     rows = _as_many(
-        [np.minimum(at_place, ahead), *wanted, many, at_place],
-        [np.minimum(said_places, ahead), *said, said_many, said_places],
+        [np.minimum(at_place, ahead), *wanted, many, at_place, exact],
+        [np.minimum(said_places, ahead), *said, said_many, said_places, said_exact],
         counts,
         generator,
     )
@@ -297,15 +298,22 @@ def children_of(
             if names[axis] in siblings.grouping.attributes:
                 groups[:, place] = siblings.grouping[names[axis]][groups[:, place]]
     clock = None if link.order is None else _Clock.of(sampler, link, starts)
-    times = (np.zeros(0),) * 3 if clock is None else clock.ranked(codes[rows], positions[rows])
+    kin = row_keys(np.column_stack([fixed, *wanted[:1]]))
+    times = (np.zeros(0),) * 3
+    if clock is not None:
+        times = clock.ranked(codes[rows], positions[rows])
+        chosen = _followed(*times[:2], times[2][whose], rank, kin)
+        rows, groups = rows[chosen], groups[chosen]
+        times = *(each[chosen] for each in times[:2]), times[2]
     places = Places(
         first=first,
         whose=whose,
         pairs=np.minimum(numbers, most).astype(np.int64),
-        weights=weights.astype(np.float64),
+        weights=weights[0],
+        next_weights=weights[1],
         order=here,
         alike=fixed,
-        kin=row_keys(np.column_stack([fixed, *wanted[:1]])),
+        kin=kin,
         parents=asked.astype(np.int64),
         children=codes[rows][:, own].astype(np.int64),
         groups=groups,
@@ -328,6 +336,23 @@ def children_of(
     if clock is None:
         return codes[rows], positions[rows], whose
     return *clock.in_order(codes[rows], positions[rows], whose), whose
+
+
+def _followed(
+    times: np.ndarray, before: np.ndarray, starts: np.ndarray, rank: np.ndarray, kin: np.ndarray
+) -> np.ndarray:
+    """Which child is to be in each place, of those in places of its kin and rank.
+
+    Children are in the order of when they say that the one before was, and places in that of when
+    the one before is, or of starts.
+    """
+    found = np.arange(len(times))
+    for number in range(int(rank.max(initial=-1)) + 1):
+        here = np.flatnonzero(rank == number)
+        earlier = times[found[here - 1]] if number else starts[here]
+        places = here[np.lexsort((earlier, kin[here]))]
+        found[places] = found[here[np.lexsort((before[found[here]], kin[here]))]]
+    return found
 
 
 def paired(
@@ -388,12 +413,12 @@ class _Clock:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where rows, those before them and starts are in the order of all times, from 0 to 1."""
         (times, timeless), (gaps, first) = self._read(codes, positions)
-        order = np.sort(times[~timeless])
+        before, unknown = time_after(self.by[0], times, -gaps), np.isnan(self.starts)
+        known = times[~timeless], before[~(timeless | first)], self.starts[~unknown]
+        order = np.sort(np.concatenate(known))
         rank = lambda own, unknown: np.where(
             unknown, np.nan, np.searchsorted(order, own) / max(len(order), 1)
         )
-        before = time_after(self.by[0], times, -gaps)
-        unknown = np.isnan(self.starts)
         return (
             rank(times, timeless),
             rank(before, timeless | first),
@@ -405,27 +430,45 @@ class _Clock:
     ) -> tuple[np.ndarray, np.ndarray]:
         """The children of each parent in order, those without a time last; none before the start.
 
-        A child is as long after the one before as it says, but not beyond the declared range: then
-        it is when it says. So it is, too, where no start is known and both differ by more than its
-        cell and half of that time: the first child's time is all that the others hang on there.
+        A child is as long after the one before, or after the start, as its cell of that time says,
+        and of such times one at which it says that it is, if there is one. If none is left of the
+        declared range it is when it says.
         """
         clock, axis = self.by
         (times, timeless), (gaps, alone) = self._read(codes, positions)
+        (low, least), (high, most) = (
+            [own for own, _ in self._read(codes, np.full(codes.shape, at))]
+            for at in (0.0, BELOW_ONE)
+        )
         is_first = np.diff(whose, prepend=-1) != 0
         place = np.arange(len(whose)) - np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
-        starts, gaps = self.starts[whose], gaps * steps(clock)
-        cells = np.where(timeless, 0, codes[:, axis])
-        low, high = (clock.at(cells, np.full(len(cells), at)) for at in (0.0, BELOW_ONE))
-        width = np.where(np.isnan(starts), high - low + gaps / 2, np.inf)
+        starts, step, end = self.starts[whose], steps(clock), clock.cells.ends[1]
+        # Some do not say how long, though the one before has a time: these take another one's.
+        said = np.maximum.accumulate(np.where(alone, 0, np.arange(len(alone))))
+        gaps, least, most = gaps[said], least[said], most[said]
+        part = (gaps - least) / np.where(most > least, most - least, 1)
+        reached, unknown = times.copy(), timeless.copy()
         for number in range(int(place.max(initial=-1)) + 1):
-            here = np.flatnonzero((place == number) & ~alone & ~timeless)
-            unknown = timeless[here - 1] if number else np.isnan(starts[here])
-            here = here[~unknown]
-            before = times[here - 1] if number else starts[here].astype(times.dtype)
-            then = before + gaps[here]
-            apart = np.maximum(low[here] - then, then - high[here])
-            follows = (then <= clock.cells.ends[1]) & (apart <= width[here])
+            here = np.flatnonzero(place == number)
+            before, none = reached[here - 1], unknown[here - 1]
+            if not number:
+                none = np.isnan(starts[here])
+                before = np.where(none, 0, starts[here]).astype(times.dtype)
+            soonest, latest = before + least[here] * step, before + most[here] * step
+            latest = np.minimum(latest, np.maximum(soonest, end))
+            first, last = np.maximum(soonest, low[here]), np.minimum(latest, high[here])
+            apart = first > last
+            first, last = np.where(apart, soonest, first), np.where(apart, latest, last)
+            inside = part[here] * (last - first) / step
+            then = (
+                first + (inside if times.dtype.kind == "f" else np.rint(inside).astype(int)) * step
+            )
+            is_told = (soonest <= times[here]) & (times[here] <= latest)
+            is_told &= (high - low)[here] < latest - soonest
+            follows = ~(none | timeless[here] | is_told) & (soonest <= end)
             times[here[follows]] = then[follows]
+            reached[here] = np.where(timeless[here], before, times[here])
+            unknown[here] &= none
         early = times < starts
         times[early] = starts[early].astype(times.dtype)
         placed, inside = clock.locate(times)

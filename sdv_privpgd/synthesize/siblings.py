@@ -44,6 +44,7 @@ class Places(NamedTuple):
         whose: The parent of each place.
         pairs: How many of each parent's children, from the first on, make pairs.
         weights: What a pair of each parent's children counts as.
+        next_weights: What one of them and the next one count as.
         order: The places in an order in which parents that are alike are near each other.
         alike: A code of each place: children go from place to place of the same code alone.
         kin: The same, of places whose parents are alike in what tells the most of children.
@@ -59,6 +60,7 @@ class Places(NamedTuple):
     whose: np.ndarray
     pairs: np.ndarray
     weights: np.ndarray
+    next_weights: np.ndarray
     order: np.ndarray
     alike: np.ndarray
     kin: np.ndarray
@@ -121,10 +123,10 @@ def exchanged(
     whole = float((places.weights * places.pairs * (places.pairs - 1.0)).sum())
     moving = "children", "groups", "times", "before"
     own = places._replace(**{name: getattr(places, name).copy() for name in moving})
-    next_ones = max(number - np.count_nonzero(np.diff(places.first)), 1)
+    next_ones = (places.next_weights * np.maximum(np.diff(places.first) - 1.0, 0)).sum()
     scales = (
         1.0 / number**2, _OF_PAIRS / max(whole, 1e-9) ** 2, _IN_TIME / number,
-        _OF_PAIRS / next_ones**2,
+        _OF_PAIRS / max(next_ones, 1e-9) ** 2,
     )  # fmt: skip
     likes = _Likes.of(places, followed)
     _exchange(
@@ -154,12 +156,13 @@ def _lacks(
         start += table.size
     first, second, weight = _pairs(places)
     later = np.flatnonzero(np.diff(places.whose) == 0) + 1
+    after = places.next_weights[places.whose[later]]
     return _Lacks(
         np.concatenate(values),
         offsets,
         widths.astype(np.int64),
         *_of_pairs(places, siblings, [(first, second), (second, first)], weight),
-        *_of_pairs(places, followed, [(later - 1, later)], np.ones(len(later))),
+        *_of_pairs(places, followed, [(later - 1, later)], after),
     )
 
 
@@ -349,7 +352,7 @@ def _paired(x, sign, f, places, lacks, scale):
 def _in_row(x, sign, f, places, lacks, scale):
     """The same of a child's pairs with the one before it and with the next one."""
     groups, children, gain = places.groups, places.children, 0.0
-    values, tables = lacks.next_values, lacks.next_tables
+    values, tables, change = lacks.next_values, lacks.next_tables, sign * places.next_weights[f]
     for later in (x, x + 1):
         if later == places.first[f] or later == places.first[f + 1]:
             continue
@@ -358,8 +361,8 @@ def _in_row(x, sign, f, places, lacks, scale):
             cell = start + groups[later - 1, a] * width + groups[later, b]
             if not width:
                 cell = start + np.int64(children[later - 1, a] == children[later, a])
-            gain -= scale * sign * (2 * values[cell] + sign)
-            values[cell] += sign
+            gain -= scale * change * (2 * values[cell] + change)
+            values[cell] += change
     return gain
 
 

@@ -153,16 +153,25 @@ class TestDiscovery:
     def test_the_undeclared_rest_from_true_counts(self, plant):
         """Whether it is worth a second question is decided by how many rows truly have others."""
 
-        def has_others(found, stddev, rows):
+        def others(found, stddev, rows):
             (values,) = self.seen[-1].values.values()
             known = [value for value, _ in found]
-            return sum(n for value, n in values.counted().pairs() if value not in known) > 100
+            rest = sum(n for value, n in values.counted().pairs() if value not in known)
+            return rest * (rest > 100)
 
         self.seen = []
         real = streams.Looking.zero
         plant(streams.Looking, "zero", lambda tally: self.seen.append(real(tally)) or self.seen[-1])
-        plant("sdv_privpgd.discovery.first_look.has_others", has_others)
+        plant("sdv_privpgd.discovery.first_look.others", others)
         assert "questions" in failed(COLUMNS, discovery_share=0.2)
+
+    def test_rarer_values_of_more_columns_than_were_charged_for(self, plant):
+        real, columns = streams.rarer_counts, {name: Categorical() for name in "abcd"}
+        plant("sdv_privpgd.discovery.first_look.others", lambda *_: 1)  # of each column: few rows
+        settings = {"discovery_share": 0.2, "adjacency": "add_remove", "delta": 1e-5}
+        assert failed(columns, **settings) == set()
+        plant(streams, "rarer_counts", lambda rarer, *more: real(rarer._replace(most=4), *more))
+        assert "changes" in failed(columns, **settings)
 
 
 def clipped_at_its_own_quantile(read):

@@ -82,7 +82,7 @@ class TestWhatIsWorthALook:
     def test_a_warning_that_is_made_an_error_leaves_the_model_whole(self):
         synthesizer = new(0.5)
         with warnings.catch_warnings():
-            warnings.simplefilter("error")
+            warnings.filterwarnings("error", OPENING)
             with pytest.raises(UserWarning, match="rows are few"):
                 synthesizer.fit(sdv_tables.table(50))
         assert len(synthesizer.sample(5)) == 5
@@ -202,7 +202,7 @@ def test_a_plan_names_ids_and_dates_that_would_be_modelled_before_anything_is_sp
     assert "'patient_id'] are those of ids" in ids
     assert "'Geburtsdatum'] are those of dates" in dates
     declared = {name: {"range_values": ["A"]} for name in columns}
-    plan = new(1.0, columns, keys=(), public_domain=declared).plan(100)
+    plan = new(1.0, columns, keys=(), public_domain=declared).plan(1_000)
     assert plan.to_dict()["warnings"] == []
 
 

@@ -368,7 +368,7 @@ def interrupted(monkeypatch, at):
     """A synthesizer whose discovery ended before it could ask the question ``at``."""
     synthesizer, asked = PrivPGDSynthesizer(MIXED, 2.0, **sdv_tables.SMALL), []
     ask = Asker._answer  # noise decides whether categories are asked for once more
-    monkeypatch.setattr("sdv_privpgd.discovery.first_look.has_others", lambda *_: False)
+    monkeypatch.setattr("sdv_privpgd.discovery.first_look.others", lambda *_: 0)
 
     def ends(self, what, *args, **settings):
         if len(asked) == at:

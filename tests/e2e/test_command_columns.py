@@ -265,13 +265,23 @@ def test_rows_that_are_too_few_stop_a_command_before_it_spends(table, tmp_path, 
 
 
 def test_dates_times_and_numbers_of_text_are_detected_and_come_back_as_they_were(table, tmp_path):
-    out, kept = tmp_path / "out.csv", ["seen", "at", "rate", "price", "sent"]
-    sent = pd.date_range("2024-01-01", periods=NUMBER, freq="h").strftime("%Y-%m-%dT%H:%M:%SZ")
-    pd.read_csv(table).assign(sent=sent).to_csv(table, index=False)
+    hours = pd.date_range("2024-01-01", periods=NUMBER, freq="h")
+    bare = [f"{each.day}.{each.month}.{each.year} {each.hour}:00" for each in hours]
+    texts = {
+        "sent": hours.strftime("%Y-%m-%dT%H:%M:%SZ"), "bare": bare,
+        "zoned": hours.strftime("%Y-%m-%dT%H:%M:%S+02:00"),
+        "rain": np.where(np.arange(NUMBER) % 9, 0, np.arange(NUMBER) % 7 / 10 + 1),
+        "wet": np.where(np.arange(NUMBER) % 50, "False", "True"),
+        "ok": np.where(np.arange(NUMBER) % 2, "oui", "non"),
+    }  # fmt: skip
+    out, kept = tmp_path / "out.csv", ["seen", "at", "rate", "price", *texts]
+    pd.read_csv(table).assign(**texts).to_csv(table, index=False)
     asked = ("--columns", ",".join(kept), "--rows-are-people", "--out", out)
     assert run("synthesize", table, *QUICK, *asked) == 0
-    rows, real = pd.read_csv(out), pd.read_csv(table)[kept]
+    rows, real = pd.read_csv(out, dtype=str), pd.read_csv(table, dtype=str)[kept]
     assert list(rows) == kept
+    assert not rows["bare"].str.contains(r"\b0\d?[.]|[.]0").any()
+    assert rows[["sent", "zoned"]].apply(lambda each: each.str.contains(":00[Z+]")).all(axis=None)
     for name in kept:
         shapes = {re.sub(r"\d+", "1", cell) for cell in rows[name].dropna()}
         assert shapes <= {re.sub(r"\d+", "1", cell) for cell in real[name]}

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.base.half_spaces import Cut, Line
+from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.differences import difference_of
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.parsing import describe, read_facts
+from sdv_privpgd.columns.readings import Rarer, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.outside import fenced_whole
 from sdv_privpgd.estimate.features import EmbeddingQuery, SigmoidSumQuery
@@ -27,6 +29,7 @@ from sdv_privpgd.privacy.queries import (
     ModelErrorQuery,
     ValueCountsQuery,
 )
+from sdv_privpgd.privacy.streams import Looking
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 
@@ -309,6 +312,45 @@ def test_the_sensitivity_of_value_counts_is_attained(adjacency):
     one, two = (dict(query.answer(values_of({"x": cells})).pairs()) for cells in (before, after))
     moved = sum((one.get(key, 0) - two.get(key, 0)) ** 2 for key in one.keys() | two.keys())
     assert moved == query.l2_sensitivity_squared(adjacency)
+
+
+GRID = SignedPowers()
+READINGS = [Reading(name=name, asks=frozenset(["categories"]), cells=GRID) for name in "pqr"]
+cells_of_three = st.tuples(values, values, values)
+
+
+@given(
+    st.lists(cells_of_three, max_size=8), cells_of_three, cells_of_three,
+    st.integers(1, 4), st.lists(values.filter(lambda cell: cell is not None), max_size=3),
+)  # fmt: skip
+def test_a_row_is_counted_in_few_columns_of_rarer_values(shared, one, other, most, found):
+    rarer = Rarer(dict.fromkeys("pqr", found), most)
+    known = {(type(value), value) for value in found}
+
+    def counts(rows):
+        tally = Looking(READINGS, None, rarer)
+        total = tally.zero()
+        for part in (rows[:3], rows[3:]):  # as it is read does not matter
+            columns = zip(*part, strict=True) if part else ((), (), ())
+            series = {
+                n: pd.Series(cells, dtype=object) for n, cells in zip("pqr", columns, strict=True)
+            }
+            tally.add(total, series)
+        return {
+            (name, type(value), value): number
+            for name, own in total.values.items()
+            for value, number in own.counted().pairs()
+            if number
+        }
+
+    alone, rest, before = counts([one]), counts(shared), counts([*shared, one])
+    others = [cell for cell in one if cell is not None and (type(cell), cell) not in known]
+    assert sum(alone.values()) == min(len(others), most)
+    assert not {key[1:] for key in before} & {*known, (type(None), None)}
+    assert before == {key: alone.get(key, 0) + rest.get(key, 0) for key in {*alone, *rest}}
+    after = counts([other, *shared])
+    moved = [before.get(key, 0) - after.get(key, 0) for key in before.keys() | after.keys()]
+    assert sum(change**2 for change in moved) <= 2 * most
 
 
 SHORT = Schema(

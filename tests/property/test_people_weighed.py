@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sdv_privpgd.base.domain import Grouping
 from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.columns.bins import SignedPowers
-from sdv_privpgd.columns.readings import Reading
+from sdv_privpgd.columns.readings import Rarer, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.features import EmbeddingQuery, SigmoidSumQuery
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -92,6 +92,24 @@ def test_a_whole_person_changes_answers_by_no_more_than_is_charged_for(rows, oth
     here, there = (int(scores.answer(each._dataset)[0]) for each in (without, within))
     allowed = unit**2 * SCORE.l2_sensitivity_squared(Adjacency.ADD_REMOVE)
     assert (there - here) ** 2 <= allowed
+
+
+@given(rows=ROWS, others=ROWS, most=st.integers(1, 4), columns=st.integers(1, 2))
+def test_rarer_values_of_a_person_count_as_one_in_few_columns(rows, others, most, columns):
+    asks = frozenset(["categories"])
+    readings = [Reading(name=name, asks=asks, cells=GRID) for name in "xy"]
+    rarer, found = Rarer({"x": [], "y": []}, columns), []
+    for each in (rows, [*rows, *(("A", x, y) for _, x, y in others)]):
+        first = table(each, most).first_look(readings, Books(ledger(most)), rarer=rarer)
+        pairs = {name: first._values.counts(name).pairs() for name in "xy"}
+        found.append({(name, key): n for name, own in pairs.items() for key, n in own})
+        assert first._values.most == columns
+    keys = found[0].keys() | found[1].keys()
+    changed = [found[1].get(key, 0) - found[0].get(key, 0) for key in keys]
+    unit = ledger(most).units
+    assert min(changed, default=0) >= 0
+    assert sum(changed) <= columns * unit
+    assert sum(np.square(changed)) <= columns * unit**2
 
 
 @given(rows=ROWS, others=ROWS, most=st.integers(1, 4))

@@ -111,3 +111,6 @@ def test_decimal_places_are_the_fewest_that_write_a_number():
     cells = [3, 2.5, 0.1 + 0.2, 1.000001, 1e-9, None, "0.25", np.inf, Decimal("1.125"), True]
     expected = [0, 1, 1, 6, 7, 8, 2, 8, 3, 0]
     assert scalars.decimal_places(pd.Series(cells, dtype=object), 6).tolist() == expected
+    for dtype in ("float32", "Float32", "float32[pyarrow]"):
+        tenths = pd.Series([20.4, 1 / 3, 5]).astype(dtype)
+        assert scalars.decimal_places(tenths, 6).tolist() == [1, 7, 0]

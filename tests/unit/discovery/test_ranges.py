@@ -227,7 +227,7 @@ class TestDates:
             "2020-01-01", datetime.date(2020, 1, 1), "2020-01-01 10:00", None, "no date",
             pd.Timestamp("2020-01-01T00:00:00.5"),
         ]  # fmt: skip
-        assert precisions(pd.Series(cells, dtype=object)).tolist() == [0, 0, 1, 3, 3, 2]
+        assert precisions(pd.Series(cells, dtype=object)).tolist() == [0, 0, 1, 4, 4, 3]
         times = [
             "08:30",
             datetime.time(8, 30, 1),
@@ -237,4 +237,4 @@ class TestDates:
             None,
         ]
         found = precisions(pd.Series(times, dtype=object), "%H:%M:%S")
-        assert found.tolist() == [0, 1, 0, 0, 3, 3]  # the clock has no parts of a second
+        assert found.tolist() == [1, 2, 0, 1, 4, 4]  # the clock has no parts of a second

@@ -26,7 +26,9 @@ from sdv_privpgd.base.words import in_columns
 from sdv_privpgd.columns.facts import CategoryFacts, NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.readings import Readable
+from sdv_privpgd.fitting.door import prepared
 from sdv_privpgd.fitting.mismatch import UNREAD, _Seen
+from sdv_privpgd.fitting.options import asked
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.sources.csv import CsvFiles
@@ -82,11 +84,27 @@ def test_what_noise_hides_in_few_rows_is_lost_unless_it_is_declared():
     assert (told["lost"], told["num_rows"]) == ([], None)
 
 
-@pytest.mark.parametrize(("rows", "blind", "few"), [(60, 1, 1), (300, 1, 0), (1_000, 0, 0)])
-def test_rows_that_are_too_few_whatever_they_hold_are_told_before_a_fit(rows, blind, few):
-    known = {"age": Numerical(18, 90, decimal_places=0), "ward": Categorical(["A", "B", "C"])}
-    told = " ".join(check(TABLE.head(rows), known, 1.0).to_dict()["warnings"])
-    assert ("nothing stops a fit" in told, "The rows are few" in told) == (blind, few)
+KNOWN = {"age": Numerical(18, 90, decimal_places=0), "ward": Categorical(["A", "B", "C"])}
+
+
+@pytest.mark.parametrize(("rows", "blind", "few"), [(60, 1, 1), (150, 1, 0), (200, 0, 0)])
+def test_rows_that_are_too_few_whatever_they_hold_are_told_by_every_door(rows, blind, few):
+    settings, description = asked(KNOWN, 1.0)
+    fitted = prepared(settings, description, TABLE.head(rows)).told_before
+    planned = plan_table(KNOWN, 1.0, num_rows=rows).to_dict()["warnings"]
+    for told in (check(TABLE.head(rows), KNOWN, 1.0).to_dict()["warnings"], planned, fitted):
+        said = ("nothing stops a fit" in " ".join(told), "noise would move" in " ".join(told))
+        assert said == (blind, few)
+
+
+def test_a_codebook_that_fits_no_cell_stops_a_fit_to_few_rows_and_the_rest_is_left():
+    table = TABLE.head(600)
+    odd = {f"ward {each}": Categorical(["A", "B", "C"]) for each in range(8)}
+    table = table.assign(**dict.fromkeys([*odd, "ward"], table["ward"].str.lower()))
+    with pytest.raises(DomainMismatchError, match=r"first question.*'ward") as error:
+        fit(table, {**KNOWN, **odd})
+    (charge,) = [each for each in error.value.ledger.charges if each.what == UNREAD]
+    assert charge.mu_squared <= error.value.ledger.budget / 20
 
 
 def test_how_many_rows_a_category_needs_is_said_where_that_is_a_part_of_them():
@@ -116,6 +134,14 @@ def test_what_cannot_be_read_or_is_no_column_is_said():
 def test_a_check_reads_no_cell(cells):
     other = TABLE.assign(ward=cells)
     assert str(check(other, OPEN, 1.0)) == str(check(TABLE, OPEN, 1.0))
+
+
+def test_a_check_of_many_columns_is_a_screen_and_names_all_in_its_numbers():
+    table = pd.DataFrame({f"{'answer ' * 20}{each}": [1, 2] * 500 for each in range(100)})
+    told = check(table, {**dict.fromkeys(table, Numerical(0, 3, decimal_places=0))}, 1.0)
+    assert len(str(told).splitlines()) < 20
+    assert max(map(len, str(told).splitlines())) < 300
+    assert len(columns_of(told)) == 100
 
 
 def test_categories_that_a_fifth_of_the_rows_would_have_to_share_are_lost():
@@ -265,12 +291,16 @@ def test_a_fit_goes_on_where_declarations_may_be_meant(cells, declared):
     ("cell", "look"),
     [
         *((cell, 5) for cell in ("2024-01-31", "1/2/24 10:30", "05-Jan-2024", "12:30:01")),
-        *((cell, 6) for cell in ("12 %", "$1,234.50", "1.234,5", "-5€", "(5) £", 77.59461)),
+        *(
+            (cell, 6)
+            for cell in ("12 %", "$1,234.50", "1.234,5", "-5€", "(5) £", 77.59461, "12,34")
+        ),
         *((cell, 7) for cell in ("a@b", "https://x", "550e8400-e29b-41d4-a716-446655440000")),
         *(
             (cell, 0)
             for cell in ("401.9", 250.01, "18-25", "18 bis 25", "5 mg", "16", "ill", "A123", 7, "")
         ),
+        *((cell, 0) for cell in ("1,2,3", "1,2")),
         *((cell * 20_000 + "!", 0) for cell in ("f", "1,", "12-", "a@", "123.", "$1")),
         *((cell, code) for cell, code in ((None, 1), (object(), 2))),
     ],
@@ -293,7 +323,7 @@ def test_text_of_which_no_two_rows_have_the_same_stops_after_the_look(adjacency)
 
 
 STAYS = {name: {"sdtype": "numerical"} for name in ("admitted", "discharged", "price", "age")}
-KNOWN = {
+DAYS = {
     name: {"range_min": 0, "range_max": 364, "decimal_places": 0, "range_is_nullable": False}
     for name in STAYS
 }
@@ -310,7 +340,7 @@ def test_those_of_a_constraint_and_of_a_difference_are():
     table = pd.DataFrame(rng.integers(0, 180, (300, 4)), columns=pd.Index(STAYS))
     table["discharged"] += table["admitted"]
     synthesizer = PrivPGDSynthesizer(
-        sdv_tables.metadata_of(STAYS), 1.0, public_domain=KNOWN,
+        sdv_tables.metadata_of(STAYS), 1.0, public_domain=DAYS,
         method=PrivPGD(most_pairs=1, triples=0, engine=ENGINE),
         discovery_share=0,
     )  # fmt: skip

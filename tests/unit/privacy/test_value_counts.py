@@ -18,7 +18,7 @@ from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
-from sdv_privpgd.privacy.value_counts import ValueCounts
+from sdv_privpgd.privacy.value_counts import Counted, ValueCounts
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 
@@ -134,6 +134,22 @@ class TestTheCurator:
         assert charge.threshold > 4 * charge.stddev
         assert charge.stddev == pytest.approx((2 / 0.01) ** 0.5)
         assert 0.5e-6 < charge.delta <= Fraction(1e-6) + Fraction(1, 2**120)
+
+    def test_rarer_values_pay_for_the_columns_that_a_row_is_counted_in(self):
+        counted = {name: Counted(["a"], np.array([500, 0])) for name in "xyz"}
+        charged = []
+        for most in (1, 2, 3, None):
+            curator = self.curator([])
+            curator._values = ValueCounts(counted, most)
+            curator.discover(Fraction(1, 100), Fraction(1e-6), what="x")
+            charged += curator.ledger.charges
+        assert [charge.stddev**2 for charge in charged] == pytest.approx([200, 400, 600, 600])
+        assert all(0.5e-6 < charge.delta <= Fraction(1.001e-6) for charge in charged)
+        assert [charge.num_queries for charge in charged] == [3] * 4
+        # The tail is that of so many values as a row may have on its own.
+        for charge, most in zip(charged, (1, 2, 3, 3), strict=True):
+            own = thresholded_delta(charge.stddev, charge.threshold, most, 1, REPLACE)
+            assert own == pytest.approx(charge.delta)
 
     @pytest.mark.parametrize("cells", [[], [None] * 9])
     def test_a_column_of_nothing_is_charged_like_any_other(self, cells):

@@ -18,6 +18,7 @@ def places(parents, children, most=4):
         whose=whose.astype(np.int64),
         pairs=used.astype(np.int64),
         weights=1 / np.maximum(used * (used - 1), 1),
+        next_weights=1 / np.maximum(numbers - 1, 1),
         order=np.arange(len(whose)),
         alike=numbers[whose],
         kin=numbers[whose],
@@ -54,14 +55,22 @@ def of_siblings(own, found):
     return table / table.sum()
 
 
+def of_next_ones(own, found):
+    later, codes = np.flatnonzero(np.diff(own.whose) == 0) + 1, own.children[found, 1]
+    cells, weights = codes[later - 1] * 3 + codes[later], own.next_weights[own.whose[later]]
+    return np.bincount(cells, weights, minlength=9).reshape(3, 3) / weights.sum()
+
+
 def test_children_stay_who_they_are_and_so_does_what_is_right_or_nothing(own):
     found = exchanged(own, {(0, 0): of_parents(own, np.arange(len(own.whose)))}, {}, 0)
     assert sorted(found) == list(range(len(own.whose)))
     assert (own.alike[found] == own.alike).all()
     before = np.arange(len(own.whose))
     targets = {(0, 0): of_parents(own, before)}
-    found = exchanged(own, targets, {(1, 1): of_siblings(own, before)}, 0)
+    followed = {(1, 1): of_next_ones(own, before)}
+    found = exchanged(own, targets, {(1, 1): of_siblings(own, before)}, 0, followed=followed)
     assert np.abs(of_parents(own, found) - targets[0, 0]).sum() < 1e-9
+    assert np.abs(of_next_ones(own, found) - followed[1, 1]).sum() < 1e-9
     assert np.abs(of_siblings(own, found) - of_siblings(own, before)).sum() < 1e-9
     assert list(exchanged(own, {}, {}, 0)) == list(range(len(own.whose)))
     none = places(np.zeros((0, 1)), np.zeros((0, 2)))
@@ -95,7 +104,10 @@ def test_next_children_come_near_their_targets_in_groups_and_in_codes(own):
     later = np.flatnonzero(np.diff(own.whose) == 0) + 1
     codes = own.children[:, 1] * 2 + np.arange(len(before)) % 2  # two in a group
     finer = own._replace(children=np.column_stack([own.children[:, 0], codes]))
-    again = lambda found, held: (held[found][later] == held[found][later - 1]).mean()
+    weights = own.next_weights[own.whose[later]]
+    again = lambda found, held: np.average(
+        held[found][later] == held[found][later - 1], weights=weights
+    )
     target = np.eye(3) * 0.2 + 0.4 / 9
     followed = {(1, 1): target, (1,): np.array([0.4, 0.6])}
     found = exchanged(finer, {}, {}, 0, followed=followed, tries=100)
