@@ -40,6 +40,10 @@ found. Of 80 columns with five equal categories, 32 were lost for epsilon .43 of
 range is found."""
 
 
+_MANY_LINES, _LONG = 40, 60
+"""A screen has about so many lines, and a name in a table at most so many letters."""
+
+
 class ColumnsLostError(PublicDomainError):
     """Raised before a fit spends anything, for columns that it would make up or could not find.
 
@@ -219,6 +223,19 @@ def require_kept(told: Mapping[str, Fate], allowed: Collection[str] = ()) -> Non
     raise error
 
 
+def _on_a_screen(table: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Returns a line for each column, of very many for each kind, with names that are not long."""
+    short = [
+        (name if len(name) <= _LONG else f"{name[: _LONG - 1]}…", *kind) for name, *kind in table
+    ]
+    if len(short) <= _MANY_LINES:
+        return short
+    kinds: dict[tuple[str, ...], list[str]] = {}
+    for name, *kind in short:
+        kinds.setdefault(tuple(kind), []).append(name)
+    return [(listed(names, 3), *kind) for kind, names in kinds.items()]
+
+
 def check_report(
     settings: Settings,
     description: Description,
@@ -252,7 +269,7 @@ def check_report(
     header = ("column", "type", "values", "in the rows")
     table = [(name, each.sdtype, each.values, each.becomes) for name, each in told.items()]
     outcome = "A fit stops before it spends anything:" if lost else "No column is lost."
-    lines = [f"{title}. Nothing is spent.", "", *in_columns([header, *table])]
+    lines = [f"{title}. Nothing is spent.", "", *in_columns([header, *_on_a_screen(table)])]
     for sentence in (outcome, *lost, *notes):
         lines += ["", *wrap(sentence, WIDTH, break_on_hyphens=False)]
     return Report(
