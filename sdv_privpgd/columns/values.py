@@ -30,10 +30,10 @@ USUAL_NUMBERS = frozenset(
         sign * number
         for sign in (-1, 1)
         for nines in (10.0**digits - 1 for digits in range(1, 6))
-        for number in (nines, nines - 1, nines / 9 * 8, nines / 9 * 7)
+        for number in (nines, nines - 1, nines / 9 * 8, nines / 9 * 7, nines + 0.9)
     }
 )
-"""Numbers that codebooks use: 9, 99, 998, 88, 77 and the like."""
+"""Numbers that codebooks use: 9, 99, 998, 88, 77, 999.9 and the like."""
 
 USUAL_DATES = tuple(
     np.datetime64(date, "D")
@@ -53,9 +53,9 @@ LOOKS = {
         "|[0-9]{1,2}[- ][A-Za-z]{3,9}[- ][0-9]{4})([T ][0-9]{1,2}:[0-9]{2}.*)?"
         "|[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?"
     ),
-    "numbers with signs or many decimals": re.compile(
+    "numbers with signs, decimal commas or many decimals": re.compile(
         f"[€$£] ?{_NUMBER}|{_NUMBER} ?[%€$£]|-?[0-9]{{1,3}}([.,' ][0-9]{{3}})+[.,][0-9]+"
-        "|-?[0-9]+[.,][0-9]{4,}"
+        "|-?[0-9]+([.,][0-9]{4,}|,[0-9]{2})"
     ),
     "addresses or hashes": re.compile(
         r"[^\s@]+@[^\s@]+|https?://\S+|(?=.{32})[0-9a-fA-F]{8,}(-[0-9a-fA-F]{4,}){0,4}"

@@ -445,12 +445,15 @@ class Grid:
     usual: tuple[float, float]
     rare: tuple[float, float]
 
-    def held(self, noisy: NoisyTable) -> tuple[Density, float, float]:
+    def held(self, noisy: NoisyTable, total: Total | None = None) -> tuple[Density, float, float]:
         """Where rows lie, and the ends of the run of cells with most evidence beyond its price.
 
         It goes on to all that clearly hold rows, over what is empty. Evidence is the square of the
         standard deviations that a count is; a price is what it takes to believe that rows lie
-        there. Where nothing is clear it is all usual cells.
+        there. It falls, to a quarter at most, as long as a tenth of the ``total`` is not in the
+        run, and more than a standard deviation of that: of amounts of which 60 % are zero the
+        others were missed before, with KS .19 in place of .07 where a third of the rows is clear.
+        Where nothing is clear it is all usual cells.
         """
         density = Density.of(self.edges, noisy)
         if not density.clear:
@@ -461,11 +464,19 @@ class Grid:
             for low, high in (self.usual, self.rare)
         )
         price = np.where(is_usual, 0.75 * HINT**2, np.where(is_rare, HINT * CLEAR, CLEAR**2))
-        before = np.append(0.0, np.cumsum(evidence - price))
-        gains = np.triu(before - before[:, None], 1)
-        ends = np.unravel_index(gains.argmax(), gains.shape)
-        low = min(self.edges[ends[0]], self.edges[density.begin])
-        return density, float(low), float(max(self.edges[ends[1]], self.edges[density.clear]))
+        first = last = 0
+        for part in (1.0, 0.5, 0.25):
+            before = np.append(0.0, np.cumsum(evidence - part * price))
+            gains = np.triu(before - before[:, None], 1)
+            ends = np.unravel_index(gains.argmax(), gains.shape)
+            first, last = min(int(ends[0]), density.begin), max(int(ends[1]), density.clear)
+            if total is None:
+                break
+            missed = total.value - float(noisy.counts[first:last].sum())
+            noise = math.hypot(total.stddev, math.sqrt((last - first) * noisy.variance))
+            if missed < max(noise, 0.1 * total.value):
+                break
+        return density, float(self.edges[first]), float(self.edges[last])
 
 
 def _years(*years: int) -> Grid:

@@ -92,7 +92,8 @@ class Rough(NamedTuple):
         alone = list(self.alone)[: SINGLE // 8]
         if isinstance(column.cells, Interval):
             return np.append(alone, np.nextafter(alone, np.inf))
-        ticks = np.rint(_ticks(column, np.array([*alone, *USUAL_NUMBERS])))
+        ticks = _ticks(column, np.array([*alone, *USUAL_NUMBERS]))
+        ticks = np.rint(ticks[np.isclose(ticks, np.rint(ticks), atol=0.01)])
         ticks = ticks[np.abs(ticks) < LARGEST_WHOLE].astype(np.int64)
         return np.append(ticks, ticks + 1)
 
@@ -147,7 +148,7 @@ def roughly(
         assert rows is not None  # asked for wherever a grid is
         there = max(float(rows.answer[0]) - max(float(counted.answer[-1]), 0.0), 1.0)
         total = Total(there, math.hypot(rows.stddev, counted.stddev))
-        density, low, high = grid_of(known).held(_of_values(counted))
+        density, low, high = grid_of(known).held(_of_values(counted), total)
         ends = low, high
     precision = None if precise is None else _of_values(precise)
     if isinstance(known, DateFacts):

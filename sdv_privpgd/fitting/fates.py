@@ -40,6 +40,10 @@ found. Of 80 columns with five equal categories, 32 were lost for epsilon .43 of
 range is found."""
 
 
+_MANY_LINES, _LONG = 40, 60
+"""A screen has about so many lines, and a name in a table at most so many letters."""
+
+
 class ColumnsLostError(PublicDomainError):
     """Raised before a fit spends anything, for columns that it would make up or could not find.
 
@@ -69,7 +73,7 @@ class Fate:
 
 def fates(settings: Settings, description: Description, num_rows: int | None) -> dict[str, Fate]:
     """Returns what becomes of each column in a fit to so many rows, if their number is public."""
-    least = {} if num_rows is None else least_rows(settings, description)
+    least = {} if num_rows is None else least_rows(settings, description, num_rows)
     found, sources = {}, description.value_sources
     for name, facts in description.columns.items():
         sdtype, lost, becomes = str(facts.get("sdtype")), "", "modelled"
@@ -122,9 +126,13 @@ def tables_report(told: Asked, tables: Mapping[str, Any]) -> Report:
     return together(found, "check of tables", title, text, lead, stops=stops, warnings=notes)
 
 
-def least_rows(settings: Settings, description: Description) -> dict[str, int]:
+def least_rows(
+    settings: Settings, description: Description, num_rows: float | None
+) -> dict[str, int]:
     """How many rows must share a category, or lie in a range that is not declared, to be found."""
-    return _first_look(settings, description).rows_needed() if description.discovers else {}
+    if not description.discovers:
+        return {}
+    return _first_look(settings, description).rows_needed(num_rows)
 
 
 def _first_look(settings: Settings, description: Description) -> FirstLook:
@@ -161,7 +169,8 @@ def _on_hidden(
     Where the number of rows is public it is about categories that must be in more than a hundredth
     of them to be found, and ranges in which a tenth of them may be hidden.
     """
-    own = {name: n for name, n in least_rows(settings, description).items() if name in names}
+    least = least_rows(settings, description, num_rows)
+    own = {name: n for name, n in least.items() if name in names}
     if num_rows is None:
         alike: dict[int, list[str]] = {}
         for name, number in own.items():
@@ -214,6 +223,19 @@ def require_kept(told: Mapping[str, Fate], allowed: Collection[str] = ()) -> Non
     raise error
 
 
+def _on_a_screen(table: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Returns a line for each column, of very many for each kind, with names that are not long."""
+    short = [
+        (name if len(name) <= _LONG else f"{name[: _LONG - 1]}…", *kind) for name, *kind in table
+    ]
+    if len(short) <= _MANY_LINES:
+        return short
+    kinds: dict[tuple[str, ...], list[str]] = {}
+    for name, *kind in short:
+        kinds.setdefault(tuple(kind), []).append(name)
+    return [(listed(names, 3), *kind) for kind, names in kinds.items()]
+
+
 def check_report(
     settings: Settings,
     description: Description,
@@ -247,7 +269,7 @@ def check_report(
     header = ("column", "type", "values", "in the rows")
     table = [(name, each.sdtype, each.values, each.becomes) for name, each in told.items()]
     outcome = "A fit stops before it spends anything:" if lost else "No column is lost."
-    lines = [f"{title}. Nothing is spent.", "", *in_columns([header, *table])]
+    lines = [f"{title}. Nothing is spent.", "", *in_columns([header, *_on_a_screen(table)])]
     for sentence in (outcome, *lost, *notes):
         lines += ["", *wrap(sentence, WIDTH, break_on_hyphens=False)]
     return Report(

@@ -269,7 +269,7 @@ class _Assumed:
         """
         settings = self.settings
         settings = settings if epsilon is None else replace(settings, epsilon=epsilon)
-        least = least_rows(settings, self._declared)
+        least = least_rows(settings, self._declared, num_rows)
         kept = [1 - min(least.get(name, 0) / num_rows, 1.0) for name in self._declared.modelled]
         pairs = [one * other for one, other in combinations(kept, 2)] or kept
         return 1 - fmean(pairs)

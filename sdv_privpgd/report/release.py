@@ -166,8 +166,8 @@ def prior_sections(about: About, release: Release | None) -> list[Section]:
         whose.append(f"Rows lie elsewhere in {', '.join(about.doubted)}: as if that was lacking.")
     if not facts.get("is_used"):
         said = (
-            "They say what the columns' values are. Their relations were left out: without them "
-            "the rows come nearer to the noisy answers."
+            "They say what the columns' values are. Their relations were left out: by the noisy "
+            "answers, rows lie elsewhere in most columns."
         )
         return [Section("Public rows", [Items(whose), Text(said)])]
     moved = {each: [m for m in facts["moved"] if len(m["columns"]) == each] for each in (1, 2)}

@@ -58,13 +58,26 @@ class TestGrids:
             assert low <= 0
             assert high >= 2**14
 
-    def test_no_range_of_large_numbers_goes_on_to_the_largest(self):
+    def test_rows_that_must_lie_somewhere_are_looked_for_where_few_seem_to_be(self):
+        """Six of ten amounts are zero, and no power of two has more of the others than noise."""
+        counts = np.zeros(len(POWERS.cells))
+        amounts = np.random.default_rng(0).gamma(2, 50, 640)
+        np.add.at(counts, POWERS.cells.locate(np.append(amounts, np.zeros(960)))[0], 1)
+        without, known = (
+            sum(POWERS.held(noisy(counts, seed, 140.0), total)[2] >= 128 for seed in range(200))
+            for total in (None, Total(1_600, 140.0))
+        )
+        assert known > 1.2 * without
+        assert known > 150
+
+    @pytest.mark.parametrize("total", [None, Total(4_000, 60.0)])
+    def test_no_range_of_large_numbers_goes_on_to_the_largest(self, total):
         """Ten digits, as of phones and taxes: each cell up to 2**62 would have its noise."""
         counts = np.zeros(len(POWERS.cells))
         (large,), _ = POWERS.cells.locate(np.array([3.4e9]))
         counts[large] = 4_000
         for seed in range(20):
-            _, low, high = POWERS.held(noisy(counts, seed, 60.0))
+            _, low, high = POWERS.held(noisy(counts, seed, 60.0), total)
             assert (low, high) == (2**31, 2**35)
 
 

@@ -25,6 +25,7 @@ def test_usual_codes_within_a_range_of_whole_numbers_are_cut_out():
     assert {-99, -98, 999, 1_000, 9_999, 10_000, 8_888, 8_889} <= set(cuts)
     assert max(cuts) <= 20_000
     assert 9_999 not in cut(NumberFacts(low=-200, high=20_000))
+    assert {-999.9, 99.9} <= set(cut(NumberFacts(low=-2_000, high=200, decimal_places=1)))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -136,6 +136,14 @@ def test_a_check_reads_no_cell(cells):
     assert str(check(other, OPEN, 1.0)) == str(check(TABLE, OPEN, 1.0))
 
 
+def test_a_check_of_many_columns_is_a_screen_and_names_all_in_its_numbers():
+    table = pd.DataFrame({f"{'answer ' * 20}{each}": [1, 2] * 500 for each in range(100)})
+    told = check(table, {**dict.fromkeys(table, Numerical(0, 3, decimal_places=0))}, 1.0)
+    assert len(str(told).splitlines()) < 20
+    assert max(map(len, str(told).splitlines())) < 300
+    assert len(columns_of(told)) == 100
+
+
 def test_categories_that_a_fifth_of_the_rows_would_have_to_share_are_lost():
     items = {f"item {number}": Categorical() for number in range(80)}
     said = {
@@ -283,12 +291,16 @@ def test_a_fit_goes_on_where_declarations_may_be_meant(cells, declared):
     ("cell", "look"),
     [
         *((cell, 5) for cell in ("2024-01-31", "1/2/24 10:30", "05-Jan-2024", "12:30:01")),
-        *((cell, 6) for cell in ("12 %", "$1,234.50", "1.234,5", "-5€", "(5) £", 77.59461)),
+        *(
+            (cell, 6)
+            for cell in ("12 %", "$1,234.50", "1.234,5", "-5€", "(5) £", 77.59461, "12,34")
+        ),
         *((cell, 7) for cell in ("a@b", "https://x", "550e8400-e29b-41d4-a716-446655440000")),
         *(
             (cell, 0)
             for cell in ("401.9", 250.01, "18-25", "18 bis 25", "5 mg", "16", "ill", "A123", 7, "")
         ),
+        *((cell, 0) for cell in ("1,2,3", "1,2")),
         *((cell * 20_000 + "!", 0) for cell in ("f", "1,", "12-", "a@", "123.", "$1")),
         *((cell, code) for cell, code in ((None, 1), (object(), 2))),
     ],
