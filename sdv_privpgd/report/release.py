@@ -266,6 +266,7 @@ def plans_report(
     ledger: PrivacyLedger,
     shares: Mapping[str, Fraction],
     num_rows: int,
+    notes: Sequence[str],
 ) -> Report:
     """What would be asked of each of some tables, one plan after the other. Public."""
     rows = [[name, f"{float(share):.1%}"] for name, share in shares.items()]
@@ -274,13 +275,15 @@ def plans_report(
         f"{ledger.epsilon:g} and delta {ledger.delta:g}",
         *(f"{share:>8}  of the budget for {name}" for name, share in rows),
     ]
+    said = [*map(Text, notes)]
     budget = Section("The budget", [Table("Shares", ("table", "share of the budget"), rows)])
     return together(
         plans,
         "plan of tables",
         f"Plan for {', '.join(map(repr, plans))}",
-        "\n".join(lines),
-        [Text(lines[0]), Items(on_links(tree)), budget],
+        "\n\n".join(filter(None, ("\n".join(lines), as_text(said)))),
+        [Text(lines[0]), *said, Items(on_links(tree)), budget],
+        warnings=list(notes),
         shares={name: float(share) for name, share in shares.items()},
         ledger=ledger.to_dict(),
     )
