@@ -49,7 +49,7 @@ _PUBLIC = """
 """
 _MEASURED = """
     --columns A,B,...   the columns to model; all others are left out
-    --drop A,B,...      columns to leave out
+    --drop A,B,...      columns to leave out; with --link they are TABLE.COLUMN
     --method NAME (privpgd)  privpgd (the usual), mst, aim, mwem, privsyn, privmrf, rap,
                         independent, and where rows are made rap++, gem, private_gsd, dp-merf,
                         dp-diffusion or dp-ctgan; aim+particles is one with another engine

@@ -1,7 +1,7 @@
 """Tables that belong together, from the shell: ``synthesize`` and ``plan`` with several tables."""
 
 from argparse import Namespace
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -45,8 +45,8 @@ from sdv_privpgd.sources.source import Source
 
 _NOT_TAKEN = (
     "rows_per_person", "person_column", "rows_are_people", "weigh_people", "weight_column",
-    "sequence_index", "target", "columns", "drop", "make_up", "constraints",
-    "num_bins", "names", "mark",
+    "sequence_index", "target", "columns", "make_up", "constraints", "num_bins",
+    "names", "mark",
 )  # fmt: skip
 """Options of one table."""
 
@@ -270,16 +270,25 @@ def _typed(
             "--metadata is needed, SDV's of all tables, or the tables and their --link."
         )
     links = [*map(_link, arguments.link)]
+    named = {table for child, _, above, _ in links for table in (child, above)}
+    if unknown := sorted(named - paths.keys()):
+        raise CommandError(
+            f"--link names {unknown[0]!r}, and the tables are {sorted(paths)!r} by their files."
+        )
     keys, found, written = {above: to for _, _, above, to in links}, {}, {}
     for name, path in paths.items():
         tables = tables_in([path])
         how = reading(arguments, tables[0])
-        columns, _, own = detected(arguments, tables, how, is_said=bool(found))
+        dropped = _by_table(getattr(arguments, "drop", ())).get(name, [])
+        given = Namespace(**{**vars(arguments), "drop": dropped})
+        columns, _, own = detected(given, tables, how, is_said=bool(found))
         columns |= {column: {"sdtype": words["sdtype"]} for column, words in own.items()}
         found[name] = {"columns": columns}
         if name in keys:
             found[name]["primary_key"] = keys[name]
         ends = {keys.get(name), *(key for child, key, _, _ in links if child == name)} - {None}
+        if unknown := sorted(ends - columns.keys()):
+            raise CommandError(f"--link names {name}.{unknown[0]}, and {path} has no such column.")
         columns |= {key: {"sdtype": "id"} for key in ends}
         written[name] = {column: words for column, words in own.items() if column not in ends}
     return {"tables": found}, written
@@ -304,7 +313,8 @@ def _left_out(
         ]
         out += [f"{name}.{column}" for column in names]
         lost += [f"{name}.{column}" for column in found.lost(People()) if column in names]
-    allowed = getattr(arguments, "allow_lost", lost)  # an audit has no rows to lose
+    # An audit has no rows to lose.
+    allowed = [*getattr(arguments, "allow_lost", lost), *getattr(arguments, "drop", ())]
     if lost := [column for column in lost if column not in allowed]:
         raise CommandError(
             f"Nothing was spent. {listed([*map(repr, lost)])} would not be in the rows: by their "
@@ -326,7 +336,15 @@ def _linked(
     links = [
         dict(zip(_ENDS, ends, strict=True)) for ends in map(_link, arguments.link)
     ] or metadata.get("relationships", ())
-    tables = {name: dict(own) for name, own in metadata["tables"].items()}
+    tables = {
+        name: {**own, "columns": {**own["columns"]}} for name, own in metadata["tables"].items()
+    }
+    ends = {(each[_ENDS[end]], each[_ENDS[end + 1]]) for each in links for end in (0, 2)}
+    for each in getattr(arguments, "drop", ()):
+        table, _, name = each.partition(".")
+        if name not in tables.get(table, {}).get("columns", ()) or (table, name) in ends:
+            raise CommandError(f"--drop {each} is no TABLE.COLUMN, or a key of --link.")
+        tables[table]["columns"][name] = {"sdtype": "unknown"}
     children = [each["child_table_name"] for each in links]
     most, starts = dict(arguments.max_children), {}
     if "" in most:
@@ -346,6 +364,14 @@ _ENDS = "child_table_name", "child_foreign_key", "parent_table_name", "parent_pr
 """SDV's words for what ``--link`` names."""
 
 
+def _by_table(names: Iterable[str]) -> dict[str, list[str]]:
+    """Columns that are named as TABLE.COLUMN, by table."""
+    found: dict[str, list[str]] = {}
+    for table, _, column in (name.partition(".") for name in names):
+        found.setdefault(table, []).append(column)
+    return found
+
+
 def _link(text: str) -> tuple[str, str, str, str]:
     child, _, parent = text.partition("=")
     (own, _, key), (above, _, to) = child.partition("."), parent.partition(".")
@@ -362,8 +388,4 @@ def _facts(told: Asked, name: str) -> dict[str, Any]:
 
 def _allowed(arguments: Namespace, but: Collection[str]) -> dict[str, list[str]]:
     """The columns of each table for which the fit does not stop, named as TABLE.COLUMN."""
-    found: dict[str, list[str]] = {}
-    for each in (name for name in arguments.allow_lost if name not in but):
-        table, _, column = each.partition(".")
-        found.setdefault(table, []).append(column)
-    return found
+    return _by_table(name for name in arguments.allow_lost if name not in but)

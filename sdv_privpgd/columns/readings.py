@@ -141,7 +141,8 @@ class Readable:
             listed, places = distinct(series)
             looks = np.array([_look(cell) for cell in listed])[places]
         values, missing, low, high = self._read(series)
-        unread = missing & are_there(series)
+        unread = np.array(missing)
+        unread[missing] = are_there(series.loc[missing])
         yield np.select([unread, missing, values < low, values > high], [2, 1, 3, 4], looks)
 
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray, Any, Any]:

@@ -206,21 +206,29 @@ class FirstLook:
         cost = sum(map(self.cost_of, ("rows", "grid", "numbers", "precision")), Fraction(0))
         return Seen(rough, found, cost, for_categories)
 
-    def rows_needed(self) -> dict[str, int]:
+    def rows_needed(self, num_rows: float | None = None) -> dict[str, int]:
         """Returns how many rows must share an undeclared category, or lie in a range, to be found.
 
-        It follows from noise and threshold of a first look.
+        It follows from noise and thresholds of a first look. Of so many rows at most twice as many
+        as its first threshold have rarer categories of a column, if each category has at most half
+        as many rows as the one before: so the second question counts each row in few columns.
         """
-        ledger, found = self.ledger, {}
-        counted = ledger.rows_counted
+        found = {}
         if names := self.asks["categories"]:
-            own = self.cost_of("categories") * (1 - LOOK_SHARE)
-            stddev = stddev_for(self._square * ledger.units**2 * len(names), own)
-            shape = len(names), ledger.rows_per_person, ledger.adjacency, counted * ledger.units
-            least = threshold_for(stddev, self.delta, *shape) / ledger.units
-            found = dict.fromkeys(names, math.ceil(least))
+            first, most = self._threshold(len(names), LOOK_SHARE), len(names)
+            if num_rows is not None:
+                most = math.ceil(most * min(2 * first / max(num_rows, 1), 1))
+            found = dict.fromkeys(names, math.ceil(self._threshold(most, 1 - LOOK_SHARE)))
         found |= self._rows_clear_of("grid")
         return {name: rows for name, rows in found.items() if self.known[name].lacks_domain}
+
+    def _threshold(self, columns: int, part: Fraction) -> float:
+        """That of categories for a part of their budget, if a row counts in so many columns."""
+        ledger, own = self.ledger, self.cost_of("categories") * part
+        stddev = stddev_for(self._square * ledger.units**2 * columns, own)
+        whole = ledger.rows_counted * ledger.units
+        shape = columns, ledger.rows_per_person, ledger.adjacency, whole
+        return threshold_for(stddev, self.delta, *shape) / ledger.units
 
     @property
     def rows_precise(self) -> dict[str, int]:

@@ -43,7 +43,8 @@ def type_of(cells: Sequence[str]) -> str | None:
     All cells can be read in it. There is none of cells that can be read in two ways, such as
     05/01/2024, and none of codes.
     """
-    for both in permutations(cells) if len(cells) == 2 else ():
+    are_words = len(cells) == 2 and {*cells} != {"True", "False"}  # these need no declaration
+    for both in permutations(cells) if are_words else ():
         if "/".join(both).casefold() in _TRUTHS:
             return f"bool:{'/'.join(both)}"
     if all(map(_DIGITS.fullmatch, cells)):

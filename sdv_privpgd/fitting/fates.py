@@ -73,7 +73,7 @@ class Fate:
 
 def fates(settings: Settings, description: Description, num_rows: int | None) -> dict[str, Fate]:
     """Returns what becomes of each column in a fit to so many rows, if their number is public."""
-    least = {} if num_rows is None else least_rows(settings, description)
+    least = {} if num_rows is None else least_rows(settings, description, num_rows)
     found, sources = {}, description.value_sources
     for name, facts in description.columns.items():
         sdtype, lost, becomes = str(facts.get("sdtype")), "", "modelled"
@@ -118,7 +118,7 @@ def tables_report(told: Asked, tables: Mapping[str, Any]) -> Report:
         found[name] = check_report(settings, description, None, names=told.output(name))
     title = f"What becomes of the columns of {listed([*map(repr, found)])}"
     outcome = f"A fit stops before it spends anything: {' '.join(refused)}" if refused else ""
-    notes = told.absurd
+    notes = told.absurd()
     lines = [line for each in (title, outcome, *notes) for line in wrap(each, WIDTH)]
     stops = [*refused, *(said for each in found.values() for said in each.facts["stops"])]
     lead = [*map(Text, (outcome, *notes)), Items(on_links(told.tree))]
@@ -126,9 +126,13 @@ def tables_report(told: Asked, tables: Mapping[str, Any]) -> Report:
     return together(found, "check of tables", title, text, lead, stops=stops, warnings=notes)
 
 
-def least_rows(settings: Settings, description: Description) -> dict[str, int]:
+def least_rows(
+    settings: Settings, description: Description, num_rows: float | None
+) -> dict[str, int]:
     """How many rows must share a category, or lie in a range that is not declared, to be found."""
-    return _first_look(settings, description).rows_needed() if description.discovers else {}
+    if not description.discovers:
+        return {}
+    return _first_look(settings, description).rows_needed(num_rows)
 
 
 def _first_look(settings: Settings, description: Description) -> FirstLook:
@@ -165,7 +169,8 @@ def _on_hidden(
     Where the number of rows is public it is about categories that must be in more than a hundredth
     of them to be found, and ranges in which a tenth of them may be hidden.
     """
-    own = {name: n for name, n in least_rows(settings, description).items() if name in names}
+    least = least_rows(settings, description, num_rows)
+    own = {name: n for name, n in least.items() if name in names}
     if num_rows is None:
         alike: dict[int, list[str]] = {}
         for name, number in own.items():

@@ -446,7 +446,7 @@ class RunningTables:
     @property
     def told_before(self) -> list[str]:
         """Sentences on what is worth a look before anything is spent, by table. Public."""
-        return self.told.absurd + [
+        return self.told.absurd() + [
             f"{table}: {said}"
             for table in self.told.tree.tables
             for said in said_before(*self._asked(table), None, self.told.output(table))

@@ -412,10 +412,9 @@ class Asked:
         for table in self.tree.tables:
             self.asked(table)
 
-    @property
-    def absurd(self) -> list[str]:
-        """Sentences on an epsilon or a delta that promises next to nothing."""
-        return self._described(self.tree.root)[0].absurd()
+    def absurd(self, num_rows: int | None = None) -> list[str]:
+        """Sentences on an epsilon or a delta that promises next to nothing for so many rows."""
+        return self._described(self.tree.root)[0].absurd(num_rows)
 
     @property
     def siblings(self) -> dict[tuple[str, bool], int]:

@@ -104,7 +104,7 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
         *foretold(settings, description, num_rows),
         *on_lost(fates(settings, description, num_rows)),
         *settings.people.on_counts,
-        *settings.absurd(num_rows),
+        *([] if settings.family else settings.absurd(num_rows)),
         *said_before(settings, description, num_rows),
     ]
     return plan_report(without_choices(fit.books.ledger), num_rows, expected, notes)
@@ -114,7 +114,8 @@ def planned_tables(told: Asked, num_rows: int) -> Report:
     """What a fit of tables with so many rows of the root would ask. Public."""
     plans = {table: planned(*told.asked(table), num_rows) for table in told.tree.tables}
     shares = {f"{pairs} of {n}" if pairs else n: part for (n, pairs), part in told.shares.items()}
-    return plans_report(plans, told.tree, told.ledger, shares, num_rows)
+    notes = told.absurd(num_rows)
+    return plans_report(plans, told.tree, told.ledger, shares, num_rows, notes)
 
 
 class _Repeated(PrivateTable):
@@ -268,7 +269,7 @@ class _Assumed:
         """
         settings = self.settings
         settings = settings if epsilon is None else replace(settings, epsilon=epsilon)
-        least = least_rows(settings, self._declared)
+        least = least_rows(settings, self._declared, num_rows)
         kept = [1 - min(least.get(name, 0) / num_rows, 1.0) for name in self._declared.modelled]
         pairs = [one * other for one, other in combinations(kept, 2)] or kept
         return 1 - fmean(pairs)

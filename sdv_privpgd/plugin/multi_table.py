@@ -133,7 +133,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         self._ledger: PrivacyLedger | None = None
         self._table_sizes: dict[str, int] = {}
         self._generated: dict[str, tuple[Any, list[str], Mapping[str, Any]]] = {}
-        for sentence in self._asked().absurd:
+        for sentence in self._asked().absurd():
             warnings.warn(sentence, stacklevel=2)
 
     @property
@@ -183,7 +183,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
                 stacklevel=2,
             )
         before = running.told_before
-        if said := [each for each in before if each not in told.absurd]:
+        if said := [each for each in before if each not in told.absurd()]:
             warnings.warn(" ".join(said), stacklevel=2)
         numbers = {"TOTAL NUMBER OF TABLES": len(told.tree.tables)}
         numbers["TOTAL NUMBER OF COLUMNS"] = sum(map(len, told.columns.values()))

@@ -80,11 +80,11 @@ class Errors:
 def of_rows(noise: float, lost: float = 0.0) -> tuple[float, float]:
     """Returns the least and the most by which rows differ from the table in a pair.
 
-    That is by noise, and by what discovery may lose: half of it at least.
+    That is by noise, and by what discovery may lose: none of it at least.
     """
     power = noise**_ROWS_POWER
     most = min(_ROWS_MOST * power, noise) + lost
-    return min(min(_ROWS_LEAST * power, noise) + lost / 2, 1.0), min(most, 1.0)
+    return min(_ROWS_LEAST * power, noise, 1.0), min(most, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)

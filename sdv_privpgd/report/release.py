@@ -166,8 +166,8 @@ def prior_sections(about: About, release: Release | None) -> list[Section]:
         whose.append(f"Rows lie elsewhere in {', '.join(about.doubted)}: as if that was lacking.")
     if not facts.get("is_used"):
         said = (
-            "They say what the columns' values are. Their relations were left out: without them "
-            "the rows come nearer to the noisy answers."
+            "They say what the columns' values are. Their relations were left out: by the noisy "
+            "answers, rows lie elsewhere in most columns."
         )
         return [Section("Public rows", [Items(whose), Text(said)])]
     moved = {each: [m for m in facts["moved"] if len(m["columns"]) == each] for each in (1, 2)}
@@ -266,6 +266,7 @@ def plans_report(
     ledger: PrivacyLedger,
     shares: Mapping[str, Fraction],
     num_rows: int,
+    notes: Sequence[str],
 ) -> Report:
     """What would be asked of each of some tables, one plan after the other. Public."""
     rows = [[name, f"{float(share):.1%}"] for name, share in shares.items()]
@@ -274,13 +275,15 @@ def plans_report(
         f"{ledger.epsilon:g} and delta {ledger.delta:g}",
         *(f"{share:>8}  of the budget for {name}" for name, share in rows),
     ]
+    said = [*map(Text, notes)]
     budget = Section("The budget", [Table("Shares", ("table", "share of the budget"), rows)])
     return together(
         plans,
         "plan of tables",
         f"Plan for {', '.join(map(repr, plans))}",
-        "\n".join(lines),
-        [Text(lines[0]), Items(on_links(tree)), budget],
+        "\n\n".join(filter(None, ("\n".join(lines), as_text(said)))),
+        [Text(lines[0]), *said, Items(on_links(tree)), budget],
+        warnings=list(notes),
         shares={name: float(share) for name, share in shares.items()},
         ledger=ledger.to_dict(),
     )

@@ -122,6 +122,8 @@ def test_a_kept_model_is_described_and_gives_more_rows(folder, capsys):
         (("--out", "nowhere"), "There is no folder nowhere"),
         (("--link", "x.home=homes.id"), "the tables"),
         (("--allow-lost", "persons.x"), "no columns"),
+        (("--drop", "rents"), "--drop rents is no TABLE.COLUMN"),
+        (("--drop", "persons.home"), "or a key of --link"),
         (("--prior", "homes.csv"), "--prior takes one kept model"),
         (("--count", "homes=age"), "--count names ['homes'], which lead to no table"),
         (("--count", "persons=rents"), "--count names 'rents', which must be a column of whole"),
@@ -151,6 +153,10 @@ def test_files_bear_the_names_of_their_tables_and_a_plan_reads_none(folder, caps
     assert run("plan", *options, *told, *LINK, *listed) == 0
     assert "tables of listed questions" in capsys.readouterr().out
     assert (folder / "plan.html").exists()
+    assert run("plan", *options, *LINK, "--epsilon", 30, "--delta", 0.1, "--rows", 400) == 0
+    said = capsys.readouterr().out
+    assert said.count("--delta 0.1 promises next to nothing") == 1
+    assert said.count("--epsilon 30 promises next to nothing") == 1
 
 
 def test_a_check_says_what_becomes_of_each_table_and_reads_no_cell(folder, capsys):
@@ -207,6 +213,12 @@ def test_types_are_detected_where_nobody_says_them_and_what_would_be_lost_stops(
     )  # fmt: skip
     said = refused(run(*asked), capsys)
     assert "Nothing was spent. 'persons.city' would not be in the rows" in said
+    for key, wrong in (("persons.hom", "persons.hom"), ("people.home", "'people'")):
+        other = ("--link", f"{key}=homes.id", "--max-children", 3)
+        assert f"--link names {wrong}" in refused(run(*asked, *other), capsys)
+    dropped = ("--drop", "persons.city,persons.age", "--dry-run", "--rows", 400)
+    assert run(*asked, *dropped) == 0
+    assert "Left out: persons.email, persons.age, persons.city" in capsys.readouterr().err
     assert run(*asked, "--allow-lost", "persons.city") == 0
     said = capsys.readouterr().err
     assert said.count("were detected from the table") == 1
