@@ -320,7 +320,7 @@ def detected(
         ) from None
     written: dict[str, dict] = {}
     for name, kind in [(name, own["sdtype"]) for name, own in columns.items()]:
-        column = table[name].dropna()
+        column = pd.Series(table[name].dropna())
         is_open, cells = name not in (*keys, *how.dtypes) and len(column) > 0, []
         is_number = kind in ("ordinal", "numerical") and is_numeric_dtype(column.dtype)
         if is_open and _are(time, column):
@@ -365,7 +365,7 @@ def detected(
 
 
 def _are(kind: type, column: pd.Series) -> bool:
-    """Whether all cells of a column without missing ones are of a kind that pandas has no type for."""
+    """Whether all cells, of which none is missing, are of a kind that pandas has no type for."""
     return column.dtype == object and len(column) > 0 and all(isinstance(c, kind) for c in column)
 
 
