@@ -11,7 +11,7 @@ import pandas as pd
 
 from sdv_privpgd.base.arguments import check_positive
 from sdv_privpgd.base.words import listed, share
-from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, TruthFacts
+from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.links import Tree
 from sdv_privpgd.columns.readings import Readable
 from sdv_privpgd.columns.recoding import Recoding, recoded
@@ -39,8 +39,9 @@ class Prior:
     as a prior that is not public: no noise protects it.
 
     Attributes:
-        rows: A DataFrame, the path of a Parquet or CSV file, or a fitted table, of which rows are
-            sampled. Columns that are not to be modelled are not read, and some may be lacking.
+        rows: A DataFrame, of pandas or what can be made one, the path of a Parquet or CSV file, or
+            a fitted table, of which rows are sampled. Columns that are not to be modelled are not
+            read, and some may be lacking.
         name: Whose rows they are, for the report, such as ``"CPS 2018, Colorado"``.
         weight: How much each row counts beside those of other priors: a number, or one of each row.
         same_people: Whether they were made from data on the people of the private table, as last
@@ -56,8 +57,7 @@ class Prior:
     same_people: bool = False
 
     def __post_init__(self) -> None:
-        least = np.min(self.weight) if isinstance(self.weight, np.ndarray) else self.weight
-        check_positive("weight", least)
+        check_positive("weight", self.weight if np.isscalar(self.weight) else np.min(self.weight))
 
     def __repr__(self) -> str:
         if not isinstance(self.rows, pd.DataFrame):
@@ -81,11 +81,13 @@ class Prior:
             return read(rows)
         if hasattr(rows, "sample") and hasattr(rows, "fitted"):
             return deepcopy(rows).sample(MOST_ROWS)  # its next rows stay the next ones
-        if hasattr(rows, "to_pandas"):
-            return rows.to_pandas()
+        for read in ("to_pandas", "toPandas", "df", "collect", "to_table"):
+            if hasattr(rows, read) and not isinstance(rows, type):
+                return replace(self, rows=getattr(rows, read)()).frame
         raise ValueError(
-            "prior takes public rows: a DataFrame, the path of a Parquet or CSV file, a fitted "
-            f"table, or a list of these, got {type(rows).__name__}."
+            "prior takes public rows: a DataFrame, an Arrow table or data set, a DuckDB relation, "
+            "the path of a Parquet or CSV file, a fitted table, or a list of these, got "
+            f"{type(rows).__name__}."
         )
 
     def said(self, number: int) -> str:
@@ -135,12 +137,20 @@ class PublicTable:
         parts = prior if isinstance(prior, list | tuple) else [prior]
         priors = [each if isinstance(each, Prior) else Prior(each) for each in parts]
         frames = [each.frame for each in priors]
+        if not all(len(frame) for frame in frames or [()]):
+            raise ValueError("A prior needs rows: it, or a part of it, has none.")
         kept = [name for name in modelled if all(name in frame for frame in frames)]
-        if not kept or not all(len(frame) for frame in frames):
+        if not kept:
             raise ValueError(
-                "A prior needs rows, and columns of the table in all of its parts: none of "
-                f"{list(modelled)!r} is in each."
+                "A prior needs columns of the table in all of its parts: none of "
+                f"{list(modelled)!r} is in each. The first has {listed([*map(repr, frames[0])])}."
             )
+        for each, own in zip(priors, frames, strict=True):
+            if np.shape(each.weight) not in ((), (len(own),)):
+                raise ValueError(
+                    f"weight must be a number or one of each row, got {np.size(each.weight)} for "
+                    f"{len(own)} rows."
+                )
         rows: Any = pd.concat([frame[kept] for frame in frames], ignore_index=True)
         weights = np.concatenate(
             [np.broadcast_to(p.weight, len(own)) for p, own in zip(priors, frames, strict=True)]
@@ -228,8 +238,8 @@ def leaning(
 
     What nobody declared of their columns is found in them, and so is where in a range rows lie:
     nothing is spent on that. ``num_rows`` are those of the table, where they are public.
-    Where text is to be read, public rows are written as text. Columns of them of which no cell can
-    be read are left out, and it is said.
+    Where text is to be read, public rows are written as text, and their truths as the table's are.
+    Columns of them of which no cell can be read are left out, and it is said.
 
     Raises:
         MatchError: For a method whose engine cannot use a prior.
@@ -248,8 +258,14 @@ def leaning(
     public = PublicTable.of(prior, description.modelled, settings.seed)
     is_text = pd.api.types.is_string_dtype
     text = [name for name, dtype in description.dtypes.items() if is_text(dtype)]
-    public = replace(public, frame=as_text(public.frame, text))
-    facts = {name: description.facts[name] for name in public.frame}
+    facts, frame = {name: description.facts[name] for name in public.frame}, cast(Any, public.frame)
+    truths = {
+        name: frame[name].map(dict(zip((False, True), each.values, strict=True)))
+        for name, each in facts.items()
+        if isinstance(each, TruthFacts) and each.values
+        if pd.api.types.is_bool_dtype(frame[name])
+    }
+    public = replace(public, frame=as_text(frame.assign(**truths), text))
     words = {name: description.words[name] for name in facts}
     table, errors = PrivateTable.opened(public.frame, words, facts)
     if errors:
@@ -278,7 +294,12 @@ def leaning(
     )
     look = Fit(clear, own.of_dtypes(table.dtypes))
     look.discover(table)
-    found = {n: f for n, f in look.description.discovered.items() if n not in description.given}
+    found = {
+        name: facts
+        for name, facts in look.description.discovered.items()
+        if name not in description.given
+        and not (isinstance(facts, CategoryFacts) and _unseen(columns[name]) > MANY)
+    }
     rows = len(public.frame) if num_rows is None else num_rows
     if description.num_bins is None:
         # Public rows say what noise hides of more cells than it pays for. Beside no least number,
@@ -295,7 +316,7 @@ def leaning(
         for name in found
         if isinstance(facts[name], NumberFacts | DateFacts)
     }
-    declares = tuple(name for name in names if description.facts[name].lacks_domain)
+    declares = tuple(name for name in found if description.facts[name].lacks_domain)
     public = replace(public, replaced=cut, declares=declares)
     return replace(description, facts=facts, public=public)
 
@@ -324,6 +345,12 @@ def _without_unread(
         raise ValueError(f"{text} None can be used: {remedy}")
     note = f"{text} A column of which none can be read is fitted as without a prior: {remedy}"
     return replace(public, frame=pd.DataFrame(kept), notes=(note,) * bool(said))
+
+
+def _unseen(cells: pd.Series) -> float:
+    """The share of other rows whose value these are likely to lack: Good's estimate (1953)."""
+    counts = cells.value_counts()
+    return float((counts == 1).sum() / max(counts.sum(), 1))
 
 
 def foretold(settings: Settings, description: Description, num_rows: int) -> list[str]:

@@ -6,8 +6,10 @@ from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from commands import run
+from pyarrow.dataset import dataset
 from sdv.metadata import Metadata
 
 from sdv_privpgd import (
@@ -138,7 +140,10 @@ def test_columns_that_a_prior_lacks_or_has_in_other_words_are_fitted_without_it(
     ("prior", "error", "words"),
     [
         (3, ValueError, "takes public rows"),
-        (pd.DataFrame({"other": [1]}), ValueError, "none of"),
+        (pd.DataFrame({"other": [1]}), ValueError, "none of .* has 'other'"),
+        ([], ValueError, "needs rows"),
+        ([table(50, 0), table(0, 0)], ValueError, "needs rows"),
+        (Prior(table(50, 0), weight=np.ones(3)), ValueError, "one of each row, got 3 for 50"),
         ("rows.xlsx", ValueError, "Parquet or CSV"),
         (table(50, 0).assign(age="old", seen=7.5), ValueError, "prior is not as"),
         (pd.DataFrame({"ill": ["yes", "no"]}), ValueError, r"values: 'ill' \(100 %\). None can be"),
@@ -147,6 +152,13 @@ def test_columns_that_a_prior_lacks_or_has_in_other_words_are_fitted_without_it(
 def test_what_is_no_prior_is_refused_before_anything_is_spent(prior, error, words):
     with pytest.raises(error, match=words):
         fit_table(table(200, 0), COLUMNS, epsilon=1.0, prior=prior)
+
+
+def test_a_prior_of_few_rows_does_not_say_which_categories_there_are():
+    """Nor do they if a lazy source has them."""
+    prior = dataset(pa.Table.from_pandas(table(1, 1)))
+    fitted = fit_table(table(2_000, 0), COLUMNS, epsilon=2.0, prior=prior)
+    assert {"A", "B", "C"} <= {*fitted.sample(500)["ward"]}
 
 
 def test_sdv_s_class_takes_a_prior():
