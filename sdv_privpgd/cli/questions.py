@@ -4,6 +4,8 @@ import re
 from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import time
+from decimal import Decimal
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -310,7 +312,7 @@ def detected(
             "public; --metadata says them without looking, and so does --types dtypes."
         )
     try:
-        columns, keys = table_of(Metadata.detect_from_dataframes({"table": table}))
+        columns, keys = table_of(Metadata.detect_from_dataframes({"table": _detectable(table)}))
     except Exception as error:  # noqa: BLE001 - its text may hold a value of the table
         kind = type(error).__name__
         raise CommandError(
@@ -318,9 +320,12 @@ def detected(
         ) from None
     written: dict[str, dict] = {}
     for name, kind in [(name, own["sdtype"]) for name, own in columns.items()]:
-        column = table[name].dropna()
+        column = pd.Series(table[name].dropna())
         is_open, cells = name not in (*keys, *how.dtypes) and len(column) > 0, []
-        if kind in ("ordinal", "numerical") and is_numeric_dtype(column.dtype):
+        is_number = kind in ("ordinal", "numerical") and is_numeric_dtype(column.dtype)
+        if is_open and _are(time, column):
+            written[name] = {**Typed.of("=time").words, "range_is_nullable": True}
+        elif is_number or (is_open and _are(Decimal, column)):
             places = (
                 _places(pd.Series(column)) if is_open else 0 if column.dtype.kind in "iu" else None
             )
@@ -329,7 +334,12 @@ def detected(
                 "range_is_nullable": True,  # all others are numbers
                 **({} if places is None else {"decimal_places": places}),
             }
-            if is_open and places == 0 and column.between(1900_01_01, 2099_12_31).all():
+            if (
+                is_number
+                and is_open
+                and places == 0
+                and column.between(1900_01_01, 2099_12_31).all()
+            ):
                 cells = [str(int(number)) for number in column.unique()]
         elif len(column) > 0 and name not in how.dtypes and kind in ("categorical", "id"):
             cells = [*column.unique()]
@@ -352,6 +362,23 @@ def detected(
             ):
                 columns[name] = {"sdtype": "unknown"}
     return {**columns, **{name: {"sdtype": "unknown"} for name in dropped}}, keys, written
+
+
+def _are(kind: type, column: pd.Series) -> bool:
+    """Whether all cells, of which none is missing, are of a kind that pandas has no type for."""
+    return column.dtype == object and len(column) > 0 and all(isinstance(c, kind) for c in column)
+
+
+def _detectable(table: pd.DataFrame) -> pd.DataFrame:
+    """The same table, with floats for decimals and moments for times, which SDV fails on."""
+    found = {}
+    for name, column in table.items():
+        known = column.dropna()
+        if _are(Decimal, known):
+            found[name] = known.astype(float).reindex(table.index)
+        elif _are(time, known):
+            found[name] = pd.to_datetime(known.astype(str), format="mixed").reindex(table.index)
+    return table.assign(**found)
 
 
 def _places(column: pd.Series) -> int | None:

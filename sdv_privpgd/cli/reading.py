@@ -46,7 +46,6 @@ _WORDS = (
 )
 _FORMS = {"date": ("datetime_format", "datetime"), "number": ("number_format", "numerical")}
 _OF_NUMBERS = {"decimal", "thousands"}
-_TRUTHS = {"true"}, {"false"}, {"true", "false"}
 _OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na", "skip_rows", "skip_footer")
 
 
@@ -333,7 +332,7 @@ def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:
         for name in names
         if how.stays_text(name)
         or written_with_zeros(cast(pd.Series, written[name]))
-        or set(written[name].dropna().str.casefold().unique()) in _TRUTHS
+        or {*written[name].dropna().unique()} in ({"TRUE", "FALSE"}, {"true", "false"})
     }
     parts = [file.parsed(dtype=as_text, names=own, **options) for file, own in each]
     for name in names:

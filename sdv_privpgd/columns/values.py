@@ -60,7 +60,6 @@ LOOKS = {
     "addresses or hashes": re.compile(
         r"[^\s@]+@[^\s@]+|https?://\S+|(?=.{32})[0-9a-fA-F]{8,}(-[0-9a-fA-F]{4,}){0,4}"
     ),
-    "long texts": re.compile(r"(?s)(?=.{40})(\S+\s+){6}.*"),
 }
 """How cells are written that are seldom categories, of which many rows have the same.
 

@@ -311,6 +311,8 @@ def categories(known: ColumnFacts, found: list[tuple[Value | None, int]]) -> Cat
         if key is not None and (key not in most or number > most[key][0]):
             most[key] = number, key
     values, often, other = in_order(key for _, key in most.values()), None, None
+    if values and all(isinstance(value, bool) for value in values):
+        values = [False, True]  # there is no other
     if len(values) > MOST_CATEGORIES:
         often = tuple(float(max(most[key][0], 0)) for key in values)
     if not values or any(isinstance(value, str) for value in values):

@@ -128,7 +128,7 @@ def exchanged(
         1.0 / number**2, _OF_PAIRS / max(whole, 1e-9) ** 2, _IN_TIME / number,
         _OF_PAIRS / max(next_ones, 1e-9) ** 2,
     )  # fmt: skip
-    likes = _Likes.of(places, followed)
+    likes = _Likes.of(places, followed or siblings)
     _exchange(
         found, order, starts[which], ends[which], own, lacks, likes, scales, number * tries,
         np.uint64(seed * 2 + 1),
@@ -192,12 +192,12 @@ def _of_pairs(
 
 
 class _Likes(NamedTuple):
-    """Where children are that have again what others have, as the next ones often do.
+    """Where children are that have again what others have, as siblings or next ones often do.
 
     Attributes:
-        part: The part of next ones that have again what tells it best, more than chance would make.
+        part: The part of them that have again what tells it best, more than chance would make.
         codes: What each child has of that.
-        kin: The kin of each place.
+        kin: The kin of each place; of few children the places of its code.
         rows: The children by kin and code.
         first: Where those of each kin and code begin, of shape (kin, code).
     """
@@ -209,23 +209,29 @@ class _Likes(NamedTuple):
     first: np.ndarray
 
     @classmethod
-    def of(cls, places: Places, followed: Mapping[tuple[int, ...], np.ndarray]) -> "_Likes":
-        number = len(places.whose)
-        many, kin = np.unique(places.kin, return_inverse=True)
-        again = {
-            each[0]: np.trace(table) - table.sum(axis=0) @ table.sum(axis=1)
-            for each, table in followed.items()
-            if len(each) == 2 and each[0] == each[1]
-        }
-        codes, size = np.zeros(number, dtype=np.int64), 1
-        for a in sorted(again, key=lambda each: -again[each]):
-            width = len(followed[a, a])
-            if again[a] > 0 and size * width * len(many) * _FEW <= number:
-                codes, size = codes * width + places.groups[:, a], size * width
+    def of(cls, places: Places, tables: Mapping[tuple[int, ...], np.ndarray]) -> "_Likes":
+        """Those of next ones, or of any two, whose tables these are."""
+        number, again = len(places.whose), {}
+        for (a, *others), table in tables.items():
+            if not others:
+                shares = np.bincount(places.children[:, a]) / number
+                again[a] = table[1] - shares @ shares, places.children[:, a]
+            elif a == others[0] and (a,) not in tables:
+                chance = table.sum(axis=0) @ table.sum(axis=1)
+                again[a] = np.trace(table) - chance, places.groups[:, a]
+        for kin in (places.kin, places.alike):
+            many, kin = np.unique(kin, return_inverse=True)
+            codes, size = np.zeros(number, dtype=np.int64), 1
+            for more, own in sorted(again.values(), key=lambda each: -each[0]):
+                width = int(own.max(initial=0)) + 1
+                if more > 0 and size * width * len(many) * _FEW <= number:
+                    codes, size = codes * width + own, size * width
+            if size > 1:
+                break
         cells = kin * size + codes
         first = np.searchsorted(np.sort(cells), np.arange(len(many) * size + 1))
         first = np.column_stack([first[:-1].reshape(-1, size), first[size::size]])
-        part = float(max([0.0, *again.values()]))
+        part = float(max([0.0, *(more for more, _ in again.values())]))
         return cls(part, codes, kin, np.argsort(cells, kind="stable"), first)
 
 

@@ -3,6 +3,8 @@
 import json
 import re
 from argparse import ArgumentTypeError
+from datetime import time
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -287,6 +289,24 @@ def test_dates_times_and_numbers_of_text_are_detected_and_come_back_as_they_were
         assert shapes <= {re.sub(r"\d+", "1", cell) for cell in real[name]}
         assert rows[name].notna().mean() > 0.95
     assert abs(rows["rate"].str.rstrip(" %").astype(float).mean() - 49.5) < 5
+
+
+def test_decimals_times_and_truths_of_a_schema_or_a_workbook_are_what_they_are(tmp_path, capsys):
+    frame = pd.DataFrame(
+        {
+            "cost": [Decimal(each % 150).scaleb(-1) for each in range(300)],
+            "at": [time(each % 24, each % 60) for each in range(300)],
+            "ill": [each % 9 == 0 for each in range(300)],
+        }
+    )
+    frame.to_parquet(tmp_path / "table.parquet")
+    frame[["at", "ill"]].to_excel(tmp_path / "table.xlsx", index=False)
+    assert run("check", tmp_path / "table.parquet", "--epsilon", 5) == 0
+    assert run("check", tmp_path / "table.xlsx", "--header", "--epsilon", 5) == 0
+    lines = [line.split()[:3] for line in capsys.readouterr().out.splitlines()]
+    assert ["cost", "numerical", "found"] in lines
+    assert lines.count(["at", "datetime", "declared"]) == 2
+    assert lines.count(["ill", "boolean", "declared"]) == 2
 
 
 def test_whole_numbers_are_numbers_and_whole(tmp_path, capsys):

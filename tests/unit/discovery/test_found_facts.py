@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd.columns.facts import NumberFacts
+from sdv_privpgd.columns.facts import CategoryFacts, NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.discovery.first_look import categories
 from sdv_privpgd.drafting.files import plain_domain
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
@@ -136,3 +137,10 @@ class TestNothingFailsAfterItWasPaid:
         (column,) = description.schema.columns
         assert column.cells.ends[0] == 0.5
         assert column.dtype is (Decimal if domain else None)
+
+
+def test_of_two_truths_one_says_the_other():
+    known = CategoryFacts()
+    assert categories(known, [(False, 900), (None, 9)]).values == (False, True)
+    assert categories(known, [(0, 900), (None, 9)]).values == (0,)
+    assert categories(known, [(False, 900), ("x", 90)]).values == (False, "x")

@@ -11,7 +11,7 @@ from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.columns.bins import Interval, SignedPowers, Ticks
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.parsing import read_facts
-from sdv_privpgd.columns.readings import Readable, Reading
+from sdv_privpgd.columns.readings import Rarer, Readable, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.counting import LookupSums, TableCounts, units_of
 from sdv_privpgd.privacy.streams import (
@@ -20,6 +20,7 @@ from sdv_privpgd.privacy.streams import (
     Looking,
     MarginRecords,
     Weighing,
+    rarer_counts,
     records_of,
 )
 from sdv_privpgd.sources.source import Numbered
@@ -195,6 +196,26 @@ def test_what_is_seen_is_by_column_and_weight_and_the_numbers_of_rows_have_their
     assert Numbered.among(["number_", "number", "Number"], 2) == ("number__", 2)
 
 
+def test_a_row_s_own_hash_draws_the_columns_that_it_is_counted_in():
+    cells = np.random.default_rng(0).integers(0, 10**6, (8, 4_000))
+    columns = {
+        name: pd.Series(own).astype(str) for name, own in zip("abcdefgh", cells, strict=True)
+    }
+    columns["a"][:1_000], columns["b"][1_000:] = "known", None
+    rarer = Rarer({**dict.fromkeys(columns, ()), "a": ["known"]}, 3)
+    found = {name: sum(n for _, n in own) for name, own in rarer_counts(rarer, columns)}
+    assert sum(found.values()) == 3 * 4_000
+    # Seven columns of each row have rarer values, and each of them is as likely counted.
+    expected = dict.fromkeys(columns, 3 / 7 * 4_000) | {"a": 3 / 7 * 3_000, "b": 3 / 7 * 1_000}
+    for name, number in found.items():
+        assert abs(number - expected[name]) < 5 * expected[name] ** 0.5
+    # All of few are counted, and a truth is no number.
+    few = {name: pd.Series([1, 1, True, None, "x"], dtype=object) for name in "ab"}
+    counted = dict(rarer_counts(Rarer({"a": [True], "b": []}, 2), few))
+    assert [key for key, _ in counted["a"]] == [1, 1, "x"]
+    assert sum(n for _, n in counted["b"]) == 4
+
+
 @pytest.mark.parametrize(
     ("cells", "cuts", "column", "precision", "codes"),
     [
@@ -206,11 +227,11 @@ def test_what_is_seen_is_by_column_and_weight_and_the_numbers_of_rows_have_their
         (
             Ticks(0, 3, 4), {},
             ["1970-01-02", None, "3.1.1970", "1970-01-09T00:00:01", "1960-01-01 01:00:00.1"],
-            4, [[1, 4, 4, 3, 0], [0, 3, 3, 1, 2]],
+            5, [[1, 4, 4, 3, 0], [0, 4, 4, 2, 3]],
         ),
         (
             Ticks(0, 3, 4), {"datetime_format": "%d.%m.%Y"},
-            ["1970-01-02", "3.1.1970"], 4, [[4, 2], [3, 0]],
+            ["1970-01-02", "3.1.1970"], 5, [[4, 2], [4, 0]],
         ),
         (
             Interval(0, 8, 4), {"number_format": NumberFormat("1234,5")},
@@ -236,7 +257,7 @@ def test_numbers_are_read_in_their_format_and_days_by_the_clock_of_their_dtype()
     late = pd.Series(pd.to_datetime(["1970-01-02T23:00Z"]).tz_convert("Asia/Tokyo"))
     sparse = pd.Series(pd.arrays.SparseArray(np.array(["1970-01-03", "NaT"], "datetime64[ns]")))
     found = [[each.tolist() for each in reading.codes(days)] for days in (late, sparse)]
-    assert found == [[[2], [1]], [[2, 4], [0, 3]]]
+    assert found == [[[2], [1]], [[2, 4], [0, 4]]]
 
 
 @pytest.mark.parametrize(
@@ -260,13 +281,13 @@ def test_numbers_are_read_in_their_format_and_days_by_the_clock_of_their_dtype()
         ({"sdtype": "categorical", "range_values": ["A", "B", "12:30"]},
          ["A", "B", "a", None, "12:30", "12:31"], [0, 0, 2, 1, 0, 2]),
         ({"sdtype": "categorical"}, ["A", " 12:30 ", 7 * "so long ", None, [1], 0.12345, 10**5000],
-         [0, 5, 8, 1, 2, 6, 0]),
+         [0, 5, 0, 1, 2, 6, 0]),
     ],
 )  # fmt: skip
 def test_a_cell_is_as_declared_or_missing_or_no_such_value_or_beyond_the_range(words, cells, codes):
     reading = Readable(name="x", facts=read_facts("x", words))
     is_open = words == {"sdtype": "categorical"}
-    assert reading.sizes == {"read": 9 if is_open else 5}
+    assert reading.sizes == {"read": 8 if is_open else 5}
     for at, cell in enumerate(cells):
         (found,) = reading.codes(pd.Series([cell], dtype=object))
         assert found.tolist() == [codes[at]], cell

@@ -116,6 +116,18 @@ def test_next_children_come_near_their_targets_in_groups_and_in_codes(own):
     assert again(found, codes) == pytest.approx(0.6, abs=0.06)
 
 
+def test_siblings_have_one_of_many_codes_where_they_all_share_it():
+    rng = np.random.default_rng(4)
+    codes = rng.integers(0, 20, (int(NUMBERS.sum()), 1))
+    own = places(np.zeros((len(NUMBERS), 1)), codes)._replace(groups=codes // 4)
+    shares = np.bincount(codes[:, 0] // 4) / len(codes)
+    siblings = {(0, 0): np.diag(shares), (0,): np.array([0.0, 1.0])}
+    found = exchanged(own, {}, siblings, 0)
+    assert sorted(found) == list(range(len(codes)))
+    pairs = np.flatnonzero(np.diff(own.whose) == 0)
+    assert (codes[found][pairs] == codes[found][pairs + 1]).mean() > 0.8
+
+
 def test_children_in_order_come_where_they_say_that_they_follow():
     times = np.random.default_rng(2).random(len(NUMBERS))[
         np.repeat(np.arange(len(NUMBERS)), NUMBERS)
