@@ -169,7 +169,8 @@ def part_for_first(ledger: PrivacyLedger, names: Collection[str], num_rows: int 
     """
     least, most = ledger.budget / 100, ledger.budget / 20
     hidden = _hides_all(ledger, names, num_rows, most)
-    if num_rows is None or hidden > 1:
+    is_private = CountQuery().l2_sensitivity_squared(ledger.adjacency) > 0  # though a plan has it
+    if num_rows is None or is_private or hidden > 1:
         return least
     # Two more deviations: it stops 98 of 100 such fits.
     enough = most * Fraction((hidden * (1 + 2 / _DEVIATIONS)) ** 2)

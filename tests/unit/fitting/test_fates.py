@@ -1,6 +1,7 @@
 """What becomes of columns and tied pairs is said before anything is spent, or stops a fit."""
 
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -95,6 +96,13 @@ def test_rows_that_are_too_few_whatever_they_hold_are_told_by_every_door(rows, b
     for told in (check(TABLE.head(rows), KNOWN, 1.0).to_dict()["warnings"], planned, fitted):
         said = ("nothing stops a fit" in " ".join(told), "noise would move" in " ".join(told))
         assert said == (blind, few)
+
+
+@pytest.mark.parametrize(("adjacency", "part"), [("replace_one", 0.05), ("add_remove", 0.01)])
+def test_a_plan_asks_the_first_question_for_as_much_as_a_fit(adjacency, part):
+    told = plan_table(KNOWN, 1.0, 1e-5, num_rows=200, adjacency=adjacency).to_dict()["ledger"]
+    spent = {each["what"]: Fraction(each["mu_squared"]) for each in told["charges"]}
+    assert float(spent[UNREAD] / sum(spent.values())) == pytest.approx(part, rel=0.02)
 
 
 def test_a_codebook_that_fits_no_cell_stops_a_fit_to_few_rows_and_the_rest_is_left():
