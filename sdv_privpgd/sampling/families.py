@@ -302,7 +302,8 @@ def children_of(
     times = (np.zeros(0),) * 3
     if clock is not None:
         times = clock.ranked(codes[rows], positions[rows])
-        chosen = _followed(*times[:2], times[2][whose], rank, kin)
+        finer = row_keys(np.column_stack([fixed, *wanted[:2]]))
+        chosen = _followed(*times[:2], times[2][whose], rank, finer)
         rows, groups = rows[chosen], groups[chosen]
         times = *(each[chosen] for each in times[:2]), times[2]
     places = Places(

@@ -215,8 +215,11 @@ def test_children_come_in_their_order(tables):
         Link("people", "seen", "person", 3, siblings=False, order="day")
 
 
-@pytest.mark.parametrize("start", ["began", None])
-def test_times_between_children_are_those_of_their_parents_group(start):
+@pytest.mark.parametrize(("start", "errors"), [("began", (7, 2)), (None, (9, 6))])
+def test_times_between_children_are_those_of_their_parents_group(start, errors):
+    # In eight fits means were 44.9 and 7.4 with standard deviations of 1.9 and 0.3, and without a
+    # start 40.8 and 9.9, with 1.8 and 0.9. They were 51 and 8, and 71 and 41, where rows without a
+    # time broke the order, and dates went before the times between.
     rng, number = np.random.default_rng(2), 4_000
     parents = pd.DataFrame({"key": range(number), "often": rng.random(number) < 0.5})
     parents["began"] = rng.integers(0, 1_700, number)
@@ -232,14 +235,15 @@ def test_times_between_children_are_those_of_their_parents_group(start):
     link = Link("parents", "children", "key", 4, order="day", start=start)
     allowed = {"children": ["day"]}
     tables = {"parents": parents, "children": children}
-    found = fit_tables(tables, columns, link, 5.0, 1e-6, allow_lost=allowed).sample()
-    rows = found["children"].dropna().merge(found["parents"], on="key")
+    made = fit_tables(tables, columns, link, 5.0, 1e-6, allow_lost=allowed).sample()
+    rows = made["children"].dropna().merge(made["parents"], on="key")
     means = [
         own.groupby("key")["day"].diff().groupby(own["often"]).mean()
         for own in (children.dropna().merge(parents, on="key"), rows)
     ]
     assert means[0].tolist() == pytest.approx([44, 8], abs=1)
-    assert means[1].tolist() == pytest.approx([44, 8], abs=7)
+    for found, mean, error in zip(means[1], (44, 8), errors, strict=True):
+        assert found == pytest.approx(mean, abs=error)
 
 
 def test_files_are_read_as_frames_are(tables, tmp_path):
