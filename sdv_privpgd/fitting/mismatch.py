@@ -291,6 +291,7 @@ def require_categories(
     ledger that have a threshold paid for them.
     """
     charges = [each for each in ledger.charges if each.threshold is not None]
+    charges = charges or ledger.charges[-1:]
     noise, most = (max(each.stddev for each in charges), charges[-1].threshold or 0)
     number, error = float(rows.answer[0]), SURE * math.hypot(noise / ledger.units, rows.stddev)
     names = [
