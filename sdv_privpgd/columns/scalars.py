@@ -156,17 +156,19 @@ def indices(
 def decimal_places(series: pd.Series, most: int, written: NumberFormat | None = None) -> np.ndarray:
     """The fewest decimal places that write each number, int64.
 
-    It is ``most`` + 1 for numbers that need more, and ``most`` + 2 for missing ones. In a dtype of
-    few digits 0.1 is as near to a tenth as these go.
+    It is ``most`` + 1 for numbers that need more, and ``most`` + 2 for missing ones. A number of 32
+    bits is a tenth if it is as near to that as they go. Its value says that it is one, not the
+    dtype, which other cells of a batch may decide.
     """
     numbers, missing = real_numbers(series, written)
-    dtype: Any = getattr(series.dtype, "numpy_dtype", series.dtype)
-    rounded = float(np.finfo(dtype).eps) if dtype.kind == "f" and dtype.itemsize < 8 else 1e-14
+    with np.errstate(over="ignore"):
+        is_short = numbers == numbers.astype(np.float32)
+    rounded = np.where(is_short, 5.96e-8, 1e-14)  # below 2^-24
     left = ~missing
     places = np.where(missing, most + 2, most + 1)
     for tried in range(most + 1):
         scaled = numbers[left] * 10.0**tried
-        fits = np.isclose(scaled, np.rint(scaled), rtol=rounded, atol=0)
+        fits = np.isclose(scaled, np.rint(scaled), rtol=rounded[left], atol=0)
         places[np.flatnonzero(left)[fits]] = tried
         left[np.flatnonzero(left)[fits]] = False
     return places

@@ -6,11 +6,11 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_482,
-    "package lines of code": 42_591,
+    "package lines": 63_799,
+    "package lines of code": 42_825,
     "package files": 242,
-    "test lines": 54_324,
-    "constants": 246,
+    "test lines": 54_592,
+    "constants": 245,
     "floors": 14,
     "circles": 0,
     "arrows": 109,

@@ -113,4 +113,6 @@ def test_decimal_places_are_the_fewest_that_write_a_number():
     assert scalars.decimal_places(pd.Series(cells, dtype=object), 6).tolist() == expected
     for dtype in ("float32", "Float32", "float32[pyarrow]"):
         tenths = pd.Series([20.4, 1 / 3, 5]).astype(dtype)
-        assert scalars.decimal_places(tenths, 6).tolist() == [1, 7, 0]
+        for own in (tenths, tenths.astype(object)):  # that other cells of a batch may decide
+            assert scalars.decimal_places(own, 6).tolist() == [1, 7, 0]
+    assert scalars.decimal_places(pd.Series([8388607.5, 1 / 1024, 1e300]), 6).tolist() == [1, 7, 0]
