@@ -226,7 +226,7 @@ def check_a_fit(table: pd.DataFrame, metadata: Metadata, adjacency: str) -> None
         rows = synthesizer.sample(len(table))
     assert traces(said) == []
     warned = [text for text in said if "Warning: " in text and OPENING not in text]
-    about = "are not declared: 0.2 of the budget", "ids"
+    about = "are not declared: 0.2 of the budget", "ids", "In so few rows"
     assert all(any(each in text for each in about) for text in warned), warned
     assert len(warned) <= len(about)
     if any("No type of column reads" in text for text in said):

@@ -9,7 +9,7 @@ MOST = {
     "package lines": 63_799,
     "package lines of code": 42_825,
     "package files": 242,
-    "test lines": 54_592,
+    "test lines": 54_593,
     "constants": 245,
     "floors": 14,
     "circles": 0,
