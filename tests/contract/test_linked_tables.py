@@ -217,10 +217,10 @@ def test_children_come_in_their_order(tables):
 
 @pytest.mark.parametrize(("start", "errors"), [("began", (5, 2)), (None, (9, 6))])
 def test_times_between_children_are_those_of_their_parents_group(start, errors):
-    # In 14 fits means were 43.5 and 7.4 with standard deviations of 0.8 and 0.2, and without a start
-    # 41.0 and 9.5, with 1.4 and 0.6. They were 51 and 8, and 71 and 41, at epsilon 5, where rows
-    # without a time broke the order, and dates went before the times between. There one of 14 fits
-    # with a start has 51.1 and 10.9.
+    # In 14 fits means were 43.5 and 7.4, with standard deviations of 0.8 and 0.2, and without a
+    # start 41.0 and 9.5, with 1.4 and 0.6. At epsilon 5 they were 51 and 8, and 71 and 41, where
+    # rows without a time broke the order, and dates went before the times between; one fit of 14
+    # with a start has 51.1 and 10.9 there.
     rng, number = np.random.default_rng(2), 4_000
     parents = pd.DataFrame({"key": range(number), "often": rng.random(number) < 0.5})
     parents["began"] = rng.integers(0, 1_700, number)
