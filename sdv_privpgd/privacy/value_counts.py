@@ -38,14 +38,13 @@ class Counted(NamedTuple):
 class ValueCounts(Opaque):
     """The values of some columns, and how many records have them: for the curator alone.
 
-    A record is counted in ``most`` of the columns at most, or in all of them.
+    A record is counted in ``most`` of the columns at most, or in all of them where that is None.
     """
 
     __slots__ = ("_counted", "most", "names")
 
     def __init__(self, columns: Mapping[str, Counted], most: int | None = None) -> None:
-        self._counted, self.names = dict(columns), tuple(columns)
-        self.most = len(columns) if most is None else most
+        self._counted, self.names, self.most = dict(columns), tuple(columns), most
 
     def counts(self, name: str) -> Counted:
         """Each value that a record has and how many have it: truths, numbers, times, text.

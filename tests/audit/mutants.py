@@ -102,7 +102,7 @@ TESTS = {
         DETAILS,
     ),
     "curator": (*units("curator", "choosing", "value_counts", "half_spaces"), DETAILS, PEOPLE),
-    "streams": (TALLIES, DETAILS, *units("half_spaces"), BOUNDARY, PEOPLE, WEIGHED),
+    "streams": (TALLIES, DETAILS, *units("half_spaces"), BOUNDARY, PEOPLE, WEIGHED, NEIGHBORS),
     "boundary": (BOUNDARY, TALLIES, ANY_PEOPLE, PEOPLE, WEIGHED),
     "encoders": CELLS,
     "encoding": units("encoders", "encoded_dates", "differences", folder="columns"),
