@@ -13,7 +13,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/queries.py``         206  what can be asked, its sensitivity, and a noisy answer
     ``privacy/counting.py``        136  what is counted over codes, in which units
     ``privacy/dataset.py``          66  codes in memory
-    ``privacy/value_counts.py``     64  values, and their counting
+    ``privacy/value_counts.py``     63  values, and their counting
     ``privacy/ledger.py``          218  the books; more budget, and people of several tables
     ``privacy/curator.py``         253  charging, counting and noise in one act
     ``privacy/streams.py``         203  rows in a file or on a cluster, weights, first looks
@@ -29,7 +29,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           41  frames of pandas
     ``sources/people.py``          116  no more than so many rows of a person
 
-These are 2,511 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,510 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,559 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 

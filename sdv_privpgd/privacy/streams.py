@@ -246,10 +246,10 @@ def rarer_counts(
     own = [each.are_rarer[each.places] for each in read.values()]
     drawn = np.sum([each.hashes[each.places] for each in read.values()], axis=0)
     number = np.maximum(np.sum(own, axis=0), 1)
-    rank = -(drawn % number.astype(np.uint64)).astype(np.int64)
+    rank = (drawn % number.astype(np.uint64)).astype(np.int64)
     for (name, each), are_rarer in zip(read.items(), own, strict=True):
         counted = each.places[are_rarer & (rank % number < rarer.most)]
-        counts = np.bincount(counted, minlength=len(each.values))
+        counts = np.bincount(counted)
         rank += are_rarer
         yield name, [(each.values[at], int(counts[at])) for at in np.flatnonzero(counts)]
 
