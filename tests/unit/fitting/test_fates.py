@@ -243,7 +243,7 @@ GERMAN = pd.date_range("2020-01-01", periods=ROWS, freq="h").strftime("%d.%m.%Y"
         (TABLE["ward"].str.lower(), Categorical(["A", "B"], other="other"), "codebook"),
         (TABLE["age"] * 365, Numerical(0, 120), "unit"),
         (GERMAN, Datetime("01.01.2010", "31.12.2010", datetime_format="%d.%m.%Y"), "year"),
-        (np.where(TABLE["age"] < 40, "d", TABLE["ward"]), Categorical(["A", "B", "C"]), "codebook"),
+        (np.where(TABLE["age"] < 60, "d", TABLE["ward"]), Categorical(["A", "B", "C"]), "codebook"),
         (GERMAN, Categorical(), "dates or times.* datetime_format"),
         ([f"{row / 100} %" for row in range(ROWS)], Categorical(), "number_format"),
         ([f"{row}@example.org" for row in range(ROWS)], Categorical(), "leave out"),
