@@ -37,11 +37,16 @@ from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, say, sa
 from sdv_privpgd.columns.dialect import Facts, is_number
 from sdv_privpgd.columns.dtypes import on_unread
 from sdv_privpgd.columns.naming import WHOSE, is_id
-from sdv_privpgd.columns.readings import MOST_PLACES
-from sdv_privpgd.columns.scalars import decimal_places
 from sdv_privpgd.columns.vocabulary import KEYS, facts_in, modelled
 from sdv_privpgd.drafting.checking import refused
-from sdv_privpgd.drafting.formats import are_nearly_numbers, exactly, type_of
+from sdv_privpgd.drafting.formats import (
+    are_all,
+    are_nearly_numbers,
+    detectable,
+    exactly,
+    places_of,
+    type_of,
+)
 from sdv_privpgd.drafting.template import sdtype_of, table_of
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import IDENTIFYING
@@ -312,7 +317,7 @@ def detected(
             "public; --metadata says them without looking, and so does --types dtypes."
         )
     try:
-        columns, keys = table_of(Metadata.detect_from_dataframes({"table": _detectable(table)}))
+        columns, keys = table_of(Metadata.detect_from_dataframes({"table": detectable(table)}))
     except Exception as error:  # noqa: BLE001 - its text may hold a value of the table
         kind = type(error).__name__
         raise CommandError(
@@ -323,23 +328,18 @@ def detected(
         column = pd.Series(table[name].dropna())
         is_open, cells = name not in (*keys, *how.dtypes) and len(column) > 0, []
         is_number = kind in ("ordinal", "numerical") and is_numeric_dtype(column.dtype)
-        if is_open and _are(time, column):
+        if is_open and are_all(time, column):
             written[name] = {**Typed.of("=time").words, "range_is_nullable": True}
-        elif is_number or (is_open and _are(Decimal, column)):
-            places = (
-                _places(pd.Series(column)) if is_open else 0 if column.dtype.kind in "iu" else None
-            )
+        elif is_number or (is_open and are_all(Decimal, column)):
+            named = 0 if column.dtype.kind in "iu" else None
+            places = places_of(column, MANY) if is_open else named
             written[name] = {
                 "sdtype": "numerical",
                 "range_is_nullable": True,  # all others are numbers
                 **({} if places is None else {"decimal_places": places}),
             }
-            if (
-                is_number
-                and is_open
-                and places == 0
-                and column.between(1900_01_01, 2099_12_31).all()
-            ):
+            is_whole = is_number and is_open and places == 0
+            if is_whole and column.between(1900_01_01, 2099_12_31).all():
                 cells = [str(int(number)) for number in column.unique()]
         elif len(column) > 0 and name not in how.dtypes and kind in ("categorical", "id"):
             cells = [*column.unique()]
@@ -362,31 +362,6 @@ def detected(
             ):
                 columns[name] = {"sdtype": "unknown"}
     return {**columns, **{name: {"sdtype": "unknown"} for name in dropped}}, keys, written
-
-
-def _are(kind: type, column: pd.Series) -> bool:
-    """Whether all cells, of which none is missing, are of a kind that pandas has no type for."""
-    return column.dtype == object and len(column) > 0 and all(isinstance(c, kind) for c in column)
-
-
-def _detectable(table: pd.DataFrame) -> pd.DataFrame:
-    """The same table, with floats for decimals and moments for times, which SDV fails on."""
-    found = {}
-    for name, column in table.items():
-        known = column.dropna()
-        if _are(Decimal, known):
-            found[name] = known.astype(float).reindex(table.index)
-        elif _are(time, known):
-            found[name] = pd.to_datetime(known.astype(str), format="mixed").reindex(table.index)
-    return table.assign(**found)
-
-
-def _places(column: pd.Series) -> int | None:
-    """The decimal places of numbers, if not only a few of those that are not whole have as many."""
-    places = decimal_places(column, MOST_PLACES)
-    most, has_some = int(places.max()), int((places > 0).sum())
-    is_usual = (places == most).sum() >= MANY * has_some
-    return most if most <= MOST_PLACES and is_usual else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Finds how the cells of a column of text are written: as truths, dates, times or numbers.
+"""Finds what the cells of a column are, and how text is written: truths, dates, times, numbers.
 
 Privacy: it reads cells. It is for the detection of types alone, which says that these are public.
 """
@@ -6,11 +6,15 @@ Privacy: it reads cells. It is for the detection of types alone, which says that
 import math
 import re
 from collections.abc import Iterator, Sequence
+from datetime import time
+from decimal import Decimal
 from itertools import permutations, product
 
 import pandas as pd
 
 from sdv_privpgd.columns.number_formats import NumberFormat
+from sdv_privpgd.columns.readings import MOST_PLACES
+from sdv_privpgd.columns.scalars import decimal_places
 
 _DAYS = (
     "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d",
@@ -85,6 +89,31 @@ def exactly(cells: Sequence[str], written: str) -> str:
         for parts in ("-", "dm", "HI", "dmHI")
     ]
     return next((each for each in formats if [*read.strftime(each)] == [*cells]), written)
+
+
+def are_all(kind: type, column: pd.Series) -> bool:
+    """Whether all cells, of which none is missing, are of a kind that pandas has no type for."""
+    return column.dtype == object and len(column) > 0 and all(isinstance(c, kind) for c in column)
+
+
+def detectable(table: pd.DataFrame) -> pd.DataFrame:
+    """The same table, with floats for decimals and moments for times, which SDV fails on."""
+    found = {}
+    for name, column in table.items():
+        known = column.dropna()
+        if are_all(Decimal, known):
+            found[name] = known.astype(float).reindex(table.index)
+        elif are_all(time, known):
+            found[name] = pd.to_datetime(known.astype(str), format="mixed").reindex(table.index)
+    return table.assign(**found)
+
+
+def places_of(column: pd.Series, many: float) -> int | None:
+    """The decimal places of numbers, if a part of those that are not whole have as many."""
+    places = decimal_places(column, MOST_PLACES)
+    most, has_some = int(places.max()), int((places > 0).sum())
+    is_usual = (places == most).sum() >= many * has_some
+    return most if most <= MOST_PLACES and is_usual else None
 
 
 def _examples(cells: Sequence[str]) -> Iterator[str]:

@@ -292,8 +292,8 @@ def towards(
     return replace(tables, one_way=one_way, tables=found, expected=expected, start=prior.shares)
 
 
-def as_good_as_own(tables: ConsistentTables, prior: WeightedRows) -> WeightedRows | None:
-    """Returns the rows, if they are as good as rows of the table.
+def are_as_good_as_own(tables: ConsistentTables, prior: WeightedRows) -> bool:
+    """Returns whether public rows are as good as rows of the table.
 
     They count for as many, and no pair is further from the believed one than half of what chance
     makes of so many rows. Such rows keep what no pair tells.
@@ -301,13 +301,13 @@ def as_good_as_own(tables: ConsistentTables, prior: WeightedRows) -> WeightedRow
     total = tables.total
     pairs = {own: counts for own, counts in tables.tables.items() if len(own) > 1}
     if tables.completed or not pairs or prior.effective_rows < total:
-        return None
+        return False
     for clique, counts in pairs.items():
         believed = np.maximum(counts, 0.0) / total
         chance = np.sqrt(2 / math.pi * believed * (1 - believed) / total).sum()
         if np.abs(_table(prior.rows, prior.weights, clique) - believed).sum() > chance / 2:
-            return None
-    return prior
+            return False
+    return True
 
 
 def use_of(rows: PublicRows, prior: WeightedRows | None, tables: ConsistentTables) -> PriorUse:

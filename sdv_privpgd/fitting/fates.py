@@ -169,8 +169,10 @@ def _on_hidden(
     Where the number of rows is public it is about categories that must be in more than a hundredth
     of them to be found, and ranges in which a tenth of them may be hidden.
     """
-    least = least_rows(settings, description, num_rows)
-    own = {name: n for name, n in least.items() if name in names}
+    if not description.discovers:
+        return []
+    look = _first_look(settings, description)
+    own = {name: n for name, n in look.rows_needed(num_rows).items() if name in names}
     if num_rows is None:
         alike: dict[int, list[str]] = {}
         for name, number in own.items():
@@ -193,8 +195,7 @@ def _on_hidden(
             f"Noise hides where values of {listed([*map(repr, own)])} lie that fewer than about "
             f"{least:,} rows have ({share(least / num_rows)}): declare the ranges that you know."
         )
-    precise = _first_look(settings, description).rows_precise if description.discovers else {}
-    if vague := [repr(name) for name in names if precise.get(name, 0) > num_rows]:
+    if vague := [repr(name) for name in names if look.rows_precise.get(name, 0) > num_rows]:
         said.append(
             f"Noise hides whether numbers of {listed(vague)} are whole: declare decimal_places."
         )

@@ -290,9 +290,9 @@ def require_categories(
     What was ``found`` are noisy counts of values, and at last of missing ones. The charges of the
     ledger that have a threshold paid for them.
     """
-    charges = [each for each in ledger.charges if each.threshold is not None]
-    charges = charges or ledger.charges[-1:]
-    noise, most = (max(each.stddev for each in charges), charges[-1].threshold or 0)
+    asked = [each for each in ledger.charges if each.threshold is not None]
+    noise = max((each.stddev for each in asked), default=0.0)
+    most = min((each.threshold or 0 for each in asked), default=0)
     number, error = float(rows.answer[0]), SURE * math.hypot(noise / ledger.units, rows.stddev)
     names = [
         name

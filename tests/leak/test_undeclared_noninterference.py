@@ -34,8 +34,11 @@ def fix_categories(monkeypatch):
     monkeypatch.setattr(curator, "_noisy", noisy)
 
 
-def test_nothing_depends_on_the_table_where_nothing_is_declared(unmoved, monkeypatch):
+@pytest.mark.parametrize("others", [None, 1])  # in few columns a row is then looked for rarer ones
+def test_nothing_depends_on_the_table_where_nothing_is_declared(others, unmoved, monkeypatch):
     fix_categories(monkeypatch)
+    if others is not None:
+        monkeypatch.setattr("sdv_privpgd.discovery.first_look.others", lambda *_: others)
     synthesizer = PrivPGDSynthesizer(**settings(public_domain=None))
     table = sdv_tables.table(120)
     known = KNOWN[["ward"]]  # which ages are in the domain is up to the noise

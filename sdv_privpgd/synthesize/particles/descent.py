@@ -19,7 +19,7 @@ from sdv_privpgd.estimate.prior import (
     LEAST_DRAWN,
     PublicRows,
     WeightedRows,
-    as_good_as_own,
+    are_as_good_as_own,
     use_of,
     weighted,
 )
@@ -266,12 +266,11 @@ class ParticleGradientDescent(Engine):
             # Tables of single attributes take hardly any work beside those of pairs.
             larger = sum(len(clique) > 1 for clique in goals)
             number = default_number(agreed.total, larger or len(goals))
-        if prior is not None and warm_start is None and not (self.penalties or self.possible):
-            rows = as_good_as_own(agreed, prior)
-            if rows is not None:
-                if self.num_particles is None:
-                    number *= -(-LEAST_DRAWN // number)
-                return Particles(domain=domain, codes=rows.sample(number, self.seed), prior=use)
+        is_free = warm_start is None and not (self.penalties or self.possible)
+        if prior is not None and is_free and are_as_good_as_own(agreed, prior):
+            if self.num_particles is None:
+                number *= -(-LEAST_DRAWN // number)
+            return Particles(domain=domain, codes=prior.sample(number, self.seed), prior=use)
         found = projection.project_all(list(goals.values()), generator, progress)
         weights = dict(zip(goals, found, strict=True))
         losses = [(each.weight, each.loss(domain, measurements)) for each in self.penalties]

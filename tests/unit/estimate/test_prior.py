@@ -13,7 +13,7 @@ from sdv_privpgd.estimate.prior import (
     PublicRows,
     WeightedRows,
     _minimized,
-    as_good_as_own,
+    are_as_good_as_own,
     towards,
     use_of,
     weighted,
@@ -240,4 +240,4 @@ def test_particles_are_public_rows_where_these_are_as_good_as_own():
     for those in (lacking, rows[:100]):
         even = np.full(len(those), 1 / len(those))
         prior = WeightedRows(rows=public(those), weights=even, trust=1.0)
-        assert as_good_as_own(agreed, prior) is None
+        assert not are_as_good_as_own(agreed, prior)
