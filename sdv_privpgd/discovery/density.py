@@ -445,7 +445,7 @@ class Grid:
     usual: tuple[float, float]
     rare: tuple[float, float]
 
-    def held(self, noisy: NoisyTable, total: Total | None = None) -> tuple[Density, float, float]:
+    def held(self, noisy: NoisyTable, total: Total) -> tuple[Density, float, float]:
         """Where rows lie, and the ends of the run of cells with most evidence beyond its price.
 
         It goes on to all that clearly hold rows, over what is empty. Evidence is the square of the
@@ -470,8 +470,6 @@ class Grid:
             gains = np.triu(before - before[:, None], 1)
             ends = np.unravel_index(gains.argmax(), gains.shape)
             first, last = min(int(ends[0]), density.begin), max(int(ends[1]), density.clear)
-            if total is None:
-                break
             missed = total.value - float(noisy.counts[first:last].sum())
             noise = math.hypot(total.stddev, math.sqrt((last - first) * noisy.variance))
             if missed < max(noise, 0.1 * total.value):

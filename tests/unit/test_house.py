@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_798,
-    "package lines of code": 42_824,
+    "package lines": 63_800,
+    "package lines of code": 42_826,
     "package files": 242,
-    "test lines": 54_597,
+    "test lines": 54_605,
     "constants": 245,
     "floors": 14,
     "circles": 0,

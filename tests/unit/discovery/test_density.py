@@ -35,7 +35,7 @@ class TestGrids:
     def test_what_stands_out_is_found(self, grid, seed):
         counts = np.zeros(len(grid.cells))
         counts[4:7] = 30_000
-        found, low, high = grid.held(noisy(counts, seed, 10.0))
+        found, low, high = grid.held(noisy(counts, seed, 10.0), Total(float(np.sum(counts)), 0.0))
         assert found.clear
         assert grid.edges[3] <= low <= grid.edges[4]
         assert grid.edges[7] <= high <= grid.edges[8]
@@ -44,7 +44,10 @@ class TestGrids:
     def test_of_noise_alone_the_usual_range_is_left(self, grid):
         counts = np.zeros(len(grid.cells))
         counts[8] = 20.0
-        found = [grid.held(noisy(counts, seed, 200.0)) for seed in range(200)]
+        found = [
+            grid.held(noisy(counts, seed, 200.0), Total(float(np.sum(counts)), 0.0))
+            for seed in range(200)
+        ]
         assert sum(each.clear > 0 for each, _, _ in found) <= 3
         assert sum((low, high) == grid.usual for _, low, high in found) >= 197
 
@@ -54,7 +57,9 @@ class TestGrids:
         (zero, far), _ = POWERS.cells.locate(np.array([0.0, 5_000.0]))
         counts[zero], counts[far] = 18_000, 2_000
         for seed in range(20):
-            _, low, high = POWERS.held(noisy(counts, seed, 300.0))
+            _, low, high = POWERS.held(
+                noisy(counts, seed, 300.0), Total(float(np.sum(counts)), 0.0)
+            )
             assert low <= 0
             assert high >= 2**14
 
@@ -65,12 +70,12 @@ class TestGrids:
         np.add.at(counts, POWERS.cells.locate(np.append(amounts, np.zeros(960)))[0], 1)
         without, known = (
             sum(POWERS.held(noisy(counts, seed, 140.0), total)[2] >= 128 for seed in range(200))
-            for total in (None, Total(1_600, 140.0))
+            for total in (Total(0.0, 0.0), Total(1_600, 140.0))
         )
         assert known > 1.2 * without
         assert known > 150
 
-    @pytest.mark.parametrize("total", [None, Total(4_000, 60.0)])
+    @pytest.mark.parametrize("total", [Total(0.0, 0.0), Total(4_000, 60.0)])
     def test_no_range_of_large_numbers_goes_on_to_the_largest(self, total):
         """Ten digits, as of phones and taxes: each cell up to 2**62 would have its noise."""
         counts = np.zeros(len(POWERS.cells))
