@@ -30,7 +30,6 @@ rows of the model would weigh, which bounds it where noise puts a mean where no 
 there K is smaller.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
