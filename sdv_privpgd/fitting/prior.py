@@ -229,10 +229,7 @@ def of_families(prior: Any, tree: Tree, fit: Callable[[Mapping], Any]) -> dict[s
 
 
 def leaning(
-    settings: Settings,
-    description: Description,
-    prior: Any,
-    num_rows: int | None,
+    settings: Settings, description: Description, prior: Any, num_rows: int | None
 ) -> Description:
     """Returns the description of a table whose fit leans on public rows, if there is a prior.
 

@@ -24,14 +24,7 @@ import pandas as pd
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import sibling
 from sdv_privpgd.estimate.support import grid_noise
-from sdv_privpgd.inference.answers import (
-    MODEL,
-    TABLES,
-    Answer,
-    Origin,
-    extremes_of,
-    on_people,
-)
+from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, Origin, extremes_of, on_people
 from sdv_privpgd.inference.bootstrap import with_bootstrap
 from sdv_privpgd.inference.conditions import code_values, meeting, parts_of
 from sdv_privpgd.inference.intervals import Enclosed, OfFamilies, Open, Ratio, Total, middle_of

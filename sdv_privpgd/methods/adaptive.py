@@ -29,7 +29,7 @@ from sdv_privpgd.methods.pipeline import SMALL_SHARE, noise_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement, ModelErrorQuery
-from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.engine import RAP, Engine, Model
 
 
 def whole_counts(counts: np.ndarray) -> np.ndarray:
@@ -223,10 +223,7 @@ class Adaptive(_ByRounds):
 
     repeats_cliques = False
     what = "worst fitted marginals"
-    citation = (
-        "Aydore, S., Brown, W., Kearns, M., Kenthapadi, K., Melis, L., Roth, A. & Siva, A. (2021). "
-        "Differentially private query release through adaptive projection. ICML, PMLR 139, 457–467."
-    )
+    citation = RAP
 
     def __post_init__(self) -> None:
         super().__post_init__()

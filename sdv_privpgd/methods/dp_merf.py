@@ -12,7 +12,7 @@ from sdv_privpgd.estimate.features import Coordinates, EmbeddingQuery
 from sdv_privpgd.methods.method import EngineMethod, Importance
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
-from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.synthesize.engine import DP_MERF, Engine
 
 if TYPE_CHECKING:
     from sdv_privpgd.columns.column import Column
@@ -71,11 +71,7 @@ class DPMERF(EngineMethod):
     asks = "mean embeddings"
     needs_table = "its answers are a mean embedding, which no other engine can use"
 
-    citation = (
-        "Harder, F., Adamczewski, K. & Park, M. (2021). DP-MERF: differentially private mean "
-        "embeddings with random features for practical privacy-preserving data generation. "
-        "AISTATS, PMLR 130, 1819–1827."
-    )
+    citation = DP_MERF
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -50,14 +50,9 @@ class AllKWay(EngineMethod):
 
     def measure(self, curator: Curator, *, progress: Progress = silent) -> list[Measurement]:
         """Returns one measurement a clique, bought with all that is left of the budget."""
-        degree = min(self.degree, len(curator.domain))
-        cliques = curator.domain.cliques(degree)
-        return curator.measure(
-            [MarginalQuery(clique) for clique in cliques],
-            curator.ledger.remaining,
-            what=f"all {degree}-way marginals",
-            progress=progress,
-        )
+        asked = [MarginalQuery(clique) for clique in self.cliques(curator.domain)]
+        what = f"all {min(self.degree, len(curator.domain))}-way marginals"
+        return curator.measure(asked, curator.ledger.remaining, what=what, progress=progress)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -135,18 +135,6 @@ def is_for_important(importance: Importance) -> bool:
     return any(factor > 1 for factor in importance.values())
 
 
-def important_cliques(domain: Domain, degree: int, importance: Importance) -> list[Clique]:
-    """The cliques of so many attributes that can vary, one of them important.
-
-    All cliques of attributes that can vary where no attribute is more important than another.
-    """
-    varied = [name for name, size in domain.size_of.items() if size > 1]
-    cliques = domain.project(varied).cliques(degree)
-    weights = clique_weights(cliques, importance)
-    important = [clique for clique, weight in weights.items() if weight > 1]
-    return important or list(cliques)
-
-
 _SYNTHESIZE = "sdv_privpgd.synthesize"
 
 ENGINES = {

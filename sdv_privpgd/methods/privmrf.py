@@ -25,12 +25,8 @@ def measure_dependences(
     curator: Curator, pairs: Sequence[Clique], mu_squared: Fraction, progress: Progress
 ) -> list[Measurement]:
     """The noisy dependence of each pair; all of them cost ``mu_squared`` together."""
-    return curator.measure(
-        [DependenceQuery(pair) for pair in pairs],
-        mu_squared,
-        what="dependence of all pairs",
-        progress=progress,
-    )
+    asked = list(map(DependenceQuery, pairs))
+    return curator.measure(asked, mu_squared, what="dependence of all pairs", progress=progress)
 
 
 def dependences(measurements: Iterable[Measurement]) -> dict[Clique, float]:

@@ -16,7 +16,7 @@ from sdv_privpgd.methods.method import EngineMethod, Importance, clique_weights
 from sdv_privpgd.methods.privmrf import dependences, measure_dependences
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
-from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.synthesize.engine import PRIVSYN, Engine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,10 +58,7 @@ class PrivSyn(EngineMethod):
         "how much each pair of columns depends, the frequencies of each column, and the "
         "contingency tables that were chosen because their columns depend much"
     )
-    citation = (
-        "Zhang, Z., Wang, T., Li, N., Honorio, J., Backes, M., He, S., Chen, J. & Zhang, Y. "
-        "(2021). PrivSyn: differentially private data synthesis. USENIX Security 30, 929–946."
-    )
+    citation = PRIVSYN
     is_quick = True
 
     def __post_init__(self) -> None:
