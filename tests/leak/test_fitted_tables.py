@@ -20,7 +20,6 @@ from sdv_privpgd import (
     Categorical,
     Datetime,
     DomainMismatchError,
-    FittedTable,
     Key,
     Numerical,
     People,
@@ -228,17 +227,6 @@ def test_nothing_depends_on_the_number_of_rows_under_add_remove(
     for num_rows in (0, 1, 900):
         other = observed(given(table(num_rows, 2), tmp_path), tmp_path, **settings)
         assert one == other, num_rows
-
-
-def test_a_whole_fitted_table_goes_into_a_file_and_comes_back(tmp_path):
-    fitted = fit_table(table(400, 0), COLUMNS, 5.0, allow_lost=list(COLUMNS))
-    fitted.save(tmp_path / "model.zip")
-    kept = FittedTable.load(tmp_path / "model.zip")
-    assert kept.sample(50).to_csv() == fitted.sample(50).to_csv()
-    assert kept.ledger == fitted.ledger
-    assert kept.warnings == fitted.warnings
-    assert kept.discovered_domain() == fitted.discovered_domain()
-    assert kept.privacy_report() == fitted.privacy_report()
 
 
 def test_no_canary_is_in_its_file(tmp_path):
