@@ -26,7 +26,7 @@ from sdv_privpgd.discovery.first_look import reserved_delta
 from sdv_privpgd.discovery.plan import SPREAD, discover, find_shapes, part_for_shapes, rows_unseen
 from sdv_privpgd.discovery.transcript import Answered, Transcript
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.estimate.prior import Compared
+from sdv_privpgd.estimate.prior import Compared, effective_rows
 from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.mismatch import ask_first, require_categories
@@ -244,7 +244,8 @@ class Fit:
         )
         rows = table.known_rows(self.settings.adjacency)
         total = estimate_total(schema.domain(), answers).value if rows is None else max(rows, 1)
-        found = Compared.of(public.shares(schema), public.effective_rows, answers, total)
+        number = effective_rows(public.weights)
+        found = Compared.of(public.shares(schema), number, answers, total)
         wrong, vague = ({*compress(own, each)} for each in (found.is_wrong, found.is_rough))
         stated = {name: public.replaced[name] for name in own if name in wrong | vague}
         self.description = replace(

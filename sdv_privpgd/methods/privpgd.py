@@ -33,6 +33,7 @@ from sdv_privpgd.methods.method import (
     checked_workload,
     clique_weights,
     is_for_important,
+    measure_tables,
 )
 from sdv_privpgd.methods.pipeline import noise_of
 from sdv_privpgd.methods.standing_out import StandingOut
@@ -235,11 +236,8 @@ class PrivPGD(EngineMethod):
             share = max(share, of_many)
         measured = []
         if share:
-            measured = curator.measure(
-                [MarginalQuery(clique) for clique in self._asked(domain.cliques(1))],
-                (curator.ledger.remaining - kept) * share,
-                what="all 1-way marginals",
-            )
+            alone, part = self._asked(domain.cliques(1)), (curator.ledger.remaining - kept) * share
+            measured = measure_tables(curator, alone, "all 1-way marginals", part)
         left = curator.ledger.remaining - kept
         if self.made.takes_groups and len(domain) > 1:
             kinds = {"are_many": are_many, "is_public": self.is_combined}

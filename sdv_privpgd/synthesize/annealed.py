@@ -44,20 +44,9 @@ class Wanted:
 
 
 def lines_of(measurements: Sequence[Measurement]) -> dict[str, Line]:
-    """The line of each attribute that some question cuts.
-
-    Raises ``ValueError`` for an attribute on several lines, and for places that do not ascend.
-    """
-    found: dict[str, Line] = {}
-    for each in measurements:
-        if isinstance(each.query, CutMarginalQuery):
-            for line in (line for cut in each.query.cuts for line in cut.lines):
-                if found.setdefault(line.name, line) != line:
-                    raise ValueError(f"{line.name!r} lies on several lines: ask along one alone.")
-    for name, line in found.items():
-        if any(np.diff(line.places) <= 0):
-            raise ValueError(f"The places of {name!r} do not ascend: number its codes in order.")
-    return found
+    """The line of each attribute that some question cuts."""
+    asked = [each.query for each in measurements if isinstance(each.query, CutMarginalQuery)]
+    return {line.name: line for query in asked for cut in query.cuts for line in cut.lines}
 
 
 def wanted_of(

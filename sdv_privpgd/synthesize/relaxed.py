@@ -42,11 +42,6 @@ class Mixture:
     weights: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.shares.ndim != 2 or self.shares.shape[1] != sum(self.domain.sizes):
-            raise ValueError(
-                f"shares needs shape (component, {sum(self.domain.sizes)}), got "
-                f"{self.shares.shape}."
-            )
         self.shares.setflags(write=False)
 
     @property

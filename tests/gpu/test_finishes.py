@@ -257,13 +257,6 @@ def test_the_nearest_supported_code_is_the_lower_of_two():
 def test_errors_name_the_argument_and_the_value(finish):
     with pytest.raises(ValueError, match="sweeps must be an integer of at least 0, got -1"):
         finish(sweeps=-1)
-    for targets, grouped, said in (
-        ({("a", "b"): np.zeros((3, 2))}, {}, r"needs shape \(2, 3\), got \(3, 2\)"),
-        ({}, {GROUPING: {("a", "b"): GroupedTarget(np.zeros((2, 3)))}}, r"needs shape \(2, 2\)"),
-        ({}, {Grouping(("b",), ((0,),)): {}}, "'b' has 3 codes and groups for 1 of them"),
-    ):
-        with pytest.raises(ValueError, match=said):
-            finish()(independent(5), DOMAIN, targets, 0, grouped=grouped)
 
 
 def test_scores_have_room_for_groups_of_codes_that_are_not_supported():

@@ -204,19 +204,6 @@ def test_rows_use_each_particle_once_and_marginals_follow_the_clique():
     assert not model.codes.flags.writeable
 
 
-@pytest.mark.parametrize(
-    ("codes", "message"),
-    [
-        (np.zeros((4, 2), dtype=int), r"shape \(particle, 3\), got \(4, 2\)"),
-        (np.zeros((0, 3), dtype=int), "at least one particle"),
-        (np.full((4, 3), 2), "must lie in"),
-    ],
-)
-def test_particles_outside_the_domain_are_refused(codes, message):
-    with pytest.raises(ValueError, match=message):
-        Particles(domain=DOMAIN, codes=codes)
-
-
 def test_a_descent_is_longer_where_nothing_moves_the_particles_afterwards():
     few = {"num_particles": 50, "enable_gpu": False}
     penalty = DifferentiablePenalty(function=lambda at: at["a"].mean())

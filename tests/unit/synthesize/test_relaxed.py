@@ -76,8 +76,6 @@ def test_rows_follow_shares_also_where_cells_are_impossible():
     goals = Goals.of(DOMAIN, mixed_answers(), possible)
     assert goals.shares[1][1, 0] == 0
     assert (Goals.of(DOMAIN, mixed_answers()).shares[1] != goals.shares[1]).sum() == 1
-    with pytest.raises(ValueError, match=r"shares needs shape \(component, 14\)"):
-        Mixture(domain=DOMAIN, shares=np.ones((3, 13), dtype=np.float32))
 
 
 def test_the_gradient_of_a_tiny_network_is_that_of_finite_differences():
