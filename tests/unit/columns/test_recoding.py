@@ -26,7 +26,6 @@ from sdv_privpgd import (
     evaluate,
     fit_table,
     read_domain,
-    write_domain,
 )
 from sdv_privpgd.columns.mismatch import mismatches
 from sdv_privpgd.columns.parsing import describe, read_facts
@@ -350,21 +349,6 @@ def test_rows_of_a_cluster_and_of_people_are_recoded():
     people = of_people(as_read(inner, facts), "age", 2)
     (batch,) = people.batches(["diagnosis"])
     assert batch.columns["diagnosis"].tolist() == wanted[0]["diagnosis"]
-
-
-@pytest.mark.parametrize("ending", [".json", ".csv", ".xlsx"])
-def test_a_domain_in_a_file_keeps_groups_and_missing_codes(ending, tmp_path):
-    if ending == ".xlsx":
-        pytest.importorskip("openpyxl")
-    path = write_domain(
-        {name: {"sdtype": each.sdtype, **each} for name, each in COLUMNS.items()},
-        tmp_path / f"domain{ending}",
-    )
-    for name, words in read_domain(path).items():
-        read = words_of(read_facts(name, words))
-        told = words_of(facts_of(COLUMNS[name]))
-        for key in ("missing_codes", "groups", "prefix"):
-            assert read.get(key) == told.get(key)
 
 
 def test_groups_in_a_codebook_are_pairs(tmp_path):

@@ -308,6 +308,8 @@ IN_A_SHEET = {
     "ward": {"sdtype": "categorical", "range_values": ["01", "B,C", "x=y"], "other_value": "else"},
     "sex": {"sdtype": "categorical", "range_values": [1, 2], "range_is_nullable": True},
     "grade": {"sdtype": "ordinal", "range_values": ["low", "mid", "high"]},
+    "ill with": {"sdtype": "categorical", "groups": {"A": "I", "C": "II"}, "prefix": 1,
+                 "other_value": "other", "missing_codes": ["-"]},
     "born": {
         "sdtype": "datetime", "range_min": "19000101", "range_max": "20201231",
         "datetime_format": "%Y%m%d",
@@ -318,7 +320,7 @@ IN_A_SHEET = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("ending", [".csv", ".xlsx"])
+@pytest.mark.parametrize("ending", [".csv", ".xlsx", ".json"])
 def test_a_codebook_in_a_file_comes_back_as_it_was(ending, tmp_path):
     path = write_domain(IN_A_SHEET, tmp_path / f"codebook{ending}")
     assert read_domain(path) == IN_A_SHEET
