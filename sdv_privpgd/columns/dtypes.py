@@ -144,11 +144,6 @@ def holds_missing(dtype: Any) -> bool:
     return not (isinstance(dtype, np.dtype) and dtype.kind in "iu")
 
 
-def is_moment(dtype: Any) -> bool:
-    """Whether the cells of a column of the dtype are dates, not text."""
-    return getattr(dtype, "kind", "O") == "M"
-
-
 def is_of_days(dtype: Any) -> bool:
     """Whether it is Arrow's dtype of days, which have no time: no reader of pandas chooses it."""
     return isinstance(dtype, pd.ArrowDtype) and dtype.type is datetime.date
