@@ -2,7 +2,10 @@
 
 import copy
 import datetime
+import json
 import logging
+import pickle
+import re
 import tempfile
 import warnings
 from pathlib import Path
@@ -83,6 +86,48 @@ def file_of(fitted) -> bytes | str:
         except NotKeptError as error:
             return str(error)
         return (Path(folder) / "model.zip").read_bytes()
+
+
+def bar_into(told):
+    """A bar that writes down all that it is shown."""
+
+    def bar(items, stage):
+        for number, item in enumerate(items):
+            told.append((stage, number, len(items)))
+            yield item
+
+    return bar
+
+
+def let_out(fitted, said=(), told=()):
+    """Everything that a fitted table lets out, with what was said while it was fitted."""
+    report = fitted.report()
+    return {
+        "page": re.sub(r"\d{4}-\d\d-\d\d", "a day", report.html()),
+        "numbers": report.to_dict() | {"date": "a day"},
+        "noisy tables": fitted.noisy_tables().to_csv(),
+        "rows": fitted.sample(300).to_csv(),
+        "domain": json.dumps(fitted.discovered_domain(), default=str),
+        "ledger": fitted.ledger.to_json(),
+        "report": fitted.privacy_report(),
+        "warnings": [str(each.message) for each in said],
+        "told": told,
+        "model": pickle.dumps(fitted),
+        "file": file_of(fitted),
+        "number of rows": fitted.num_rows,
+    }
+
+
+def in_memory(frame, folder):
+    return frame
+
+
+def in_files(frame, folder):
+    """The rows in Parquet files of a few rows, which are read in batches."""
+    made = Path(tempfile.mkdtemp(dir=folder))
+    frame.iloc[: len(frame) // 3].to_parquet(made / "1.parquet")
+    frame.iloc[len(frame) // 3 :].to_parquet(made / "2.parquet", row_group_size=91)
+    return made
 
 
 def nasty(table: pd.DataFrame) -> pd.DataFrame:

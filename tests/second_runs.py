@@ -32,7 +32,6 @@ SECOND_RUN = {
     "e2e/test_adult.py": {
         "test_private_rows_of_adult_beat_independent_columns": "errors under noise"
     },
-    "e2e/test_first_hour.py": {"test_what_is_worth_a_look_is_said_once": "what is said is noisy"},
     "e2e/test_types.py": {
         "test_dates_have_the_real_ones_range_and_format": "ends that few noisy rows have"
     },

@@ -4,7 +4,7 @@ Every kind of cells answers three questions about arrays: how many cells there a
 which cell and at which position in it a value lies (``locate``), and which value lies at a position
 of a cell (``at``). A position is in [0, 1). ``locate`` of ``at`` gives the same cell for every
 position. A range of values, inside ``ends`` or not, covers a part of each cell (``shares``, in [0,
-1]); a position in that part is translated to one in the cell (``inside``).
+1]), in which ``between`` has the values at positions.
 """
 
 from collections.abc import Collection, Sequence
@@ -50,15 +50,9 @@ class Categories(FieldsAlone):
         codes = np.arange(len(self))
         return ((codes >= low) & (codes <= high)).astype(np.float64)
 
-    def inside(
-        self,
-        codes: np.ndarray,  # noqa: ARG002
-        positions: np.ndarray,
-        low: np.ndarray,  # noqa: ARG002
-        high: np.ndarray,  # noqa: ARG002
-    ) -> np.ndarray:
-        """The same positions: a range covers a whole cell or nothing of it."""
-        return positions
+    def between(self, codes: np.ndarray, *others: object) -> np.ndarray:  # noqa: ARG002
+        """The indices: a range covers a whole cell or nothing of it."""
+        return codes
 
 
 @dataclass(frozen=True)
@@ -126,13 +120,11 @@ class Ticks(FieldsAlone):
         ends = np.minimum(self.starts + self.widths - 1, high)
         return np.maximum(ends - np.maximum(self.starts, low) + 1, 0) / self.widths
 
-    def inside(
-        self, codes: np.ndarray, positions: np.ndarray, low: np.ndarray, high: np.ndarray
-    ) -> np.ndarray:
-        """Positions of the cells' numbers that lie in ranges; each has an equal share."""
+    def between(self, codes: np.ndarray, positions: np.ndarray, low: int, high: int) -> np.ndarray:
+        """The numbers at positions of the part of each cell in a range; each has an equal share."""
         starts = np.maximum(self.starts[codes], low)
         counts = np.minimum(self.starts[codes] + self.widths[codes] - 1, high) - starts + 1
-        return self.locate(starts + np.floor(positions * counts).astype(np.int64))[1]
+        return starts + np.floor(positions * counts).astype(np.int64)
 
 
 class _Reals:
@@ -185,15 +177,12 @@ class _Reals:
         overlaps = np.minimum(self.edges[1:], high) - np.maximum(self.edges[:-1], low)
         return np.maximum(overlaps, 0) / self.widths
 
-    def inside(
-        self, codes: np.ndarray, positions: np.ndarray, low: np.ndarray, high: np.ndarray
+    def between(
+        self, codes: np.ndarray, positions: np.ndarray, low: float, high: float
     ) -> np.ndarray:
-        """Positions in those parts of the cells that lie in ranges, up to rounding."""
-        starts, widths = self.edges[codes], self.widths[codes]
-        lows, highs = np.maximum(starts, low), np.minimum(starts + widths, high)
-        offsets = lows + positions * np.maximum(highs - lows, 0) - starts
-        inside = np.divide(offsets, widths, out=np.full(offsets.shape, 0.5), where=widths > 0)
-        return np.clip(inside, 0, BELOW_ONE)
+        """The numbers at positions of the part of each cell in a range."""
+        lows, highs = np.maximum(self.edges[codes], low), np.minimum(self.largest[codes], high)
+        return np.minimum(lows + positions * np.maximum(highs - lows, 0), highs)
 
     @cached_property
     def widths(self) -> np.ndarray:

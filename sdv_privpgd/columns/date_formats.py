@@ -28,8 +28,7 @@ _SPANS = {
 def span_of_format(datetime_format: str | None) -> tuple[int, int] | tuple[None, None]:
     """The first and the last instant of a format that does not say the whole year, if it is one.
 
-    Raises:
-        ValueError: For a format that leaves out a part between others, or says weekdays alone.
+    Raises ``ValueError`` for one that leaves out a part between others, or says weekdays alone.
     """
     if datetime_format is None or years_of(datetime_format)[0]:
         return None, None

@@ -20,20 +20,20 @@ Kind = TypeVar("Kind", bound="_Facts")
 
 @dataclass(frozen=True, kw_only=True)
 class _Facts:
-    """What is known of a column.
-
-    Attributes:
-        nullable: Whether values may be missing.
-        missing_codes: Values of cells that stand for missing.
-    """
+    """What is known of a column: whether values may be missing, and what stands for missing."""
 
     nullable: bool | None = None
     missing_codes: tuple | None = None
 
     @property
-    def is_blank(self) -> bool:
-        """Whether nothing is known of which values it has."""
+    def lacks_domain(self) -> bool:
+        """Whether it is not known which values it has."""
         return False
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing is known of that."""
+        return self.lacks_domain
 
     def and_found(self: Kind, found: Any) -> Kind:
         """The same facts, with those that were found of the column in their place.
@@ -206,11 +206,6 @@ class CategoryFacts(_Facts):
         return not self.values and self.other is None
 
     @property
-    def is_blank(self) -> bool:
-        """Whether no category is known, and none for all others."""
-        return self.lacks_domain
-
-    @property
     def unread(self) -> str:
         """Why values that are there may not be read, and what mends it, after "they are"."""
         if self.lacks_domain:
@@ -227,14 +222,12 @@ class CategoryFacts(_Facts):
 class TruthFacts(_Facts):
     """What is known of a column of true and false.
 
-    Attributes:
-        values: What stands for false and for true, if it is not these themselves.
+    ``values`` stand for false and for true, if it is not these themselves.
     """
 
     values: tuple | None = None
 
     sdtype: ClassVar[str] = "boolean"
-    lacks_domain: ClassVar[bool] = False
 
     @property
     def unread(self) -> str:

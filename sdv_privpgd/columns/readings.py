@@ -46,13 +46,9 @@ MOST_PLACES = 6
 class Reading:
     """What is to be read of one column. Public.
 
-    Attributes:
-        name: The column's name.
-        asks: Values with their numbers of cells (``categories``, ``numbers``), and codes, one a
-            cell: of the first grid (``grid``), and of how precise a cell is (``precision``).
-        cells: Of the first grid, numbers or days since 1970. Missing is the code after the last.
-        datetime_format: How dates are written, where that is declared.
-        number_format: How numbers are.
+    It ``asks`` for values with their numbers of cells (``categories``, ``numbers``), and for codes,
+    one a cell: of the first grid (``grid``), and of how precise a cell is (``precision``). The
+    ``cells`` of that grid are of numbers or days since 1970; missing is the code after the last.
     """
 
     name: str
@@ -115,10 +111,6 @@ class Readable:
     value, 3 and 4 for what lies below and above a declared range, or all that is told apart. Where
     no values are declared, all others that are of the declared type are as they should be; of
     categories those that are written as one of ``LOOKS`` have its place from 5 on.
-
-    Attributes:
-        name: The column's name.
-        facts: What is declared of it.
     """
 
     name: str

@@ -65,14 +65,9 @@ class _Rows:
 
 
 class Repair:
-    """Makes rows obey rules.
+    """Makes rows obey rules of cells, and predicates of the values that codes ``decode`` to.
 
-    Args:
-        columns: The modelled columns and differences, in the order of the rows' attributes.
-        rules: The rules about cells.
-        predicates: The rules about values only.
-        decode: Turns codes and positions into columns of the user's values.
-        differences: Says which columns are computed from another column and a difference.
+    ``columns`` are all attributes, in the rows' order; ``differences`` say which are computed.
     """
 
     def __init__(
@@ -255,15 +250,8 @@ def move(
 ) -> None:
     """Moves codes to cells that can hold rows which obey the group, if there are any; in place.
 
-    Args:
-        codes: Of the rows.
-        group: Rules that share columns.
-        donors: Codes of rows that obey; without any the rows themselves are asked.
-        axes_of: The axis of each attribute.
-        held: Attributes that stay as they are.
-        sizes: How many codes each attribute has.
-        scales: What a step between codes counts.
-        generator: Draws the donors that are examined, and breaks ties.
+    Without ``donors`` that obey the rows themselves are asked. Columns in ``held`` stay as they
+    are. The generator draws the donors that are examined, and breaks ties.
     """
     names = list(dict.fromkeys(name for rule in group for name in rule.names))
     axes = np.array([axes_of[name] for name in names], dtype=np.int64)

@@ -355,10 +355,7 @@ class Density:
     def closer(self, rows: float, alone: Mapping[float, float], stddev: float) -> np.ndarray | None:
         """The edges of the next look; ``None`` if no cell surely has many of the ``rows``.
 
-        Args:
-            rows: The number of rows with a value.
-            alone: Numbers that many rows share, and about how many. They are not to be spread.
-            stddev: Of the noise of that look.
+        Numbers that many rows share ``alone``, with about how many, are not to be spread.
         """
         cells = np.searchsorted(self.edges[1:-1], [*alone], side="right")
         counts = self.counts - np.bincount(cells, [*alone.values()], self.counts.size)

@@ -12,7 +12,7 @@ post-processing. The table is passed on unseen.
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -42,15 +42,16 @@ from sdv_privpgd.discovery.first_look import (
     Values,
     categories,
     frequencies,
+    square_of,
 )
 from sdv_privpgd.discovery.outside import Fenced, fenced, fenced_whole, part_for_short
 from sdv_privpgd.discovery.ranges import SINGLE, Rough, edges_of, looked_into
-from sdv_privpgd.discovery.transcript import Asker, Transcript
+from sdv_privpgd.discovery.transcript import Transcript
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total, estimate_total
 from sdv_privpgd.estimate.support import FINE_GRIDS
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import Measurement
 
 CLOSER = "where rows lie, more closely"
 """What the ledger says of the looks after the first one."""
@@ -116,11 +117,10 @@ def discover(
         books: Of the fit.
         share: Of the budget, for all columns together.
         for_categories: Beside that, of the budget, for columns whose categories are not declared.
-        short: What is declared of columns of numbers and dates that are not looked into. It is
-            counted how many rows lie beyond their ranges.
+        short: What is declared of other columns of numbers and dates, beyond whose ranges rows
+            are counted.
         transcript: Gets the answers, and has those of a discovery that ended early.
-        require: Is told of the categories that were found, and of the number of rows, once they
-            are, and may raise.
+        require: Is told of the categories and the number of rows once they are found; may raise.
         progress: Told of the measurements.
     """
     if not undeclared and not short:
@@ -128,13 +128,12 @@ def discover(
     known, budget = Transcript() if transcript is None else transcript, books.ledger.budget
     first = FirstLook(undeclared, books.ledger, share, for_categories)
     seen = first.ask(table, books, known, require, progress)
-    # The tables have what is left of the spare part.
-    left = first.budget - seen.cost - max(seen.for_categories - first.spare, 0)
     others = [name for name in undeclared if name not in first.asks["categories"]]
     rough = {name: seen.rough.get(name, Rough(undeclared[name])) for name in others}
-    rough, left = _closer(table, rough, undeclared, books, left, known, progress)
-    found = {name: categories(undeclared[name], each) for name, each in seen.categories.items()}
-    facts: dict[str, ColumnFacts] = dict(found)
+    rough, left = _closer(table, rough, undeclared, books, seen.left, known, progress)
+    facts: dict[str, ColumnFacts] = {
+        name: categories(undeclared[name], each) for name, each in seen.categories.items()
+    }
     doubts = {
         name: _doubt(name, each.known) for name, each in seen.rough.items() if not each.is_clear
     }
@@ -149,8 +148,8 @@ def discover(
     schema = Schema(tuple(each.column for each in fences.values()))
     asker = known.asking(lambda: table.curator(schema, books, progress=progress), books)
     paid = budget * part_for_short(len(apart))
-    counted = _counted(asker, fine, left, FINE_GRIDS, progress)
-    answers = {**counted, **_counted(asker, apart, paid, BEYOND, progress)}
+    counted = asker.tables(fine, left, what=FINE_GRIDS, progress=progress)
+    answers = {**counted, **asker.tables(apart, paid, what=BEYOND, progress=progress)}
     rows, domain = table.known_rows(books.ledger.adjacency), schema.domain()
     known_total = Total(max(rows or 0.0, 1.0), 0.0)
     total = estimate_total(domain, [*answers.values()]) if rows is None else known_total
@@ -205,7 +204,7 @@ def find_shapes(
     asker = known.asking(lambda: table.curator(schema, books), books)
     names = [difference.name for difference in differences]
     what = f"sizes of {', '.join(map(repr, names))}"
-    answers = _counted(asker, names, mu_squared, what, progress)
+    answers = asker.tables(names, mu_squared, what=what, progress=progress)
     found = {}
     for name, column in ((each.name, each.column) for each in differences):
         counts = answers[name].answer[: column.num_values].astype(np.float64)
@@ -268,46 +267,29 @@ def _closer(
             break
         schema = Schema(tuple(each.column for each in asked.values()))
         asker = known.asking(partial(table.curator, schema, books), books)
-        part = min(part, Fraction(_squared(books.ledger), enough**2)) * len(asked)
+        part = min(part, Fraction(square_of(books.ledger), enough**2)) * len(asked)
         budget -= part
-        for name, answer in _counted(asker, asked, part, CLOSER, progress).items():
+        for name, answer in asker.tables(asked, part, what=CLOSER, progress=progress).items():
             density = Density.of(*asked[name].seen(answer), rough[name].density)
             rough[name] = rough[name]._replace(density=density)
     return {name: each.thinned for name, each in rough.items()}, budget
 
 
-def _squared(ledger: PrivacyLedger) -> int:
-    """The square of what a row, or a person, changes the counts of a column's cells by."""
-    return ledger.rows_counted**2 * MarginalQuery(("",)).l2_sensitivity_squared(ledger.adjacency)
-
-
 def _noise(part: Fraction, books: Books) -> float:
     """The standard deviation of the counts of a column's cells, in rows."""
-    return math.sqrt(_squared(books.ledger) / part) if part else math.inf
+    return math.sqrt(square_of(books.ledger) / part) if part else math.inf
 
 
 def _next_look(
     name: str, rough: Rough, known: ColumnFacts, rows: int | None, stddev: float
 ) -> Fenced | None:
     """The column in the cells of its next closer look; ``None`` if it needs none."""
-    is_ranged = isinstance(rough.known, NumberFacts | DateFacts)
-    facts = rough.closer(rows, stddev) if is_ranged else None
-    if facts is None or not getattr(facts, "cuts", None):
+    facts = rough.closer(rows, stddev)
+    if facts is None:
         return None
     found = fenced(name, facts, known)
     before = 1 if rough.density is None else len(rough.density.counts)
     return found if before < found.inner.num_values <= SINGLE else None
-
-
-def _counted(
-    asker: Asker, names: Collection[str], mu_squared: Fraction, what: str, progress: Progress
-) -> dict[str, Measurement]:
-    """The counts of the cells of some columns, of equal parts of the budget."""
-    if not names:
-        return {}
-    queries = [MarginalQuery((name,)) for name in names]
-    found = asker.measure(queries, mu_squared, what=what, progress=progress)
-    return dict(zip(names, found, strict=True))
 
 
 def _doubt(name: str, known: ColumnFacts) -> str:

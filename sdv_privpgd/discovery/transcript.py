@@ -4,7 +4,7 @@ What discovery asks next follows from what was answered. So whoever has the answ
 the same question again, and neither reads rows nor pays for those that he has.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,7 @@ from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books
-from sdv_privpgd.privacy.queries import Measurement, Query
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement, Query
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,6 +70,14 @@ class Asker:
         asked, how = (query.describe() for query in queries), {"what": what, "progress": progress}
         ask = lambda: self._curator.measure(queries, mu_squared, **how)
         return self._answer(what, asked, ask, has_threshold=False)
+
+    def tables(
+        self, names: Collection[str], mu_squared: Fraction, **how: Any
+    ) -> dict[str, Measurement]:
+        """The counts of the codes of some attributes, of equal parts of the budget."""
+        queries = [MarginalQuery((name,)) for name in names]
+        found = self.measure(queries, mu_squared, **how) if queries else []
+        return dict(zip(names, found, strict=True))
 
     def discover(
         self, mu_squared: Fraction, delta: Fraction, *, what: str, names: Sequence[str]

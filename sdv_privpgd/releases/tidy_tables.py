@@ -183,11 +183,8 @@ class HowPublished:
     ) -> tuple[np.ndarray, np.ndarray]:
         """The counts of a table and the standard deviations of their noise.
 
-        Args:
-            name: Of the table, for a message.
-            told: What was published of each cell; not a number where it was suppressed.
-            stddevs: The noise that was published with it, in the same unit.
-            is_percent: Whether it is in per cents.
+        What was ``told`` of a cell is not a number where it was suppressed. Noise that was
+        published with it is in the same unit.
         """
         variances = np.zeros(len(told)) if stddevs is None else np.square(stddevs)
         if is_percent:
@@ -249,8 +246,8 @@ class TidyTable:
     def answered(self, labels: Mapping[str, ColumnLabels]) -> "tuple[TidyTable, Measurement]":
         """The table with its absent cells, if there may be any, and as an answer, with mean noise.
 
-        Raises:
-            ValueError: For labels that name no cell, and for cells that are missing or there twice.
+        Raises ``ValueError`` for labels that name no cell, and for cells that are missing or there
+        twice.
         """
         query, shape, places = self._asked(labels)
         whole, number = self, math.prod(shape)
@@ -321,10 +318,8 @@ class TidyTable:
 def tidy_tables(sources: Sequence[Source], how: HowPublished = HowPublished()) -> list[TidyTable]:
     """The tables in tidy rows, in the order in which they come.
 
-    Raises:
-        ValueError: For rows without counts or noise, for counts that are not numbers, and for what
-            ``how`` does not say.
-        OSError: If a file cannot be read.
+    Raises ``ValueError`` for rows without counts or noise, for counts that are no numbers, and for
+    what ``how`` does not say.
     """
     found = [table for source in sources for table in _of_frame(_frame(source), how)]
     if how.total is None:
@@ -357,9 +352,8 @@ def answers_of(
 ) -> tuple[list[TidyTable], list[Measurement]]:
     """All tables with their absent cells, and as answers, with their mean noise.
 
-    Raises:
-        ValueError: For tables of columns that are not declared, for declared columns that no table
-            has, and as ``TidyTable.answered``.
+    Raises ``ValueError`` for columns that are not declared, for declared ones that no table has,
+    and as ``TidyTable.answered``.
     """
     labels = {column.name: ColumnLabels(column) for column in schema.columns}
     named = dict.fromkeys(name for table in tables for name in table.clique)

@@ -251,7 +251,7 @@ def children_of(
         numbers: How many children each parent has.
         weights: What a pair of siblings counts as, by the parent, and one with the next one.
         siblings: How siblings go together, if that was asked.
-        starts: Where each parent's order begins, in ticks; not a number where that is not known.
+        starts: As ``starts_of`` gives them.
         in_family: The column of how many children their family has, if there is one.
         seed: Of what is drawn.
     """

@@ -71,15 +71,10 @@ class CsvSource:
         facts: Mapping[str, Mapping[str, Any]],
         how: Reading | None = None,
     ) -> None:
-        """Takes files, the public facts on their columns, and how they are written.
+        """Takes files, the facts on their columns in SDV's words, and how they are written.
 
-        Args:
-            paths: A path, a pattern or several of them, as ``files_of`` takes them.
-            facts: In SDV's words: without any, texts stay texts.
-            how: What separates columns, which sign is before decimals, and the like.
-
-        Raises:
-            SourceError: If a file cannot be read, or the first record does not name its columns.
+        Without facts texts stay texts. Raises ``SourceError`` if a file cannot be read, or the
+        first record does not name its columns.
         """
         self._facts: Facts = facts
         self._how = Reading() if how is None else how
@@ -138,7 +133,7 @@ class CsvSource:
         else:
             means = texts.meaning(self._facts.get(name, {}), signs_of(how))
             column = _repeated([means(text) for text in different], codes)
-        column = converted(column.rename(name), how.dtypes[name]) if name in how.dtypes else column
+        column = convert(column.rename(name), how.dtypes[name]) if name in how.dtypes else column
         if unread.any():
             column = column.astype(object).mask(np.append(unread, False)[codes], texts.UNREAD)
         return column
@@ -464,14 +459,8 @@ class Retyped:
         for batch in self._source.batches(names):
             columns = dict(batch.columns)
             for name in filter(self._named.__contains__, names):
-                columns[name] = converted(columns[name].rename(name), self._named[name])
+                columns[name] = convert(columns[name].rename(name), self._named[name])
             yield Batch(batch.done, columns)
-
-
-def converted(column: pd.Series, dtype: Any) -> pd.Series:
-    """A column of a batch in the dtype that the user names. Raises ``SourceError``."""
-    is_plain = not isinstance(column.dtype, pd.CategoricalDtype)
-    return convert(column if is_plain else column.astype(object), dtype)
 
 
 def public_dtype(dtype: Any, own: Any) -> Any:

@@ -37,12 +37,7 @@ _WHOLE, _PLAIN = re.compile(r"[-+0-9]*"), re.compile(r"[-+0-9.eE]*")
 
 @dataclass(frozen=True)
 class Signs:
-    """The signs in numbers of text.
-
-    Attributes:
-        decimal: The sign before decimals.
-        thousands: The sign between groups of three digits; ``None`` allows none.
-    """
+    """The signs in numbers of text: before decimals, and between groups of three digits, if any."""
 
     decimal: str = "."
     thousands: str | None = None
@@ -114,6 +109,8 @@ def meaning(facts: Mapping, signs: Signs) -> Callable[[str], Any]:
 def convert(column: pd.Series, dtype: Any) -> pd.Series:
     """The column in the dtype that the user names. Raises ``SourceError``, without a cell."""
     try:
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            column = column.astype(object)
         if dtype.kind == "M" and column.dtype == object:
             return column  # dates are read one by one, as the metadata says
         if dtype.kind in "iuf" and column.dtype == object:

@@ -13,6 +13,7 @@ import time
 from unittest import mock
 
 import numpy as np
+from answers import open_curator
 
 from benchmarks.experiment import means, options
 from sdv_privpgd.benchmark.tables import load
@@ -20,10 +21,7 @@ from sdv_privpgd.estimate import denoising
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, equal_groups
 from sdv_privpgd.methods import PrivPGD, pipeline
-from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency
 
 TABLES = ["acs_income_ne_2018", "acs_income_co_2018", "adult", "bank", "california_housing",
           "diabetes_task", "diamonds", "flights", "nist"]  # fmt: skip
@@ -41,8 +39,7 @@ def rows(given):
 
 def _errors(dataset, epsilon):
     domain, start = dataset.domain, time.process_time()
-    ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)
-    curator = Curator(dataset, Books(ledger))
+    curator = open_curator(dataset, epsilon=epsilon, seed=None)
     pipeline.ask(curator, PrivPGD())
     tables = denoised(consistent_tables(domain, curator.measurements))
     seconds = time.process_time() - start

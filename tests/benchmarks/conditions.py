@@ -1,20 +1,17 @@
-"""Rows under conditions: the errors of the other columns, and the seconds of a thousand conditions.
+"""Rows under conditions: the errors of the other columns.
 
 It fits a simulated table. For conditions on 1 to 4 attributes it compares the distribution of each
 other attribute with that in the whole population under the same condition. The error is half the L1
 distance, averaged over the attributes, the conditions and the seeds. ``ours`` draws 20,000 rows
 under each condition, ``100 rows`` draws 100. ``nearest`` takes only the particles that fit or, if
 there are none, the nearest ones; ``all`` takes all particles. No particle fits an absent condition.
-Then it times ``--timed`` conditions of 100 rows each, written in several ways, of a fit of mixed
-columns to ``--timed-rows``.
 """
 
 import numpy as np
 
-from benchmarks.experiment import metadata_of, options
-from benchmarks.simulated import MIXED_COLUMNS, MIXED_DOMAIN, mixed_table, simulated_table
-from sdv_privpgd import Between, PrivPGDSynthesizer
-from sdv_privpgd.benchmark.fits import Stopwatch, fit_dataset
+from benchmarks.experiment import options
+from benchmarks.simulated import simulated_table
+from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.sampling.conditions import ConditionalRows
@@ -26,15 +23,7 @@ _FEWEST_KNOWN = 300
 
 
 @options(
-    rows=50_000,
-    columns=10,
-    cells=16,
-    population=3_000_000,
-    epsilon=1.0,
-    conditions=20,
-    seeds=3,
-    timed=1_000,
-    timed_rows=50_000,
+    rows=50_000, columns=10, cells=16, population=3_000_000, epsilon=1.0, conditions=20, seeds=3
 )
 def rows(given):
     found = {band: [] for band in _BANDS}
@@ -55,7 +44,6 @@ def rows(given):
         if errors:
             mean = {key: float(np.mean([each[key] for each in errors])) for key in errors[0]}
             yield {"frequency": band, "conditions": len(errors), **mean}
-    yield from _seconds(given.timed, given.timed_rows)
 
 
 def _examples(population, particles, share, number, rng):
@@ -116,39 +104,3 @@ def _distance(ours, theirs, size):
     """The total variation distance of two columns of codes."""
     counts = [np.bincount(codes, minlength=size) / len(codes) for codes in (ours, theirs)]
     return float(np.abs(counts[0] - counts[1]).sum() / 2)
-
-
-def _seconds(number, num_rows):
-    """How long so many conditions of 100 rows each take, written in each way."""
-    from sdv.sampling import Condition, DataFrameCondition
-
-    metadata = metadata_of(MIXED_COLUMNS, primary_key="key")
-    synthesizer = PrivPGDSynthesizer(metadata, 1.0, public_domain=MIXED_DOMAIN)
-    synthesizer.fit(mixed_table(num_rows))
-    rng = np.random.default_rng(0)
-    known = mixed_table(number, seed=1).drop(columns="key")
-    three = known[["year", "city", "member"]]
-    repeated = three.loc[three.index.repeat(100)].reset_index(drop=True)
-    sets = [rng.choice(known.columns, rng.integers(1, 5), replace=False) for _ in range(number)]
-    lows = rng.integers(1900, 2016, number).tolist()
-    wanted = {
-        "one set": [Condition(dict(row), num_rows=100) for _, row in three.iterrows()],
-        "many sets": [
-            Condition(dict(known.loc[row, names]), num_rows=100) for row, names in enumerate(sets)
-        ],
-        "ranges": [
-            Condition({"year": Between(low, low + 10), "price": Between(None, 100)}, num_rows=100)
-            for low in lows
-        ],
-        "DataFrame": [DataFrameCondition(repeated)],
-    }
-    ways = {
-        way: lambda each=each: synthesizer.sample_from_conditions(each)
-        for way, each in wanted.items()
-    }
-    ways["remaining"] = lambda: synthesizer.sample_remaining_columns(repeated)
-    for way, sample in ways.items():
-        watch = Stopwatch()
-        sampled = len(sample())
-        watch.lap("seconds")
-        yield {"way": way, "conditions": number, "rows": sampled, **watch.seconds}

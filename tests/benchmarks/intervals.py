@@ -19,6 +19,7 @@ Not private.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from answers import open_curator
 
 from benchmarks.experiment import options
 from sdv_privpgd.benchmark.fits import Stopwatch
@@ -28,9 +29,7 @@ from sdv_privpgd.inference.intervals import KINDS, Total, deviations
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.methods.privpgd import PrivPGD
-from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
@@ -112,8 +111,8 @@ def _covered(codes, domain, questions, epsilon, given):
     widths, alone = [], []
     for _ in range(given.fits):
         drawn = codes[rng.integers(number, size=number)]
-        ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.parse(given.adjacency))
-        curator = Curator(Dataset(domain, drawn), Books(ledger))
+        known = {"adjacency": Adjacency.parse(given.adjacency), "seed": None}
+        curator = open_curator(Dataset(domain, drawn), epsilon=epsilon, **known)
         # The default strategy. The engine is asked for its statistics: it has none.
         pipeline.ask(curator, replace(PrivPGD(), engine=PrivatePGM()))
         estimate = LinearEstimate(domain, curator.measurements)

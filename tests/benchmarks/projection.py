@@ -9,16 +9,15 @@ ones.
 
 import numpy as np
 import torch
+from answers import open_curator
+from generators import seeded
 from references.wasserstein import project, sliced_w1
 
 from benchmarks.experiment import options
 from benchmarks.simulated import simulated_table
 from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.methods.fixed import AllKWay
-from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.synthesize.particles.draws import stratified_directions
 from sdv_privpgd.synthesize.particles.projection import CompiledProjection
 from sdv_privpgd.synthesize.particles.published import SoftmaxProjection
@@ -30,11 +29,11 @@ _FRESH_SLICES = 1_000
 @options(rows=300_000, columns=11, cells=32, epsilon=2.5, repetitions=3, compared=3, steps=5_000)
 def rows(given):
     tables, projection = _targets(given), CompiledProjection(max_steps=1_000)
-    projection.project_all(tables[:1], _seeded(0))  # compiles
+    projection.project_all(tables[:1], seeded(0))  # compiles
     seconds = []
     for _ in range(given.repetitions):
         watch = Stopwatch()
-        projection.project_all(tables, _seeded(0), progress=watch)
+        projection.project_all(tables, seeded(0), progress=watch)
         seconds.append(watch.seconds["project"])
     yield {"tables": len(tables), "seconds": float(np.median(seconds))}
     # Ordered by negative mass, the most first; a table without any is solved already.
@@ -43,7 +42,7 @@ def rows(given):
     few = min(given.compared, len(indebted))
     chosen = indebted[np.linspace(0, len(indebted), few, endpoint=False).astype(int)]
     for index in chosen.tolist():
-        (compiled,) = projection.solve_all([tables[index]], _seeded(index))
+        (compiled,) = projection.solve_all([tables[index]], seeded(index))
         distances = _distances(tables[index], index, compiled, given.steps)
         yield {"table": index, "negative": debts[index], **distances}
 
@@ -51,8 +50,7 @@ def rows(given):
 def _targets(given):
     """Signed measures of all pairs on their supported cells."""
     dataset = Dataset(*simulated_table(given.rows, given.columns, num_cells=given.cells))
-    ledger = PrivacyLedger.open(given.epsilon, 1e-5, Adjacency.REPLACE_ONE)
-    curator = Curator(dataset, Books(ledger))
+    curator = open_curator(dataset, epsilon=given.epsilon, seed=None)
     measurements = AllKWay(degree=2).measure(curator)
     _, goals = goals_of(curator.domain, measurements, "consistent", {})
     return list(goals.values())
@@ -61,14 +59,14 @@ def _targets(given):
 def _distances(table, seed, compiled, steps):
     """SW1 of the three solvers' results, and the compiled one's over the others'."""
     exact = CompiledProjection(max_steps=steps, tolerance=0.0, precision=0.0)
-    (reference,) = exact.solve_all([table], _seeded(seed))  # draws the same directions
-    directions = stratified_directions(_FRESH_SLICES, 2, _seeded(seed + 1), dtype=torch.float64)
+    (reference,) = exact.solve_all([table], seeded(seed))  # draws the same directions
+    directions = stratified_directions(_FRESH_SLICES, 2, seeded(seed + 1), dtype=torch.float64)
     ours, exactly, published = (
         float(sliced_w1(table.centers, probabilities, table.values, directions))
         for probabilities in (
             compiled.probabilities,
             reference.probabilities,
-            project(SoftmaxProjection(), *table, _seeded(seed)),
+            project(SoftmaxProjection(), *table, seeded(seed)),
         )
     )
     return {
@@ -81,7 +79,3 @@ def _distances(table, seed, compiled, steps):
         "to exact": ours / exactly,
         "to published": ours / published,
     }
-
-
-def _seeded(seed):
-    return torch.Generator().manual_seed(seed)

@@ -5,18 +5,16 @@ with the rows.
 """
 
 import time
-from collections import Counter
-from itertools import combinations
 from pathlib import Path
 
 from benchmarks.experiment import apart
 from sdv_privpgd.benchmark.fits import PeakMemory, Stopwatch
 
-SOURCES = ("parquet", "duckdb", "polars", "arrow", "csv", "frame", "tuples")
+SOURCES = ("parquet", "duckdb", "polars", "arrow", "csv", "frame")
 """Files of Parquet, a DuckDB relation and a lazy Polars frame of them, an Arrow table, a file of
-CSV, a frame of pandas; and a tuple for each row and pair, as dpsynth's pipeline makes them."""
+CSV, and a frame of pandas."""
 
-_LARGEST = {"arrow": 10**7, "csv": 10**7, "frame": 10**7, "tuples": 10**6}
+_LARGEST = {"arrow": 10**7, "csv": 10**7, "frame": 10**7}
 """Rows of sources that are in memory or slow."""
 
 
@@ -33,10 +31,9 @@ def once(source, rows, folder):
     from benchmarks.visits import COLUMNS, write_visits
 
     folder = write_visits(Path(folder), rows)
-    count = _tuples if source == "tuples" else _counted
     opened = _table(source, folder)
     wall, cpu, memory = Stopwatch(), Stopwatch(time.process_time), PeakMemory()
-    for name in count(opened):
+    for name in _counted(opened):
         wall.lap(name)
         cpu.lap(name)
     used, pairs = sum(cpu.seconds.values()), len(COLUMNS) * (len(COLUMNS) - 1) // 2 * rows
@@ -52,7 +49,7 @@ def once(source, rows, folder):
 
 def _table(source, folder):
     """What a user of the source has."""
-    if source in ("parquet", "tuples"):
+    if source == "parquet":
         return folder
     if source == "duckdb":
         import duckdb
@@ -101,19 +98,4 @@ def _counted(table):
     yield "encode"
     queries = [MarginalQuery(clique) for clique in schema.domain().cliques(2)]
     curator.measure(queries, books.ledger.budget / 2, what="all pairs")
-    yield "count"
-
-
-def _tuples(folder):
-    """A tuple for each row and pair of its codes, counted one by one."""
-    from benchmarks.visits import COLUMNS
-    from sdv_privpgd.columns.encoding import encode_table
-    from sdv_privpgd.columns.schema import Schema
-    from sdv_privpgd.sources.opening import open_source
-
-    schema, found = Schema.from_sdv(COLUMNS), Counter()
-    pairs = list(combinations(range(len(COLUMNS)), 2))
-    for batch in open_source(folder).batches(list(COLUMNS)):
-        for row in encode_table(batch.columns, schema).tolist():
-            found.update((a, b, row[a], row[b]) for a, b in pairs)
     yield "count"

@@ -94,31 +94,6 @@ def dpmm_independent(codes: np.ndarray, sizes: Sequence[int], call: Call) -> np.
     return rows.df[frame.columns].to_numpy()
 
 
-def smartnoise_mst(codes: np.ndarray, sizes: Sequence[int], call: Call) -> np.ndarray:
-    """MST of smartnoise-synth, which is its authors' code on mbi 1.1. It is told the total."""
-    module, data = _smartnoise("mst", codes, sizes)
-    module.cdp_rho = lambda *_: call.rho
-    model = module.MSTSynthesizer(epsilon=1.0, delta=_DELTA)
-    model.MST(data, 1.0, _DELTA)
-    rows = model.undo_compress_fn(model.synthesizer.synthetic_data(rows=len(codes)))
-    return rows.df[list(data.domain)].to_numpy()
-
-
-def smartnoise_aim(codes: np.ndarray, sizes: Sequence[int], call: Call) -> np.ndarray:
-    """AIM of smartnoise-synth, on mbi 1.1. Its limit is on the sum of cliques, not on the model."""
-    module, data = _smartnoise("aim", codes, sizes)
-    model = module.AIMSynthesizer(max_model_size=call.max_megabytes)
-    model.rho = call.rho
-    model.AIM(data, model.get_workload(data, model.degree, model.max_cells))
-    return model.synthesizer.synthetic_data(rows=len(codes)).df[list(data.domain)].to_numpy()
-
-
-def _smartnoise(name: str, codes: np.ndarray, sizes: Sequence[int]) -> tuple[Any, Any]:
-    module: Any = import_module(f"snsynth.{name}.{name}")
-    frame, domain = _named(codes, sizes)
-    return module, module.Dataset(frame, module.Domain(tuple(domain), tuple(domain.values())))
-
-
 def private_pgm_mwem(codes: np.ndarray, sizes: Sequence[int], call: Call) -> np.ndarray:
     """MWEM+PGM of its authors, from their checkout, on dpmm's copy of their first mbi.
 
@@ -144,10 +119,6 @@ def private_pgm_mwem(codes: np.ndarray, sizes: Sequence[int], call: Call) -> np.
 
 
 _DPMM = "pip install dpmm==0.1.9 with Python 3.11"
-_SMARTNOISE = (
-    "pip install 'mbi>=1.1,<2' 'opendp>=0.13' disjoint-set networkx Faker pyyaml sqlalchemy "
-    "'pandas<3' torch, then pip install --no-deps smartnoise-synth==1.0.8 smartnoise-sql"
-)
 
 REFERENCES = {
     "dpmm Independent": Reference(
@@ -155,12 +126,6 @@ REFERENCES = {
     ),
     "dpmm MST": Reference(dpmm_mst, "MST", "add_remove", ("dpmm.models.mst",), _DPMM),
     "dpmm AIM": Reference(dpmm_aim, "AIM", "add_remove", ("dpmm.models.aim",), _DPMM),
-    "smartnoise MST": Reference(
-        smartnoise_mst, "MST", "add_remove", ("snsynth.mst.mst",), _SMARTNOISE
-    ),
-    "smartnoise AIM": Reference(
-        smartnoise_aim, "AIM", "add_remove", ("snsynth.aim.aim",), _SMARTNOISE
-    ),
     "private-pgm MWEM": Reference(
         private_pgm_mwem,
         "MWEM",

@@ -19,6 +19,7 @@ from dataclasses import replace
 from unittest import mock
 
 import numpy as np
+from answers import open_curator
 from small_engine import Joint, MaximumEntropy
 
 from benchmarks.experiment import options
@@ -30,10 +31,8 @@ from sdv_privpgd.inference.moments import Moments
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.regression import regression
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD, pipeline
-from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery
 
 _OF_GROUP = np.array([0, 1, 2, 4])
 _TRUTH = {
@@ -140,8 +139,7 @@ def _schema(kind, categories):
 
 def _questions(schema, codes, epsilon, engine):
     """What can be asked of a fit by the default strategy."""
-    ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)
-    curator = Curator(Dataset(schema.domain(), codes), Books(ledger))
+    curator = open_curator(Dataset(schema.domain(), codes), epsilon=epsilon, seed=None)
     pipeline.ask(curator, replace(PrivPGD(), engine=engine))
     return Questions(pipeline.fit(pipeline.Answers.of(curator, engine), engine), schema)
 

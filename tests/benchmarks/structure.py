@@ -16,14 +16,13 @@ from functools import partial
 from itertools import combinations, product
 
 import numpy as np
+from answers import open_curator
 
 from benchmarks.experiment import means, options
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import PrivPGD, pipeline
 from sdv_privpgd.methods.method import importance_of
-from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 _OUTCOME = "j"
@@ -58,10 +57,10 @@ def rows(given):
 def _synthetic(kind, number, *, seed, arm, epsilon, adjacency):
     """A domain, and as many rows of a model of simulated ones."""
     domain, codes = simulated(kind, number, seed=seed)
-    ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency)
     target = _OUTCOME if arm == "target" else None
     method = PrivPGD(importance=importance_of(target)).seeded(seed)
-    release = pipeline.run(Curator(Dataset(domain, codes), Books(ledger)), method)
+    asked = {"epsilon": epsilon, "adjacency": adjacency, "seed": None}
+    release = pipeline.run(open_curator(Dataset(domain, codes), **asked), method)
     return domain, release.model.sample(number, seed=seed)
 
 

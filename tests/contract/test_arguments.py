@@ -77,23 +77,6 @@ def test_a_domain_may_hold_numpy_s_numbers():
     )
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"verbose": np.int64(1)},
-        {"epsilon": np.bool_(True)},
-        {"epsilon": np.float64("nan")},
-        {"delta": np.bool_(True)},
-        {"discovery_share": np.bool_(False)},
-        {"seed": np.array([1, 2])},
-    ],
-    ids=str,
-)
-def test_numpy_s_values_of_another_kind_are_refused(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        PrivPGDSynthesizer(sdv_tables.metadata(), **{"epsilon": 1.0, **wrong})
-
-
 @pytest.mark.parametrize("settings", [{}, {"enforce_rounding": False}], ids=str)
 @pytest.mark.parametrize(
     "domain",

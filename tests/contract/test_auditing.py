@@ -3,9 +3,9 @@
 import threading
 
 import numpy as np
-import pandas as pd
 import pytest
 import sdv_tables
+from made_up import kinds, made_up
 from sdv.cag import Inequality
 from small_synthesizers import new
 
@@ -16,11 +16,7 @@ from sdv_privpgd.plugin.auditing import SynthesizerFit, kept_file
 
 pytestmark = pytest.mark.usefixtures("plant")
 QUICK = {"runs": 50, "false_alarms": 1e-7}
-COLUMNS = {
-    "came": {"sdtype": "numerical"},
-    "left": {"sdtype": "numerical"},
-    "ill": {"sdtype": "boolean"},
-}
+COLUMNS = kinds(came="numerical", left="numerical", ill="boolean")
 DAYS = {"range_min": 0, "range_max": 365, "decimal_places": 0, "num_bins": 8}
 
 
@@ -31,15 +27,8 @@ def small(kind=MSTSynthesizer, **changes):
 
 
 def table(num_rows=500):
-    rng = np.random.default_rng(0)
-    came = rng.integers(0, 300, num_rows)
-    return pd.DataFrame(
-        {
-            "came": came,
-            "left": came + rng.integers(0, 60, num_rows),
-            "ill": rng.random(num_rows) < 0.5,
-        }
-    )
+    rows = made_up(num_rows, came=(0, 300), left=(0, 60), ill=0.5)
+    return rows.assign(left=rows["came"] + rows["left"])
 
 
 def failed(synthesizer):

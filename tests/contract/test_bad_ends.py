@@ -7,13 +7,11 @@ import errno
 import io
 import tempfile
 import traceback
-import warnings
 
-import numpy as np
-import pandas as pd
 import pytest
 import sdv_tables
 from canaries import NUMBER, TEXT, traces
+from made_up import kinds, made_up, quiet
 
 from sdv_privpgd import MSTSynthesizer
 from sdv_privpgd.privacy import streams
@@ -22,21 +20,12 @@ from sdv_privpgd.sources.arrow import ArrowSource
 from sdv_privpgd.sources.csv import CsvSource
 from sdv_privpgd.sources.source import SourceError
 
-METADATA = sdv_tables.metadata_of(
-    {
-        "age": {"sdtype": "numerical"},
-        "cost": {"sdtype": "numerical"},
-        "ward": {"sdtype": "categorical"},
-    }
-)
+METADATA = sdv_tables.metadata_of(kinds(age="numerical", cost="numerical", ward="categorical"))
 
 
 def write(path, **cells):
     """A part of a table with canaries."""
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(
-        {"age": rng.integers(0, 9, 400), "cost": 1.5, "ward": rng.choice(["A", "B"], 400)}
-    )
+    table = made_up(400, age=(0, 9), ward="AB").assign(cost=1.5)[["age", "cost", "ward"]]
     table.loc[7, ["cost", "ward"]] = NUMBER, TEXT
     table = table.assign(**cells)
     if path.suffix == ".parquet":
@@ -123,8 +112,7 @@ def before_reading(monkeypatch):
 
 
 def fitted(synthesizer, folder, kind):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet():
         synthesizer.fit(f"{folder}/*{kind}")
 
 
@@ -187,35 +175,30 @@ class FullDisk(io.BytesIO):
         return super().write(part)
 
 
+class Interrupted(tempfile.SpooledTemporaryFile):
+    """A file that is interrupted after a first part."""
+
+    def write(self, part):
+        if self.tell():
+            raise KeyboardInterrupt
+        return super().write(part)
+
+
 @pytest.mark.parametrize("kind", [".csv", ".parquet"])
-def test_a_full_disk(folder, kind, monkeypatch):
+@pytest.mark.parametrize(
+    ("made", "error", "words"),
+    [
+        (lambda **_: FullDisk(), SourceError, ["No space left on device", "TMPDIR"]),
+        (Interrupted, KeyboardInterrupt, []),
+    ],
+)
+def test_what_ends_the_writing_of_codes(folder, kind, made, error, words, monkeypatch):
     two_files(folder, kind)
     synthesizer = MSTSynthesizer(METADATA, 1.0)
     with monkeypatch.context() as patch:
-        patch.setattr(tempfile, "SpooledTemporaryFile", lambda **_: FullDisk())
-        told = fails(synthesizer, folder, kind)
-    assert "No space left on device" in told
-    assert "TMPDIR" in told
-    earlier = synthesizer.ledger.charges
-    assert earlier
-    assert_the_next_fit_works(synthesizer, folder, kind, earlier)
-
-
-@pytest.mark.parametrize("kind", [".csv", ".parquet"])
-def test_an_interrupt_while_codes_are_written(folder, kind, monkeypatch):
-    two_files(folder, kind)
-    synthesizer, calls = MSTSynthesizer(METADATA, 1.0), []
-
-    class Interrupted(tempfile.SpooledTemporaryFile):
-        def write(self, codes):
-            calls.append(1)
-            if len(calls) == 2:
-                raise KeyboardInterrupt
-            return super().write(codes)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(tempfile, "SpooledTemporaryFile", Interrupted)
-        fails(synthesizer, folder, kind, KeyboardInterrupt)
+        patch.setattr(tempfile, "SpooledTemporaryFile", made)
+        told = fails(synthesizer, folder, kind, error)
+    assert all(word in told for word in words)
     earlier = synthesizer.ledger.charges
     assert earlier
     assert_the_next_fit_works(synthesizer, folder, kind, earlier)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from made_up import kinds, made_up
 from rdt.transformers import RegexGenerator
 from sdv.cag import Inequality, Range, SingleTableProgrammableConstraint
 from sdv.errors import InvalidDataError, SynthesizerInputError
@@ -19,12 +20,7 @@ from sdv_privpgd.fitting.resume import booked
 from sdv_privpgd.methods import AIM, ParticleGradientDescent, PrivPGD, ProtectedThreshold
 
 COLUMNS = sdv_tables.metadata_of(
-    {
-        "low": {"sdtype": "numerical"},
-        "high": {"sdtype": "numerical"},
-        "ward": {"sdtype": "categorical"},
-        "ill": {"sdtype": "boolean"},
-    }
+    kinds(low="numerical", high="numerical", ward="categorical", ill="boolean")
 )
 DOMAIN = {
     "low": {"range_min": 0, "range_max": 9},
@@ -34,15 +30,7 @@ DOMAIN = {
 
 
 def table(num_rows=600):
-    rng = np.random.default_rng(0)
-    return pd.DataFrame(
-        {
-            "low": rng.integers(0, 9, num_rows),
-            "high": rng.integers(500, 900, num_rows),
-            "ward": rng.choice(["A", "B"], num_rows),
-            "ill": rng.random(num_rows) < 0.3,
-        }
-    )
+    return made_up(num_rows, low=(0, 9), high=(500, 900), ward="AB", ill=0.3)
 
 
 def keyed(pattern, role):

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from made_up import kinds, made_up
 from sdv.sampling import Condition, DataFrameCondition
 
 from sdv_privpgd import Between, PrivPGDSynthesizer
@@ -42,14 +43,13 @@ class TestConditions:
 
     def test_rows_with_a_condition_follow_the_model(self):
         """P(b | a) of the conditioned rows is that of the particles: 0.9 within 5 points."""
-        rng = np.random.default_rng(0)
-        a = rng.random(4000) < 0.5
-        b = np.where(rng.random(4000) < 0.9, a, ~a)
-        metadata = sdv_tables.metadata_of({"a": {"sdtype": "boolean"}, "b": {"sdtype": "boolean"}})
+        table = made_up(4_000, a=0.5, b=0.9)
+        table["b"] = table["a"] == table["b"]
+        metadata = sdv_tables.metadata_of(kinds(a="boolean", b="boolean"))
         synthesizer = PrivPGDSynthesizer(
             metadata, 10.0, method=PrivPGD(engine=ParticleGradientDescent(num_particles=2000))
         )
-        synthesizer.fit(pd.DataFrame({"a": a, "b": b}))
+        synthesizer.fit(table)
         rows = synthesizer.sample_from_conditions([Condition({"a": True}, num_rows=2000)])
         assert rows["b"].mean() == pytest.approx(0.9, abs=0.05)
 
@@ -78,10 +78,11 @@ class TestConditions:
         assert rows.dtypes.to_dict() == fitted.sample(3).dtypes.to_dict()
 
     def test_dates_without_a_format_are_timestamps_as_exact_as_asked_for(self):
-        metadata = sdv_tables.metadata_of({"at": {"sdtype": "datetime"}})
+        metadata = sdv_tables.metadata_of(kinds(at="datetime"))
         ends = {"range_min": datetime.date(2020, 1, 1), "range_max": datetime.date(2020, 12, 31)}
-        days = {"at": ends}
-        synthesizer = PrivPGDSynthesizer(metadata, 1.0, public_domain=days, **sdv_tables.SMALL)
+        synthesizer = PrivPGDSynthesizer(
+            metadata, 1.0, public_domain={"at": ends}, **sdv_tables.SMALL
+        )
         synthesizer.fit(pd.DataFrame({"at": pd.date_range("2020-01-01", periods=90)}))
         known = pd.DataFrame({"at": ["2020-03-04", "2020-03-04 05:06:07", None]})
         rows = synthesizer.sample_remaining_columns(known)
@@ -102,18 +103,17 @@ class TestConditions:
 
     def test_conditions_on_nothing_are_ordinary_rows_and_repeat_after_a_reset(self, fitted):
         ordinary = fitted.sample(20)
+        for rows in (
+            lambda: fitted.sample_from_conditions([Condition({}, num_rows=20)]),
+            lambda: fitted.sample_remaining_columns(pd.DataFrame(index=range(20))),
+        ):
+            fitted.reset_sampling()
+            pd.testing.assert_frame_equal(rows(), ordinary)
+        wards = lambda: fitted.sample_from_conditions([Condition({"ward": "A"}, num_rows=40)])
         fitted.reset_sampling()
-        rows = fitted.sample_from_conditions([Condition({}, num_rows=20)])
-        pd.testing.assert_frame_equal(rows, ordinary)
+        first, second = wards(), wards()
         fitted.reset_sampling()
-        rows = fitted.sample_remaining_columns(pd.DataFrame(index=range(20)))
-        pd.testing.assert_frame_equal(rows, ordinary)
-        fitted.reset_sampling()
-        conditions = [Condition({"ward": "A"}, num_rows=40)]
-        first = fitted.sample_from_conditions(conditions)
-        second = fitted.sample_from_conditions(conditions)
-        fitted.reset_sampling()
-        pd.testing.assert_frame_equal(first, fitted.sample_from_conditions(conditions))
+        pd.testing.assert_frame_equal(first, wards())
         assert not first.drop(columns="id").equals(second.drop(columns="id"))
 
     def test_generated_columns_may_be_given_to_some_rows_only(self, fitted):
@@ -130,7 +130,7 @@ class TestConditions:
 
     def test_each_fitting_particle_is_used_once_before_any_is_twice(self):
         """With more than 1,000 particles that fit, twice as many rows are each of them twice."""
-        metadata = sdv_tables.metadata_of({name: {"sdtype": "boolean"} for name in "abc"})
+        metadata = sdv_tables.metadata_of(kinds(a="boolean", b="boolean", c="boolean"))
         domain = {name: {"range_is_nullable": False} for name in "abc"}
         synthesizer = PrivPGDSynthesizer(
             metadata,
@@ -192,22 +192,12 @@ class TestConditions:
         assert high is None or (values <= high).all()
 
     def test_a_range_of_numbers_without_precision_holds_its_ends(self):
-        metadata = sdv_tables.metadata_of(
-            {"x": {"sdtype": "numerical"}, "b": {"sdtype": "boolean"}}
-        )
-        synthesizer = PrivPGDSynthesizer(
-            metadata, 1.0, public_domain={"x": {"range_min": 0, "range_max": 1}}, **sdv_tables.SMALL
-        )
-        rng = np.random.default_rng(0)
-        synthesizer.fit(pd.DataFrame({"x": rng.random(300), "b": rng.random(300) < 0.5}))
-        for low, high in (
-            (0.1, 0.1),
-            (0.3, np.nextafter(0.3, 1)),
-            (1, 1),
-            (0.25, 0.25),
-            (0.2, 0.9),
-        ):
-            rows = synthesizer.sample_from_conditions([Condition({"x": Between(low, high)}, 200)])
+        metadata = sdv_tables.metadata_of(kinds(x="numerical", b="boolean"))
+        domain = {"x": {"range_min": 0, "range_max": 1}}
+        made = PrivPGDSynthesizer(metadata, 1.0, public_domain=domain, **sdv_tables.SMALL)
+        made.fit(made_up(300, x=np.random.default_rng(0).random(300), b=0.5))
+        for low, high in ((0.1, 0.1), (0.3, np.nextafter(0.3, 1)), (1, 1), (0.2, 0.9)):
+            rows = made.sample_from_conditions([Condition({"x": Between(low, high)}, 200)])
             assert rows["x"].between(low, high).all()
 
     def test_wide_ranges_follow_the_column(self):
@@ -215,9 +205,7 @@ class TestConditions:
         rng = np.random.default_rng(0)
         x = np.where(rng.random(4_000) < 0.8, rng.integers(0, 5, 4_000), rng.integers(5, 10, 4_000))
         x = np.where(rng.random(4_000) < 0.5, x, rng.integers(10, 80, 4_000))
-        metadata = sdv_tables.metadata_of(
-            {"x": {"sdtype": "numerical"}, "b": {"sdtype": "boolean"}}
-        )
+        metadata = sdv_tables.metadata_of(kinds(x="numerical", b="boolean"))
         domain = {"x": {"range_min": 0, "range_max": 79, "decimal_places": 0, "num_bins": 16}}
         synthesizer = PrivPGDSynthesizer(
             metadata,

@@ -164,13 +164,6 @@ class TestKindsOfTables:
         assert 0.999 < synthesizer.ledger.spent() <= 1.0
         assert len(synthesizer.sample(10)) == 10
 
-    def test_a_table_of_keys_only_is_generated_and_costs_nothing(self):
-        metadata = sdv_tables.metadata_of({"id": {"sdtype": "id"}}, primary_key="id")
-        synthesizer = PrivPGDSynthesizer(metadata, 1.0)
-        synthesizer.fit(pd.DataFrame({"id": ["a", "b"]}))
-        assert synthesizer.sample(20)["id"].is_unique
-        assert synthesizer.ledger.spent() == 0
-
 
 class TestFiles:
     def test_a_loaded_synthesizer_goes_on_with_the_same_rows_and_no_torch(self, fitted, tmp_path):

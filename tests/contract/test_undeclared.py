@@ -4,12 +4,10 @@ import datetime
 import re
 import warnings
 
-import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
-from sdv.sampling import Condition
 
 from sdv_privpgd import Categorical, MSTSynthesizer, PrivPGDSynthesizer, fit_table, write_domain
 from sdv_privpgd.discovery.plan import CLOSER
@@ -113,13 +111,6 @@ class TestDiscovery:
         ]
         share = float(sum(charge.mu_squared for charge in looked) / synthesizer.ledger.budget)
         assert share == pytest.approx(0.1)
-
-    def test_a_saved_synthesizer_knows_what_was_discovered_and_takes_it_as_conditions(self):
-        synthesizer = self.fitted()
-        loaded = cloudpickle.loads(cloudpickle.dumps(synthesizer))
-        pd.testing.assert_frame_equal(loaded.sample(40), synthesizer.sample(40))
-        rows = self.fitted().sample_from_conditions([Condition({"ward": "B"}, num_rows=9)])
-        assert (rows["ward"] == "B").all()
 
 
 @pytest.mark.parametrize(

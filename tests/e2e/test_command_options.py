@@ -9,18 +9,6 @@ import pytest
 from commands import declared, run
 
 
-def test_a_delta_that_is_too_large_for_any_table_is_said_once_and_first(csv, capsys):
-    folder = csv.parent
-    (folder / "metadata.json").unlink()  # types are detected: it is said before
-    out = ("--out", folder / "out.csv")
-    asked = ("--header", "--epsilon", 1, "--delta", 0.1, "--method", "mst", "--quiet")
-    assert run("synthesize", csv, *asked, *out) == 0
-    said = capsys.readouterr().err
-    assert said.count("promises next to nothing") == 1
-    assert "--delta 0.1 promises next to nothing in a table of any size" in said
-    assert said.index("promises next to nothing") < said.index("were detected from the table")
-
-
 @pytest.fixture(scope="module")
 def _weights(tmp_path_factory):
     """A model of a file as Excel writes it in half of Europe, with decimal commas."""

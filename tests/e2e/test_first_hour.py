@@ -6,14 +6,12 @@ import signal
 import subprocess
 import sys
 
-import pandas as pd
 import pytest
 import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
-from commands import declared, run
+from commands import run
 
 from sdv_privpgd import combine
 from sdv_privpgd.cli.start import main, raised
-from sdv_privpgd.report.warnings import OPENING
 
 
 def test_the_package_runs_as_the_command_does_and_wrong_options_take_two_lines():
@@ -49,20 +47,6 @@ def test_a_closed_terminal_ends_nothing_that_nohup_began():
                 os.kill(os.getpid(), signal.SIGTERM)
     finally:
         signal.signal(signal.SIGHUP, before)
-
-
-def test_what_is_worth_a_look_is_said_once(csv, tmp_path, capsys):
-    few = tmp_path / "few.csv"
-    pd.read_csv(csv, dtype=str).head(40).to_csv(few, index=False)
-    (tmp_path / "table.csv").unlink()
-    few.rename(tmp_path / "table.csv")
-    assert declared(tmp_path / "table.csv") == 0
-    said = capsys.readouterr()
-    assert (said.out + said.err).count(OPENING) == 1
-    assert declared(tmp_path / "table.csv", "--quiet", "--force") == 0
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.count("rows are few") == 1
 
 
 def test_one_row_an_empty_folder_and_a_missing_release_say_what_they_are(tmp_path, capsys):

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from canaries import NUMBER, TEXT, WHOLE, traces
+from interference import bar_into
 from sdv.metadata import Metadata
 
 from sdv_privpgd import (
@@ -162,28 +163,13 @@ def once():
 
 def observed(private, caplog, **more):
     told = []
-
-    def bar(items, stage):
-        for number, item in enumerate(items):
-            told.append((stage, number, len(items)))
-            yield item
-
     caplog.clear()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         fitted = fit_tables(
-            private,
-            COLUMNS,
-            LINKS,
-            1.0,
-            1e-5,
-            allow_lost=LOST,
-            progress=bar,
-            method="independent",
-            constraints=UNPAID,
-            questions=ASKED,
-            **more,
-        )
+            private, COLUMNS, LINKS, 1.0, 1e-5, allow_lost=LOST, progress=bar_into(told),
+            method="independent", constraints=UNPAID, questions=ASKED, **more,
+        )  # fmt: skip
     report = fitted.report()
     return {
         "told": told,

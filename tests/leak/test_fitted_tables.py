@@ -1,9 +1,7 @@
 """Through the door without SDV: the same noisy answers, other tables, and not one byte differs."""
 
 import io
-import json
 import pickle
-import re
 import warnings
 import zipfile
 from datetime import date, time
@@ -12,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from canaries import NUMBER, TEXT, WHOLE, traces
-from interference import file_of
+from interference import bar_into, in_files, in_memory, let_out
 
 from sdv_privpgd import (
     Between,
@@ -20,7 +18,6 @@ from sdv_privpgd import (
     Categorical,
     Datetime,
     DomainMismatchError,
-    FittedTable,
     Key,
     Numerical,
     People,
@@ -116,20 +113,6 @@ def fixed_answers(monkeypatch, undrawn):
     monkeypatch.setattr(bootstrap, "AUTOMATIC", 2)  # refits of public answers take long
 
 
-def in_files(frame, folder):
-    """The rows in Parquet files of a few rows, which are read in batches."""
-    pytest.importorskip("pyarrow")
-    made = folder / f"{len(frame)} {int(frame['age'].abs().sum())}"
-    made.mkdir(exist_ok=True)
-    frame.iloc[: len(frame) // 3].to_parquet(made / "1.parquet")
-    frame.iloc[len(frame) // 3 :].to_parquet(made / "2.parquet", row_group_size=91)
-    return made
-
-
-def in_memory(frame, folder):
-    return frame
-
-
 def in_text(frame, folder):
     """In a file of text, of whose cells other ones are no numbers."""
     path = folder / f"{int(frame['age'].abs().sum())}.csv"
@@ -142,43 +125,19 @@ def in_text(frame, folder):
 
 def observed(private, tmp_path, **settings):
     told = []
-
-    def bar(items, stage):
-        for number, item in enumerate(items):
-            told.append((stage, number, len(items)))
-            yield item
-
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
+        asked = {"progress": bar_into(told), "allow_lost": FEW, **settings}
         try:
-            fitted = fit_table(private, COLUMNS, 1.0, progress=bar, **settings, allow_lost=FEW)
+            fitted = fit_table(private, COLUMNS, 1.0, **asked)
         except DomainMismatchError as error:
             told.append(str(error))
             fitted = error.finish(private)
     return {
-        **derived(fitted),
-        "told": told,
-        "rows": fitted.sample(300).to_csv(),
-        "domain": json.dumps(fitted.discovered_domain(), default=str),
-        "ledger": fitted.ledger.to_json(),
-        "report": fitted.privacy_report(),
+        **let_out(fitted, said, told),
         "keys": fitted.complete(pd.DataFrame({"ill": [True, False]})).to_csv(),
-        "warnings": [str(each.message) for each in said],
-        "model": pickle.dumps(fitted),
-        "file": file_of(fitted),
-        "number of rows": fitted.num_rows,
-    }
-
-
-def derived(fitted):
-    """What follows from a fitted table."""
-    report = fitted.report()
-    return {
-        "page": re.sub(r"\d{4}-\d\d-\d\d", "a day", report.html()),
-        "numbers": report.to_dict() | {"date": "a day"},
         "officer": str(fitted.report(audience="officer")),
         "accepted": str(fitted.accept(CRITERIA)),
-        "noisy tables": fitted.noisy_tables().to_csv(),
         "answers": [
             str(fitted.answer("share", where={"ward": "A"}, among={"ill": True})),
             str(fitted.answer("mean", of="age", where={"ward": "B", "ill": False})),
@@ -228,17 +187,6 @@ def test_nothing_depends_on_the_number_of_rows_under_add_remove(
     for num_rows in (0, 1, 900):
         other = observed(given(table(num_rows, 2), tmp_path), tmp_path, **settings)
         assert one == other, num_rows
-
-
-def test_a_whole_fitted_table_goes_into_a_file_and_comes_back(tmp_path):
-    fitted = fit_table(table(400, 0), COLUMNS, 5.0, allow_lost=list(COLUMNS))
-    fitted.save(tmp_path / "model.zip")
-    kept = FittedTable.load(tmp_path / "model.zip")
-    assert kept.sample(50).to_csv() == fitted.sample(50).to_csv()
-    assert kept.ledger == fitted.ledger
-    assert kept.warnings == fitted.warnings
-    assert kept.discovered_domain() == fitted.discovered_domain()
-    assert kept.privacy_report() == fitted.privacy_report()
 
 
 def test_no_canary_is_in_its_file(tmp_path):

@@ -1,16 +1,14 @@
 """Rows in order: with the same noisy answers and other visits, not one byte differs."""
 
 import copy
-import json
 import pickle
-import re
 import warnings
 
 import cloudpickle
 import pytest
 import sdv_tables
 from canaries import TEXT, traces
-from interference import file_of, nasty
+from interference import in_files, in_memory, let_out, nasty
 from visiting import COLUMNS, ORDER, visits
 
 from sdv_privpgd import MSTSynthesizer, combine, fit_table, measure
@@ -21,35 +19,11 @@ pytest.importorskip("pyarrow.parquet")  # imported while the clock still goes
 UNDECLARED = {**COLUMNS, "ward": {"sdtype": "categorical"}}
 
 
-def in_files(frame, folder):
-    """The rows in Parquet files of a few rows, which are read in batches."""
-    made = folder / str(len(frame))
-    made.mkdir(exist_ok=True)
-    frame.iloc[: len(frame) // 3].to_parquet(made / "1.parquet")
-    frame.iloc[len(frame) // 3 :].to_parquet(made / "2.parquet", row_group_size=91)
-    return made
-
-
-def in_memory(frame, folder):
-    return frame
-
-
 def observed(private, columns):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         fitted = fit_table(private, columns, 1.0, method="privpgd+pgm", **ORDER)
-    report = fitted.report()
-    return {
-        "rows": fitted.sample(300).to_csv(),
-        "domain": json.dumps(fitted.discovered_domain(), default=str),
-        "report": fitted.privacy_report(),
-        "numbers": report.to_dict() | {"date": "a day"},
-        "page": re.sub(r"\d{4}-\d\d-\d\d", "a day", report.html()),
-        "warnings": [str(each.message) for each in said],
-        "model": pickle.dumps(fitted),
-        "file": file_of(fitted),
-        "noisy tables": fitted.noisy_tables().to_csv(),
-    }
+    return let_out(fitted, said)
 
 
 @pytest.mark.parametrize(

@@ -273,7 +273,7 @@ class TestReaders:
             {"scan": fails, "batch": scanned}.get(step, lambda names: table.to_batches()),
             fails if step == "number" else lambda: 2,
             "The table",
-            in_order=fails,
+            sorts=fails,
         )
         if step == "cells":
             monkeypatch.setattr(arrow, "series_of", fails)

@@ -1,0 +1,35 @@
+"""Small tables that are made up, and columns in SDV's words."""
+
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+import pandas as pd
+
+
+def made_up(number, seed=0, **columns):
+    """A table of random cells: one of some letters, true with a chance, or a number of a range.
+
+    What is neither a text, a float nor a pair is the column itself.
+    """
+    rng = np.random.default_rng(seed)
+    draw = {
+        str: lambda letters: rng.choice(list(letters), number),
+        float: lambda chance: rng.random(number) < chance,
+        tuple: lambda ends: rng.integers(*ends, number),
+    }
+    drawn = {name: draw.get(type(own), lambda own: own)(own) for name, own in columns.items()}
+    return pd.DataFrame(drawn)
+
+
+def kinds(**sdtypes):
+    """What SDV's metadata say of columns of these types."""
+    return {name: {"sdtype": sdtype} for name, sdtype in sdtypes.items()}
+
+
+@contextmanager
+def quiet():
+    """Without the warnings of a fit."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
