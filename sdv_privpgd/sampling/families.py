@@ -14,7 +14,7 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import Link
 from sdv_privpgd.columns.visits import Visits, read_by, steps, time_after
 from sdv_privpgd.sampling.sampler import MOVING, Sampler, read_rows, row_keys
-from sdv_privpgd.synthesize.siblings import Places, exchanged
+from sdv_privpgd.synthesize.siblings import Places, exchanged, pairs_of
 
 _MANY = 20
 """More codes than rough numbers of up to 100 have."""
@@ -360,18 +360,15 @@ def _followed(
 def paired(
     whose: np.ndarray, family: np.ndarray, most: int, *, in_order: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The pairs of any two children of one parent, in both orders, or of one and the next one.
+    """The ``pairs_of`` any two children in both orders, or of each one and the next one.
 
-    Children of one parent lie beside each other, and ``most`` of them make pairs. Returns what each
-    pair counts as besides.
+    Returns what each pair counts as besides.
     """
-    place = np.arange(len(whose)) - np.flatnonzero(np.diff(whose, prepend=-1))[whose]
-    first, second = [], []
-    for apart in range(1, min(most, 2) if in_order else most):
-        here = np.flatnonzero((whose[apart:] == whose[:-apart]) & (place[apart:] < most))
-        first += [here] if in_order else [here, here + apart]
-        second += [here + apart] if in_order else [here + apart, here]
-    one, other = (np.concatenate([np.zeros(0, np.int64), *each]) for each in (first, second))
+    once = pairs_of(whose, most)
+    one, other = np.concatenate([once, once[::-1]], axis=1)
+    if in_order:
+        one = np.flatnonzero(np.diff(whose) == 0)
+        other = one + 1
     return one, other, 1 / np.bincount(family[one], minlength=1)[family[one]]
 
 
