@@ -440,14 +440,15 @@ class _Clock:
         )
         (begin, end), step = clock.cells.ends, steps(clock)
         starts, whole = self.starts[whose], max(end - begin, step)
-        # Some do not say how long, though the one before has a time: these take another one's.
+        # Some do not say how long, though the one before has a time: these take another one's. And
+        # the one after a child without a time says how long ago the last one with a time was.
         said = np.maximum.accumulate(np.where(alone, 0, np.arange(len(alone))))
         share = step / whole
         then = _agreed(
             (times - begin) / whole,
             np.where(timeless, np.inf, (high - low) / whole),
-            gaps[said] * share,
-            (most - least)[said] * (share / 2),
+            np.where(timeless, 0, gaps[said] * share),
+            np.where(timeless, 0, (most - least)[said] * (share / 2)),
             (starts - begin) / whole,
             whose,
         )
