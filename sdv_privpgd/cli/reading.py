@@ -19,14 +19,7 @@ from sdv_privpgd.base.files import KNOWN, Kind, files_of, kind_of
 from sdv_privpgd.cli.saying import CommandError, own_errors, say
 from sdv_privpgd.columns.declared import Boolean, TimeOfDay
 from sdv_privpgd.columns.dialect import Facts, Reading, missing_words, percent_of
-from sdv_privpgd.sources.csv import (
-    CsvSource,
-    Retyped,
-    TextFile,
-    named,
-    orders_in,
-    parsing,
-)
+from sdv_privpgd.sources.csv import CsvSource, Retyped, TextFile, named, orders_in, parsing
 from sdv_privpgd.sources.files import open_files
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.source import Source
