@@ -7,7 +7,13 @@ import numpy as np
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import (
+    Adjacency,
+    CountQuery,
+    GroupedMarginalQuery,
+    MarginalQuery,
+    Measurement,
+)
 from sdv_privpgd.privacy.value_counts import KindCounts, ValueCounts
 
 
@@ -34,6 +40,13 @@ def number_of_rows(count, stddev=0.0):
     return Measurement(query=CountQuery(), answer=np.array([count]), stddev=stddev)
 
 
+def answered(clique, counts, stddev=1.0, grouping=None):
+    """A measurement of these counts of a clique, over groups if there are any."""
+    clique, counts = tuple(clique), np.rint(counts).astype(np.int64)
+    query = MarginalQuery(clique) if grouping is None else GroupedMarginalQuery(clique, grouping)
+    return Measurement(query=query, answer=counts, stddev=stddev)
+
+
 def noisy_answers(tables, stddev=0.0, seed=0):
     """Measurements of the counts of each clique, with rounded noise.
 
@@ -46,8 +59,7 @@ def noisy_answers(tables, stddev=0.0, seed=0):
     found = []
     for clique, counts in tables.items():
         noise = stddev * rng.standard_normal(counts.shape)
-        answer = np.rint(counts + noise).astype(np.int64)
-        found.append(Measurement(query=MarginalQuery(clique), answer=answer, stddev=stddev))
+        found.append(answered(clique, counts + noise, stddev))
     return found
 
 

@@ -176,7 +176,7 @@ def _checks(subject: Subject, runs: int, chance: float, seed: int) -> list[Check
         *checks,
         *threshold_checks(events, settings, runs, chance),
         *training_checks(events, settings, chance),
-        accountant_check(events, recording.outcome.seen.get("books"), settings),
+        accountant_check(events, recording.outcome.seen.get("ledger"), settings),
     ]
 
 
@@ -243,6 +243,6 @@ class ReleaseFit:
                 path = release.save(Path(folder) / "release.zip")
                 seen["file"] = path.read_bytes() + pickle.dumps(release)
                 seen["answers"] = of_answers(Measured.load(path).answers)
-            seen["books"] = release.ledger.to_json()
+            seen["ledger"] = release.ledger.to_json()
             seen["pages"] = "\n".join((repr(release), release.privacy_report(), *release.warnings))
         return finished(seen, said)

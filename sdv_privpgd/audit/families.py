@@ -91,7 +91,7 @@ def audited_tables(
         *answer_checks(events, false_alarms / chances),
         *mechanism_checks(events),
         *attack_checks(attack, told.ledger, false_alarms / chances),
-        accountant_check(events, recording.outcome.seen.get("books"), settings),
+        accountant_check(events, recording.outcome.seen.get("ledger"), settings),
     ]
     named = {f"{t}.{n}": own for t in told.tree.tables for n, own in told.alone(t).words.items()}
     return audit_report("fit_tables", told.ledger, settings, named, checks, runs).saved(path)
@@ -145,7 +145,7 @@ class TablesFit:
             seen["dtypes"] = [own.dtypes.astype(str).to_dict() for own in rows.values()]
             kept = [*fitted.answers.values(), *(e.fitted.release for e in fitted.tables.values())]
             seen["answers"] = [each for own in kept for each in of_answers(own)]
-            seen["books"] = fitted.ledger.to_json()
+            seen["ledger"] = fitted.ledger.to_json()
             seen["pages"] = repr(fitted.report().to_dict())
         return finished(seen, said)
 

@@ -230,7 +230,7 @@ class TruthFacts(_Facts):
     def unread(self) -> str:
         """Why values that are there may not be read, and what mends it, after "they are"."""
         read = " and ".join(map(str, self.values or ("true", "false, 1", "0")))
-        others = "true_value and false_value say others"
+        others = "true_value and false_value say others, such as '1' and '0' of text"
         return f"written otherwise: only {read} are read, unless {others}."
 
 

@@ -23,16 +23,10 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.constraints.rules import possible_of
 from sdv_privpgd.discovery.first_look import reserved_delta
-from sdv_privpgd.discovery.plan import (
-    SPREAD,
-    discover,
-    find_shapes,
-    part_for_shapes,
-    rows_unseen,
-)
+from sdv_privpgd.discovery.plan import SPREAD, discover, find_shapes, part_for_shapes, rows_unseen
 from sdv_privpgd.discovery.transcript import Answered, Inquiry, Transcript
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.estimate.prior import Compared
+from sdv_privpgd.estimate.prior import Compared, effective_rows
 from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.mismatch import ask_first, require_categories
@@ -180,11 +174,7 @@ class Fit:
         self.transcript = Transcript(answered)
 
     def discover(
-        self,
-        table: PrivateTable,
-        progress: Progress = silent,
-        *,
-        stops_at: Collection[str] = (),
+        self, table: PrivateTable, progress: Progress = silent, *, stops_at: Collection[str] = ()
     ) -> None:
         """Finds privately what is not declared, and the shapes of differences.
 
@@ -224,12 +214,9 @@ class Fit:
         known = self.description.given
         declared = {n: each for n, each in self.description.facts.items() if n not in known}
         public = self.description.public
-        self.doubts = ask_first(
-            self._inquiry(table),
-            declared,
-            stops_at=stops_at,
-            of_prior=() if public is None else public.declares,
-        )
+        of_prior = () if public is None else public.declares
+        inquiry = self._inquiry(table)
+        self.doubts = ask_first(inquiry, declared, stops_at=stops_at, of_prior=of_prior)
 
     def _inquiry(self, table: PrivateTable, progress: Progress = silent) -> Inquiry:
         known = self.transcript
@@ -252,7 +239,8 @@ class Fit:
         counted = inquiry.about(schema).tables(own, self.books.ledger.budget * part, what)
         answers, rows = [*counted.values()], inquiry.rows
         total = estimate_total(schema.domain(), answers).value if rows is None else max(rows, 1)
-        found = Compared.of(public.shares(schema), public.effective_rows, answers, total)
+        number = effective_rows(public.weights)
+        found = Compared.of(public.shares(schema), number, answers, total)
         wrong, vague = ({*compress(own, each)} for each in (found.is_wrong, found.is_rough))
         stated = {name: public.replaced[name] for name in own if name in wrong | vague}
         self.description = replace(
@@ -264,9 +252,9 @@ class Fit:
     @property
     def shares(self) -> tuple[Fraction, Fraction]:
         """The parts of the budget for discovery, and beside that for categories. Public."""
-        description = self.description
         whole = Fraction(self.settings.discovery_share) * (1 - self._for_shapes)
-        return whole * description.share_looked_into, whole * description.more_for_categories
+        looked, more = self.description.parts_looked_into
+        return whole * looked, whole * more
 
     @property
     def _for_shapes(self) -> Fraction:

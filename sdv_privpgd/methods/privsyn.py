@@ -12,11 +12,11 @@ from sdv_privpgd.base.domain import Clique, Domain, in_words
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.methods.adaptive import expected_noise, modelled_together
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.method import EngineMethod, Importance, clique_weights
+from sdv_privpgd.methods.method import EngineMethod, Importance, clique_weights, measure_tables
 from sdv_privpgd.methods.privmrf import dependences, measure_dependences
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
-from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.privacy.queries import Measurement
+from sdv_privpgd.synthesize.engine import PRIVSYN, Engine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,10 +58,7 @@ class PrivSyn(EngineMethod):
         "how much each pair of columns depends, the frequencies of each column, and the "
         "contingency tables that were chosen because their columns depend much"
     )
-    citation = (
-        "Zhang, Z., Wang, T., Li, N., Honorio, J., Backes, M., He, S., Chen, J. & Zhang, Y. "
-        "(2021). PrivSyn: differentially private data synthesis. USENIX Security 30, 929–946."
-    )
+    citation = PRIVSYN
     is_quick = True
 
     def __post_init__(self) -> None:
@@ -86,12 +83,9 @@ class PrivSyn(EngineMethod):
             expected_noise(curator.ledger, domain, (), left),
         )
         pairs = modelled_together(self, domain, pairs)
-        measured += curator.measure(
-            [MarginalQuery(clique) for clique in domain.cliques(1)],
-            for_one_way * budget if pairs else curator.ledger.remaining,
-            what="all 1-way marginals",
-            progress=progress,
-        )
+        share = for_one_way * budget if pairs else None
+        alone = domain.cliques(1)
+        measured += measure_tables(curator, alone, "all 1-way marginals", share, progress)
         return measured + _tables(curator, combined(domain, pairs, self.max_cells), progress)
 
 
@@ -138,11 +132,9 @@ def _tables(curator: Curator, cliques: Sequence[Clique], progress: Progress) -> 
     }
     for place, cells in enumerate(progress(list(by_cells), "measure"), start=1):
         share = budget * Fraction(weights[cells], sum(weights.values()))
-        measured += curator.measure(
-            [MarginalQuery(clique) for clique in by_cells[cells]],
-            share if place < len(by_cells) else curator.ledger.remaining,
-            what=f"marginals of {cells:,} cells: {in_words(by_cells[cells])}",
-        )
+        what = f"marginals of {cells:,} cells: {in_words(by_cells[cells])}"
+        part = share if place < len(by_cells) else None
+        measured += measure_tables(curator, by_cells[cells], what, part)
     return measured
 
 

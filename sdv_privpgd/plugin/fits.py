@@ -192,9 +192,7 @@ class FitsOfTables(FittedState):
                     kept.require_same_rows(table)
             # A refinement has more, and the number of rows has said the delta.
             settings = replace(settings, epsilon=kept.ledger.epsilon, delta=kept.ledger.delta)
-            fit = Fit(
-                settings, description, doubts=kept.doubts, begun=kept.ledger, answered=kept.looked
-            )
+            fit = kept.fit(settings, description)
             running = RunningFit(fit=fit, private=table, known=kept.answers)
             self._run(running, kept.names, goes_on=True)
 

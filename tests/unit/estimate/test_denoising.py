@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from answers import noisy_answers, number_of_rows
+from answers import answered, noisy_answers, number_of_rows
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
@@ -13,7 +13,6 @@ from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.estimate.signals import signal_shares
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 
 ROWS = 200_000
 DOMAIN = Domain(("a", "b", "c", "d", "e"), (16, 12, 9, 2, 1))
@@ -98,15 +97,12 @@ def test_the_order_of_attributes_and_tables_does_not_matter():
 
 def test_other_degrees_stay_and_nothing_measured_is_no_error():
     rng = np.random.default_rng(0)
-    triple = Measurement(
-        query=MarginalQuery(("a", "b", "c")), answer=rng.integers(0, 99, (16, 12, 9)), stddev=5.0
-    )
+    triple = answered("abc", rng.integers(0, 99, (16, 12, 9)), 5.0)
     consistent = consistent_tables(DOMAIN, [triple])
     np.testing.assert_array_equal(
         denoised(consistent).tables["a", "b", "c"], consistent.tables["a", "b", "c"]
     )
-    count = Measurement(query=CountQuery(), answer=np.array([5]), stddev=0.0)
-    assert denoised(consistent_tables(DOMAIN, [count])).tables == {}
+    assert denoised(consistent_tables(DOMAIN, [number_of_rows(5)])).tables == {}
 
 
 @pytest.mark.parametrize("groups", [None, 4])

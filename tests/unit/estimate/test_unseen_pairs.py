@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from answers import answered, number_of_rows
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.consistency import ConsistentTables
@@ -9,7 +10,6 @@ from sdv_privpgd.estimate.denoising import FINER, denoised, over_groups
 from sdv_privpgd.estimate.effects import independent
 from sdv_privpgd.estimate.interactions import grouped_targets
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 
 ROWS = 40_000.0
@@ -95,18 +95,9 @@ def test_particles_follow_pairs_that_were_measured_over_groups_alone(targets, al
     """Also where their attributes are in no table over codes."""
     truth, pair = smooth(0.8), ("a", "b")
     answers = [
-        Measurement(query=CountQuery(), answer=np.array([int(ROWS)]), stddev=0.0),
-        *(
-            Measurement(
-                query=MarginalQuery((name,)), answer=np.full(32, int(ROWS) // 32), stddev=1.0
-            )
-            for name in alone
-        ),
-        Measurement(
-            query=GroupedMarginalQuery(pair, GROUPING),
-            answer=np.rint(GROUPING.sums(truth, pair)).astype(np.int64),
-            stddev=10.0,
-        ),
+        number_of_rows(int(ROWS)),
+        *(answered(name, np.full(32, ROWS / 32)) for name in alone),
+        answered(pair, GROUPING.sums(truth, pair), 10.0, GROUPING),
     ]
     engine = ParticleGradientDescent(num_particles=5_000, epochs=2, targets=targets)
     model = engine.fit(Domain(tuple("abc"), (32,) * 3), answers)
