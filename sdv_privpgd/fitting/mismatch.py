@@ -267,7 +267,7 @@ class _Seen(NamedTuple):
     def replaced(self) -> float:
         """The part of the rows that surely has no declared value and cannot be missing."""
         unread, kept = float(self.parts[:2].sum()), getattr(self.facts, "other", None) is not None
-        is_sure = unread > max(self.error * SURE / _DEVIATIONS, SOME)
+        is_sure = unread > max(math.sqrt(2) * self.error * SURE / _DEVIATIONS, SOME)
         return unread if is_sure and self.facts.nullable is False and not kept else 0.0
 
     def _are_nearly_all(self, part: float, times: float = 1.0) -> bool:

@@ -337,10 +337,10 @@ def test_a_codebook_of_a_spreadsheet_with_decimal_commas_is_read(tmp_path):
         "on;bool;;;0=no, 1=yes;;",
     ]
     path.write_text("\n".join(lines), encoding="utf-8-sig")
-    assert read_domain(path) == {
+    assert read_domain(path, decimal=",") == {
         "age": {"sdtype": "numerical", "range_min": 0, "range_max": 110, "decimal_places": 0},
         "rate": {
-            "sdtype": "numerical", "number_format": "1234.5%", "range_min": 0, "range_max": 100
+            "sdtype": "numerical", "number_format": "1234,5%", "range_min": 0, "range_max": 100
         },
         "at": {"sdtype": "datetime", **TimeOfDay(datetime_format="%H:%M")},
         "sex": {"sdtype": "categorical", "range_values": ["1", "2"]},
