@@ -168,10 +168,11 @@ def declared(arguments: Namespace, tables: Sequence[Path] = ()) -> Declared:
 
     All that is wrong with the domain is said, in order; ``CommandError`` is raised for the last.
     """
-    domain, said = read_facts(arguments.domain), {}
+    decimal, said = getattr(arguments, "decimal", None) or ".", {}
+    domain = read_facts(arguments.domain, decimal)
     for each in getattr(arguments, "dtype", ()):
         places = domain.get(each.name, {}).get("decimal_places")
-        if words := each.facts(arguments.decimal or ".", places):
+        if words := each.facts(decimal, places):
             own = {key: fact for key, fact in domain.get(each.name, {}).items() if fact is not None}
             domain[each.name] = {**words, **own, "sdtype": words["sdtype"]}
             said[each.name] = "--dtype"

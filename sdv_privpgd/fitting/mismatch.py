@@ -20,10 +20,9 @@ from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.columns.values import LOOKS
 from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.discovery.first_look import Values
-from sdv_privpgd.discovery.transcript import Transcript
+from sdv_privpgd.discovery.transcript import Inquiry
 from sdv_privpgd.methods.pipeline import noise_of
-from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.report.warnings import MANY, MOST, NEARLY_ALL, OF_MANY, SOME, SURE, in_one
 
@@ -97,10 +96,8 @@ class DomainMismatchError(PublicDomainError):
 
 
 def ask_first(
-    table: PrivateTable,
+    inquiry: Inquiry,
     declared: Mapping[str, ColumnFacts],
-    books: Books,
-    transcript: Transcript,
     *,
     stops_at: Collection[str] = (),
     of_prior: Collection[str] = (),
@@ -121,14 +118,13 @@ def ask_first(
     readings = [Readable(name=name, facts=facts) for name, facts in declared.items()]
     if not readings:
         return {}
-    asker = transcript.asking(lambda: table.first_look(readings, books), books)
-    queries = [MarginalQuery((attribute_of("read", name),)) for name in declared]
-    rows = table.known_rows(books.ledger.adjacency)
-    part = part_for_first(books.ledger, declared, rows)
-    if not CountQuery().l2_sensitivity_squared(books.ledger.adjacency):
+    asker, rows, ledger = inquiry.at_first(readings), inquiry.rows, inquiry.books.ledger
+    part = part_for_first(ledger, declared, rows)
+    if not CountQuery().l2_sensitivity_squared(ledger.adjacency):
         # It is public, and tells another table apart for whoever goes on.
         asker.measure([CountQuery()], part, what="number of rows")
-    answers = asker.measure(queries, part, what=UNREAD)
+    names = [attribute_of("read", name) for name in declared]
+    answers = list(asker.tables(names, part, UNREAD).values())
     total = max(
         float(np.mean([each.answer.sum() for each in answers])) if rows is None else rows, 1
     )
@@ -148,7 +144,7 @@ def ask_first(
     if kinds:
         said = [text.replace("{}", listed(names), 1) for text, names in kinds.items()]
         said += [_ON_LOOKS] if kinds.keys() & _OF_LOOKS.values() else []
-        raise stopped("its first question", said, books.ledger)
+        raise stopped("its first question", said, ledger)
     return doubts
 
 
@@ -271,7 +267,7 @@ class _Seen(NamedTuple):
     def replaced(self) -> float:
         """The part of the rows that surely has no declared value and cannot be missing."""
         unread, kept = float(self.parts[:2].sum()), getattr(self.facts, "other", None) is not None
-        is_sure = unread > max(self.error * SURE / _DEVIATIONS, SOME)
+        is_sure = unread > max(math.sqrt(2) * self.error * SURE / _DEVIATIONS, SOME)
         return unread if is_sure and self.facts.nullable is False and not kept else 0.0
 
     def _are_nearly_all(self, part: float, times: float = 1.0) -> bool:

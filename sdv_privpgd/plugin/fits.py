@@ -105,7 +105,7 @@ class FitsOfTables(FittedState):
             ColumnsLostError: Before anything is spent, for columns that would be made up, though
                 their sdtypes identify nobody, or that noise would hide. ``check(data)`` says them.
             DomainMismatchError: After the first question, if more than a tenth of the cells of a
-                column are there and no declared values; after others, if no categories are found,
+                column are there and no declared values; after others, if categories are too rare,
                 or nearly all rows lie beyond a declared range. What they cost is spent;
                 ``finish(data)`` goes on all the same.
             SourceError: If rows cannot be read any more. What was spent is spent.
