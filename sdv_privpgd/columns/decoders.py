@@ -20,7 +20,6 @@ from sdv_privpgd.columns.dtypes import (
     holds_missing,
     inner_of,
     is_decimal,
-    is_moment,
     unit_of,
     zone_in,
 )
@@ -186,11 +185,11 @@ class DatetimeDecoder(ColumnDecoder):
         is_open = isinstance(dtype, pd.DatetimeTZDtype) or unit_of(dtype) != "ns"
         has_room = is_open and str(zone_of(dtype)) in ("None", "UTC")
         far = has_room and (cells.first <= first or cells.last >= last)
-        written = None if is_moment(dtype) else self.column.datetime_format
+        kind = getattr(dtype, "kind", "O")
+        written = None if kind == "M" else self.column.datetime_format
         dates = write_dates(ticks, unit, written, self.column.utc, far)
         digits = digits_of(written or "") or _MOST_DIGITS + 1
-        are_numbers = self.column.dtype is int or getattr(dtype, "kind", "O") in "iuf"
-        if not are_numbers or digits > _MOST_DIGITS:
+        if (self.column.dtype is not int and kind not in "iuf") or digits > _MOST_DIGITS:
             return pd.Series(dates)
         numbers = pd.Series([*map(int, dates)], dtype=np.int64)
         return numbers.astype(_with_missing(10**digits)) if holds_missing else numbers

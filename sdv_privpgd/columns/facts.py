@@ -69,6 +69,11 @@ class _RangedFacts(_Facts):
         return self.low is None or self.high is None
 
     @property
+    def ends(self) -> tuple[Any, Any]:
+        """Both ends of the range, exactly."""
+        return self.low, self.high
+
+    @property
     def is_blank(self) -> bool:
         """Whether neither end of the range is known."""
         return self.low is self.high is None
@@ -98,9 +103,8 @@ class NumberFacts(_RangedFacts):
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
         """Both ends of the range, exactly."""
-        assert self.low is not None
-        assert self.high is not None
-        return exactly(self.low), exactly(self.high)
+        low, high = super().ends
+        return exactly(low), exactly(high)
 
     @property
     def unread(self) -> str:
@@ -137,13 +141,6 @@ class DateFacts(_RangedFacts):
     in_minutes: bool | None = None
 
     sdtype: ClassVar[str] = "datetime"
-
-    @property
-    def ends(self) -> tuple[int, int]:
-        """Both ends of the range."""
-        assert self.low is not None
-        assert self.high is not None
-        return self.low, self.high
 
     @property
     def unit(self) -> str:
@@ -233,7 +230,7 @@ class TruthFacts(_Facts):
     def unread(self) -> str:
         """Why values that are there may not be read, and what mends it, after "they are"."""
         read = " and ".join(map(str, self.values or ("true", "false, 1", "0")))
-        others = "true_value and false_value say others"
+        others = "true_value and false_value say others, such as '1' and '0' of text"
         return f"written otherwise: only {read} are read, unless {others}."
 
 

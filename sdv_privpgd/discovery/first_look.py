@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.columns.bins import Ticks
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES, column_of
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
@@ -18,11 +17,10 @@ from sdv_privpgd.columns.units import is_aware
 from sdv_privpgd.columns.values import Value, in_order
 from sdv_privpgd.discovery.density import CLEAR
 from sdv_privpgd.discovery.ranges import SINGLE, Rough, grid_of, roughly
-from sdv_privpgd.discovery.transcript import Asker, Transcript
+from sdv_privpgd.discovery.transcript import Asker, Inquiry
 from sdv_privpgd.estimate.support import pooled
 from sdv_privpgd.privacy.accounting import stddev_for
-from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.privacy.thresholding import threshold_for
 
@@ -151,14 +149,7 @@ class FirstLook:
         each = self.ledger.reserved / max(thresholds_of(self.known), 1)
         return min(each, Fraction(self.ledger.delta) * _DELTA_SHARE)
 
-    def ask(
-        self,
-        table: PrivateTable,
-        books: Books,
-        transcript: Transcript,
-        require: Callable[[Values, Measurement], None] | None,
-        progress: Progress,
-    ) -> Seen:
+    def ask(self, inquiry: Inquiry, require: Callable[[Values, Measurement], None] | None) -> Seen:
         """What little is known of columns after a first look at all of them.
 
         Privacy: ``cost_of`` all questions at most; what a column does not ask for is left for
@@ -167,17 +158,10 @@ class FirstLook:
         if not any(self.asks.values()):
             return Seen({}, {}, self.budget)
         readings = [self._reading(name) for name in self.known]
-        asker = transcript.asking(lambda: table.first_look(readings, books, progress), books)
-
-        rows = None
+        asker, rows = inquiry.at_first(readings), None
         if self.asks_rows:
             (rows,) = asker.measure([CountQuery()], self.cost_of("rows"), what="number of rows")
-        rarer = lambda some: transcript.asking(
-            lambda: table.first_look(
-                [each for each in readings if each.name in some.found], books, progress, some
-            ),
-            books,
-        )
+        rarer = lambda some: inquiry.at_first([r for r in readings if r.name in some.found], some)
         found, for_categories = self._categories(asker, rows, rarer)
         if require is not None and found and rows is not None:
             require(found, rows)
@@ -188,7 +172,7 @@ class FirstLook:
         answers: dict[str, Measurement] = {}
         for kind, what in (("grid", SIZES), ("precision", "precisions of numbers and dates")):
             names = [attribute_of(kind, name) for name in self.asks[kind]]
-            answers |= asker.tables(names, self.cost_of(kind), what=what, progress=progress)
+            answers |= asker.tables(names, self.cost_of(kind), what)
         rough = {
             name: roughly(
                 facts,
@@ -196,7 +180,7 @@ class FirstLook:
                 answers.get(attribute_of("precision", name)),
                 rows,
                 _most_frequent(numbers.get(name, [])),
-                utc=is_aware(table.dtypes[name]),
+                utc=is_aware(inquiry.table.dtypes[name]),
             )
             for name, facts in self.known.items()
             if isinstance(facts, NumberFacts | DateFacts)

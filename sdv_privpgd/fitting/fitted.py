@@ -217,8 +217,7 @@ class UnfinishedTable(SavedModel):
         kept = self.kept
         kept.require(self.settings, kept.description, with_data=table is not None)
         private = None if table is None else kept.opened(table, self.settings)
-        own = {"doubts": kept.doubts, "begun": kept.ledger, "answered": kept.looked}
-        fit = Fit(self.settings, kept.description, **own)
+        fit = kept.fit(self.settings, kept.description)
         return RunningFit(
             fit=fit, private=private, before=self.ledger, known=kept.answers, resumed=self
         )

@@ -89,6 +89,11 @@ class Unfinished:
         self.require_same_rows(private)
         return private
 
+    def fit(self, settings: Settings, description: Description) -> Fit:
+        """The fit that goes on with it."""
+        known = {"doubts": self.doubts, "begun": self.ledger, "answered": self.looked}
+        return Fit(settings, description, **known)
+
     def require_same_rows(self, table: PrivateTable | EncodedTable) -> None:
         """Raises ``ValueError`` for another number of rows, where that is public."""
         rows = table.known_rows(self.ledger.adjacency)

@@ -32,7 +32,7 @@ from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.dialect import RENAME, SAY, Facts, Reading, missing_words
 from sdv_privpgd.sources import texts
-from sdv_privpgd.sources.source import Batch, Source, SourceError
+from sdv_privpgd.sources.source import Batch, SourceError
 from sdv_privpgd.sources.texts import convert, signs_of
 from sdv_privpgd.sources.withheld import withheld
 
@@ -441,26 +441,6 @@ def _numbers(values: np.ndarray, codes: np.ndarray) -> pd.Series:
     is_exact = values.dtype == object or np.abs(values, dtype=float).max(initial=0) > EXACT_IN_FLOAT
     missing = np.array([None if is_exact else np.nan], dtype=object if is_exact else float)
     return pd.Series(np.append(values.astype(missing.dtype), missing)[codes])
-
-
-class Retyped:
-    """The rows of a source, with some columns in other dtypes."""
-
-    def __init__(self, source: Source, dtypes: Mapping[str, Any]) -> None:
-        self._source, self._named, self.names = source, dtypes, list(source.names)
-        self.dtypes = dict(source.dtypes)
-        for name in self.dtypes.keys() & dtypes.keys():
-            self.dtypes[name] = public_dtype(dtypes[name], self.dtypes[name])
-
-    def num_rows(self) -> int:
-        return self._source.num_rows()
-
-    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        for batch in self._source.batches(names):
-            columns = dict(batch.columns)
-            for name in filter(self._named.__contains__, names):
-                columns[name] = convert(columns[name].rename(name), self._named[name])
-            yield Batch(batch.done, columns)
 
 
 def public_dtype(dtype: Any, own: Any) -> Any:

@@ -306,15 +306,15 @@ def test_a_cell_alone_says_how_it_is_written(cell, look):
     assert codes.tolist() == [look, 5, 0]
 
 
-@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
-def test_text_of_which_no_two_rows_have_the_same_stops_after_the_look(adjacency):
-    table = TABLE.assign(note=[f"note {each}" for each in range(ROWS)])
+@pytest.mark.parametrize(("adjacency", "blank"), [("add_remove", ROWS), ("replace_one", 11)])
+def test_text_of_which_few_rows_have_the_same_stops_after_the_look(adjacency, blank):
+    table = TABLE.assign(note=[f"note {each * (each % blank > 0)}" for each in range(ROWS)])
     columns = {**OPEN, "note": Categorical()}
     with pytest.raises(DomainMismatchError, match=r"look for categories.*'note'") as error:
         fit(table, columns, adjacency=adjacency, delta=1e-6)
     assert error.value.ledger.spent() < 0.5
     with pytest.warns(UserWarning, match="'note'"):
-        assert (fit(table, columns, allow_lost=["note"]).sample(9)["note"] == "other").all()
+        assert (fit(table, columns, allow_lost=["note"]).sample(9)["note"] == "other").any()
 
 
 STAYS = {name: {"sdtype": "numerical"} for name in ("admitted", "discharged", "price", "age")}
