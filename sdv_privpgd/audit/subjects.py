@@ -170,7 +170,7 @@ def unlike(one: Mapping[str, Leaf], other: Mapping[str, Leaf]) -> list[str]:
 
 
 def _leaves(part: Any, place: str, above: set[int]) -> Iterator[tuple[str, Leaf]]:
-    if isinstance(part, _PLAIN) and type(part) in _PLAIN:
+    if type(part) in _PLAIN:
         yield place, (type(part).__name__, repr(part))
         return
     if isinstance(part, type | types.FunctionType | types.BuiltinFunctionType | types.ModuleType):
@@ -180,7 +180,7 @@ def _leaves(part: Any, place: str, above: set[int]) -> Iterator[tuple[str, Leaf]
         yield place, ("again", type(part).__qualname__)
         return
     above = above | {id(part)}
-    if isinstance(part, Mapping) and isinstance(part, dict):
+    if isinstance(part, dict):
         for name, each in part.items():
             yield from _leaves(each, f"{place}[{_key(name)}]", above)
     elif isinstance(part, list | tuple):

@@ -304,15 +304,17 @@ class RunningFit:
         if stops and self.private is not None:
             rows = self.private.known_rows(fit.settings.adjacency)
             require_kept(fates(fit.settings, fit.description, rows), self.allow_lost)
+        fit.settings.method.prepare(progress)
+        if isinstance(self.private, PrivateTable) and not fit.has_discovered:
+            fit.discover(self.private, progress, stops_at=stops_at)
+        known, start, starts = self.known, None, ()
         if self.refined is not None:
-            assert isinstance(self.private, PrivateTable)
-            fitted = resume.asked_again(fit, self.refined.fitted, self.private, progress)
-        else:
-            fit.settings.method.prepare(progress)
-            if isinstance(self.private, PrivateTable) and not fit.has_discovered:
-                fit.discover(self.private, progress, stops_at=stops_at)
-            fit.ask(self.private, progress, known=self.known)
-            fitted = fit.model(progress)
+            before = self.refined.fitted
+            assert before.release is not None
+            known, start = before.release.measurements, before.release.model
+            starts = (*before.starts, len(known))
+        fit.ask(self.private, progress, known=known, again=self.refined is not None)
+        fitted = fit.model(progress, warm_start=start, starts=starts)
         return FittedTable(
             fitted=fitted,
             settings=fit.settings,

@@ -299,18 +299,12 @@ def leaning(
         # they were further off in 5.
         paid = codes_paid_for(description.measured, rows, settings.ledger(), settings.method)
         found = with_codes(found, own.stated, max(paid, 16))
-    facts = {
-        name: _taken(each, found[name]) if name in found else each
-        for name, each in description.facts.items()
-    }
-    cut = {
-        name: description.facts[name]
-        for name in found
-        if isinstance(facts[name], NumberFacts | DateFacts)
-    }
-    declares = tuple(name for name in found if description.facts[name].lacks_domain)
+    known = description.facts
+    taken = {name: _taken(known[name], each) for name, each in found.items()}
+    cut = {n: known[n] for n, each in taken.items() if isinstance(each, NumberFacts | DateFacts)}
+    declares = tuple(name for name in found if known[name].lacks_domain)
     public = replace(public, replaced=cut, declares=declares)
-    return replace(description, facts=facts, public=public)
+    return replace(description, facts={**known, **taken}, public=public)
 
 
 def _without_unread(

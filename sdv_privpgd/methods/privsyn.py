@@ -168,28 +168,13 @@ def _largest(
     best: tuple[int, ...] = ()
     visits = 0
 
-    def most(cells: int, candidates: Sequence[int], number_used: int) -> int:
-        """How many of the candidates could be added at most, if all were neighbors."""
-        number = 0
-        for axis in sorted(candidates, key=lambda axis: domain.sizes[axis]):
-            number_used += axis in used
-            if axis in used and number_used > 2:
-                continue
-            cells *= domain.sizes[axis]
-            if cells > max_cells:
-                break
-            number += 1
-        return number
-
     def grow(clique: tuple[int, ...], cells: int, candidates: list[int], number_used: int) -> None:
         nonlocal best, visits
         visits += 1
         if len(clique) > len(best):
             best = clique
         for place, axis in enumerate(candidates):
-            if visits > most_visits:
-                return
-            if len(clique) + most(cells, candidates[place:], number_used) <= len(best):
+            if visits > most_visits or len(clique) + len(candidates[place:]) <= len(best):
                 return
             now_used = number_used + (axis in used)
             if now_used <= 2 and cells * domain.sizes[axis] <= max_cells:

@@ -274,11 +274,8 @@ def _code(seen: ColumnShares) -> Finding | None:
     # A code lies so many times the width of all other values away from them, as -99 from ages of 0
     # to 120; and the cell that holds it is at most this part of that gap wide.
     far, narrow = 0.8, 0.1
-    shares, values, is_date = (
-        seen.shares[: seen.column.num_values],
-        code_values(column),
-        column.unit is not None,
-    )
+    shares, values = seen.shares[: column.num_values], code_values(column)
+    is_date = column.unit is not None
     clear = np.flatnonzero(shares > 2 * seen.error)  # some of many empty codes exceed it once
     for at, others in ((clear[:1], clear[1:]), (clear[-1:], clear[:-1])):
         if not len(others):

@@ -299,17 +299,14 @@ def _moved(x, y, places, lacks, scales):
             ):  # fmt: skip
                 gain -= scales[0] * change * (2 * values[cell] + change)
                 values[cell] += change
-    gain += _paired(x, 1.0, f, places, lacks, scales[1])
-    gain += _paired(y, 1.0, g, places, lacks, scales[1])
-    gain += _in_row(x, 1.0, f, places, lacks, scales[3])
-    gain += _in_row(y, 1.0, g, places, lacks, scales[3])
-    for c in range(children.shape[1]):
-        children[x, c], children[y, c] = children[y, c], children[x, c]
-        groups[x, c], groups[y, c] = groups[y, c], groups[x, c]
-    gain += _paired(x, -1.0, f, places, lacks, scales[1])
-    gain += _paired(y, -1.0, g, places, lacks, scales[1])
-    gain += _in_row(x, -1.0, f, places, lacks, scales[3])
-    gain += _in_row(y, -1.0, g, places, lacks, scales[3])
+    for sign in (1.0, -1.0):  # out of the counts, exchanged, and in again
+        for z, h in ((x, f), (y, g)):
+            gain += _paired(z, sign, h, places, lacks, scales[1])
+        for z, h in ((x, f), (y, g)):
+            gain += _in_row(z, sign, h, places, lacks, scales[3])
+        for c in range(children.shape[1] if sign > 0 else 0):
+            children[x, c], children[y, c] = children[y, c], children[x, c]
+            groups[x, c], groups[y, c] = groups[y, c], groups[x, c]
     times, before = places.times, places.before
     if len(times):
         gain += scales[2] * (_apart(x, places) + _apart(y, places))

@@ -1,7 +1,7 @@
 """DP-SGD: networks that noisy sums of clipped gradients train (Abadi et al. 2016, Algorithm 1).
 
-Opacus takes each record's gradient, clips it, draws samples and accounts for them. Random bits of
-samples and noise are the operating system's (``training``). The promise is weaker than that of
+Opacus takes each record's gradient, clips it and accounts for all of them. Random bits of samples
+and noise are the operating system's (``training``). The promise is weaker than that of
 counts. It rests on opacus, on the networks' code and on torch's arithmetic in floating point, none
 of which the core can look into: no gradient of a record may depend on who else is in the sample.
 A step takes the longer the more records are in its sample: who can measure that learns of their

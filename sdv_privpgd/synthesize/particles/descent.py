@@ -171,11 +171,8 @@ class ParticleGradientDescent(Engine):
         check_fields(self, check_integer, "num_particles", "num_slices", "batch_size")
         check_fields(self, check_integer, "epochs", least=0)
         check_fields(self, check_share, "mask_probability")
-        for name, choices in (
-            ("start", ("marginals", "uniform")),
-            ("targets", TARGETS),
-            ("kernel", KERNELS),
-        ):
+        starts = "marginals", "uniform"
+        for name, choices in {"start": starts, "targets": TARGETS, "kernel": KERNELS}.items():
             check_choice(name, getattr(self, name), choices)
 
     @classmethod

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from answers import answered, margin, noisy_answers, number_of_rows
+from answers import margin, noisy_answers, number_of_rows
 from generators import seeded
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,38 +128,27 @@ def test_a_warm_start_continues_from_an_earlier_model():
     assert larger.fit(DOMAIN, measurements, warm_start=earlier).codes.shape == (900, 3)
 
 
-def ends_of_mean(**changes):
-    """The mean of the first attribute at each step of a descent, which a penalty pulls up."""
-    seen = []
+@pytest.mark.parametrize(
+    ("num_particles", "batch_size"), [(200, 1), (200, 2), (200, 3), (2_000, 3)]
+)
+def test_the_weight_of_a_penalty_means_what_equation_7_says(num_particles, batch_size):
+    """Whatever the number of particles and the batches.
+
+    Two of three pairs hold "a", each with target 1/4 and SW2^2 = (z - 1/4)^2 / 2 along it. The
+    penalty pulls its mean up.
+    """
+    seen, one_value = [], np.zeros(DOMAIN.sizes)
+    one_value[0, 1, 2] = 1.0
 
     def watch(positions):
         seen.append(float(positions["a"].detach().mean()))
         return -positions["a"].mean()
 
-    penalties = (DifferentiablePenalty(function=watch, weight=0.2),)
-    return seen, ParticleGradientDescent(enable_gpu=False, penalties=penalties, **changes)
-
-
-@pytest.mark.parametrize("num_particles", [200, 2_000])
-def test_the_weight_of_a_penalty_means_what_equation_7_says(num_particles):
-    # One attribute, target at 1/4: the minimizer of (z - 1/4)^2 - weight * z is 1/4 + weight / 2
-    # whatever the number of particles.
-    table = answered("a", [1000, 0], 0.0)
-    seen, engine = ends_of_mean(num_particles=num_particles, epochs=50)
-    engine.fit(Domain(("a",), (2,)), [table])
-    assert seen[-1] == pytest.approx(0.25 + 0.2 / 2, abs=1e-3)
-
-
-@pytest.mark.parametrize("batch_size", [1, 2, 3])
-def test_the_weight_of_a_penalty_does_not_depend_on_the_batches(batch_size):
-    # Two of three pairs hold "a", each with target 1/4 and SW2^2 = (z - 1/4)^2 / 2 along it.
-    one_value = np.zeros(DOMAIN.sizes)
-    one_value[0, 1, 2] = 1.0
-    step = TransportStep(first=0.5, last=0.05)
-    seen, engine = ends_of_mean(
-        num_particles=200, epochs=40, batch_size=batch_size, num_slices=2, step=step
-    )
-    engine.fit(DOMAIN, measured(one_value))
+    ParticleGradientDescent(
+        num_particles=num_particles, epochs=40, batch_size=batch_size, num_slices=2,
+        step=TransportStep(first=0.5, last=0.05), enable_gpu=False,
+        penalties=(DifferentiablePenalty(function=watch, weight=0.2),),
+    ).fit(DOMAIN, measured(one_value))  # fmt: skip
     # Minimizer of 2 * (z - 1/4)^2 / 2 - 0.2 z.
     assert seen[-1] == pytest.approx(0.25 + 0.1, abs=0.01)
 

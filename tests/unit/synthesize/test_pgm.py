@@ -1,7 +1,5 @@
 """Private-PGM: closed forms, inverse variances, permutations, rows and warm starts."""
 
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import combinations
 
@@ -10,6 +8,7 @@ import pytest
 from answers import answered, number_of_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import python_says
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.synthesize.graphical import GraphicalModel, JunctionTree
@@ -147,7 +146,7 @@ class TestTheFit:
     def test_the_same_answers_give_the_same_bytes_in_another_process(self, engine):
         """Sets of text are walked in another order in each process: nothing may hang on it."""
         code = """
-import sys, pickle, hashlib, numpy as np
+import pickle, hashlib, numpy as np
 from sdv_privpgd.methods import PrivatePGM
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.queries import Measurement
@@ -162,13 +161,7 @@ model = PrivatePGM(steps=100).fit(domain, tables)
 print(hashlib.sha256(pickle.dumps(model)).hexdigest())
 """
         found = {
-            subprocess.run(
-                [sys.executable, "-W", "error", "-c", code],
-                capture_output=True,
-                text=True,
-                check=True,
-                env={"PYTHONHASHSEED": seed, "PATH": ""},
-            ).stdout
+            python_says("-W", "error", "-c", code, PYTHONHASHSEED=seed, PATH="")
             for seed in ("1", "2")
         }
         assert len(found) == 1
