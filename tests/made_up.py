@@ -27,6 +27,12 @@ def kinds(**sdtypes):
     return {name: {"sdtype": sdtype} for name, sdtype in sdtypes.items()}
 
 
+def in_columns(names, rows):
+    """Rows, as columns of whatever is in them."""
+    cells = [pd.Series([row[place] for row in rows], dtype=object) for place in range(len(names))]
+    return dict(zip(names, cells, strict=True))
+
+
 @contextmanager
 def quiet():
     """Without the warnings of a fit."""

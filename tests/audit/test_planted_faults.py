@@ -5,14 +5,18 @@ audit fails by chance with a probability of 1e-7. What must be found is named; w
 may be found as well, and nothing else.
 """
 
+import logging
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sdv_privpgd import Boolean, Categorical, Numerical, People
 from sdv_privpgd.audit import audit_fit
+from sdv_privpgd.audit.recording import AuditedTable, Tape, watched
+from sdv_privpgd.audit.tables import made_up
 from sdv_privpgd.base.domain import Grouping
 from sdv_privpgd.fitting import door as fitting_door
 from sdv_privpgd.fitting.fit import Fit
@@ -48,6 +52,7 @@ COLUMNS = {
     "age": Numerical(0, 110, decimal_places=0, num_bins=12),
     "ill": Boolean(),
 }
+SLOW = pytest.mark.slow
 SMALL = ParticleGradientDescent(num_particles=200, epochs=2)
 UNDECLARED = {**COLUMNS, "town": Categorical()}
 ATTACK = {"attack", "attack, counted"}
@@ -187,28 +192,43 @@ class TestNoise:
         assert {"noise of each answer"} <= found <= {"noise of each answer", "noise once"}
 
 
+SAYS_LESS = "l2_sensitivity_squared", lambda self, adjacency: 1
+MST_OF_PARTICLES = {"method": MST(engine="particles")}
+choose = curating.exponential_choice
+BOOKS = [  # what is wrong, where and how; settings, what must be found, and what else may be
+    ("too small", (), MarginalQuery, *SAYS_LESS, {}, {"changes", "attack"}, ATTACK),
+    ("one of several", SLOW, curating, "stddev_for",
+     lambda _, mu_squared: stddev_for(2, mu_squared), {}, {"books", "attack", "epsilon"}, ATTACK),
+    ("a person's rows as one", SLOW, curating, "stddev_for",
+     lambda squared, mu_squared: stddev_for(squared // 4, mu_squared),
+     {"people": People(max_rows=2)}, {"books", "attack", "epsilon"}, ATTACK),
+    ("twice the cost", (), curating, "exponential_choice",
+     lambda scores, temperature, words: choose(scores, temperature / 2, words),
+     MST_OF_PARTICLES, {"choices"}, set()),
+    ("half the charge", SLOW, curating, "range_epsilon_of",
+     lambda mu_squared: 2 * range_epsilon_of(mu_squared),
+     MST_OF_PARTICLES, {"books"}, {"choices", "epsilon"}),
+    ("too small", (), ModelErrorQuery, *SAYS_LESS, MST_OF_PARTICLES, {"changes"}, {"choices"}),
+    ("too small", SLOW, DependenceQuery, *SAYS_LESS, {"method": "privsyn+particles"}, {"changes"},
+     LAW | ATTACK),
+]  # fmt: skip
+
+
 class TestBooks:
-    def test_a_sensitivity_too_small(self, plant):
-        plant(MarginalQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
-        assert {"changes", "attack"} <= failed() <= {"changes"} | ATTACK
+    @pytest.mark.parametrize(
+        ("where", "what", "planted", "settings", "must", "may"),
+        [pytest.param(*each, id=f"{name}: {each[1]}", marks=marks) for name, marks, *each in BOOKS],
+    )
+    def test_what_the_books_say_that_is_not_so(
+        self, where, what, planted, settings, must, may, plant
+    ):
+        plant(where, what, planted)
+        assert must <= failed(**settings) <= must | may
 
     @pytest.mark.slow
     def test_a_query_of_ones_own_that_says_too_little(self, plant):
         found = failed(method=Tripled(engine="particles"))
         assert {"changes", "attack"} <= found <= {"changes"} | ATTACK
-
-    @pytest.mark.slow
-    def test_noise_for_one_table_where_several_are_released(self, plant):
-        plant(curating, "stddev_for", lambda squared, mu_squared: stddev_for(2, mu_squared))
-        assert {"books", "attack", "epsilon"} <= failed() <= {"books", "epsilon"} | ATTACK
-
-    @pytest.mark.slow
-    def test_a_persons_rows_counted_as_one(self, plant):
-        plant(
-            curating, "stddev_for", lambda squared, mu_squared: stddev_for(squared // 4, mu_squared)
-        )
-        found = failed(people=People(max_rows=2))
-        assert {"books", "attack", "epsilon"} <= found <= {"books", "epsilon"} | ATTACK
 
     def test_a_question_that_is_not_charged(self, plant):
         charge = Books.charge
@@ -231,30 +251,16 @@ class TestBooks:
         with pytest.raises(ValueError, match="cannot be fitted"):
             failed()  # such answers have the shape of another question
 
-    def test_a_choice_of_twice_the_cost(self, plant):
-        choose = curating.exponential_choice
-        plant(
-            curating,
-            "exponential_choice",
-            lambda scores, temperature, words: choose(scores, temperature / 2, words),
-        )
-        assert failed(method=MST(engine="particles")) == {"choices"}
 
-    @pytest.mark.slow
-    def test_a_choice_that_is_charged_too_little(self, plant):
-        plant(curating, "range_epsilon_of", lambda mu_squared: 2 * range_epsilon_of(mu_squared))
-        assert (
-            {"books"} <= failed(method=MST(engine="particles")) <= {"books", "choices", "epsilon"}
-        )
+def before_asking(plant, act):
+    """Something is done with a fit and the cells of its ages, before anything is asked."""
+    ask = Fit.ask
 
-    def test_a_score_that_says_too_little(self, plant):
-        plant(ModelErrorQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
-        assert {"changes"} <= failed(method=MST(engine="particles")) <= {"changes", "choices"}
+    def asked(self, table, *rest, **more):
+        act(self, table._source.columns["age"])
+        ask(self, table, *rest, **more)
 
-    @pytest.mark.slow
-    def test_a_dependence_that_says_too_little(self, plant):
-        plant(DependenceQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
-        assert {"changes"} <= failed(method="privsyn+particles") <= {"changes"} | LAW | ATTACK
+    plant(Fit, "ask", asked)
 
 
 class TestLeaks:
@@ -275,17 +281,8 @@ class TestLeaks:
 
     @pytest.mark.slow
     def test_a_log_that_depends_on_the_table(self, plant, caplog):
-        import logging
-
-        ask = Fit.ask
-
-        def asked(self, table, *rest, **more):
-            logging.getLogger("audit").debug(
-                "rows with an age: %s", table._source.columns["age"].count()
-            )
-            ask(self, table, *rest, **more)
-
-        plant(Fit, "ask", asked)
+        log = logging.getLogger("audit")
+        before_asking(plant, lambda _, ages: log.debug("rows with an age: %s", ages.count()))
         assert failed() == {"messages"}
 
     def test_a_dtype_that_depends_on_a_cell(self, plant):
@@ -354,17 +351,13 @@ class TestLeaks:
 
     @pytest.mark.slow
     def test_a_range_that_was_clipped_to_the_data(self, plant):
-        ask = Fit.ask
-
-        def asked(self, table, *rest, **more):
-            ages = [cell for cell in table._source.columns["age"] if isinstance(cell, int)]
-            last = min(max(ages, default=110), 110) % 1_000
-            facts = {**self.description.facts}
+        def clip(fit, ages):
+            last = min(max((cell for cell in ages if isinstance(cell, int)), default=110), 110)
+            facts = {**fit.description.facts}
             facts["age"] = replace(facts["age"], high=max(last, 50))
-            self.description = replace(self.description, facts=facts)
-            ask(self, table, *rest, **more)
+            fit.description = replace(fit.description, facts=facts)
 
-        plant(Fit, "ask", asked)
+        before_asking(plant, clip)
         found = failed()
         assert {"file", "samples"} <= found
         assert found <= MADE
@@ -381,14 +374,10 @@ class TestLeaks:
 
     @pytest.mark.slow
     def test_a_seed_from_the_table(self, plant):
-        ask = Fit.ask
+        def seed(fit, ages):
+            fit.settings = replace(fit.settings, seed=int(ages.count()) % 1_000)
 
-        def asked(self, table, *rest, **more):
-            seed = int(table._source.columns["age"].count()) % 1_000
-            self.settings = replace(self.settings, seed=seed)
-            ask(self, table, *rest, **more)
-
-        plant(Fit, "ask", asked)
+        before_asking(plant, seed)
         found = failed()
         assert {"samples"} <= found <= MADE
 
@@ -531,30 +520,18 @@ class Drawn(Told):
 
 
 def test_frozen_answers_are_for_made_up_tables_alone():
-    """No door leads from a user's table to a curator that gives answers of another run."""
-    import pandas as pd
+    """No door leads from a user's table to a curator that gives answers of another run.
 
-    from sdv_privpgd.audit.recording import AuditedTable, Tape, watched
-    from sdv_privpgd.audit.tables import made_up
-
-    made = made_up({"ill": {"sdtype": "boolean"}}, num_rows=10)
+    A made-up table without rows vouches for none.
+    """
+    facts = {"ill": {"sdtype": "boolean"}}
+    made, none = (made_up(facts, num_rows=num_rows) for num_rows in (10, 0))
     own = PrivateTable({"ill": pd.Series([True] * 10, dtype=object)})
-    with pytest.raises(TypeError, match="made up"):
-        AuditedTable(own, made, Tape(answers=Tape()))
-    with pytest.raises(TypeError, match="made up"):
-        AuditedTable(own, own, Tape())  # type: ignore[arg-type]
+    one = PrivateTable({"ill": pd.Series([True], dtype=object)})
+    for refused in ((own, made, Tape(answers=Tape())), (own, own, Tape()), (one, none, Tape())):
+        with pytest.raises(TypeError, match="made up"):
+            AuditedTable(*refused)
     with pytest.raises(TypeError, match="made-up tables alone"):
         watched(None, None, Tape(answers=Tape()))  # type: ignore[arg-type]
     assert fitting_door.PrivateTable is PrivateTable
-
-
-def test_a_made_up_table_without_rows_vouches_for_none():
-    import pandas as pd
-
-    from sdv_privpgd.audit.recording import AuditedTable, Tape
-    from sdv_privpgd.audit.tables import made_up
-
-    none = made_up({"ill": {"sdtype": "boolean"}}, num_rows=0)
-    with pytest.raises(TypeError, match="made up"):
-        AuditedTable(PrivateTable({"ill": pd.Series([True], dtype=object)}), none, Tape())
     AuditedTable(PrivateTable({"ill": none.frame["ill"]}), none, Tape())
