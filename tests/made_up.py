@@ -8,15 +8,17 @@ import pandas as pd
 
 
 def made_up(number, seed=0, **columns):
-    """A table of random cells: one of some letters, true with a chance, or a number of a range.
+    """Random cells: one of some letters or texts, true with a chance, or a number of a range.
 
-    What is neither a text, a float nor a pair is the column itself.
+    What is neither a text, a float nor a tuple is the column itself.
     """
     rng = np.random.default_rng(seed)
     draw = {
         str: lambda letters: rng.choice(list(letters), number),
         float: lambda chance: rng.random(number) < chance,
-        tuple: lambda ends: rng.integers(*ends, number),
+        tuple: lambda own: (
+            rng.choice(own, number) if isinstance(own[0], str) else rng.integers(*own, number)
+        ),
     }
     drawn = {name: draw.get(type(own), lambda own: own)(own) for name, own in columns.items()}
     return pd.DataFrame(drawn)

@@ -133,9 +133,9 @@ def same_model(session):
 
 def same_linked_models(session):
     """So are those of linked tables, whose rows come in an order of their own."""
-    frames = homes_and_people(2_000)
+    frames = homes_and_people()
     given = {name: session.createDataFrame(own).repartition(5) for name, own in frames.items()}
-    spark.BLOCK = 500
+    spark.BLOCK = 100
     secrets.token_bytes = bytes  # draws which children are used
     found, expected = (fit_linked(each, **METHOD).sample(100) for each in (given, frames))
     for name in frames:

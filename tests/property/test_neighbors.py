@@ -297,6 +297,10 @@ def test_no_neighbor_changes_value_counts_by_more_than_their_sensitivity(shared,
         before, after = counts(first), counts(second)
         moved = [before.get(key, 0) - after.get(key, 0) for key in before.keys() | after.keys()]
         assert sum(change**2 for change in moved) <= query.l2_sensitivity_squared(adjacency)
+        # Values that one of them alone has: one of one row, which is never missing.
+        own = [(key, after[key]) for key in after.keys() - before.keys()]
+        assert all(number == 1 and key[1] is not None for key, number in own)
+        assert len(own) <= 1
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)

@@ -82,34 +82,6 @@ class TestKeys:
         assert isinstance(canonical(cell), int | float)
 
 
-class TestNeighbors:
-    @given(
-        st.lists(st.sampled_from([*"abc", 1, True, 2.5, None]), min_size=1, max_size=12), st.data()
-    )
-    def test_a_row_that_changes_moves_two_counts_by_one_and_one_that_goes_one(self, cells, data):
-        row = data.draw(st.integers(0, len(cells) - 1))
-        new = data.draw(st.sampled_from([*"abcd", 7, False, None]))
-        replaced = [*cells[:row], new, *cells[row + 1 :]]
-        fewer = [*cells[:row], *cells[row + 1 :]]
-
-        def counts(column):
-            listed = one_by_one(column).counts("x").pairs()
-            return {(type(key), key): number for key, number in listed}
-
-        def distance(a, b):
-            return sum((a.get(key, 0) - b.get(key, 0)) ** 2 for key in a.keys() | b.keys())
-
-        before = counts(cells)
-        assert distance(before, counts(replaced)) <= 2
-        assert distance(before, counts(fewer)) <= 1
-        # Values that only one of the neighbors has: one of each, of one row. Never missing, which
-        # is released whether it has any.
-        own = counts(replaced).keys() - before.keys()
-        assert (type(None), None) not in own
-        assert len(own) <= 1
-        assert all(counts(replaced)[key] == 1 for key in own)
-
-
 class TestTheCurator:
     @staticmethod
     def curator(cells, *, epsilon=1.0, reserved=Fraction(1e-6)):
