@@ -7,7 +7,13 @@ import numpy as np
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import (
+    Adjacency,
+    CountQuery,
+    GroupedMarginalQuery,
+    MarginalQuery,
+    Measurement,
+)
 from sdv_privpgd.privacy.value_counts import KindCounts, ValueCounts
 
 
@@ -25,6 +31,13 @@ def open_curator(
     return Curator(dataset, Books(ledger, **words))
 
 
+def counted_curator(dataset, **how):
+    """The same, that has spent a hundredth of the budget on the number of rows."""
+    curator = open_curator(dataset, **how)
+    curator.measure([CountQuery()], curator.ledger.budget / 100, what="number of rows")
+    return curator
+
+
 def margin(table, domain, clique):
     """The sums of a table over all attributes but those of a clique, axes in its order."""
     return np.einsum(table, list(range(len(domain))), list(domain.axes(clique)))
@@ -32,6 +45,13 @@ def margin(table, domain, clique):
 
 def number_of_rows(count, stddev=0.0):
     return Measurement(query=CountQuery(), answer=np.array([count]), stddev=stddev)
+
+
+def answered(clique, counts, stddev=1.0, grouping=None):
+    """A measurement of these counts of a clique, over groups if there are any."""
+    clique, counts = tuple(clique), np.rint(counts).astype(np.int64)
+    query = MarginalQuery(clique) if grouping is None else GroupedMarginalQuery(clique, grouping)
+    return Measurement(query=query, answer=counts, stddev=stddev)
 
 
 def noisy_answers(tables, stddev=0.0, seed=0):
@@ -46,8 +66,7 @@ def noisy_answers(tables, stddev=0.0, seed=0):
     found = []
     for clique, counts in tables.items():
         noise = stddev * rng.standard_normal(counts.shape)
-        answer = np.rint(counts + noise).astype(np.int64)
-        found.append(Measurement(query=MarginalQuery(clique), answer=answer, stddev=stddev))
+        found.append(answered(clique, counts + noise, stddev))
     return found
 
 

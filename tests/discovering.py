@@ -11,6 +11,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.discovery.first_look import reserved_delta
 from sdv_privpgd.discovery.plan import discover
+from sdv_privpgd.discovery.transcript import Inquiry
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
@@ -31,7 +32,8 @@ def found_in(
         epsilon, 1e-5, adjacency, rows_per_person, reserved=reserved_delta(undeclared, 1e-5)
     )
     books = Books(ledger, words=np.random.default_rng(seed).bytes)
-    facts = discover(PrivateTable(columns), undeclared, books, Fraction(1, 20)).facts
+    inquiry = Inquiry(table=PrivateTable(columns), books=books)
+    facts = discover(inquiry, undeclared, Fraction(1, 20)).facts
     return {name: words_of(each) for name, each in facts.items()}, books.ledger
 
 

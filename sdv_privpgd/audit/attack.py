@@ -164,14 +164,16 @@ def attacked(settings: Settings, schema: Schema, runs: int) -> Attack:
     people = _people(few, settings)
     effects, kept = _effects(people, asked, few, ledger)
     worlds = [_answering(few, ledger, people.world(index, kept)) for index in (0, 1)]
-    base, sigmas = _exact(worlds[0], asked), _sigmas(worlds[0](), asked)
+    curator = worlds[0]()
+    sigmas = _sigmas(curator, asked)
     noisy = sigmas > 0
-    weights = effects[:, noisy] / sigmas[noisy]
+    sigmas = sigmas[noisy]
+    weights = effects[:, noisy] / sigmas
     lengths = np.linalg.norm(weights, axis=1, keepdims=True)
     filters = np.divide(weights, lengths, out=np.zeros_like(weights), where=lengths > 0)
     scores = np.zeros((2, runs, len(kept)))
-    keep = min(runs, max(most_draws // max(2 * int(noisy.sum()), 1), 1))
-    draws = np.zeros((2, keep, int(noisy.sum())))
+    keep = min(runs, max(most_draws // max(2 * sigmas.size, 1), 1))
+    draws = np.zeros((2, keep, sigmas.size))
     whole = True
     truths = [_exact(world, asked)[noisy] for world in worlds]
     for run in range(runs):
@@ -179,18 +181,16 @@ def attacked(settings: Settings, schema: Schema, runs: int) -> Attack:
             answers = noisy_numbers(world(), asked)
             whole &= answers.dtype.kind == "i"
             values = answers[noisy]
-            scores[index, run] = filters @ ((values - base[noisy]) / sigmas[noisy])
+            scores[index, run] = filters @ ((values - truths[0]) / sigmas)
             if run < keep:
                 draws[index, run] = values - truths[index]
-    curator = worlds[0]()
-    _measured(curator, asked)
     return Attack(
         claim=math.sqrt(curator.ledger.mu_squared),
         without=scores[0].ravel(),
         within=scores[1].ravel(),
         people=len(kept),
         noise=draws.reshape(-1, draws.shape[-1]),
-        errors=sigmas[noisy],
+        errors=sigmas,
         whole=whole,
         names=few.domain().attributes,
     )

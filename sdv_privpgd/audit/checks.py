@@ -6,6 +6,7 @@ from datetime import date
 from importlib.metadata import version
 from typing import Any
 
+from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.page import Facts, Items, Page, Report, Section, Table, Text, as_text
@@ -108,6 +109,15 @@ _UNSEEN = (
 
 _IN_TEXT = "audited", "method"
 """Facts that are too long for a tile."""
+
+
+def right_chance(runs: Any, false_alarms: float) -> tuple[int, float]:
+    """The number of runs, checked, and how likely each check may be to fail by chance."""
+    fewest = 10  # runs from which a deviation can be estimated
+    chances = 15  # checks that can fail by chance; each gets as large a part of what is allowed
+    if not 0 < false_alarms < 1:
+        raise ValueError(f"false_alarms must lie between 0 and 1, got {false_alarms!r}.")
+    return check_integer("runs", runs, least=fewest), false_alarms / chances
 
 
 def audit_report(

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from sdv_privpgd.audit.attack import attack_checks, attacked
-from sdv_privpgd.audit.checks import Check, audit_report
+from sdv_privpgd.audit.checks import Check, audit_report, right_chance
 from sdv_privpgd.audit.noise import (
     FreshProcesses,
     answer_checks,
@@ -32,14 +32,12 @@ from sdv_privpgd.audit.subjects import (
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.audit.thresholds import alone_checks, threshold_checks
 from sdv_privpgd.audit.training import accountant_check, training_checks
-from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.options import asked, opened
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.methods.method import Method
 from sdv_privpgd.releases.measured import Measured
 from sdv_privpgd.releases.measuring import Measuring, questions
 from sdv_privpgd.report.page import Report
@@ -53,7 +51,6 @@ def audit_fit(
     runs: int = 10_000,
     path: str | Path | None = None,
     false_alarms: float = 1e-4,
-    method: Method | str = "privpgd",
     **settings: Any,
 ) -> Report:
     """Audits what ``fit_table`` does with these arguments, on tables that it makes up itself.
@@ -68,8 +65,7 @@ def audit_fit(
         path: Where to save the report as well: the page, or the text (``.txt``) or the dictionary
             (``.json``). Nothing is written without one.
         false_alarms: How likely all statistical checks together are to fail although all is right.
-        method: As ``fit_table`` takes it.
-        settings: Other arguments of ``fit_table``, such as ``adjacency``.
+        settings: Other arguments of ``fit_table``, such as ``method``.
 
     Returns:
         The report: ``to_dict()["passed"]`` says whether all is well.
@@ -83,7 +79,7 @@ def audit_fit(
     >>> report.to_dict()["passed"]
     True
     """
-    subject = TableFit(*asked(columns, epsilon, delta, method=method, **settings))
+    subject = TableFit(*asked(columns, epsilon, delta, **settings))
     return audited(subject, name="fit_table", runs=runs, false_alarms=false_alarms, path=path)
 
 
@@ -137,13 +133,9 @@ def audited(
     The others are as ``audit_fit`` takes them; ``seed`` is that of the made-up rows, and ``more``
     are checks of a fitted object.
     """
-    fewest = 10  # runs from which a deviation can be estimated
-    chances = 15  # checks that can fail by chance; each gets as large a part of what is allowed
-    runs = check_integer("runs", runs, least=fewest)
-    if not 0 < false_alarms < 1:
-        raise ValueError(f"false_alarms must lie between 0 and 1, got {false_alarms!r}.")
+    runs, chance = right_chance(runs, false_alarms)
     settings, description = subject.settings, subject.description
-    checks = [*_checks(subject, runs, false_alarms / chances, seed), *more]
+    checks = [*_checks(subject, runs, chance, seed), *more]
     report = audit_report(name, settings.ledger(), settings, description.columns, checks, runs)
     return report.saved(path)
 
@@ -176,7 +168,7 @@ def _checks(subject: Subject, runs: int, chance: float, seed: int) -> list[Check
         *checks,
         *threshold_checks(events, settings, runs, chance),
         *training_checks(events, settings, chance),
-        accountant_check(events, recording.outcome.seen.get("books"), settings),
+        accountant_check(events, recording.outcome.seen.get("ledger"), settings),
     ]
 
 
@@ -188,7 +180,6 @@ def audit_measure(
     runs: int = 10_000,
     path: str | Path | None = None,
     false_alarms: float = 1e-4,
-    method: Method | str = "privpgd",
     **settings: Any,
 ) -> Report:
     """Audits what ``measure`` does with these arguments, on tables that it makes up itself.
@@ -203,8 +194,7 @@ def audit_measure(
         runs: As ``audit_fit`` takes it.
         path: The same.
         false_alarms: The same.
-        method: As ``measure`` takes it.
-        settings: Other arguments of ``measure``, such as ``adjacency``, but for ``holder``.
+        settings: Other arguments of ``measure``, such as ``method``, but for ``holder``.
 
     Raises:
         ValueError: As ``measure``.
@@ -214,7 +204,7 @@ def audit_measure(
     >>> audit_measure({"ill": Boolean()}, epsilon=1.0, runs=200).to_dict()["passed"]
     True
     """
-    subject = ReleaseFit(*questions(columns, epsilon, delta, method=method, **settings))
+    subject = ReleaseFit(*questions(columns, epsilon, delta, **settings))
     return audited(subject, name="measure", runs=runs, false_alarms=false_alarms, path=path)
 
 
@@ -243,6 +233,6 @@ class ReleaseFit:
                 path = release.save(Path(folder) / "release.zip")
                 seen["file"] = path.read_bytes() + pickle.dumps(release)
                 seen["answers"] = of_answers(Measured.load(path).answers)
-            seen["books"] = release.ledger.to_json()
+            seen["ledger"] = release.ledger.to_json()
             seen["pages"] = "\n".join((repr(release), release.privacy_report(), *release.warnings))
         return finished(seen, said)

@@ -19,14 +19,13 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.audit.attack import Attack, attack_checks, noisy_numbers
-from sdv_privpgd.audit.checks import audit_report
+from sdv_privpgd.audit.checks import audit_report, right_chance
 from sdv_privpgd.audit.noise import answer_checks, mechanism_checks
 from sdv_privpgd.audit.recording import Event
 from sdv_privpgd.audit.replay import Recording, begun, fitted_again, replay_checks
 from sdv_privpgd.audit.subjects import ROWS, Outcome, Through, finished, listening, of_answers
 from sdv_privpgd.audit.tables import BEYOND, ODD, MadeUp, made_up, of_objects
 from sdv_privpgd.audit.training import accountant_check
-from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.columns.links import Link, Tree
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.linked import FittedTables, RunningTables
@@ -81,17 +80,16 @@ def audited_tables(
     told: Asked, *, runs: int, path: str | Path | None = None, false_alarms: float = 1e-4
 ) -> Report:
     """The audit of what a fit of tables is told."""
-    chances = 15  # checks that can fail by chance, at most, as of one table
-    runs = check_integer("runs", runs, least=10)
+    runs, chance = right_chance(runs, false_alarms)
     told.require()
     recording, attack = _recorded(TablesFit(told)), _attacked(_of_few(told), runs)
     events, settings = recording.tape.events, recording.subject.settings
     checks = [
         *replay_checks(recording),
-        *answer_checks(events, false_alarms / chances),
+        *answer_checks(events, chance),
         *mechanism_checks(events),
-        *attack_checks(attack, told.ledger, false_alarms / chances),
-        accountant_check(events, recording.outcome.seen.get("books"), settings),
+        *attack_checks(attack, told.ledger, chance),
+        accountant_check(events, recording.outcome.seen.get("ledger"), settings),
     ]
     named = {f"{t}.{n}": own for t in told.tree.tables for n, own in told.alone(t).words.items()}
     return audit_report("fit_tables", told.ledger, settings, named, checks, runs).saved(path)
@@ -145,7 +143,7 @@ class TablesFit:
             seen["dtypes"] = [own.dtypes.astype(str).to_dict() for own in rows.values()]
             kept = [*fitted.answers.values(), *(e.fitted.release for e in fitted.tables.values())]
             seen["answers"] = [each for own in kept for each in of_answers(own)]
-            seen["books"] = fitted.ledger.to_json()
+            seen["ledger"] = fitted.ledger.to_json()
             seen["pages"] = repr(fitted.report().to_dict())
         return finished(seen, said)
 

@@ -116,17 +116,9 @@ class AuditedTable(PrivateTable):
         super().__init__(opened._source, bound=opened._bound)
         self._tape = tape
 
-    def curator(
-        self,
-        schema: Schema,
-        books: Books,
-        *,
-        known: Sequence[Measurement] = (),
-        progress: Progress = silent,
-    ) -> Curator:
+    def curator(self, schema: Schema, books: Books, **how: Any) -> Curator:
         self._tape.schema = schema
-        real = super().curator(schema, books, known=known, progress=progress)
-        return _Recorded(real, books, self._tape)
+        return _Recorded(super().curator(schema, books, **how), books, self._tape)
 
     def first_look(
         self,
@@ -173,18 +165,13 @@ class _Recorded(Curator):
         return [query.l2_sensitivity_squared(self.ledger.adjacency) for query in queries]
 
     def measure(
-        self,
-        queries: Sequence[Query],
-        mu_squared: Fraction,
-        *,
-        what: str,
-        progress: Progress = silent,
+        self, queries: Sequence[Query], mu_squared: Fraction, *, what: str, **how: Any
     ) -> list[Measurement]:
         queries, known = tuple(queries), len(self.measurements)
         forms, squares = tuple(map(self._form, queries)), self._squares(queries)
         question = forms, Fraction(mu_squared), what
         with self._event("measure", question, queries, squares, mu_squared) as event:
-            measured = super().measure(queries, mu_squared, what=what, progress=progress)
+            measured = super().measure(queries, mu_squared, what=what, **how)
             event.exact = [by_cell(answer) for answer in answers(queries, self._dataset)]
             event.given = [by_cell(in_units(each.answer, event.units)) for each in measured]
             event.stddevs = [each.stddev for each in measured]
@@ -228,19 +215,14 @@ class _Recorded(Curator):
         return self._tape.frozen(event)
 
     def train(
-        self,
-        trainer: Trainer,
-        mu_squared: Fraction,
-        delta: Fraction,
-        *,
-        progress: Progress = silent,
+        self, trainer: Trainer, mu_squared: Fraction, delta: Fraction, **how: Any
     ) -> Measurement:
         query, known = trainer.query, len(self.measurements)
         question = self._form(query), Fraction(mu_squared), Fraction(delta), query.describe()
         queries, squares = (query,) * trainer.steps, self._squares([query])
         with self._event("train", question, queries, squares, mu_squared) as event:
             counted = _Counted(trainer, is_idle=self._tape.frozen(event) is not None)
-            trained = super().train(counted, mu_squared, delta, progress=progress)
+            trained = super().train(counted, mu_squared, delta, **how)
         event.steps, event.noise = counted.taken, getattr(trainer, "noise", 0.0)
         event.stddevs, event.result = [trained.stddev], [(trained.answer, trained.stddev)]
         ((answer, stddev),) = self._tape.frozen(event)

@@ -159,8 +159,6 @@ COMPARED = {
 }
 """What is compared to the byte, by the name of its check."""
 
-_SOURCES = {"ledger": "books"}
-
 
 def replay_checks(recording: Recording) -> list[Check]:
     """What the repetitions show."""
@@ -356,12 +354,11 @@ def _the_same(
     recording: Recording, replays: Sequence[Replay], name: str, unsteady: Iterable[str]
 ) -> Check:
     """One thing that is let out is the same to the byte for all tables."""
-    source, faults = _SOURCES.get(name, name), []
-    first = recording.outcome.seen.get(source)
+    faults, first = [], recording.outcome.seen.get(name)
     # After another question other answers follow: what is made of them says nothing.
     replays = [replay for replay in replays if replay.asks_as(recording.tape)]
     whole = [replay for replay in replays if replay.outcome is not None]
-    if first is None or source in unsteady or not whole:
+    if first is None or name in unsteady or not whole:
         return unseen(LAYER, name, "There was nothing to compare.", COMPARED[name])
     for replay in replays:
         if replay.outcome is None:
@@ -369,7 +366,7 @@ def _the_same(
                 faults.append(f"With {replay.table.name} the fit ends with {replay.error[0]}.")
         elif replay.error is not None and name != "messages":
             continue  # what was not made cannot differ
-        elif replay.outcome.seen.get(source) != first:
+        elif replay.outcome.seen.get(name) != first:
             faults.append(
                 f"With {replay.table.name} it is another, although the noisy answers are the same"
                 + (f": the fit ends with {replay.error[0]}." if replay.error else ".")

@@ -30,7 +30,7 @@ from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.base.progress import Item
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import running_fit
-from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.fitted import FittedTable
 from sdv_privpgd.fitting.options import opened
 from sdv_privpgd.fitting.resume import composed
@@ -170,7 +170,7 @@ def unlike(one: Mapping[str, Leaf], other: Mapping[str, Leaf]) -> list[str]:
 
 
 def _leaves(part: Any, place: str, above: set[int]) -> Iterator[tuple[str, Leaf]]:
-    if isinstance(part, _PLAIN) and type(part) in _PLAIN:
+    if type(part) in _PLAIN:
         yield place, (type(part).__name__, repr(part))
         return
     if isinstance(part, type | types.FunctionType | types.BuiltinFunctionType | types.ModuleType):
@@ -180,7 +180,7 @@ def _leaves(part: Any, place: str, above: set[int]) -> Iterator[tuple[str, Leaf]
         yield place, ("again", type(part).__qualname__)
         return
     above = above | {id(part)}
-    if isinstance(part, Mapping) and isinstance(part, dict):
+    if isinstance(part, dict):
         for name, each in part.items():
             yield from _leaves(each, f"{place}[{_key(name)}]", above)
     elif isinstance(part, list | tuple):
@@ -290,7 +290,7 @@ class TableFit:
             seen["file"] = pickle.dumps(fitted)
             seen |= of_rows(fitted.sample(ROWS))
             seen["answers"] = of_answers(fitted.fitted.release)
-            seen["books"] = fitted.ledger.to_json()
+            seen["ledger"] = fitted.ledger.to_json()
             seen["discovered domain"] = repr(fitted.discovered_domain())
             seen["pages"] = repr(fitted.report().to_dict())
             own = fitted.fitted.description
@@ -327,20 +327,25 @@ def kept_table(fitted: FittedTable) -> Kept:
 
 def _made_anew(fitted: FittedTable) -> FittedTable:
     """The same with a model that is made anew, without a table."""
-    kept = fitted.fitted
+    kept, ledger = fitted.fitted, fitted.ledger
+    own = model_anew(kept, fitted.settings, kept.description)
+    assert own.release is not None
+    books = own.release.ledger
+    # Earlier releases on the ledger are public: they were handed in.
+    ledger = ledger if ledger.charges[-len(books.charges) :] == books.charges else books
+    return replace(fitted, fitted=own, ledger=ledger, warnings=composed(own, ledger))
+
+
+def model_anew(kept: Fitted, settings: Settings, description: Description) -> Fitted:
+    """A model that is made anew of the noisy answers that are kept, without a table."""
     assert kept.release is not None
-    books = kept.release.ledger
-    fit = Fit(fitted.settings, kept.description, doubts=kept.doubts, begun=books)
+    fit = Fit(settings, description, doubts=kept.doubts, begun=kept.release.ledger)
     with listening() as said:
         fit.ask(None, known=kept.release.measurements)
-        own = fit.model(starts=kept.starts)
-        # Earlier releases on the ledger are public: they were handed in.
-        ledger = fitted.ledger
-        ledger = ledger if ledger.charges[-len(books.charges) :] == books.charges else books
-        anew = replace(fitted, fitted=own, ledger=ledger, warnings=composed(own, ledger))
-    if said.error is not None:
-        raise ValueError(f"No model can be made of the answers that are kept: {said.error[1]}")
-    return anew
+        return fit.model(starts=kept.starts)
+    raise ValueError(
+        f"No model can be made of the answers that are kept: {said.error and said.error[1]}"
+    )
 
 
 def _restarted(fitted: FittedTable) -> FittedTable:

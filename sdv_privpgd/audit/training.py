@@ -167,10 +167,8 @@ def accountant_check(events: Sequence[Event], books: str | None, settings: Setti
     steps, found, unknown = steps_of(events, settings)
     if steps and math.isfinite(claimed):
         found += delta_of(steps, claimed * tolerance + 1e-3)
-    said = (
-        f"At epsilon {claimed:.4g}, which the books claim, delta is {found:.3g}, and {delta:g} is"
-    )
-    said = f"{said} claimed."
+    said = f"At epsilon {claimed:.4g}, which the books claim, delta is {found:.3g}, and"
+    said = f"{said} {delta:g} is claimed."
     if found > delta * tolerance:
         faults.append(said)
     looked_at = f"{sum(steps.values()):,} steps of {len(events)} questions, added up numerically"

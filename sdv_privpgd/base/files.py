@@ -173,12 +173,9 @@ KNOWN = f"{', '.join(TEXT)} (also with {', '.join(COMPRESSED)}) and {', '.join(P
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """The kind of a file, by its name.
+    """The kind of a file, by its name: the form of its rows, and pandas' word for its compression.
 
-    Attributes:
-        form: The form of its rows.
-        sep: The separator of columns in text, unless the user names another.
-        compression: pandas' word for its compression.
+    ``sep`` separates columns in text, unless the user names another.
     """
 
     form: Literal["text", "parquet", "excel"]

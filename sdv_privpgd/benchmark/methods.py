@@ -36,6 +36,7 @@ from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.first_look import reserved_delta
 from sdv_privpgd.discovery.plan import discover, worth_a_look
+from sdv_privpgd.discovery.transcript import Inquiry
 from sdv_privpgd.fitting.fit import codes_paid_for, with_codes
 from sdv_privpgd.methods.method import (
     ENGINES,
@@ -113,7 +114,8 @@ class Preprocessing:
                 found[name] = replace(rare[name], merging=merging)
         if shapeless:
             share = self.share * len(shapeless) / (len(rare) + len(shapeless))
-            facts = discover(PrivateTable(columns_of(rows)), shapeless, books, share).facts
+            inquiry = Inquiry(table=PrivateTable(columns_of(rows)), books=books)
+            facts = discover(inquiry, shapeless, share).facts
             number = codes_paid_for(columns, len(rows), books.ledger, method)
             coded = with_codes(facts, table.facts, min(number, table.cells))
             for name, known in coded.items():

@@ -57,12 +57,7 @@ def value_scores(table: Table, real: pd.DataFrame, synthetic: pd.DataFrame) -> d
 
 
 def decoded_scores(
-    table: Table,
-    real: pd.DataFrame,
-    held_out: pd.DataFrame,
-    synthetic: pd.DataFrame,
-    *,
-    seed: int,
+    table: Table, real: pd.DataFrame, held_out: pd.DataFrame, synthetic: pd.DataFrame, *, seed: int
 ) -> dict[str, float]:
     """``value_scores``, and what the rows are good for beside rows that no fit has seen.
 

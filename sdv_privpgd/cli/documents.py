@@ -73,11 +73,11 @@ def metadata_of(sdtypes: Mapping[str, str | None]) -> dict[str, Any]:
     return {"tables": {_TABLE: {"columns": columns}}, "METADATA_SPEC_VERSION": "V1"}
 
 
-def read_facts(path: Path | None) -> dict[str, dict]:
+def read_facts(path: Path | None, decimal: str) -> dict[str, dict]:
     """Reads the public domain, a mapping from columns to facts, from JSON or YAML."""
     try:
         with own_errors(ValueError, ImportError):  # public: it is documentation
-            return {} if path is None else read_domain(path)
+            return {} if path is None else read_domain(path, decimal=decimal)
     except OSError as error:
         raise CommandError(f"Cannot read {path}: {reason(error)}.") from None
 

@@ -1,7 +1,7 @@
 """Tables that belong together, from the shell: ``synthesize`` and ``plan`` with several tables."""
 
 from argparse import Namespace
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -72,7 +72,7 @@ def synthesize(arguments: Namespace) -> None:
         with journal.ahead(told.ledger, arguments.max_epsilon):
             sources = _opened(arguments, told, paths)
             with own_errors(ValueError):
-                allowed = _allowed(arguments, but=out)
+                allowed = _by_table(name for name in arguments.allow_lost if name not in out)
                 running = RunningTables.of(told, sources, allowed, _prior(arguments, told))
             before = running.told_before
             say_each(before)
@@ -384,8 +384,3 @@ def _facts(told: Asked, name: str) -> dict[str, Any]:
     """What is public of a table's columns, by which its file is read."""
     own = {c: {"sdtype": getattr(f, "sdtype", "id"), **f} for c, f in told.columns[name].items()}
     return {**own, **{each: {"sdtype": "id"} for each in told.tree.keys_of(name)}}
-
-
-def _allowed(arguments: Namespace, but: Collection[str]) -> dict[str, list[str]]:
-    """The columns of each table for which the fit does not stop, named as TABLE.COLUMN."""
-    return _by_table(name for name in arguments.allow_lost if name not in but)

@@ -41,7 +41,7 @@ from sdv_privpgd.columns.vocabulary import KEYS, facts_in, modelled
 from sdv_privpgd.drafting.checking import refused
 from sdv_privpgd.drafting.formats import (
     are_all,
-    are_nearly_numbers,
+    are_seldom_categories,
     detectable,
     exactly,
     places_of,
@@ -69,8 +69,8 @@ _NOT_MODELLED = (
 )
 _TEXT = (
     "{} would not be in the rows: no number, date or time is read in all of their cells, and most "
-    "of these differ, or are numbers. --skip-footer 1 leaves out a line of sums; --na WORD says "
-    "which word among numbers is missing."
+    "of these differ, or are numbers or dates. --skip-footer 1 leaves out a line of sums, --na "
+    "WORD says which word among them is missing, and --thousands , what is between thousands."
 )
 _NUMBERED = "{} would get new numbers, whatever the table says there: their cells look like ids."
 _NO_KEYS = "{} are ids by their names and no keys, so that several rows may have the same."
@@ -168,10 +168,11 @@ def declared(arguments: Namespace, tables: Sequence[Path] = ()) -> Declared:
 
     All that is wrong with the domain is said, in order; ``CommandError`` is raised for the last.
     """
-    domain, said = read_facts(arguments.domain), {}
+    decimal, said = getattr(arguments, "decimal", None) or ".", {}
+    domain = read_facts(arguments.domain, decimal)
     for each in getattr(arguments, "dtype", ()):
         places = domain.get(each.name, {}).get("decimal_places")
-        if words := each.facts(arguments.decimal or ".", places):
+        if words := each.facts(decimal, places):
             own = {key: fact for key, fact in domain.get(each.name, {}).items() if fact is not None}
             domain[each.name] = {**words, **own, "sdtype": words["sdtype"]}
             said[each.name] = "--dtype"
@@ -358,7 +359,7 @@ def detected(
                 facts = Typed.of(f"{name}={said}").facts(arguments.decimal or ".")
                 written[name] = {**facts, "range_is_nullable": True}
             elif kind == "categorical" and (
-                2 * len(cells) > len(column) or are_nearly_numbers(cells)
+                2 * len(cells) > len(column) or are_seldom_categories(cells)
             ):
                 columns[name] = {"sdtype": "unknown"}
     return {**columns, **{name: {"sdtype": "unknown"} for name in dropped}}, keys, written

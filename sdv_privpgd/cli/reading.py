@@ -19,16 +19,10 @@ from sdv_privpgd.base.files import KNOWN, Kind, files_of, kind_of
 from sdv_privpgd.cli.saying import CommandError, own_errors, say
 from sdv_privpgd.columns.declared import Boolean, TimeOfDay
 from sdv_privpgd.columns.dialect import Facts, Reading, missing_words, percent_of
-from sdv_privpgd.sources.csv import (
-    CsvSource,
-    Retyped,
-    TextFile,
-    named,
-    orders_in,
-    parsing,
-)
+from sdv_privpgd.sources.csv import CsvSource, TextFile, named, orders_in, parsing
 from sdv_privpgd.sources.files import open_files
 from sdv_privpgd.sources.frames import FrameSource
+from sdv_privpgd.sources.opening import retyped
 from sdv_privpgd.sources.source import Source
 from sdv_privpgd.sources.texts import (
     are_numbers,
@@ -212,7 +206,7 @@ def open_table(paths: Sequence[Path], how: Reading, facts: Facts) -> Source:
         _with_index(_parsed_schema(path))  # says what is left out
     source = open_files(paths, facts)
     how.check_dtypes(list(source.names))
-    return Retyped(source, how.dtypes) if how.dtypes else source
+    return retyped(source, how.dtypes) if how.dtypes else source
 
 
 @own_errors()

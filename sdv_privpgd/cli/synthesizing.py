@@ -11,14 +11,7 @@ from sdv_privpgd.cli import linking
 from sdv_privpgd.cli.journal import Journal, is_unwritten, ledger_of, rest, spent
 from sdv_privpgd.cli.keeping import Purchase, facts_of, finished, rescued, unfinished
 from sdv_privpgd.cli.questions import declared, people_of, planned_ledger, questions, unweighted
-from sdv_privpgd.cli.reading import (
-    kept_of,
-    kind_read,
-    kind_written,
-    open_table,
-    reading,
-    tables_in,
-)
+from sdv_privpgd.cli.reading import kept_of, kind_read, kind_written, open_table, reading, tables_in
 from sdv_privpgd.cli.saying import (
     CommandError,
     in_options,

@@ -135,11 +135,9 @@ class Outputs:
         self._outputs.append(output)
         return output
 
-    def required(
-        self, option: str, path: Path, *, is_paid: bool = False, grows: bool = False
-    ) -> Output:
+    def required(self, option: str, path: Path, **how: bool) -> Output:
         """As ``open``, for a file that every run writes."""
-        output = self.open(option, path, is_paid=is_paid, grows=grows)
+        output = self.open(option, path, **how)
         assert output is not None
         return output
 

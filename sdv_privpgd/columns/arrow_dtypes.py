@@ -94,16 +94,9 @@ structs, or of kinds that no type of column reads either."""
 
 def dtypes_of_spark(fields: Sequence[Any]) -> Mapping[str, Any]:
     """The dtypes of columns with the types of Spark's fields."""
-    return dtypes_of(
-        pa.schema(
-            [
-                pa.field(
-                    field.name, _ARROW.get(field.dataType.typeName(), pa.struct([])), field.nullable
-                )
-                for field in fields
-            ]
-        )
-    )
+    kinds = (_ARROW.get(each.dataType.typeName(), pa.struct([])) for each in fields)
+    pairs = zip(fields, kinds, strict=True)
+    return dtypes_of(pa.schema([pa.field(each.name, kind, each.nullable) for each, kind in pairs]))
 
 
 def zone_of_spark(zone: str) -> str:

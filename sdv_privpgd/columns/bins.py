@@ -4,7 +4,7 @@ Every kind of cells answers three questions about arrays: how many cells there a
 which cell and at which position in it a value lies (``locate``), and which value lies at a position
 of a cell (``at``). A position is in [0, 1). ``locate`` of ``at`` gives the same cell for every
 position. A range of values, inside ``ends`` or not, covers a part of each cell (``shares``, in [0,
-1]); a position in that part is translated to one in the cell (``inside``).
+1]), in which ``between`` has the values at positions.
 """
 
 from collections.abc import Collection, Sequence
@@ -50,15 +50,9 @@ class Categories(FieldsAlone):
         codes = np.arange(len(self))
         return ((codes >= low) & (codes <= high)).astype(np.float64)
 
-    def inside(
-        self,
-        codes: np.ndarray,  # noqa: ARG002
-        positions: np.ndarray,
-        low: np.ndarray,  # noqa: ARG002
-        high: np.ndarray,  # noqa: ARG002
-    ) -> np.ndarray:
-        """The same positions: a range covers a whole cell or nothing of it."""
-        return positions
+    def between(self, codes: np.ndarray, *others: object) -> np.ndarray:  # noqa: ARG002
+        """The indices: a range covers a whole cell or nothing of it."""
+        return codes
 
 
 @dataclass(frozen=True)
@@ -126,22 +120,47 @@ class Ticks(FieldsAlone):
         ends = np.minimum(self.starts + self.widths - 1, high)
         return np.maximum(ends - np.maximum(self.starts, low) + 1, 0) / self.widths
 
-    def inside(
-        self, codes: np.ndarray, positions: np.ndarray, low: np.ndarray, high: np.ndarray
-    ) -> np.ndarray:
-        """Positions of the cells' numbers that lie in ranges; each has an equal share."""
+    def between(self, codes: np.ndarray, positions: np.ndarray, low: int, high: int) -> np.ndarray:
+        """The numbers at positions of the part of each cell in a range; each has an equal share."""
         starts = np.maximum(self.starts[codes], low)
         counts = np.minimum(self.starts[codes] + self.widths[codes] - 1, high) - starts + 1
-        return self.locate(starts + np.floor(positions * counts).astype(np.int64))[1]
+        return starts + np.floor(positions * counts).astype(np.int64)
 
 
-class _Reals:
-    """Cells of real numbers between strictly increasing edges; the last cell includes its end."""
+@dataclass(frozen=True)
+class Interval(FieldsAlone):
+    """Cells of equal width of the real numbers from ``low`` to ``high``.
+
+    There are ``num_bins`` cells, or fewer if float64 has no numbers left between two edges. With
+    ``cuts``, ascending and inside the range, these are the inner edges instead; at ``high`` a cell
+    begins that holds this number alone. The last cell includes its end.
+    """
+
+    low: float
+    high: float
+    num_bins: int
+    cuts: tuple[float, ...] = ()
+
+    @property
+    def starts(self) -> np.ndarray:
+        """The first number of each cell, float64."""
+        return self.edges[: len(self)]
+
+    def cut(self, numbers: Collection[float]) -> "Interval":
+        """The same numbers, in cells that begin at these as well, as far as they lie inside."""
+        found = {number for number in numbers if self.low < number < self.high}
+        starts = self.starts.tolist()
+        return replace(self, cuts=tuple(sorted({*starts[1:], *found}))) if found else self
 
     @cached_property
     def edges(self) -> np.ndarray:
-        """The edges, float64; a single one if the range is one number."""
-        raise NotImplementedError
+        """The strictly increasing edges, float64; a single one if the range is one number."""
+        if self.cuts:
+            last = max(self.high, float(np.nextafter(self.cuts[-1], np.inf)))
+            return np.array((self.low, *self.cuts, last))
+        inner = np.arange(1, self.num_bins) / self.num_bins
+        edges = np.clip(self.low + (self.high - self.low) * inner, self.low, self.high)
+        return np.unique(np.concatenate(([self.low], edges, [self.high])))
 
     def __len__(self) -> int:
         return max(1, len(self.edges) - 1)
@@ -185,15 +204,12 @@ class _Reals:
         overlaps = np.minimum(self.edges[1:], high) - np.maximum(self.edges[:-1], low)
         return np.maximum(overlaps, 0) / self.widths
 
-    def inside(
-        self, codes: np.ndarray, positions: np.ndarray, low: np.ndarray, high: np.ndarray
+    def between(
+        self, codes: np.ndarray, positions: np.ndarray, low: float, high: float
     ) -> np.ndarray:
-        """Positions in those parts of the cells that lie in ranges, up to rounding."""
-        starts, widths = self.edges[codes], self.widths[codes]
-        lows, highs = np.maximum(starts, low), np.minimum(starts + widths, high)
-        offsets = lows + positions * np.maximum(highs - lows, 0) - starts
-        inside = np.divide(offsets, widths, out=np.full(offsets.shape, 0.5), where=widths > 0)
-        return np.clip(inside, 0, BELOW_ONE)
+        """The numbers at positions of the part of each cell in a range."""
+        lows, highs = np.maximum(self.edges[codes], low), np.minimum(self.largest[codes], high)
+        return np.minimum(lows + positions * np.maximum(highs - lows, 0), highs)
 
     @cached_property
     def widths(self) -> np.ndarray:
@@ -201,56 +217,19 @@ class _Reals:
         return np.append(self.edges[1:], self.edges[-1])[: len(self)] - self.edges[: len(self)]
 
 
-@dataclass(frozen=True)
-class Interval(_Reals, FieldsAlone):
-    """Cells of equal width of the real numbers from ``low`` to ``high``.
+_POWERS = 2.0 ** np.array([-62, -20, 0, 3, 7, 10, 14, 20, 31, 35, 40, 45, 52, 62])
 
-    There are ``num_bins`` cells, or fewer if float64 has no numbers left between two edges. With
-    ``cuts``, ascending and inside the range, these are the inner edges instead; at ``high`` a cell
-    begins that holds this number alone.
-    """
+SIGNED_POWERS = Interval(
+    float(-_POWERS[-1]),
+    float(_POWERS[-1]),
+    1,
+    tuple(np.sort([*-_POWERS[:-1], *_POWERS[:-1], 1800.0, 2100.0]).tolist()),
+)
+"""Cells for numbers about which nothing is known: between powers of two of both signs, and zero.
 
-    low: float
-    high: float
-    num_bins: int
-    cuts: tuple[float, ...] = ()
-
-    @property
-    def starts(self) -> np.ndarray:
-        """The first number of each cell, float64."""
-        return self.edges[: len(self)]
-
-    def cut(self, numbers: Collection[float]) -> "Interval":
-        """The same numbers, in cells that begin at these as well, as far as they lie inside."""
-        found = {number for number in numbers if self.low < number < self.high}
-        starts = self.starts.tolist()
-        return replace(self, cuts=tuple(sorted({*starts[1:], *found}))) if found else self
-
-    @cached_property
-    def edges(self) -> np.ndarray:
-        """The strictly increasing edges, float64; a single one if the range is one number."""
-        if self.cuts:
-            last = max(self.high, float(np.nextafter(self.cuts[-1], np.inf)))
-            return np.array((self.low, *self.cuts, last))
-        inner = np.arange(1, self.num_bins) / self.num_bins
-        edges = np.clip(self.low + (self.high - self.low) * inner, self.low, self.high)
-        return np.unique(np.concatenate(([self.low], edges, [self.high])))
-
-
-@dataclass(frozen=True)
-class SignedPowers(_Reals, FieldsAlone):
-    """A grid for numbers about which nothing is known: powers of two of both signs, and zero.
-
-    Everything smaller than 2**-62 shares one cell with zero. A cell is of years: most columns
-    between 1024 and 4096 are.
-    """
-
-    @cached_property
-    def edges(self) -> np.ndarray:
-        """The strictly increasing edges, float64."""
-        powers = 2.0 ** np.array([-62, -20, 0, 3, 7, 10, 14, 20, 31, 35, 40, 45, 52, 62])
-        return np.sort(np.concatenate((-powers, powers, (1800.0, 2100.0))))
-
+Everything smaller than 2**-62 shares one cell with zero. A cell is of years: most columns between
+1024 and 4096 are.
+"""
 
 _LIGHT = 1e-5
 """Codes with less than this part of the mass stay whole: the noise of another code would cost more

@@ -86,8 +86,7 @@ class Column:
         if self.merging is not None:
             narrowed = self.merging.narrowed(self.cells.shares(low, high))
             codes, positions = narrowed.at(codes, positions)
-        inside = self.cells.inside(codes, positions, low, high)
-        return np.clip(self.cells.at(codes, inside), low, high)  # rounding may leave the range
+        return np.clip(self.cells.between(codes, positions, low, high), low, high)
 
     def cut(self, values: Collection[Any]) -> "Column":
         """The column of ordered values with codes that begin at these values, as far as it can.

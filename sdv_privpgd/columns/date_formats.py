@@ -3,6 +3,7 @@
 It follows from declarations alone, so it is said before anything is spent.
 """
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -28,28 +29,35 @@ _SPANS = {
 def span_of_format(datetime_format: str | None) -> tuple[int, int] | tuple[None, None]:
     """The first and the last instant of a format that does not say the whole year, if it is one.
 
-    Raises:
-        ValueError: For a format that leaves out a part between others, or says weekdays alone.
+    Raises ``ValueError`` for one that leaves out a part between others, or says weekdays alone.
     """
-    if datetime_format is None or years_of(datetime_format)[0]:
+    if datetime_format is None:
         return None, None
     unit, said = unit_of_format(datetime_format), directives(datetime_format)
-    span = next((span for letters, span in _SPANS.items() if not said.isdisjoint(letters)), ())
+    whole_year, _ = years_of(datetime_format)
+    spans = {"YGcs": ("2020-02-29T11:59:59.999999",)} if whole_year else _SPANS
+    span = next((span for letters, span in spans.items() if not said.isdisjoint(letters)), ())
     ends = np.array(span, dtype=f"datetime64[{unit}]")
     if not span or not survive_writing(ends.astype(np.int64), unit, datetime_format):
         raise ValueError(
-            f"datetime_format={datetime_format!r} leaves out a part of the date, so that what it "
-            "writes cannot be read again. Name each part, or declare a column of categories."
+            f"datetime_format={datetime_format!r} leaves out a part of the date, or has one twice "
+            "or a directive that is not read, so that what it writes cannot be read again. Name "
+            "each part once (%T is %H:%M:%S), or declare a column of categories."
         )
+    if whole_year:
+        return None, None
     low, high = ends.astype("datetime64[ns]").astype(np.int64).tolist()
     return low, high
 
 
 def survive_writing(ticks: np.ndarray, unit: str, datetime_format: str) -> bool:
     """Says whether public dates, counted in units from 1970, are the same when read again."""
-    with quiet():
-        texts = write_dates(ticks, unit, datetime_format, has_zone(datetime_format))
-        read, _ = instants(pd.Series(texts, dtype=object), datetime_format)
+    try:
+        with quiet():
+            texts = write_dates(ticks, unit, datetime_format, has_zone(datetime_format))
+            read, _ = instants(pd.Series(texts, dtype=object), datetime_format)
+    except (ValueError, re.error):  # a week without a day, no directive, and one twice
+        return False
     return np.array_equal(to_ticks(read, unit), ticks)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval, Ticks
+from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Ticks
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.dates import BEYOND, instants, to_ticks, write_dates
 from sdv_privpgd.columns.dtypes import (
@@ -20,7 +20,6 @@ from sdv_privpgd.columns.dtypes import (
     holds_missing,
     inner_of,
     is_decimal,
-    is_moment,
     unit_of,
     zone_in,
 )
@@ -37,6 +36,10 @@ class ColumnDecoder(abc.ABC):
 
     def __init__(self, column: Column) -> None:
         self.column = column
+
+    @property
+    def _cells(self) -> Any:
+        return self.column.cells
 
     def decode(
         self, codes: np.ndarray, positions: np.ndarray, *, holds_missing: bool = False
@@ -67,7 +70,7 @@ class ColumnDecoder(abc.ABC):
         """The same values as ``decode`` writes them, for values that a user asks for."""
         with quiet():
             values, missing = read(self.column, series.astype(object))
-            values = self.column.cells.at(*self.column.cells.locate(values))
+            values = self._cells.at(*self._cells.locate(values))
         return self._finished(self._write(values, holds_missing or bool(missing.any())), missing)
 
     def holds(self, series: pd.Series) -> np.ndarray:
@@ -97,16 +100,18 @@ class ColumnDecoder(abc.ABC):
 
     def _is_held(self, dtype: Any) -> bool:
         """Whether a dtype holds the column's values, if no cast raises."""
-        cast(self._write(np.array(self.column.cells.ends), False), dtype)
+        cast(self._write(np.array(self._cells.ends), False), dtype)
         return True
 
     def _wanted_dtype(self) -> Any:
         """The column's dtype; for a categorical, the dtype of its categories."""
         return inner_of(self.column.dtype)
 
-    @abc.abstractmethod
     def _is_declared(self, series: pd.Series) -> np.ndarray:
         """Marks the cells that are values of the declared domain."""
+        values, missing = read(self.column, series)
+        first, last = self._cells.ends
+        return ~missing & (values >= first) & (values <= last)
 
     @abc.abstractmethod
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
@@ -115,9 +120,6 @@ class ColumnDecoder(abc.ABC):
 
 class _NumberDecoder(ColumnDecoder):
     """Writes a numerical column."""
-
-    def _real(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-        return real_numbers(series, self.column.number_format)
 
     def _as_text(self, numbers: pd.Series) -> pd.Series:
         """The numbers in the declared format, unless the column's dtype says that they are none."""
@@ -130,15 +132,9 @@ class _NumberDecoder(ColumnDecoder):
 class RealDecoder(_NumberDecoder):
     """Writes a numerical column whose numbers have no declared precision."""
 
-    def _is_declared(self, series: pd.Series) -> np.ndarray:
-        cells = self.column.cells
-        assert isinstance(cells, Interval)
-        numbers, missing = self._real(series)
-        return ~missing & (numbers >= cells.low) & (numbers <= cells.high)
-
     def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:
         """The numbers themselves, because a position in a cell would round them."""
-        numbers, missing = self._real(series)
+        numbers, missing = read(self.column, series)
         return self._finished(self._write(numbers, holds_missing), missing)
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:  # noqa: ARG002
@@ -148,43 +144,24 @@ class RealDecoder(_NumberDecoder):
 class DecimalDecoder(_NumberDecoder):
     """Writes a numerical column of integers, of declared decimal places or of an increment."""
 
-    @property
-    def _cells(self) -> Ticks:
-        cells = self.column.cells
-        assert isinstance(cells, Ticks)
-        return cells
-
     def _is_declared(self, series: pd.Series) -> np.ndarray:
-        cells = self._cells
-        numbers, missing = self._real(series)
+        first, last = self._cells.ends
+        numbers, missing = real_numbers(series, self.column.number_format)
         ticks = numbers * float(1 / self.column.tick)
-        inside = (np.rint(ticks) >= cells.first) & (np.rint(ticks) <= cells.last)
+        inside = (np.rint(ticks) >= first) & (np.rint(ticks) <= last)
         # The nearest float64 of a decimal is a few units of the last place off a whole tick.
         return ~missing & inside & np.isclose(ticks, np.rint(ticks), rtol=1e-14, atol=1e-9)
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
         numbers = self._as_text(pd.Series(self.column.numbers(values)))
         if numbers.dtype.kind == "i" and holds_missing:
-            ends = self.column.numbers(np.array([self._cells.first, self._cells.last]))
+            ends = self.column.numbers(np.array(self._cells.ends))
             return numbers.astype(_with_missing(max(-ends[0], ends[1])))
         return numbers
 
 
 class DatetimeDecoder(ColumnDecoder):
     """Writes a datetime column of strings or of timestamps."""
-
-    @property
-    def _ticks(self) -> tuple[Ticks, str]:
-        """The cells and the unit of a tick."""
-        cells, unit = self.column.cells, self.column.unit
-        assert isinstance(cells, Ticks)
-        assert unit is not None
-        return cells, unit
-
-    def _is_declared(self, series: pd.Series) -> np.ndarray:
-        cells, _ = self._ticks
-        ticks, missing = read(self.column, series)
-        return ~missing & (ticks >= cells.first) & (ticks <= cells.last)
 
     def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:
         """The moments themselves, which may lie inside a tick."""
@@ -193,25 +170,26 @@ class DatetimeDecoder(ColumnDecoder):
         return self._finished(self._written(moments, "ns", holds_missing), missing)
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
-        written, zone = self._written(values, self._ticks[1], holds_missing), zone_in(self.column)
+        written = self._written(values, str(self.column.unit), holds_missing)
+        zone = zone_in(self.column)
         return written if zone is None else in_zone(written, zone)
 
     def _wanted_dtype(self) -> Any:
         return None if self.column.dtype is int else super()._wanted_dtype()
 
     def _written(self, ticks: np.ndarray, unit: str, holds_missing: bool) -> pd.Series:
-        dtype, (cells, own) = self._wanted_dtype(), self._ticks
-        first, last = to_ticks(np.array(BEYOND), own)
+        dtype, cells = self._wanted_dtype(), self._cells
+        first, last = to_ticks(np.array(BEYOND), str(self.column.unit))
         # Arrow's nanoseconds hold no dates beyond, those of pandas that nobody chose are given up
         # for them, and pandas fails to write them in most zones.
         is_open = isinstance(dtype, pd.DatetimeTZDtype) or unit_of(dtype) != "ns"
         has_room = is_open and str(zone_of(dtype)) in ("None", "UTC")
         far = has_room and (cells.first <= first or cells.last >= last)
-        written = None if is_moment(dtype) else self.column.datetime_format
+        kind = getattr(dtype, "kind", "O")
+        written = None if kind == "M" else self.column.datetime_format
         dates = write_dates(ticks, unit, written, self.column.utc, far)
         digits = digits_of(written or "") or _MOST_DIGITS + 1
-        are_numbers = self.column.dtype is int or getattr(dtype, "kind", "O") in "iuf"
-        if not are_numbers or digits > _MOST_DIGITS:
+        if (self.column.dtype is not int and kind not in "iuf") or digits > _MOST_DIGITS:
             return pd.Series(dates)
         numbers = pd.Series([*map(int, dates)], dtype=np.int64)
         return numbers.astype(_with_missing(10**digits)) if holds_missing else numbers
@@ -220,17 +198,11 @@ class DatetimeDecoder(ColumnDecoder):
 class CategoryDecoder(ColumnDecoder):
     """Writes a categorical, ordinal or boolean column."""
 
-    @property
-    def _values(self) -> tuple:
-        cells = self.column.cells
-        assert isinstance(cells, Categories)
-        return cells.values
-
     def _is_declared(self, series: pd.Series) -> np.ndarray:
         return ~indices_in(self.column, series, -1)[1]
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
-        declared = pd.Series(self._values, dtype=object)
+        declared = pd.Series(self._cells.values, dtype=object)
         natural = declared.infer_objects().dtype
         series = declared.take(values).reset_index(drop=True)
         if natural.kind in "fM" or isinstance(natural, pd.StringDtype) or not holds_missing:
@@ -242,11 +214,11 @@ class CategoryDecoder(ColumnDecoder):
         return series
 
     def _wanted_dtype(self) -> Any:
-        return categories_in(self.column.dtype, self._values)
+        return categories_in(self.column.dtype, self._cells.values)
 
     def _is_held(self, dtype: Any) -> bool:
         """Whether each category is still the same value in a dtype."""
-        every = np.arange(len(self._values))
+        every = np.arange(len(self._cells))
         return np.array_equal(read(self.column, cast(self._write(every, False), dtype))[0], every)
 
 

@@ -26,15 +26,10 @@ from sdv_privpgd.columns.bins import (
 )
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
+from sdv_privpgd.columns.units import IN_A_SECOND, UNITS
 
 _SMALL = 1e-6
 """Real differences below this part of the largest share the first cell with zero."""
-
-UNITS = ("ns", "us", "s", "m", "h", "D", "M", "Y")
-"""The units of time, in NumPy's words, that columns have, the finest first."""
-
-_IN_A_SECOND = {"us": 10**6, "ns": 10**9}
-"""The number of microseconds and of nanoseconds in a second, by NumPy's names for the units."""
 
 _FAR = 5.0
 """A value with so many times the rows of those around it is shared by many; beside a cell of the
@@ -256,7 +251,7 @@ def _fits(draft: Difference) -> bool:
             if isinstance(column.cells, Ticks)
         ]
         seconds = np.concatenate(moments).astype(np.int64)
-        return int(seconds.max() - seconds.min() + 1) * _IN_A_SECOND.get(draft.unit, 1) < (
+        return int(seconds.max() - seconds.min() + 1) * IN_A_SECOND.get(draft.unit, 1) < (
             LARGEST_WHOLE
         )
     ends = [
@@ -388,14 +383,10 @@ def differences_of(
     num_bins: int,
     shapes: Mapping[str, Sequence[float]] | None,
 ) -> tuple[Difference, ...]:
-    """The differences of pairs of columns.
+    """The differences of pairs of columns, each of ``num_bins`` codes.
 
-    Args:
-        pairs: The pairs in order.
-        columns: All columns.
-        num_bins: The number of codes of a difference.
-        shapes: How frequent each of the ``FINE`` cells of a difference is; these cells are merged.
-            A difference without a shape has cells that widen. ``None`` keeps the fine cells.
+    ``shapes`` say how frequent each of the ``FINE`` cells of a difference is; these are merged. One
+    without a shape has cells that widen. ``None`` keeps the fine cells.
     """
     by_name = {column.name: column for column in columns}
     found = []

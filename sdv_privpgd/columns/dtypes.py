@@ -144,11 +144,6 @@ def holds_missing(dtype: Any) -> bool:
     return not (isinstance(dtype, np.dtype) and dtype.kind in "iu")
 
 
-def is_moment(dtype: Any) -> bool:
-    """Whether the cells of a column of the dtype are dates, not text."""
-    return getattr(dtype, "kind", "O") == "M"
-
-
 def is_of_days(dtype: Any) -> bool:
     """Whether it is Arrow's dtype of days, which have no time: no reader of pandas chooses it."""
     return isinstance(dtype, pd.ArrowDtype) and dtype.type is datetime.date
@@ -231,18 +226,15 @@ def _categorized(series: pd.Series, dtype: pd.CategoricalDtype) -> pd.Series:
 
 def _fitted(series: pd.Series, dtype: np.dtype) -> pd.Series:
     """Numbers, rounded and clipped so that a NumPy dtype of numbers can hold them."""
-    own = _numpy(series.dtype)
-    if dtype.kind == "f":
-        most = float(np.finfo(dtype).max)
-        if own.kind == "f":
-            return series.clip(-most, most).astype(dtype)
-        held = np.iinfo(own)
-        return series.clip(max(int(-most), held.min), min(int(most), held.max)).astype(dtype)
-    ends = np.iinfo(dtype)
+    is_whole, own = dtype.kind != "f", _numpy(series.dtype)
+    ends: Any = np.iinfo(dtype) if is_whole else np.finfo(dtype)
     if own.kind != "f":
-        low, high = max(ends.min, np.iinfo(own).min), min(ends.max, np.iinfo(own).max)
-        return series.clip(low, high)
+        held = np.iinfo(own)
+        series = series.clip(max(int(ends.min), held.min), min(int(ends.max), held.max))
+        return series if is_whole else series.astype(dtype)
     high = float(ends.max)
+    if not is_whole:
+        return series.clip(-high, high).astype(dtype)
     high = high if int(high) <= ends.max else float(np.nextafter(high, 0))
     rounded = series.round().clip(float(ends.min), high)
     return rounded.astype("UInt64" if ends.min == 0 else "Int64")

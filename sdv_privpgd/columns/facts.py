@@ -20,20 +20,20 @@ Kind = TypeVar("Kind", bound="_Facts")
 
 @dataclass(frozen=True, kw_only=True)
 class _Facts:
-    """What is known of a column.
-
-    Attributes:
-        nullable: Whether values may be missing.
-        missing_codes: Values of cells that stand for missing.
-    """
+    """What is known of a column: whether values may be missing, and what stands for missing."""
 
     nullable: bool | None = None
     missing_codes: tuple | None = None
 
     @property
-    def is_blank(self) -> bool:
-        """Whether nothing is known of which values it has."""
+    def lacks_domain(self) -> bool:
+        """Whether it is not known which values it has."""
         return False
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing is known of that."""
+        return self.lacks_domain
 
     def and_found(self: Kind, found: Any) -> Kind:
         """The same facts, with those that were found of the column in their place.
@@ -69,6 +69,11 @@ class _RangedFacts(_Facts):
         return self.low is None or self.high is None
 
     @property
+    def ends(self) -> tuple[Any, Any]:
+        """Both ends of the range, exactly."""
+        return self.low, self.high
+
+    @property
     def is_blank(self) -> bool:
         """Whether neither end of the range is known."""
         return self.low is self.high is None
@@ -98,9 +103,8 @@ class NumberFacts(_RangedFacts):
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
         """Both ends of the range, exactly."""
-        assert self.low is not None
-        assert self.high is not None
-        return exactly(self.low), exactly(self.high)
+        low, high = super().ends
+        return exactly(low), exactly(high)
 
     @property
     def unread(self) -> str:
@@ -137,13 +141,6 @@ class DateFacts(_RangedFacts):
     in_minutes: bool | None = None
 
     sdtype: ClassVar[str] = "datetime"
-
-    @property
-    def ends(self) -> tuple[int, int]:
-        """Both ends of the range."""
-        assert self.low is not None
-        assert self.high is not None
-        return self.low, self.high
 
     @property
     def unit(self) -> str:
@@ -206,11 +203,6 @@ class CategoryFacts(_Facts):
         return not self.values and self.other is None
 
     @property
-    def is_blank(self) -> bool:
-        """Whether no category is known, and none for all others."""
-        return self.lacks_domain
-
-    @property
     def unread(self) -> str:
         """Why values that are there may not be read, and what mends it, after "they are"."""
         if self.lacks_domain:
@@ -227,20 +219,18 @@ class CategoryFacts(_Facts):
 class TruthFacts(_Facts):
     """What is known of a column of true and false.
 
-    Attributes:
-        values: What stands for false and for true, if it is not these themselves.
+    ``values`` stand for false and for true, if it is not these themselves.
     """
 
     values: tuple | None = None
 
     sdtype: ClassVar[str] = "boolean"
-    lacks_domain: ClassVar[bool] = False
 
     @property
     def unread(self) -> str:
         """Why values that are there may not be read, and what mends it, after "they are"."""
         read = " and ".join(map(str, self.values or ("true", "false, 1", "0")))
-        others = "true_value and false_value say others"
+        others = "true_value and false_value say others, such as '1' and '0' of text"
         return f"written otherwise: only {read} are read, unless {others}."
 
 

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, count
+from itertools import chain, count, islice
 from typing import Any
 
 import pandas as pd
@@ -120,36 +120,14 @@ def on_patterns(patterns: Mapping[str, str | None], dtypes: Mapping[str, Any]) -
         "without zeros in front, such as '[1-9][0-9]{0,3}', or of one length, or read the column "
         "as text."
         for name, pattern in patterns.items()
-        if pattern and is_whole(dtypes.get(name)) and _writes_twice(parser.parse(pattern))
+        if pattern and is_whole(dtypes.get(name)) and _writes_twice(name, pattern)
     ]
 
 
-def _writes_twice(pattern: Any) -> bool:
-    """Whether numbers may be written with and without zeros in front; letters make no number."""
-    least, most = pattern.getwidth()
-    return least != most and _is_led_by_zero(pattern)
-
-
-def _is_led_by_zero(pattern: Any) -> bool:
-    """Whether what a pattern matches may be more than a zero and begin with one."""
-    return pattern.getwidth() != (1, 1) and len(pattern) > 0 and _begins_with_zero(pattern)
-
-
-def _begins_with_zero(pattern: Any) -> bool:
-    """Whether what a pattern matches may begin with a zero, as far as that is plain."""
-    kind, given = str(pattern[0][0]), pattern[0][1]
-    if kind == "LITERAL":
-        return given == ord("0")
-    if kind == "IN":
-        ends = {"LITERAL": lambda own: (own, own), "RANGE": lambda own: own}
-        every = lambda _: (0, sys.maxunicode)
-        found = [ends.get(str(name), every)(own) for name, own in given]
-        return any(low <= ord("0") <= high for low, high in found)
-    if kind == "SUBPATTERN":
-        return _begins_with_zero(given[-1])
-    if kind != "MAX_REPEAT":
-        return True
-    return _begins_with_zero(given[2]) or (not given[0] and _is_led_by_zero(pattern[1:]))
+def _writes_twice(name: str, pattern: str) -> bool:
+    """Whether numbers come twice, with and without zeros in front; letters make no number."""
+    numbers = [int(text) for text in islice(keys_of(name, pattern), 10**5) if text.isdecimal()]
+    return len(set(numbers)) < len(numbers)
 
 
 def in_dtype(values: pd.Series, dtype: Any) -> pd.Series:

@@ -137,8 +137,7 @@ class Link:
 class Tree(FieldsAlone):
     """Tables that belong together, by links in any order.
 
-    Raises:
-        ValueError: Unless the links make one tree of which nobody has too many rows.
+    Raises ``ValueError`` unless the links make one tree.
     """
 
     links: tuple[Link, ...]
@@ -331,9 +330,8 @@ def read_tables(
     Ranges in the metadata count if they are to ``keep``, and what is ``declared`` of a table's
     columns before them. A ``sequence_index`` is the order of its table's rows.
 
-    Raises:
-        ValueError: If nobody says how many rows of a table may lead to one, for ``starts`` and
-            ``counts`` of tables that lead to none, and for what is declared of no modelled column.
+    Raises ``ValueError`` if nobody says how many rows of a table may lead to one, for ``starts``
+    and ``counts`` of tables that lead to none, and for what is declared of no modelled column.
     """
     tables, columns = metadata["tables"], {}
     for table, own in tables.items():

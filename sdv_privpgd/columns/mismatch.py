@@ -26,12 +26,7 @@ from sdv_privpgd.columns.units import digits_of
 
 
 def mismatches(dtypes: Mapping[str, Any], facts: Mapping[str, ColumnFacts]) -> list[str]:
-    """Sentences on the columns that cannot be read as declared, with the remedy.
-
-    Args:
-        dtypes: The dtypes of the table's columns.
-        facts: The facts on each modelled column.
-    """
+    """Sentences on the columns that cannot be read as declared, with the remedy."""
     said = (_mismatch(name, dtypes[name], known) for name, known in facts.items())
     return [sentence for sentence in said if sentence is not None]
 
@@ -56,9 +51,7 @@ def misnamed(names: Sequence[str], described: Collection[str], has_others: bool)
 def on_ends(stated: Mapping[str, ColumnFacts], known: Mapping[str, ColumnFacts]) -> list[str]:
     """Sentences on whole numbers and dates, and on ranges found, that reach what can be told apart.
 
-    Args:
-        stated: What was declared of each column.
-        known: What is known of it after a fit.
+    ``stated`` is what was declared of each column, and ``known`` what is known after a fit.
     """
     numbers = [
         name
@@ -80,12 +73,7 @@ def on_ends(stated: Mapping[str, ColumnFacts], known: Mapping[str, ColumnFacts])
 
 
 def on_wide(dtypes: Mapping[str, Any], facts: Mapping[str, ColumnFacts]) -> list[str]:
-    """A sentence on undeclared numbers whose types hold larger whole ones than are told apart.
-
-    Args:
-        dtypes: Of columns, those that no cell chose.
-        facts: What is declared of them.
-    """
+    """A sentence on undeclared numbers whose types hold larger whole ones than are told apart."""
     wide = {
         name: str(dtypes[name])
         for name, known in facts.items()

@@ -48,17 +48,11 @@ def read_table(
     public_domain: Mapping[str, Mapping] | None = None,
     more: Callable[[Mapping[str, Mapping], Mapping], Mapping[str, Mapping]] = lambda _, own: own,
 ) -> dict[str, ColumnFacts]:
-    """The facts on each modelled column of a table.
+    """The facts on each modelled column of a table, which keys are not.
 
-    Args:
-        columns: SDV's facts on each column. All of them are taken to be public: the caller has
-            removed ranges that may have been detected from the data.
-        keys: Columns that are primary or alternate keys. They are not modelled.
-        public_domain: Facts that take the place of the metadata's.
-        more: Gives the public domain with what constraints declare of single columns.
-
-    Raises:
-        ValueError: If a fact is not what its key means, does not apply or contradicts another.
+    All of SDV's facts on ``columns`` are taken to be public: the caller has removed ranges that may
+    have been detected from the data. Those of the public domain take their place; ``more`` gives
+    it with what constraints declare of single columns. Raises as ``read_facts``.
     """
     public_domain = {} if public_domain is None else public_domain
     for problem in problems(columns, keys, public_domain):
@@ -69,19 +63,14 @@ def read_table(
 
 
 def describe(name: str, words: Mapping) -> Column:
-    """The column that SDV's words, which name its domain, describe.
-
-    Raises:
-        ValueError: As ``read_facts``.
-    """
+    """The column that SDV's words, which name its domain, describe. Raises as ``read_facts``."""
     return column_of(name, read_facts(name, words))
 
 
 def read_facts(name: str, words: Mapping) -> ColumnFacts:
     """The facts on one column; what is left out is not known.
 
-    Raises:
-        ValueError: For facts that are not what SDV's words mean or that contradict another.
+    Raises ``ValueError`` for facts that are not what SDV's words mean or contradict each other.
     """
     facts, wrong = read_words(name, words)
     for problem in wrong:
@@ -109,8 +98,7 @@ def read_words(name: str, words: Mapping) -> tuple[ColumnFacts, list[str]]:
 def checked(name: str, facts: NumberFacts) -> NumberFacts:
     """The same facts on numbers.
 
-    Raises:
-        ValueError: For numbers that the decimal places, the increment or float64 cannot tell apart.
+    Raises ``ValueError`` for ends that decimal places, an increment or float64 cannot tell apart.
     """
     ends = [exactly(end) for end in (facts.low, facts.high) if end is not None]
     written = f"range_min={facts.low!r} and range_max={facts.high!r} of {name!r}"

@@ -11,7 +11,7 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.columns.bins import SignedPowers, Ticks
+from sdv_privpgd.columns.bins import Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import BEYOND, instants, precisions, to_ticks
 from sdv_privpgd.columns.encoders import encode
@@ -46,18 +46,14 @@ MOST_PLACES = 6
 class Reading:
     """What is to be read of one column. Public.
 
-    Attributes:
-        name: The column's name.
-        asks: Values with their numbers of cells (``categories``, ``numbers``), and codes, one a
-            cell: of the first grid (``grid``), and of how precise a cell is (``precision``).
-        cells: Of the first grid, numbers or days since 1970. Missing is the code after the last.
-        datetime_format: How dates are written, where that is declared.
-        number_format: How numbers are.
+    It ``asks`` for values with their numbers of cells (``categories``, ``numbers``), and for codes,
+    one a cell: of the first grid (``grid``), and of how precise a cell is (``precision``). The
+    ``cells`` of that grid are of numbers or days since 1970; missing is the code after the last.
     """
 
     name: str
     asks: frozenset[str]
-    cells: SignedPowers | Ticks
+    cells: Interval | Ticks
     datetime_format: str | None = None
     number_format: NumberFormat | None = None
 
@@ -75,31 +71,19 @@ class Reading:
         """The codes of a private column's cells, of each kind in ``sizes`` and in its order."""
         series = dense(series)
         if "grid" in self.asks:
-            yield self._days(series) if self._are_dates else self._powers(series)
+            kind, unit = ("datetime", "D") if self._are_dates else ("numerical", None)
+            own = {"datetime_format": self.datetime_format, "number_format": self.number_format}
+            own |= {"cells": self.cells, "unit": unit, "dtype": series.dtype}
+            yield encode(Column(name=self.name, sdtype=kind, **own), series)[0]
         if "precision" in self.asks:
-            by = self.number_format
             if self._are_dates:  # of others with a format it is not asked
                 yield precisions(series, self.datetime_format)
             else:
-                yield decimal_places(series, MOST_PLACES, by)
+                yield decimal_places(series, MOST_PLACES, self.number_format)
 
     @property
     def _are_dates(self) -> bool:
         return isinstance(self.cells, Ticks)
-
-    def _days(self, series: pd.Series) -> np.ndarray:
-        assert isinstance(self.cells, Ticks)
-        cells, form = self.cells, self.datetime_format
-        column = Column(
-            name=self.name, sdtype="datetime", cells=cells, unit="D", datetime_format=form,
-            dtype=series.dtype,
-        )  # fmt: skip
-        return encode(column, series)[0]
-
-    def _powers(self, series: pd.Series) -> np.ndarray:
-        numbers, missing = real_numbers(series, self.number_format)
-        codes, _ = self.cells.locate(numbers)
-        return np.where(missing, len(self.cells), codes)
 
     def finite_numbers(self, series: pd.Series) -> np.ndarray:
         """The numbers of a private column, one a cell, and NaN where there is none."""
@@ -115,10 +99,6 @@ class Readable:
     value, 3 and 4 for what lies below and above a declared range, or all that is told apart. Where
     no values are declared, all others that are of the declared type are as they should be; of
     categories those that are written as one of ``LOOKS`` have its place from 5 on.
-
-    Attributes:
-        name: The column's name.
-        facts: What is declared of it.
     """
 
     name: str

@@ -41,14 +41,8 @@ class Schema:
     def of(cls, known: Mapping[str, ColumnFacts], num_bins: int = USUAL_BINS) -> "Schema":
         """The columns that have these facts.
 
-        Args:
-            known: The facts on each column, in order.
-            num_bins: The number of codes of columns that do not name theirs. More codes keep finer
-                differences, but each has fewer rows against the noise; the benchmarks use 32.
-
-        Raises:
-            PublicDomainError: If columns lack their range or categories.
-            ValueError: Unless ``num_bins`` is an integer of at least 1.
+        Those that do not name their number of codes have ``num_bins``. Raises ``PublicDomainError``
+        if columns lack their range or categories.
         """
         check_integer("num_bins", num_bins)
         lacking = without_domain(known)
@@ -65,22 +59,11 @@ class Schema:
         public_domain: Mapping[str, Mapping] | None = None,
         num_bins: int = USUAL_BINS,
     ) -> "Schema":
-        """The schema that SDV's metadata and a public domain describe.
+        """The schema of SDV's metadata and a public domain, as ``read_table`` reads them.
 
-        Args:
-            columns: SDV's facts on each column. All of them are taken to be public: the caller has
-                removed ranges that may have been detected from the data.
-            keys: Columns that are primary or alternate keys. They are not modelled.
-            public_domain: Facts on columns that take the place of the metadata's, in SDV's words
-                and with ``num_bins`` for a column's number of cells.
-            num_bins: The number of cells of columns that do not name theirs. Numbers and dates may
-                have ``cut_points`` instead, at which all cells but the first begin. If
-                ``frequencies`` of these cells are given and there are many cells, they are merged
-                to ``num_bins``.
-
-        Raises:
-            PublicDomainError: If modelled columns lack their range or categories.
-            ValueError: If a fact is not what its key means, does not apply or contradicts another.
+        Numbers and dates may have ``cut_points``, at which all cells but the first begin. If
+        ``frequencies`` of these cells are given and there are many cells, they are merged to
+        ``num_bins``. Raises as ``of`` and ``read_table``.
         """
         return cls.of(read_table(columns, keys, public_domain), num_bins)
 

@@ -16,6 +16,11 @@ _WRITTEN = {
 }
 """NumPy's units of time, the finest first, and the directives that write them."""
 
+UNITS = ("ns", *_WRITTEN)
+"""All units of time that columns have, the finest first."""
+
+IN_A_SECOND = {"us": 10**6, "ns": 10**9}
+"""Ticks of a second, of units that are finer."""
 
 _DIGITS = {"Y": 4, "G": 4, "j": 3, "f": 6, "u": 1, "w": 1, **dict.fromkeys("ymdHIMSUWV", 2)}
 """The digits that a directive always writes, of those that write nothing else."""

@@ -16,9 +16,7 @@ from sdv_privpgd.base.arguments import check_known
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.facts import CategoryFacts, NumberFacts
-
-_SECOND = {"ns": 10**9, "us": 10**6}
-"""Ticks of a second, of units that are finer."""
+from sdv_privpgd.columns.units import IN_A_SECOND
 
 _ORDERED = ("numerical", "datetime")
 
@@ -73,12 +71,7 @@ class Visits:
         return {name: found[name] for name in self.added}
 
     def require(self, columns: Collection[str], modelled: Mapping[str, str]) -> None:
-        """Raises ``ValueError`` unless these columns can be put in order.
-
-        Args:
-            columns: The names of all columns.
-            modelled: The sdtypes of the modelled ones.
-        """
+        """Raises ``ValueError`` unless these columns can be put in order, by their sdtypes."""
         if modelled.get(self.by) not in _ORDERED:
             raise ValueError(
                 f"sequence_index={self.by!r} is no modelled column of numbers or dates, by which "
@@ -138,7 +131,7 @@ def steps(clock: Column) -> int:
 
     A step is a tick, such as a day, and no less than a second.
     """
-    return _SECOND.get(clock.unit or "", 1)
+    return IN_A_SECOND.get(clock.unit or "", 1)
 
 
 def time_between(clock: Column, before: np.ndarray, now: np.ndarray) -> np.ndarray:

@@ -319,12 +319,9 @@ _IN_2000 = 946_684_800 * 10**9
 
 
 class Limits(NamedTuple):
-    """What constraints say of rows.
+    """What constraints say of the cells of a few columns, and of whole rows.
 
-    Attributes:
-        rules: Of the cells of a few columns.
-        checks: Of whole rows.
-        refusals: Sentences on the constraints that no row of these columns can meet.
+    ``refusals`` are sentences on the constraints that no row of these columns can meet.
     """
 
     rules: Sequence[Rule]

@@ -22,6 +22,9 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.differences import Difference, put_differences
 from sdv_privpgd.constraints.rules import Order, Rule, groups, settle
 
+_DONORS = 2048
+"""The number of donor rows that are examined."""
+
 
 class ConstraintError(ValueError):
     """Raised if next to no row that a model can give obeys a rule."""
@@ -65,14 +68,9 @@ class _Rows:
 
 
 class Repair:
-    """Makes rows obey rules.
+    """Makes rows obey rules of cells, and predicates of the values that codes ``decode`` to.
 
-    Args:
-        columns: The modelled columns and differences, in the order of the rows' attributes.
-        rules: The rules about cells.
-        predicates: The rules about values only.
-        decode: Turns codes and positions into columns of the user's values.
-        differences: Says which columns are computed from another column and a difference.
+    ``columns`` are all attributes, in the rows' order; ``differences`` say which are computed.
     """
 
     def __init__(
@@ -168,7 +166,7 @@ class Repair:
             ruled = [name for rule in self._rules for name in rule.names]
             names = list(dict.fromkeys([*ruled, *(each.name for each in self._differences)]))
         free = self._at(name for name in names if name not in rows.held)
-        taken = nearest(rows.codes, donors.codes, self._at(names), self._scales, rows.generator)
+        taken = self._nearest(rows, donors.codes, self._at(names))
         rows.codes[:, free] = donors.codes[np.ix_(taken, free)]
         if with_values:
             rows.positions[:, free] = donors.positions[np.ix_(taken, free)]
@@ -180,17 +178,71 @@ class Repair:
         """
         self._put_differences(rows)
         for group in groups(self._rules):
-            move(
-                rows.codes,
-                group,
-                None if donors is None else donors.codes,
-                self._axes,
-                rows.held,
-                sizes=self._sizes,
-                scales=self._scales,
-                generator=rows.generator,
-            )
+            self._move(rows, group, donors)
         self._settle(rows)
+
+    def _move(self, rows: _Rows, group: Sequence[Rule], donors: _Rows | None) -> None:
+        """Moves codes to cells that can hold rows which obey rules, if there are any; in place.
+
+        Without ``donors`` that obey the rows themselves are asked.
+        """
+        codes, names = rows.codes, list(dict.fromkeys(n for rule in group for n in rule.names))
+        axes, others = self._at(names), self._at(n for n in self._axes if n not in names)
+        fixed = [at for at, name in enumerate(names) if name in rows.held]
+
+        def allowed(own: np.ndarray) -> np.ndarray:
+            by_name = dict(zip(names, own.T, strict=True))
+            return np.all([rule.allows(by_name) for rule in group], axis=0)
+
+        is_allowed = allowed(codes[:, axes])
+        bad = np.flatnonzero(~is_allowed)
+        if not bad.size:
+            return
+        pool = codes[is_allowed] if donors is None else donors.codes
+        pool = pool[rows.generator.permutation(len(pool))[:_DONORS]]
+        distinct, which = np.unique(codes[np.ix_(bad, axes)], axis=0, return_inverse=True)
+        for index, own in enumerate(distinct):
+            taking = bad[which.reshape(-1) == index]
+            options = pool.copy()
+            options[:, axes[fixed]] = own[fixed]
+            options = options[allowed(options[:, axes])]
+            if not len(options):
+                options = self._grid(axes, fixed, own)
+                options = options[allowed(options[:, axes])]
+            if not len(options):
+                continue
+            costs = _costs(own[None], options[:, axes], self._scales[axes])[0]
+            best = options[costs <= costs.min() + 1e-6]
+            near = self._nearest(rows.at(taking), best, others)
+            codes[np.ix_(taking, axes)] = best[near][:, axes]
+
+    def _nearest(self, rows: _Rows, pool: np.ndarray, axes: np.ndarray) -> np.ndarray:
+        """The index of each row's nearest row among those examined in the pool."""
+        chunk = 256  # rows that are compared with all donors at a time
+        looked = rows.generator.permutation(len(pool))[:_DONORS]
+        near = pool[np.ix_(looked, axes)]
+        found = np.empty(len(rows), dtype=np.int64)
+        for start in range(0, len(rows), chunk):
+            part = slice(start, start + chunk)
+            costs = _costs(rows.codes[part][:, axes], near, self._scales[axes])
+            # Ties are broken at random, not always by the first.
+            costs += rows.generator.random(len(near), dtype=np.float32) * 1e-3
+            found[part] = looked[costs.argmin(axis=1)]
+        return found
+
+    def _grid(self, axes: np.ndarray, fixed: list[int], own: np.ndarray) -> np.ndarray:
+        """Rows with all codes of some axes but the fixed ones; none if there are too many."""
+        # The largest number of cells of some columns that are examined if there is no donor.
+        grid = 1 << 16
+        sizes = self._sizes[axes]
+        sizes[fixed] = 1
+        if np.prod(sizes, dtype=float) > grid:
+            sizes[:] = 0
+        every = np.indices(tuple(sizes)).reshape(len(axes), -1).T
+        every[:, fixed] = own[fixed]
+        rows = np.zeros((len(every), len(self._sizes)), dtype=np.int64)
+        rows[:, axes] = every
+        return rows
 
     def _at(self, names: Iterable[str]) -> np.ndarray:
         return np.array([self._axes[name] for name in names], dtype=np.int64)
@@ -236,101 +288,6 @@ class Repair:
             self._settle(tried)
             obeys[bad] = self._obeys(tried)
             rows.put(bad, tried)
-
-
-_DONORS = 2048
-"""The number of donor rows that are examined."""
-
-
-def move(
-    codes: np.ndarray,
-    group: Sequence[Rule],
-    donors: np.ndarray | None,
-    axes_of: Mapping[str, int],
-    held: Collection[str],
-    *,
-    sizes: np.ndarray,
-    scales: np.ndarray,
-    generator: np.random.Generator,
-) -> None:
-    """Moves codes to cells that can hold rows which obey the group, if there are any; in place.
-
-    Args:
-        codes: Of the rows.
-        group: Rules that share columns.
-        donors: Codes of rows that obey; without any the rows themselves are asked.
-        axes_of: The axis of each attribute.
-        held: Attributes that stay as they are.
-        sizes: How many codes each attribute has.
-        scales: What a step between codes counts.
-        generator: Draws the donors that are examined, and breaks ties.
-    """
-    names = list(dict.fromkeys(name for rule in group for name in rule.names))
-    axes = np.array([axes_of[name] for name in names], dtype=np.int64)
-    others = np.array([axes_of[name] for name in axes_of if name not in names], dtype=np.int64)
-    fixed = [at for at, name in enumerate(names) if name in held]
-
-    def allowed(own: np.ndarray) -> np.ndarray:
-        by_name = dict(zip(names, own.T, strict=True))
-        return np.all([rule.allows(by_name) for rule in group], axis=0)
-
-    is_allowed = allowed(codes[:, axes])
-    bad = np.flatnonzero(~is_allowed)
-    if not bad.size:
-        return
-    pool = codes[is_allowed] if donors is None else donors
-    pool = pool[generator.permutation(len(pool))[:_DONORS]]
-    distinct, which = np.unique(codes[np.ix_(bad, axes)], axis=0, return_inverse=True)
-    for index, own in enumerate(distinct):
-        taking = bad[which.reshape(-1) == index]
-        options = pool.copy()
-        options[:, axes[fixed]] = own[fixed]
-        options = options[allowed(options[:, axes])]
-        if not len(options):
-            options = _grid(sizes, axes, fixed, own)
-            options = options[allowed(options[:, axes])]
-        if not len(options):
-            continue
-        costs = _costs(own[None], options[:, axes], scales[axes])[0]
-        best = options[costs <= costs.min() + 1e-6]
-        near = nearest(codes[taking], best, others, scales, generator)
-        codes[np.ix_(taking, axes)] = best[near][:, axes]
-
-
-def nearest(
-    wanted: np.ndarray,
-    pool: np.ndarray,
-    axes: np.ndarray,
-    scales: np.ndarray,
-    generator: np.random.Generator,
-) -> np.ndarray:
-    """The index of each row's nearest row among those examined in the pool."""
-    chunk = 256  # rows that are compared with all donors at a time
-    looked = generator.permutation(len(pool))[:_DONORS]
-    near = pool[np.ix_(looked, axes)]
-    found = np.empty(len(wanted), dtype=np.int64)
-    for start in range(0, len(wanted), chunk):
-        part = slice(start, start + chunk)
-        costs = _costs(wanted[part][:, axes], near, scales[axes])
-        # Ties are broken at random, not always by the first.
-        costs += generator.random(len(near), dtype=np.float32) * 1e-3
-        found[part] = looked[costs.argmin(axis=1)]
-    return found
-
-
-def _grid(sizes: np.ndarray, axes: np.ndarray, fixed: list[int], own: np.ndarray) -> np.ndarray:
-    """Rows with all codes of some axes but the fixed ones; none if there are too many."""
-    # The largest number of cells of some columns that are examined if there is no donor.
-    grid = 1 << 16
-    own_sizes = sizes[axes]
-    own_sizes[fixed] = 1
-    if np.prod(own_sizes, dtype=float) > grid:
-        own_sizes[:] = 0
-    every = np.indices(tuple(own_sizes)).reshape(len(axes), -1).T
-    every[:, fixed] = own[fixed]
-    rows = np.zeros((len(every), len(sizes)), dtype=np.int64)
-    rows[:, axes] = every
-    return rows
 
 
 def _costs(rows: np.ndarray, pool: np.ndarray, scales: np.ndarray) -> np.ndarray:

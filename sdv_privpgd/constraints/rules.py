@@ -17,8 +17,9 @@ from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.date_formats import survive_writing
-from sdv_privpgd.columns.differences import UNITS, Difference
+from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
+from sdv_privpgd.columns.units import UNITS
 from sdv_privpgd.columns.visits import Visits
 
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.columns.bins import Ticks
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES, column_of
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
@@ -18,11 +17,10 @@ from sdv_privpgd.columns.units import is_aware
 from sdv_privpgd.columns.values import Value, in_order
 from sdv_privpgd.discovery.density import CLEAR
 from sdv_privpgd.discovery.ranges import SINGLE, Rough, grid_of, roughly
-from sdv_privpgd.discovery.transcript import Asker, Transcript
+from sdv_privpgd.discovery.transcript import Asker, Inquiry
 from sdv_privpgd.estimate.support import pooled
 from sdv_privpgd.privacy.accounting import stddev_for
-from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.privacy.thresholding import threshold_for
 
@@ -49,12 +47,11 @@ Values = dict[str, list[tuple[Value | None, int]]]
 
 
 class Seen(NamedTuple):
-    """What the first look found, and what it has cost, ``for_categories`` or otherwise. Public."""
+    """What the first look found, and what of the budget is ``left`` for others. Public."""
 
     rough: dict[str, Rough]
     categories: Values
-    cost: Fraction
-    for_categories: Fraction
+    left: Fraction
 
 
 def questions_of(known: ColumnFacts) -> set[str]:
@@ -90,6 +87,11 @@ def thresholds_of(known: Mapping[str, ColumnFacts]) -> int:
 def reserved_delta(known: Mapping[str, ColumnFacts], delta: float) -> Fraction:
     """The part of delta that discovery needs for the thresholds."""
     return Fraction(delta) * _DELTA_SHARE * thresholds_of(known)
+
+
+def square_of(ledger: PrivacyLedger) -> int:
+    """The square of what a row, or a person, changes the counts of a column's cells by."""
+    return ledger.rows_counted**2 * MarginalQuery(("",)).l2_sensitivity_squared(ledger.adjacency)
 
 
 @dataclass(frozen=True)
@@ -147,41 +149,19 @@ class FirstLook:
         each = self.ledger.reserved / max(thresholds_of(self.known), 1)
         return min(each, Fraction(self.ledger.delta) * _DELTA_SHARE)
 
-    def ask(
-        self,
-        table: PrivateTable,
-        books: Books,
-        transcript: Transcript,
-        require: Callable[[Values, Measurement], None] | None,
-        progress: Progress,
-    ) -> Seen:
+    def ask(self, inquiry: Inquiry, require: Callable[[Values, Measurement], None] | None) -> Seen:
         """What little is known of columns after a first look at all of them.
 
         Privacy: ``cost_of`` all questions at most; what a column does not ask for is left for
         closer looks. Whoever may ``require`` something of the categories is told of them.
         """
         if not any(self.asks.values()):
-            return Seen({}, {}, Fraction(0), Fraction(0))
+            return Seen({}, {}, self.budget)
         readings = [self._reading(name) for name in self.known]
-        asker = transcript.asking(lambda: table.first_look(readings, books, progress), books)
-
-        def counted(kind: str, what: str) -> dict[str, Measurement]:
-            names = self.asks[kind]
-            if not names:
-                return {}
-            queries = [MarginalQuery((attribute_of(kind, name),)) for name in names]
-            answers = asker.measure(queries, self.cost_of(kind), what=what, progress=progress)
-            return dict(zip(names, answers, strict=True))
-
-        rows = None
+        asker, rows = inquiry.at_first(readings), None
         if self.asks_rows:
             (rows,) = asker.measure([CountQuery()], self.cost_of("rows"), what="number of rows")
-        rarer = lambda some: transcript.asking(
-            lambda: table.first_look(
-                [each for each in readings if each.name in some.found], books, progress, some
-            ),
-            books,
-        )
+        rarer = lambda some: inquiry.at_first([r for r in readings if r.name in some.found], some)
         found, for_categories = self._categories(asker, rows, rarer)
         if require is not None and found and rows is not None:
             require(found, rows)
@@ -189,22 +169,25 @@ class FirstLook:
         if names := self.asks["numbers"]:
             what, own = "numbers that many rows share", self.cost_of("numbers")
             numbers = asker.discover(own, self.delta, what=what, names=names)
-        grids = counted("grid", SIZES)
-        precisions = counted("precision", "precisions of numbers and dates")
+        answers: dict[str, Measurement] = {}
+        for kind, what in (("grid", SIZES), ("precision", "precisions of numbers and dates")):
+            names = [attribute_of(kind, name) for name in self.asks[kind]]
+            answers |= asker.tables(names, self.cost_of(kind), what)
         rough = {
             name: roughly(
                 facts,
-                grids.get(name),
-                precisions.get(name),
+                answers.get(attribute_of("grid", name)),
+                answers.get(attribute_of("precision", name)),
                 rows,
                 _most_frequent(numbers.get(name, [])),
-                utc=is_aware(table.dtypes[name]),
+                utc=is_aware(inquiry.table.dtypes[name]),
             )
             for name, facts in self.known.items()
             if isinstance(facts, NumberFacts | DateFacts)
         }
         cost = sum(map(self.cost_of, ("rows", "grid", "numbers", "precision")), Fraction(0))
-        return Seen(rough, found, cost, for_categories)
+        # Others have what categories leave of the spare part.
+        return Seen(rough, found, self.budget - cost - max(for_categories - self.spare, 0))
 
     def rows_needed(self, num_rows: float | None = None) -> dict[str, int]:
         """Returns how many rows must share an undeclared category, or lie in a range, to be found.
@@ -225,7 +208,7 @@ class FirstLook:
     def _threshold(self, columns: int, part: Fraction) -> float:
         """That of categories for a part of their budget, if a row counts in so many columns."""
         ledger, own = self.ledger, self.cost_of("categories") * part
-        stddev = stddev_for(self._square * ledger.units**2 * columns, own)
+        stddev = stddev_for(square_of(ledger) * ledger.units**2 * columns, own)
         whole = ledger.rows_counted * ledger.units
         shape = columns, ledger.rows_per_person, ledger.adjacency, whole
         return threshold_for(stddev, self.delta, *shape) / ledger.units
@@ -236,18 +219,12 @@ class FirstLook:
         found = self._rows_clear_of("precision")
         return {name: rows for name, rows in found.items() if not self.known[name].lacks_domain}
 
-    @property
-    def _square(self) -> int:
-        """The square of what a row, or a person, changes a column's counts by."""
-        square = MarginalQuery(("",)).l2_sensitivity_squared(self.ledger.adjacency)
-        return square * self.ledger.rows_counted**2
-
     def _rows_clear_of(self, kind: str) -> dict[str, int]:
         """The rows that no noise in a question's counts looks like, for each of its columns."""
         names = self.asks[kind]
         if not names:
             return {}
-        stddev = stddev_for(self._square, self.cost_of(kind) / len(names))
+        stddev = stddev_for(square_of(self.ledger), self.cost_of(kind) / len(names))
         return dict.fromkeys(names, math.ceil(CLEAR * stddev))
 
     def _reading(self, name: str) -> Reading:

@@ -12,16 +12,14 @@ post-processing. The table is passed on unseen.
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
-from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.bins import Interval, Ticks
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES, USUAL_BINS, column_of
 from sdv_privpgd.columns.differences import Difference
@@ -42,15 +40,15 @@ from sdv_privpgd.discovery.first_look import (
     Values,
     categories,
     frequencies,
+    square_of,
 )
 from sdv_privpgd.discovery.outside import Fenced, fenced, fenced_whole, part_for_short
 from sdv_privpgd.discovery.ranges import SINGLE, Rough, edges_of, looked_into
-from sdv_privpgd.discovery.transcript import Asker, Transcript
+from sdv_privpgd.discovery.transcript import Inquiry
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total, estimate_total
 from sdv_privpgd.estimate.support import FINE_GRIDS
-from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.queries import Measurement
 
 CLOSER = "where rows lie, more closely"
 """What the ledger says of the looks after the first one."""
@@ -94,16 +92,13 @@ def worth_a_look(
 
 
 def discover(
-    table: PrivateTable,
+    inquiry: Inquiry,
     undeclared: Mapping[str, ColumnFacts],
-    books: Books,
     share: Fraction,
     *,
     for_categories: Fraction = Fraction(0),
     short: Mapping[str, ColumnFacts] = MappingProxyType({}),
-    transcript: Transcript | None = None,
     require: Callable[[Values, Measurement], None] | None = None,
-    progress: Progress = silent,
 ) -> Discovery:
     """What takes the place of a declaration, or goes with it. Public.
 
@@ -111,34 +106,29 @@ def discover(
     ``reserved_delta``, which it must have kept.
 
     Args:
-        table: The private columns.
+        inquiry: Into the private columns. Answers of a discovery that ended early are used again.
         undeclared: For each column to look into what is known of it.
-        books: Of the fit.
         share: Of the budget, for all columns together.
         for_categories: Beside that, of the budget, for columns whose categories are not declared.
-        short: What is declared of columns of numbers and dates that are not looked into. It is
-            counted how many rows lie beyond their ranges.
-        transcript: Gets the answers, and has those of a discovery that ended early.
-        require: Is told of the categories that were found, and of the number of rows, once they
-            are, and may raise.
-        progress: Told of the measurements.
+        short: What is declared of other columns of numbers and dates, beyond whose ranges rows
+            are counted.
+        require: Is told of the categories and the number of rows once they are found; may raise.
     """
     if not undeclared and not short:
         return Discovery({}, {})
-    known, budget = Transcript() if transcript is None else transcript, books.ledger.budget
-    first = FirstLook(undeclared, books.ledger, share, for_categories)
-    seen = first.ask(table, books, known, require, progress)
-    # The tables have what is left of the spare part.
-    left = first.budget - seen.cost - max(seen.for_categories - first.spare, 0)
+    ledger = inquiry.books.ledger
+    first = FirstLook(undeclared, ledger, share, for_categories)
+    seen = first.ask(inquiry, require)
     others = [name for name in undeclared if name not in first.asks["categories"]]
     rough = {name: seen.rough.get(name, Rough(undeclared[name])) for name in others}
-    rough, left = _closer(table, rough, undeclared, books, left, known, progress)
-    found = {name: categories(undeclared[name], each) for name, each in seen.categories.items()}
-    facts: dict[str, ColumnFacts] = dict(found)
+    rough, left = _closer(inquiry, rough, undeclared, seen.left)
+    facts: dict[str, ColumnFacts] = {
+        name: categories(undeclared[name], each) for name, each in seen.categories.items()
+    }
     doubts = {
         name: _doubt(name, each.known) for name, each in seen.rough.items() if not each.is_clear
     }
-    stddev = _noise(left / max(len(rough), 1), books)
+    stddev = _noise(left / max(len(rough), 1), ledger)
     fine = {name: fenced(name, each.cut(stddev), undeclared[name]) for name, each in rough.items()}
     whole = {name: fenced_whole(name, each) for name, each in short.items()}
     # One number without a precision has no room beyond it.
@@ -147,11 +137,10 @@ def discover(
     if not fences:
         return Discovery(facts, doubts)
     schema = Schema(tuple(each.column for each in fences.values()))
-    asker = known.asking(lambda: table.curator(schema, books, progress=progress), books)
-    paid = budget * part_for_short(len(apart))
-    counted = _counted(asker, fine, left, FINE_GRIDS, progress)
-    answers = {**counted, **_counted(asker, apart, paid, BEYOND, progress)}
-    rows, domain = table.known_rows(books.ledger.adjacency), schema.domain()
+    asker, paid = inquiry.about(schema, inquiry.progress), part_for_short(len(apart))
+    counted = asker.tables(fine, left, FINE_GRIDS)
+    answers = {**counted, **asker.tables(apart, ledger.budget * paid, BEYOND)}
+    rows, domain = inquiry.rows, schema.domain()
     known_total = Total(max(rows or 0.0, 1.0), 0.0)
     total = estimate_total(domain, [*answers.values()]) if rows is None else known_total
     for name, fence in fences.items():
@@ -185,13 +174,7 @@ def part_for_shapes(number: int, others: int) -> Fraction:
 
 
 def find_shapes(
-    table: PrivateTable,
-    differences: Sequence[Difference],
-    books: Books,
-    mu_squared: Fraction,
-    *,
-    transcript: Transcript | None = None,
-    progress: Progress = silent,
+    inquiry: Inquiry, differences: Sequence[Difference], mu_squared: Fraction
 ) -> dict[str, tuple[float, ...]]:
     """How frequent each cell of differences is, of those that are not lost in noise. Public.
 
@@ -201,12 +184,9 @@ def find_shapes(
     """
     if not differences or not mu_squared:
         return {}
-    schema, known = Schema((), tuple(differences)), transcript or Transcript()
-    asker = known.asking(lambda: table.curator(schema, books), books)
+    asker, found = inquiry.about(Schema((), tuple(differences))), {}
     names = [difference.name for difference in differences]
-    what = f"sizes of {', '.join(map(repr, names))}"
-    answers = _counted(asker, names, mu_squared, what, progress)
-    found = {}
+    answers = asker.tables(names, mu_squared, f"sizes of {', '.join(map(repr, names))}")
     for name, column in ((each.name, each.column) for each in differences):
         counts = answers[name].answer[: column.num_values].astype(np.float64)
         noisy = NoisyTable(counts, answers[name].stddev ** 2)
@@ -241,13 +221,10 @@ def _is_shapeless(name: str, facts: ColumnFacts, num_bins: int) -> bool:
 
 
 def _closer(
-    table: PrivateTable,
+    inquiry: Inquiry,
     rough: dict[str, Rough],
     declared: Mapping[str, ColumnFacts],
-    books: Books,
     budget: Fraction,
-    known: Transcript,
-    progress: Progress,
 ) -> tuple[dict[str, Rough], Fraction]:
     """What is known of where rows lie after closer looks, and what is left of the budget.
 
@@ -257,57 +234,39 @@ def _closer(
     narrow columns with noise of a 32nd of all rows, 0.008 with a 128th and 0.011 with a 256th.
     """
     most_looks = 12  # so many find days among all nanoseconds
-    rough, rows = dict(rough), table.known_rows(books.ledger.adjacency)
+    rough, rows, ledger = dict(rough), inquiry.rows, inquiry.books.ledger
     enough = 1 if rows is None else max(int(rows / (MANY**2 * HINT)), 1)
     for _ in range(most_looks):
         part = budget * LOOK_SHARE / max(len(rough), 1)
-        noise = max(_noise(part, books), enough)
+        noise = max(_noise(part, ledger), enough)
         looks = {name: _next_look(name, rough[name], declared[name], rows, noise) for name in rough}
         asked = {name: column for name, column in looks.items() if column is not None}
         if not asked:
             break
-        schema = Schema(tuple(each.column for each in asked.values()))
-        asker = known.asking(partial(table.curator, schema, books), books)
-        part = min(part, Fraction(_squared(books.ledger), enough**2)) * len(asked)
+        asker = inquiry.about(Schema(tuple(each.column for each in asked.values())))
+        part = min(part, Fraction(square_of(ledger), enough**2)) * len(asked)
         budget -= part
-        for name, answer in _counted(asker, asked, part, CLOSER, progress).items():
+        for name, answer in asker.tables(asked, part, CLOSER).items():
             density = Density.of(*asked[name].seen(answer), rough[name].density)
             rough[name] = rough[name]._replace(density=density)
     return {name: each.thinned for name, each in rough.items()}, budget
 
 
-def _squared(ledger: PrivacyLedger) -> int:
-    """The square of what a row, or a person, changes the counts of a column's cells by."""
-    return ledger.rows_counted**2 * MarginalQuery(("",)).l2_sensitivity_squared(ledger.adjacency)
-
-
-def _noise(part: Fraction, books: Books) -> float:
+def _noise(part: Fraction, ledger: PrivacyLedger) -> float:
     """The standard deviation of the counts of a column's cells, in rows."""
-    return math.sqrt(_squared(books.ledger) / part) if part else math.inf
+    return math.sqrt(square_of(ledger) / part) if part else math.inf
 
 
 def _next_look(
     name: str, rough: Rough, known: ColumnFacts, rows: int | None, stddev: float
 ) -> Fenced | None:
     """The column in the cells of its next closer look; ``None`` if it needs none."""
-    is_ranged = isinstance(rough.known, NumberFacts | DateFacts)
-    facts = rough.closer(rows, stddev) if is_ranged else None
-    if facts is None or not getattr(facts, "cuts", None):
+    facts = rough.closer(rows, stddev)
+    if facts is None:
         return None
     found = fenced(name, facts, known)
     before = 1 if rough.density is None else len(rough.density.counts)
     return found if before < found.inner.num_values <= SINGLE else None
-
-
-def _counted(
-    asker: Asker, names: Collection[str], mu_squared: Fraction, what: str, progress: Progress
-) -> dict[str, Measurement]:
-    """The counts of the cells of some columns, of equal parts of the budget."""
-    if not names:
-        return {}
-    queries = [MarginalQuery((name,)) for name in names]
-    found = asker.measure(queries, mu_squared, what=what, progress=progress)
-    return dict(zip(names, found, strict=True))
 
 
 def _doubt(name: str, known: ColumnFacts) -> str:

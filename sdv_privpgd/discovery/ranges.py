@@ -104,7 +104,8 @@ class Rough(NamedTuple):
         width first, and those of the grid for columns of which nothing is known.
         """
         facts, density = self.known, self.density
-        assert isinstance(facts, NumberFacts | DateFacts)
+        if not isinstance(facts, NumberFacts | DateFacts):
+            return None
         if density is None:
             low, high = edges_of(column_of("", facts))[[0, -1]]
             cuts = np.union1d(np.linspace(low, high, USUAL_BINS + 1), grid_of(facts).edges)
@@ -116,7 +117,9 @@ class Rough(NamedTuple):
             if edges is None:
                 return None
             cuts = edges[1:-1]
-        return _cut_at(facts, (np.rint(cuts) if isinstance(facts, DateFacts) else cuts).tolist())
+        cuts = np.rint(cuts) if isinstance(facts, DateFacts) else cuts
+        found = _cut_at(facts, cuts.tolist())
+        return found if found.cuts else None
 
 
 def grid_of(known: ColumnFacts) -> Grid:
@@ -133,15 +136,9 @@ def roughly(
     *,
     utc: bool = False,
 ) -> Rough:
-    """The range of a number or date on the first grid, and its precision.
+    """The range of a number or date by what was ``counted`` on the first grid, and its precision.
 
-    Args:
-        known: What was known of the column.
-        counted: The counts of the cells of the grid, if they were asked for.
-        precise: The counts of precisions, if they were.
-        rows: The number of rows; ``None`` if no answer needs it.
-        alone: Numbers that many rows share, the most frequent first, and their noisy counts.
-        utc: Whether dates without a format have a time zone.
+    What was not asked for is ``None``. Dates without a format may have a time zone (``utc``).
     """
     density = total = ends = None
     if counted is not None:

@@ -4,16 +4,18 @@ What discovery asks next follows from what was answered. So whoever has the answ
 the same question again, and neither reads rows nor pays for those that he has.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books
-from sdv_privpgd.privacy.queries import Measurement, Query
+from sdv_privpgd.privacy.queries import MarginalQuery, Measurement, Query
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,9 +39,30 @@ class Transcript:
     answered: Sequence[Answered] = ()
     next: int = 0
 
-    def asking(self, opened: Callable[[], Curator], books: Books) -> "Asker":
-        """Who asks the curator that is opened, once something is not known."""
-        return Asker(self, opened, books)
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Inquiry:
+    """A table with the books that pay for questions, and with what was answered so far."""
+
+    table: PrivateTable
+    books: Books
+    transcript: Transcript = field(default_factory=Transcript)
+    progress: Progress = silent
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows, if it is public."""
+        return self.table.known_rows(self.books.ledger.adjacency)
+
+    def about(self, schema: Schema, progress: Progress = silent) -> "Asker":
+        """Who asks about codes."""
+        return Asker(self, lambda: self.table.curator(schema, self.books, progress=progress))
+
+    def at_first(self, readings: Sequence[Any], *more: Any) -> "Asker":
+        """Who asks about columns of which little is known."""
+        return Asker(
+            self, lambda: self.table.first_look(readings, self.books, self.progress, *more)
+        )
 
 
 @dataclass(eq=False)
@@ -49,9 +72,8 @@ class Asker:
     ``stddev`` is the noise of the last answer.
     """
 
-    known: Transcript
+    inquiry: Inquiry
     opened: Callable[[], Curator]
-    books: Books
     stddev: float = 0.0
 
     @cached_property
@@ -71,6 +93,16 @@ class Asker:
         ask = lambda: self._curator.measure(queries, mu_squared, **how)
         return self._answer(what, asked, ask, has_threshold=False)
 
+    def tables(
+        self, names: Collection[str], mu_squared: Fraction, what: str
+    ) -> dict[str, Measurement]:
+        """The counts of the codes of some attributes, of equal parts of the budget."""
+        if not names:
+            return {}
+        queries, progress = [MarginalQuery((name,)) for name in names], self.inquiry.progress
+        found = self.measure(queries, mu_squared, what=what, progress=progress)
+        return dict(zip(names, found, strict=True))
+
     def discover(
         self, mu_squared: Fraction, delta: Fraction, *, what: str, names: Sequence[str]
     ) -> dict[str, list]:
@@ -83,9 +115,9 @@ class Asker:
 
         Raises ``ValueError`` if something else was asked at this place before.
         """
-        known, asked = self.known, tuple(asked)
+        known, asked = self.inquiry.transcript, tuple(asked)
         if known.next == len(known.answered):
-            found, charges = ask(), self.books.ledger.charges
+            found, charges = ask(), self.inquiry.books.ledger.charges
             now = Answered(what=what, asked=asked, found=found, stddev=charges[-1].stddev, **kind)
             known.answered = *known.answered, now
         answered = known.answered[known.next]

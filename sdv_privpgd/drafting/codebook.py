@@ -54,18 +54,20 @@ _SEPARATORS = (";", "|", "\n", ",")
 """Separators of categories; the first one that occurs is used."""
 
 
-def read_codebook(codebook: pd.DataFrame, *, keeps_ids: bool = False) -> dict[str, dict]:
+def read_codebook(
+    codebook: pd.DataFrame, *, keeps_ids: bool = False, decimal: str = "."
+) -> dict[str, dict]:
     """The facts that a codebook gives on each column, in SDV's words: its sdtype, and any others.
 
     There must be a column of names (``name``, ``column``, ``variable`` or ``field``) and one of
     types (``type``, ``kind`` or ``dtype``, with words like integer, date, time, percent, text,
     ordinal, boolean). Rows of ids, keys, emails and the like are left out; those of ids may be
-    kept, with nothing but that. A row without a type gets it from its values or its range. There
-    may be ``min``, ``max``, ``values``, ``decimals``, ``missing`` (yes or no), ``missing codes``,
-    ``other``, ``format`` (of dates or numbers, or J/N for true and false), ``groups`` of codes
-    (``A00 = I; A01 = I``, or JSON) and ``prefix`` (so many first characters), or SDV's words for
-    them. Capitals, spaces and underscores do not matter, and other columns, such as a unit, are
-    ignored.
+    kept, with nothing but that. Percentages without a format have the ``decimal`` sign. A row
+    without a type gets it from its values or its range. There may be ``min``, ``max``, ``values``,
+    ``decimals``, ``missing`` (yes or no), ``missing codes``, ``other``, ``format`` (of dates or
+    numbers, or J/N for true and false), ``groups`` of codes (``A00 = I; A01 = I``, or JSON) and
+    ``prefix`` (so many first characters), or SDV's words for them. Capitals, spaces and underscores
+    do not matter, and other columns, such as a unit, are ignored.
 
     Of true and false the values may say yes and no (``J = ja; N = nein``) in place of a format.
     Values are lists, also as JSON, or text with semicolons, bars, line breaks or commas between
@@ -101,7 +103,7 @@ def read_codebook(codebook: pd.DataFrame, *, keeps_ids: bool = False) -> dict[st
         "have values of which none says that it is true: give them as format, such as J/N",
     )
     return {
-        name: {"sdtype": sdtype, **_facts(sdtype, word, row)}
+        name: {"sdtype": sdtype, **_facts(sdtype, word, row, decimal)}
         for name, sdtype, word, row in zip(names, sdtypes, words, rows, strict=True)
         if name is not None and sdtype is not None and sdtype not in _GENERATED
     } | {
@@ -240,7 +242,7 @@ def _sdtype(word: str, row: dict) -> str | None:
     return "numerical" if bounded else None
 
 
-def _facts(sdtype: str, word: str, row: dict) -> dict:
+def _facts(sdtype: str, word: str, row: dict, decimal: str) -> dict:
     """The documented facts that apply to a column of the sdtype."""
     read: dict[str, Callable] = {
         "range_is_nullable": _truth,
@@ -256,16 +258,18 @@ def _facts(sdtype: str, word: str, row: dict) -> dict:
     facts = {key: reader(row[key]) for key, reader in read.items() if row.get(key) is not None}
     if sdtype == "numerical" and word in _WHOLE:
         facts.setdefault("decimal_places", 0)
-    return {**_written(sdtype, word, row.get("format"), facts.get("decimal_places")), **facts}
+    form, places = row.get("format"), facts.get("decimal_places")
+    if form is None and word == "percent":
+        form = percent_of(places, decimal)
+    return {**_written(sdtype, word, form), **facts}
 
 
-def _written(sdtype: str, word: str, form: Any, places: int | None) -> dict:
-    """What a word for a type, a format and decimal places say of how cells are written."""
+def _written(sdtype: str, word: str, form: Any) -> dict:
+    """What a word for a type and a format say of how cells are written."""
     form = None if form is None else str(form).strip()
     if word == "time":
         return dict(TimeOfDay(**({} if form is None else {"datetime_format": form})))
     if sdtype == "numerical":
-        form = percent_of(places) if form is None and word == "percent" else form
         return {} if form is None else {"number_format": form}
     if sdtype == "boolean" and form is not None:
         return dict(Boolean(*_values("; ".join(map(str.strip, form.split("/", 1))), word)))

@@ -28,13 +28,14 @@ _MOST_PRINTED = 40
 """Items of a list that are all printed."""
 
 
-def read_domain(path: str | Path) -> dict[str, dict]:
+def read_domain(path: str | Path, *, decimal: str = ".") -> dict[str, dict]:
     """The public domain that a file holds, for ``public_domain``.
 
     Args:
         path: A JSON file (``.json``), a YAML file (``.yaml`` or ``.yml``, which needs PyYAML), or a
             codebook, which has a row for each column: ``.csv``, or ``.xlsx``, which needs openpyxl.
             It says the sdtypes, too; ``drafting.codebook.read_codebook`` describes its columns.
+        decimal: What stands before the decimals of a codebook's percentages in the table.
 
     Raises:
         ValueError: For another ending, and for a file that does not map columns to facts.
@@ -48,7 +49,7 @@ def read_domain(path: str | Path) -> dict[str, dict]:
     """
     path = Path(path)
     if path.suffix.lower() in SHEETS:
-        return _of_codebook(path)
+        return _of_codebook(path, decimal)
     yaml = yaml_for(path, FILES)
     kind, load = ("JSON", json.loads) if yaml is None else ("YAML", yaml.safe_load)
     with undamaged(path, kind, OSError):
@@ -92,7 +93,7 @@ def write_domain(domain: Mapping[str, Mapping], path: str | Path) -> Path:
     return write_tree(facts, path, FILES)
 
 
-def _of_codebook(path: Path) -> dict[str, dict]:
+def _of_codebook(path: Path, decimal: str) -> dict[str, dict]:
     """The facts of a codebook in a file. Text stays as it is written."""
     told: dict[str, Any] = {"dtype": object, "na_values": [""], "keep_default_na": False}
     with undamaged(path, "codebook", OSError, ImportError):
@@ -104,7 +105,7 @@ def _of_codebook(path: Path) -> dict[str, dict]:
         else:
             _require_openpyxl(path)
             sheet = pd.read_excel(path, **told)
-        return read_codebook(filled_in(sheet), keeps_ids=True)
+        return read_codebook(filled_in(sheet), keeps_ids=True, decimal=decimal)
 
 
 def _require_openpyxl(path: Path) -> None:

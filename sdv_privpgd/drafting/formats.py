@@ -15,6 +15,7 @@ import pandas as pd
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.readings import MOST_PLACES
 from sdv_privpgd.columns.scalars import decimal_places
+from sdv_privpgd.columns.values import LOOKS
 
 _DAYS = (
     "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d",
@@ -35,6 +36,7 @@ _TRUTHS = frozenset(
 
 _NUMBER = re.compile("([^0-9]*)([0-9](?:[0-9.,'\u2019 \u00a0\u2009\u202f]*[0-9])?)([^0-9]*)")
 _PLAIN = re.compile("-?(0|[1-9][0-9]*)([.,][0-9]+)?")
+_SELDOM = _PLAIN, *LOOKS.values()
 _DIGITS = re.compile("(19|20)[0-9]{6}")
 _SIGN = re.compile("[-+()\u2212]")
 _NEVER = re.compile("9999|0001")
@@ -65,9 +67,10 @@ def type_of(cells: Sequence[str]) -> str | None:
     return f"number:{next(iter(read.values()))}" if len(read) == 1 else None
 
 
-def are_nearly_numbers(cells: Sequence[str]) -> bool:
-    """Whether nine of ten of many different cells are numbers, as beside a line of sums."""
-    return sum(map(bool, map(_PLAIN.fullmatch, cells))) > 0.9 * max(len(cells), 20)
+def are_seldom_categories(cells: Sequence[str]) -> bool:
+    """Whether nine of ten of many different cells are numbers or dates, as beside a sum."""
+    found = [cell for cell in cells if any(look.fullmatch(cell) for look in _SELDOM)]
+    return len(found) > 0.9 * max(len(cells), 20)
 
 
 def _are_dates(cells: Sequence[str], written: str) -> bool:

@@ -181,6 +181,15 @@ def possible_cells(clique: Clique, shape: tuple[int, ...], possible: Possible) -
     return allowed
 
 
+def possible_noisy(
+    domain: Domain, measurements: Sequence[Measurement], possible: Possible
+) -> dict[Clique, NoisyTable]:
+    """The ``noisy_tables``, with nothing in the cells that no row can be in."""
+    noisy = noisy_tables(domain, measurements)
+    cells = {q: possible_cells(q, own.counts.shape, possible) for q, own in noisy.items()}
+    return {q: NoisyTable(own.counts * cells[q], own.variance) for q, own in noisy.items()}
+
+
 def few_choices(allowed: np.ndarray) -> bool:
     """Whether each code of a pair's attributes goes with at most two codes of the other.
 

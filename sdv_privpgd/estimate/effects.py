@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import helmert  # pyright: ignore[reportMissingTypeStubs]
 from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.domain import Clique
@@ -74,10 +75,7 @@ def contrast_bases(tables: ConsistentTables) -> dict[str, np.ndarray]:
 
 def contrasts(size: int) -> np.ndarray:
     """An orthonormal basis of the vectors that sum to zero, shape (size, size - 1) (Helmert)."""
-    rank = np.arange(1, size)
-    basis = (np.arange(size)[:, None] < rank).astype(np.float64)
-    basis[rank, rank - 1] = -rank
-    return basis / np.sqrt(rank * (rank + 1))
+    return helmert(size).T.copy()
 
 
 def along(values: np.ndarray, matrices: Sequence[np.ndarray]) -> np.ndarray:

@@ -100,13 +100,6 @@ class EmbeddingQuery(FeatureSumQuery):
         uniform = ((np.frombuffer(words, dtype="<u8") >> np.uint64(11)) + 0.5) * 2.0**-53
         return ndtri(uniform).reshape(number, self.num_features)
 
-    def of_codes(self, domain: Domain, codes: np.ndarray) -> np.ndarray:
-        """The sums over rows of codes, shape (row, attribute). As private as these."""
-        tally = self.tally(domain)
-        found = tally.zero()
-        tally.add(found, codes.T)
-        return found[0]
-
     def lookup(self, domain: Domain) -> Lookup:
         self.shape(domain)  # refuses coordinates of other codes
         names = [name for name, _ in self.coordinates]

@@ -12,6 +12,7 @@ Everything here is post-processing of noisy answers: public and free.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -180,23 +181,18 @@ def _known_margins(
     cliques: Iterable[Clique],
 ) -> dict[Clique, _Margins]:
     """The counts of groups that pairs and single attributes give, by the axes they are over."""
-    sums: dict[Clique, np.ndarray] = {}
 
+    @cache
     def known(part: Clique) -> np.ndarray:
-        if part not in sums:
-            counts = tables.one_way[part[0]] if len(part) == 1 else tables.total * pairs[part]
-            sums[part] = np.maximum(grouping.sums(counts, part), 0.0)
-        return sums[part]
+        counts = tables.one_way[part[0]] if len(part) == 1 else tables.total * pairs[part]
+        return np.maximum(grouping.sums(counts, part), 0.0)
 
-    found = {}
+    found: dict[Clique, _Margins] = {}
     for clique in cliques:
-        parts: dict[tuple[int, ...], Clique] = {
-            (axis,): (clique[axis],) for axis in range(len(clique))
-        }
+        found[clique] = {(axis,): known((name,)) for axis, name in enumerate(clique)}
         for first, second in combinations(range(len(clique)), 2):
-            if (clique[first], clique[second]) in pairs:
-                parts[first, second] = (clique[first], clique[second])
-        found[clique] = {axes: known(part) for axes, part in parts.items()}
+            if (pair := (clique[first], clique[second])) in pairs:
+                found[clique][first, second] = known(pair)
     return found
 
 

@@ -5,6 +5,7 @@ Public: post-processing, free.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, ref
@@ -82,12 +83,6 @@ def grouped_tables(
     return {grouping: dict(tables) for grouping, tables in made.items()}
 
 
-def _fresh_grouped(
-    domain: Domain, measurements: Iterable[Measurement]
-) -> dict[Grouping, dict[Clique, NoisyTable]]:
-    return _averages(domain, measurements, GroupedMarginalQuery)
-
-
 def _averages(domain: Domain, measurements: Iterable[Measurement], kind: type) -> Any:
     """The read-only tables of one kind of query, by grouping and clique."""
     found: dict[Any, dict[Clique, list[NoisyTable]]] = {}
@@ -105,6 +100,9 @@ def _averages(domain: Domain, measurements: Iterable[Measurement], kind: type) -
         for table in tables.values():
             table.counts.setflags(write=False)
     return made
+
+
+_fresh_grouped = partial(_averages, kind=GroupedMarginalQuery)
 
 
 def _in_order(
@@ -159,24 +157,15 @@ def estimate_total(domain: Domain, measurements: Sequence[Measurement]) -> Total
 
 
 def _fresh_total(domain: Domain, measurements: Sequence[Measurement]) -> Total:
-    estimates = [
-        NoisyTable(measurement.answer[0].astype(np.float64), measurement.stddev**2)
+    tables = [  # each record is in one cell of a table
+        NoisyTable(measurement.answer.astype(np.float64), measurement.stddev**2)
         for measurement in measurements
-        if isinstance(measurement.query, CountQuery)
+        if isinstance(measurement.query, CountQuery | CutMarginalQuery)
     ]
     measured = [noisy_tables(domain, measurements), *grouped_tables(domain, measurements).values()]
-    estimates += [
-        NoisyTable(table.counts.sum(), table.variance * table.counts.size)
-        for tables in measured
-        for table in tables.values()
-    ]
-    estimates += [  # each record is in one cell of such a table
-        NoisyTable(
-            measurement.answer.astype(np.float64).sum(),
-            measurement.stddev**2 * measurement.answer.size,
-        )
-        for measurement in measurements
-        if isinstance(measurement.query, CutMarginalQuery)
+    tables += [table for own in measured for table in own.values()]
+    estimates = [
+        NoisyTable(table.counts.sum(), table.variance * table.counts.size) for table in tables
     ]
     if not estimates:
         raise ValueError("The number of rows cannot be estimated: no count and no table measured.")

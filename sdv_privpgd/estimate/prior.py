@@ -25,7 +25,7 @@ from scipy.sparse import csr_matrix  # pyright: ignore[reportMissingTypeStubs]
 from scipy.special import gammaincc  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.base.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.domain import Clique, Domain, Grouping, table_of
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import ConsistentTables, agreeing, consistent_tables
 from sdv_privpgd.estimate.interactions import of_largest_entropy
@@ -226,7 +226,8 @@ def weighted(
     progress: Progress = silent,
 ) -> WeightedRows | None:
     """Returns public rows weighted to fit the noisy tables; ``None`` if they do not help."""
-    noisy = _all_tables(domain, measurements)
+    over = {None: noisy_tables(domain, measurements), **grouped_tables(domain, measurements)}
+    noisy = {(each, clique): own for each, some in over.items() for clique, own in some.items()}
     if all(len(clique) == 1 for _, clique in noisy):
         return None
     agreed = consistent_tables(domain, measurements)
@@ -263,15 +264,6 @@ def _lies_elsewhere(domain: Domain, measurements: Sequence[Measurement], rows: P
     return bool(known) and found.is_wrong.mean() > 0.5
 
 
-def _raked(
-    one_way: Mapping[str, np.ndarray], clique: Clique, prior: WeightedRows, total: float
-) -> np.ndarray:
-    """A pair of the rows' with these columns, and the rows' odds ratios."""
-    margins = {(axis,): one_way[name][None] for axis, name in enumerate(clique)}
-    (found,) = of_largest_entropy(margins, prior.shares(clique)[None], total)
-    return found
-
-
 def towards(
     tables: ConsistentTables, measurements: Sequence[Measurement], prior: WeightedRows
 ) -> ConsistentTables:
@@ -287,8 +279,11 @@ def towards(
         for clique, counts in tables.tables.items()
     }
     found = agreeing(noisy, one_way, tables.total)
-    pairs = [clique for clique in found if len(clique) == 2]
-    expected = {clique: _raked(one_way, clique, prior, tables.total) for clique in pairs}
+    expected = {}
+    for pair in (clique for clique in found if len(clique) == 2):
+        margins = {(axis,): one_way[name][None] for axis, name in enumerate(pair)}
+        # A pair with these columns, and the rows' odds ratios.
+        (expected[pair],) = of_largest_entropy(margins, prior.shares(pair)[None], tables.total)
     return replace(tables, one_way=one_way, tables=found, expected=expected, start=prior.shares)
 
 
@@ -380,8 +375,9 @@ class _Dual:
         number, start = len(rows.codes), 0
         cells = np.empty((number, len(names)), dtype=np.int32)
         for place, (grouping, clique) in enumerate(names):
-            cells[:, place] = start + _cells(rows, clique, grouping)
-            start += (rows.domain if grouping is None else grouping.domain).size(clique)
+            columns, shape = _columns(rows, clique, grouping)
+            cells[:, place] = start + np.ravel_multi_index(columns, shape)
+            start += math.prod(shape)
         ends = np.arange(0, cells.size + 1, max(len(names), 1))
         member = csr_matrix((np.ones(cells.size), cells.ravel(), ends), shape=(number, start))
         return cls(rows=rows, names=names, member=member)
@@ -492,31 +488,23 @@ _Name = tuple[Grouping | None, Clique]
 _Tables = Mapping[_Name, NoisyTable]
 
 
-def _all_tables(domain: Domain, measurements: Sequence[Measurement]) -> _Tables:
-    """The tables over codes, and after them those over groups."""
-    over = {None: noisy_tables(domain, measurements), **grouped_tables(domain, measurements)}
-    return {(each, clique): own for each, tables in over.items() for clique, own in tables.items()}
-
-
-def _cells(rows: PublicRows, clique: Clique, grouping: Grouping | None = None) -> np.ndarray:
-    """The cell of each row in a clique's flat table, over codes or groups."""
+def _columns(
+    rows: PublicRows, clique: Clique, grouping: Grouping | None
+) -> tuple[tuple[np.ndarray, ...], tuple[int, ...]]:
+    """The codes or groups of each row on each axis of a clique's table, and its shape."""
     axes = rows.domain.axes(clique)
-    columns = [rows.codes[:, axis].astype(np.int64) for axis in axes]
-    shape = rows.domain.shape(clique)
-    if grouping is not None:
-        columns = [grouping[name][own] for name, own in zip(clique, columns, strict=True)]
-        shape = grouping.domain.shape(clique)
-    return np.ravel_multi_index(tuple(columns), shape)
+    columns = tuple(rows.codes[:, axis].astype(np.int64) for axis in axes)
+    if grouping is None:
+        return columns, rows.domain.shape(clique)
+    groups = (grouping[name][own] for name, own in zip(clique, columns, strict=True))
+    return tuple(groups), grouping.domain.shape(clique)
 
 
 def _table(
     rows: PublicRows, weights: np.ndarray, clique: Clique, grouping: Grouping | None = None
 ) -> np.ndarray:
     """The sums of weights in a clique's cells."""
-    domain = rows.domain if grouping is None else grouping.domain
-    cells = _cells(rows, clique, grouping)
-    sums = np.bincount(cells, weights=weights, minlength=domain.size(clique))
-    return sums.reshape(domain.shape(clique))
+    return table_of(*_columns(rows, clique, grouping), weights)
 
 
 def _dealt(counts: np.ndarray, number: int, start: float = 0.5) -> np.ndarray:

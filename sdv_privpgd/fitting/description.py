@@ -12,13 +12,7 @@ from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.date_formats import on_days
 from sdv_privpgd.columns.differences import OrderedPair, chosen, differences_of, told_apart
-from sdv_privpgd.columns.dtypes import (
-    dtypes_kept,
-    facts_of_dtype,
-    is_of_days,
-    is_whole,
-    unordered,
-)
+from sdv_privpgd.columns.dtypes import dtypes_kept, facts_of_dtype, is_of_days, is_whole, unordered
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
     ColumnFacts,
@@ -327,23 +321,18 @@ class Description(FieldsAlone):
         return [name for name, facts in named.items() if facts.lacks_domain]
 
     @property
-    def share_looked_into(self) -> Fraction:
-        """What part of the columns is looked into. Truths have nothing to be found."""
-        return self._share_of(len(self.undeclared))
+    def parts_looked_into(self) -> tuple[Fraction, Fraction]:
+        """What parts of discovery's share go to all looks, and to categories beside that.
 
-    def _share_of(self, number: int) -> Fraction:
-        asked = sum(not isinstance(facts, TruthFacts) for facts in self.facts.values())
-        return Fraction(number, max(asked, 1))
-
-    @property
-    def more_for_categories(self) -> Fraction:
-        """What part of discovery's share goes to undeclared categories beside equal parts.
-
-        Few of many columns have more each, so that rarer categories are found: as much as the root
+        Looks have that of the columns, without truths, of which there is nothing to be found. Few
+        categories of many columns have more each, so that rarer ones are found: as much as the root
         of their part is more than it.
         """
-        own = self._share_of(len(self.uncategorized))
-        return min(Fraction(math.sqrt(own)) - own, 1 - self.share_looked_into)
+        asked = sum(not isinstance(facts, TruthFacts) for facts in self.facts.values())
+        looked, own = (
+            Fraction(len(names), max(asked, 1)) for names in (self.undeclared, self.uncategorized)
+        )
+        return looked, min(Fraction(math.sqrt(own)) - own, 1 - looked)
 
     @cached_property
     def _found(self) -> dict[str, ColumnFacts]:

@@ -111,7 +111,7 @@ def fit_table(
             hide in so few rows. ``check`` says the same.
         SourceError: If rows cannot be read. A note says what was spent.
         DomainMismatchError: After the first question, if more than a tenth of the cells of a column
-            are there and no declared values; after others, if no categories are found, or nearly
+            are there and no declared values; after others, if categories are too rare, or nearly
             all rows lie beyond a declared range. The error's ``finish(table)`` goes on all the
             same.
 

@@ -256,12 +256,8 @@ def check_report(
     if names is not None:
         told = {name: each for name, each in told.items() if name in names}
     lost = [*refused, *on_lost(told)]
-    of_all = [*settings.people.on_counts, *settings.absurd(num_rows)]
-    found = [
-        *(of_all if names is None else ()),
-        *said_before(settings, description, num_rows, names),
-        *more,
-    ]
+    of_all = [*settings.people.on_counts, *settings.absurd(num_rows)] if names is None else []
+    found = [*of_all, *said_before(settings, description, num_rows, names), *more]
     notes = [each for each in found if each not in lost]
     is_private = ledger.adjacency is Adjacency.ADD_REMOVE
     number = " of rows whose number is private" if is_private else ""

@@ -23,16 +23,10 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.constraints.rules import possible_of
 from sdv_privpgd.discovery.first_look import reserved_delta
-from sdv_privpgd.discovery.plan import (
-    SPREAD,
-    discover,
-    find_shapes,
-    part_for_shapes,
-    rows_unseen,
-)
-from sdv_privpgd.discovery.transcript import Answered, Transcript
+from sdv_privpgd.discovery.plan import SPREAD, discover, find_shapes, part_for_shapes, rows_unseen
+from sdv_privpgd.discovery.transcript import Answered, Inquiry, Transcript
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.estimate.prior import Compared
+from sdv_privpgd.estimate.prior import Compared, effective_rows
 from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.mismatch import ask_first, require_categories
@@ -180,36 +174,29 @@ class Fit:
         self.transcript = Transcript(answered)
 
     def discover(
-        self,
-        table: PrivateTable,
-        progress: Progress = silent,
-        *,
-        stops_at: Collection[str] = (),
+        self, table: PrivateTable, progress: Progress = silent, *, stops_at: Collection[str] = ()
     ) -> None:
         """Finds privately what is not declared, and the shapes of differences.
 
         It raises ``DomainMismatchError`` where the columns that it ``stops_at`` have cells that
         are not as declared, or no categories.
         """
-        known, rows = self.transcript, table.known_rows(self.settings.adjacency)
+        inquiry = self._inquiry(table, progress)
         self.ask_first(table, stops_at=stops_at)
-        self._doubt_prior(table, progress)
+        self._doubt_prior(inquiry)
         description, budget = self.description, self.books.ledger.budget
         share, (looked, more) = Fraction(self.settings.discovery_share), self.shares
         found = discover(
-            table,
+            inquiry,
             description.undeclared,
-            self.books,
             looked,
             for_categories=more,
             short=description.short_ranges if share else {},
-            transcript=known,
             require=lambda values, number: require_categories(
                 values, number, stops_at, self.books.ledger
             ),
-            progress=progress,
         )
-        facts, rows = found.facts, found.num_rows if rows is None else rows
+        facts, rows = found.facts, found.num_rows if inquiry.rows is None else inquiry.rows
         if rows is not None and description.num_bins is None:
             listed = len(_listed(replace(description, discovered=facts)))
             asked, method = description.measured, self.settings.method
@@ -217,7 +204,7 @@ class Fit:
             facts = with_codes(facts, description.stated, number)
         description = replace(description, discovered=facts)
         fine, part = description.shapeless.differences, budget * share * self._for_shapes
-        shapes = find_shapes(table, fine, self.books, part, transcript=known, progress=progress)
+        shapes = find_shapes(inquiry, fine, part)
         self.description = replace(description, shapes=shapes)
         self.doubts, self.has_discovered = {**self.doubts, **found.doubts}, True
         self._method.require(self.description.attributes.domain())
@@ -227,16 +214,15 @@ class Fit:
         known = self.description.given
         declared = {n: each for n, each in self.description.facts.items() if n not in known}
         public = self.description.public
-        self.doubts = ask_first(
-            table,
-            declared,
-            self.books,
-            self.transcript,
-            stops_at=stops_at,
-            of_prior=() if public is None else public.declares,
-        )
+        of_prior = () if public is None else public.declares
+        inquiry = self._inquiry(table)
+        self.doubts = ask_first(inquiry, declared, stops_at=stops_at, of_prior=of_prior)
 
-    def _doubt_prior(self, table: PrivateTable, progress: Progress) -> None:
+    def _inquiry(self, table: PrivateTable, progress: Progress = silent) -> Inquiry:
+        known = self.transcript
+        return Inquiry(table=table, books=self.books, transcript=known, progress=progress)
+
+    def _doubt_prior(self, inquiry: Inquiry) -> None:
         """Forgets what public rows say of where rows lie in columns where answers know better.
 
         It asks how many rows are in each of the cells that the public rows suggest. A column whose
@@ -244,22 +230,17 @@ class Fit:
         all if the others are far together. One of which the public rows are too few to tell where
         rows lie is only looked into.
         """
-        description, books = self.description, self.books
-        public = description.public
+        description, public = self.description, self.description.public
         if public is None or not public.replaced:
             return
         own = {name: description.stated[name] for name in public.replaced}
         schema = Schema.of(own, description.most_bins)
-        asker = self.transcript.asking(lambda: table.curator(schema, books), books)
-        answers = asker.measure(
-            [MarginalQuery((name,)) for name in own],
-            books.ledger.budget * Fraction(3, 100),
-            what="where rows lie, in cells of public rows",
-            progress=progress,
-        )
-        rows = table.known_rows(self.settings.adjacency)
+        part, what = Fraction(3, 100), "where rows lie, in cells of public rows"
+        counted = inquiry.about(schema).tables(own, self.books.ledger.budget * part, what)
+        answers, rows = [*counted.values()], inquiry.rows
         total = estimate_total(schema.domain(), answers).value if rows is None else max(rows, 1)
-        found = Compared.of(public.shares(schema), public.effective_rows, answers, total)
+        number = effective_rows(public.weights)
+        found = Compared.of(public.shares(schema), number, answers, total)
         wrong, vague = ({*compress(own, each)} for each in (found.is_wrong, found.is_rough))
         stated = {name: public.replaced[name] for name in own if name in wrong | vague}
         self.description = replace(
@@ -271,9 +252,9 @@ class Fit:
     @property
     def shares(self) -> tuple[Fraction, Fraction]:
         """The parts of the budget for discovery, and beside that for categories. Public."""
-        description = self.description
         whole = Fraction(self.settings.discovery_share) * (1 - self._for_shapes)
-        return whole * description.share_looked_into, whole * description.more_for_categories
+        looked, more = self.description.parts_looked_into
+        return whole * looked, whole * more
 
     @property
     def _for_shapes(self) -> Fraction:

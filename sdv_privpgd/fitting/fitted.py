@@ -11,20 +11,10 @@ from typing import Any
 
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.constraints.kinds import Constraint
+from sdv_privpgd.fitting import resume
 from sdv_privpgd.fitting.fates import ColumnsLostError, fates, require_kept, said_before
 from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.mismatch import CAN_GO_ON, DomainMismatchError
-from sdv_privpgd.fitting.resume import (
-    Unfinished,
-    asked_again,
-    begun_again,
-    booked,
-    composed,
-    gone,
-    note_on,
-    opened_again,
-    own_ledger,
-)
 from sdv_privpgd.fitting.sampled import SampledTable, SavedModel
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.refits import Refits
@@ -192,12 +182,9 @@ class FittedTable(SampledTable):
 
     def refining(self, table: Any, epsilon: float) -> "RunningFit":
         """Returns what ``refine`` does, before a row is read. It raises for the same."""
-        return RunningFit(
-            fit=begun_again(self.fitted, epsilon),
-            private=opened_again(self.fitted, table),
-            before=self.ledger,
-            refined=self,
-        )
+        fit = resume.begun_again(self.fitted, epsilon)
+        private = resume.opened_again(self.fitted, table)
+        return RunningFit(fit=fit, private=private, before=self.ledger, refined=self)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -212,7 +199,7 @@ class UnfinishedTable(SavedModel):
         notes: As a ``FittedTable`` has them.
     """
 
-    kept: Unfinished
+    kept: resume.Unfinished
     settings: Settings
     ledger: PrivacyLedger
     last: FittedTable | None = None
@@ -230,13 +217,7 @@ class UnfinishedTable(SavedModel):
         kept = self.kept
         kept.require(self.settings, kept.description, with_data=table is not None)
         private = None if table is None else kept.opened(table, self.settings)
-        fit = Fit(
-            self.settings,
-            kept.description,
-            doubts=kept.doubts,
-            begun=kept.ledger,
-            answered=kept.looked,
-        )
+        fit = kept.fit(self.settings, kept.description)
         return RunningFit(
             fit=fit, private=private, before=self.ledger, known=kept.answers, resumed=self
         )
@@ -277,12 +258,13 @@ class RunningFit:
     def __post_init__(self) -> None:
         self.begun = self.fit.books.ledger
         if self.refined is not None:  # without what is added
-            self.begun = own_ledger(self.refined.fitted, self.refined.ledger)
+            self.begun = resume.own_ledger(self.refined.fitted, self.refined.ledger)
 
     @property
     def ledger(self) -> PrivacyLedger:
         """What was spent so far, with all before. Public."""
-        return booked(self.before, self.begun, self.fit.books.ledger) or self.fit.books.ledger
+        now = self.fit.books.ledger
+        return resume.booked(self.before, self.begun, now) or now
 
     @property
     def has_charged(self) -> bool:
@@ -297,7 +279,7 @@ class RunningFit:
         if self.fit.books.ledger.mu_squared <= paid or not self.fit.has_answers:
             return self.resumed
         return UnfinishedTable(
-            kept=Unfinished.of(self.fit),
+            kept=resume.Unfinished.of(self.fit),
             settings=self.fit.settings,
             ledger=self.ledger,
             last=self.refined or (None if self.resumed is None else self.resumed.last),
@@ -322,20 +304,22 @@ class RunningFit:
         if stops and self.private is not None:
             rows = self.private.known_rows(fit.settings.adjacency)
             require_kept(fates(fit.settings, fit.description, rows), self.allow_lost)
+        fit.settings.method.prepare(progress)
+        if isinstance(self.private, PrivateTable) and not fit.has_discovered:
+            fit.discover(self.private, progress, stops_at=stops_at)
+        known, start, starts = self.known, None, ()
         if self.refined is not None:
-            assert isinstance(self.private, PrivateTable)
-            fitted = asked_again(fit, self.refined.fitted, self.private, progress)
-        else:
-            fit.settings.method.prepare(progress)
-            if isinstance(self.private, PrivateTable) and not fit.has_discovered:
-                fit.discover(self.private, progress, stops_at=stops_at)
-            fit.ask(self.private, progress, known=self.known)
-            fitted = fit.model(progress)
+            before = self.refined.fitted
+            assert before.release is not None
+            known, start = before.release.measurements, before.release.model
+            starts = (*before.starts, len(known))
+        fit.ask(self.private, progress, known=known, again=self.refined is not None)
+        fitted = fit.model(progress, warm_start=start, starts=starts)
         return FittedTable(
             fitted=fitted,
             settings=fit.settings,
             ledger=self.ledger,
-            warnings=composed(fitted, self.ledger),
+            warnings=resume.composed(fitted, self.ledger),
             date=date.today().isoformat(),
             name="table" if self.refined is None else self.refined.name,
             notes={} if earlier is None else earlier.notes,
@@ -354,10 +338,10 @@ class RunningFit:
             left = self.unfinished
             assert left is not None
             error.ledger, error.goes_on = self.ledger, left.goes_on
-            note_on(error, CAN_GO_ON)
+            resume.note_on(error, CAN_GO_ON)
             raise
         except BaseException as error:
-            note_on(error, gone(self.fit.books.ledger, self.fit.settings))
+            resume.note_on(error, resume.gone(self.fit.books.ledger, self.fit.settings))
             raise
 
 
@@ -376,7 +360,7 @@ class Account:
     """
 
     def __init__(
-        self, ledger: PrivacyLedger | None = None, unfinished: Unfinished | None = None
+        self, ledger: PrivacyLedger | None = None, unfinished: resume.Unfinished | None = None
     ) -> None:
         self.ledger = ledger
         self.unfinished = unfinished
@@ -402,9 +386,9 @@ class Account:
                 left = running.unfinished
                 if left is not None:
                     self.unfinished = replace(left.kept, names=names)
-                    note_on(error, self.unfinished.remedy())
+                    resume.note_on(error, self.unfinished.remedy())
                 elif running.has_charged:
-                    note_on(error, LOST)
+                    resume.note_on(error, LOST)
                 raise
             finally:
                 if running.has_charged:

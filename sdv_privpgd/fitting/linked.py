@@ -39,7 +39,7 @@ from sdv_privpgd.fitting.door import running_fit
 from sdv_privpgd.fitting.fates import said_before
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable
-from sdv_privpgd.fitting.given import GivenTables
+from sdv_privpgd.fitting.given import given_tables
 from sdv_privpgd.fitting.mismatch import DomainMismatchError, stopped
 from sdv_privpgd.fitting.options import PAIRS, Asked
 from sdv_privpgd.fitting.prior import Prior, leaning, of_families
@@ -543,7 +543,7 @@ class RunningTables:
             }
         asked, given = self._asked(table, known), None
         if link is not None and asked[1].given:
-            given = GivenTables.of(self._so_far(above), link, _AT_ONCE)
+            given = given_tables(self._so_far(above), link, _AT_ONCE)
         running = running_fit(
             *asked,
             self.private[table],

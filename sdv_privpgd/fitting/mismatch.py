@@ -20,20 +20,11 @@ from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.columns.values import LOOKS
 from sdv_privpgd.columns.vocabulary import words_of
 from sdv_privpgd.discovery.first_look import Values
-from sdv_privpgd.discovery.transcript import Transcript
+from sdv_privpgd.discovery.transcript import Inquiry
 from sdv_privpgd.methods.pipeline import noise_of
-from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
-from sdv_privpgd.report.warnings import (
-    MANY,
-    MOST,
-    NEARLY_ALL,
-    OF_MANY,
-    SOME,
-    SURE,
-    in_one,
-)
+from sdv_privpgd.report.warnings import MANY, MOST, NEARLY_ALL, OF_MANY, SOME, SURE, in_one
 
 UNREAD = "cells that are no declared values"
 """What the ledger says of the first question."""
@@ -105,10 +96,8 @@ class DomainMismatchError(PublicDomainError):
 
 
 def ask_first(
-    table: PrivateTable,
+    inquiry: Inquiry,
     declared: Mapping[str, ColumnFacts],
-    books: Books,
-    transcript: Transcript,
     *,
     stops_at: Collection[str] = (),
     of_prior: Collection[str] = (),
@@ -129,14 +118,13 @@ def ask_first(
     readings = [Readable(name=name, facts=facts) for name, facts in declared.items()]
     if not readings:
         return {}
-    asker = transcript.asking(lambda: table.first_look(readings, books), books)
-    queries = [MarginalQuery((attribute_of("read", name),)) for name in declared]
-    rows = table.known_rows(books.ledger.adjacency)
-    part = part_for_first(books.ledger, declared, rows)
-    if not CountQuery().l2_sensitivity_squared(books.ledger.adjacency):
+    asker, rows, ledger = inquiry.at_first(readings), inquiry.rows, inquiry.books.ledger
+    part = part_for_first(ledger, declared, rows)
+    if not CountQuery().l2_sensitivity_squared(ledger.adjacency):
         # It is public, and tells another table apart for whoever goes on.
         asker.measure([CountQuery()], part, what="number of rows")
-    answers = asker.measure(queries, part, what=UNREAD)
+    names = [attribute_of("read", name) for name in declared]
+    answers = list(asker.tables(names, part, UNREAD).values())
     total = max(
         float(np.mean([each.answer.sum() for each in answers])) if rows is None else rows, 1
     )
@@ -150,13 +138,13 @@ def ask_first(
             kinds.setdefault(text, []).append(f"{name!r} ({share(part)})")
         elif (part := seen.replaced) > 0:
             doubts[name] = (
-                f"About {share(part)} of the cells of {name!r} are no declared values, and rows "
-                f"have declared ones instead. They may be {facts.unread}"
+                f"About {share(part)} of the cells of {name!r} are missing or no declared values, "
+                f"and rows have declared ones instead. They may be {facts.unread}"
             )
     if kinds:
         said = [text.replace("{}", listed(names), 1) for text, names in kinds.items()]
         said += [_ON_LOOKS] if kinds.keys() & _OF_LOOKS.values() else []
-        raise stopped("its first question", said, books.ledger)
+        raise stopped("its first question", said, ledger)
     return doubts
 
 
@@ -245,6 +233,12 @@ class _Seen(NamedTuple):
             own = "in the prior" if self.is_of_prior else "declared"
             text = f"Nearly all values are none that is {own}, and count as other_value: {{}}. "
             return f"{text}They may be {self.facts.unread}", unread
+        if self.facts.nullable is False and missing - self.error > MANY:
+            return (
+                "Cells are missing, and range_is_nullable=False says that none is: {}. Rows would "
+                "have values instead: leave it out.",
+                missing,
+            )
         if unread - self.error > MANY:
             text = "Cells are there and are no declared values: {}. They may be "
             return f"{text}{self.facts.unread}", unread
@@ -271,9 +265,9 @@ class _Seen(NamedTuple):
 
     @property
     def replaced(self) -> float:
-        """The part of the rows that is surely there, is not as declared and cannot be missing."""
-        unread, kept = float(self.parts[1]), getattr(self.facts, "other", None) is not None
-        is_sure = unread > max(self.error * SURE / _DEVIATIONS, SOME)
+        """The part of the rows that surely has no declared value and cannot be missing."""
+        unread, kept = float(self.parts[:2].sum()), getattr(self.facts, "other", None) is not None
+        is_sure = unread > max(math.sqrt(2) * self.error * SURE / _DEVIATIONS, SOME)
         return unread if is_sure and self.facts.nullable is False and not kept else 0.0
 
     def _are_nearly_all(self, part: float, times: float = 1.0) -> bool:
@@ -285,7 +279,7 @@ class _Seen(NamedTuple):
 def require_categories(
     found: Values, rows: Measurement, stops_at: Collection[str], ledger: PrivacyLedger
 ) -> None:
-    """Raises ``DomainMismatchError`` for columns with values, of which none is shared by many rows.
+    """Raises ``DomainMismatchError`` for columns of which nearly all values are shared by few rows.
 
     What was ``found`` are noisy counts of values, and at last of missing ones. The charges of the
     ledger that have a threshold paid for them.
@@ -293,18 +287,21 @@ def require_categories(
     asked = [each for each in ledger.charges if each.threshold is not None]
     noise = max((each.stddev for each in asked), default=0.0)
     most = min((each.threshold or 0 for each in asked), default=0)
-    number, error = float(rows.answer[0]), SURE * math.hypot(noise / ledger.units, rows.stddev)
-    names = [
-        name
-        for name, values in found.items()
-        if name in stops_at
-        and all(value is None for value, _ in values)
-        and number - values[-1][1] - error > MOST * number
-    ]
+    number, names = float(rows.answer[0]), []
+    for name, values in found.items():
+        counts = dict(values)  # some were counted twice
+        error = SURE * math.hypot(math.sqrt(len(counts)) * noise / ledger.units, rows.stddev)
+        rest, present = number - sum(counts.values()), number - counts[None]
+        if (
+            name in stops_at
+            and rest - error > MOST * number
+            and rest + error > NEARLY_ALL * present
+        ):
+            names.append(repr(name))
     if names:
         said = (
-            f"No value was found that {math.ceil(most / ledger.units):,} rows share: "
-            f"{listed([*map(repr, names)])}. {OF_MANY}"
+            f"Nearly all values are none that {math.ceil(most / ledger.units):,} rows share: "
+            f"{listed(names)}. {OF_MANY}"
         )
         raise stopped("its look for categories", [said], ledger)
 

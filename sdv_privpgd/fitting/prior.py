@@ -17,7 +17,7 @@ from sdv_privpgd.columns.readings import Readable
 from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.kinds import Constraints
-from sdv_privpgd.estimate.prior import MOST_ROWS, PublicRows, effective_rows
+from sdv_privpgd.estimate.prior import MOST_ROWS, PublicRows
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, codes_paid_for, method_for, with_codes
 from sdv_privpgd.fitting.settings import People, Settings
@@ -163,11 +163,6 @@ class PublicTable:
         said = tuple(each.said(len(frame)) for each, frame in zip(priors, frames, strict=True))
         return cls(frame=rows, weights=weights, said=said)
 
-    @property
-    def effective_rows(self) -> float:
-        """How many rows of equal weight tell as much (Kish 1965)."""
-        return effective_rows(self.weights)
-
     def taken(self, places: np.ndarray) -> "PublicTable":
         """Returns the rows at these places."""
         rows: Any = self.frame.iloc[places].reset_index(drop=True)
@@ -229,10 +224,7 @@ def of_families(prior: Any, tree: Tree, fit: Callable[[Mapping], Any]) -> dict[s
 
 
 def leaning(
-    settings: Settings,
-    description: Description,
-    prior: Any,
-    num_rows: int | None,
+    settings: Settings, description: Description, prior: Any, num_rows: int | None
 ) -> Description:
     """Returns the description of a table whose fit leans on public rows, if there is a prior.
 
@@ -307,18 +299,12 @@ def leaning(
         # they were further off in 5.
         paid = codes_paid_for(description.measured, rows, settings.ledger(), settings.method)
         found = with_codes(found, own.stated, max(paid, 16))
-    facts = {
-        name: _taken(each, found[name]) if name in found else each
-        for name, each in description.facts.items()
-    }
-    cut = {
-        name: description.facts[name]
-        for name in found
-        if isinstance(facts[name], NumberFacts | DateFacts)
-    }
-    declares = tuple(name for name in found if description.facts[name].lacks_domain)
+    known = description.facts
+    taken = {name: _taken(known[name], each) for name, each in found.items()}
+    cut = {n: known[n] for n, each in taken.items() if isinstance(each, NumberFacts | DateFacts)}
+    declares = tuple(name for name in found if known[name].lacks_domain)
     public = replace(public, replaced=cut, declares=declares)
-    return replace(description, facts=facts, public=public)
+    return replace(description, facts={**known, **taken}, public=public)
 
 
 def _without_unread(

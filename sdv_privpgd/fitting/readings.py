@@ -24,14 +24,7 @@ import pandas as pd
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import sibling
 from sdv_privpgd.estimate.support import grid_noise
-from sdv_privpgd.inference.answers import (
-    MODEL,
-    TABLES,
-    Answer,
-    Origin,
-    extremes_of,
-    on_people,
-)
+from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, Origin, extremes_of, on_people
 from sdv_privpgd.inference.bootstrap import with_bootstrap
 from sdv_privpgd.inference.conditions import code_values, meeting, parts_of
 from sdv_privpgd.inference.intervals import Enclosed, OfFamilies, Open, Ratio, Total, middle_of
@@ -131,7 +124,7 @@ def of_holders(
     for word, said in zip(("and where", "among those where"), words, strict=True):
         question += f" {word} {' and '.join(said)}" if said else ""
     notes = (*asked.notes, *own.notes, *_on_read(tables, name))
-    knows_pairs = pairs is not None and pairs.values[0] == pairs.values[1]
+    knows_pairs = pairs is not None and pairs[0][0] == pairs[1][0]
     is_told = link.max_children == 1 or (link.max_children == 2 and knows_pairs)
     if len(bounds) == 2 and is_told and not asked.is_cut:
         statistic: Any = bounds[0]
@@ -265,7 +258,7 @@ class _Rows:
         rows: Product,
         below: Product,
         what: str,
-        pairs: "_Pairs | None",
+        pairs: Sequence[tuple[float, float]] | None,
         *,
         is_most: bool,
     ) -> OfFamilies | None:
@@ -282,8 +275,8 @@ class _Rows:
             return None
         value, variance = found[0], noise[0, 0]
         if pairs is not None:
-            value -= pairs.values[not is_most]
-            variance += pairs.variances[not is_most]
+            both, of_both = pairs[not is_most]
+            value, variance = value - both, variance + of_both
         # A family counts as one at most; what bounds it from above counts all its rows.
         squares = found[1] if is_most else value
         if what == "count":
@@ -293,18 +286,13 @@ class _Rows:
         return OfFamilies.of(ratio, [[squares, value], [value, number]])
 
 
-@dataclass(frozen=True)
-class _Pairs:
-    """Families' shares of pairs of siblings that both meet a condition, summed: least and most."""
-
-    values: tuple[float, float]
-    variances: tuple[float, float]
-
-
 def _pairs_that_meet(
     tables: "FittedTables", name: str, wishes: Mapping[str, Any], asked: Asked
-) -> _Pairs | None:
-    """What was answered on pairs of which both meet a condition on one column, if it was asked."""
+) -> list[tuple[float, float]] | None:
+    """What was answered on pairs of which both meet a condition on one column, if it was asked.
+
+    These are families' shares of such pairs, summed, and the noise's variance: least and most.
+    """
     siblings, link = tables.siblings.get(name), tables.tree.above(name)
     assert link is not None
     if siblings is None or link.parent != tables.tree.root or len(wishes) != 1:
@@ -321,7 +309,7 @@ def _pairs_that_meet(
         counts = np.asarray(answer.answer, dtype=np.float64).reshape(weights.shape)
         noise = (answer.stddev**2 + 1 / 12) * np.square(weights).sum()
         found.append((float((counts * weights).sum()), float(noise)))
-    return _Pairs(*zip(*found, strict=True))
+    return found
 
 
 def _sampled(

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.transcript import Answered
 from sdv_privpgd.fitting.description import Description
@@ -89,6 +88,11 @@ class Unfinished:
         private = opened(table, self.description, self.ledger.bound, settings.objections)
         self.require_same_rows(private)
         return private
+
+    def fit(self, settings: Settings, description: Description) -> Fit:
+        """The fit that goes on with it."""
+        known = {"doubts": self.doubts, "begun": self.ledger, "answered": self.looked}
+        return Fit(settings, description, **known)
 
     def require_same_rows(self, table: PrivateTable | EncodedTable) -> None:
         """Raises ``ValueError`` for another number of rows, where that is public."""
@@ -206,19 +210,6 @@ def opened_again(fitted: Fitted, table: Any) -> PrivateTable:
 def own_ledger(fitted: Fitted, otherwise: PrivacyLedger) -> PrivacyLedger:
     """What this fit has spent, without earlier releases."""
     return otherwise if fitted.release is None else fitted.release.ledger
-
-
-def asked_again(fit: Fit, fitted: Fitted, table: PrivateTable, progress: Progress) -> Fitted:
-    """Asks about the same table again for all that is left, and fits all answers from the model.
-
-    What earlier answers chose stays chosen by them.
-    """
-    assert fitted.release is not None
-    fit.settings.method.prepare(progress)
-    known = fitted.release.measurements
-    fit.ask(table, progress, known=known, again=True)
-    starts = (*fitted.starts, len(known))
-    return fit.model(progress, warm_start=fitted.release.model, starts=starts)
 
 
 def on_several_releases(books: PrivacyLedger, own: PrivacyLedger) -> tuple[str, ...]:

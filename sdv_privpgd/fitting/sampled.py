@@ -18,8 +18,6 @@ from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.model_file import read_model, write_model
 from sdv_privpgd.inference.analyses import Concluding
 from sdv_privpgd.inference.crowds import Crowded, crowded
-from sdv_privpgd.inference.questions import Unseen
-from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.report.about import card_facts, card_path, release_id, write_card
 from sdv_privpgd.sampling.conditions import check_conditions, require_some
 from sdv_privpgd.sampling.sampler import MOVING
@@ -134,10 +132,6 @@ class SampledTable(Concluding, SavedModel):
         if path is not None:
             write_card(card_path(Path(path)), Path(path), facts)
         return facts
-
-    def _first(self, num_rows: int) -> pd.DataFrame:
-        sampler = self.fitted.sampler
-        return pd.DataFrame({} if sampler is None else sampler.first(num_rows))
 
     @abstractmethod
     def _promise(self) -> dict[str, Any]:
@@ -260,11 +254,9 @@ class SampledTable(Concluding, SavedModel):
         names = sorted(columns, key=lambda name: places.get(name, -1))
         return pd.DataFrame({name: columns[name] for name in names}, index=range(num_rows))
 
-    def _released(self) -> tuple[Release | None, Schema]:
-        return self.fitted.release, self.fitted.schema
-
-    def _unseen(self) -> dict[str, Unseen]:
-        return self.fitted.unseen
+    @property
+    def _own_fit(self) -> Fitted:
+        return self.fitted
 
 
 def _columns_of(table: pd.DataFrame, schema: Schema) -> dict[str, pd.Series]:

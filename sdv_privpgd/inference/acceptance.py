@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.inference.conditions import cells_of, codes_of, column_named, meeting, numbers_in
 from sdv_privpgd.inference.design import design_of
@@ -213,9 +212,9 @@ class _Both:
     rows: pd.DataFrame
     level: float
 
-    @cached_property
+    @property
     def columns(self) -> dict[str, Column]:
-        return {column.name: column for column in self.questions.schema.columns}
+        return self.questions.schema.named
 
     def answer(self, asked: Criterion) -> _Found:
         """A share or a mean, or a difference of two."""

@@ -10,15 +10,13 @@ from typing import Any, Literal, overload
 import pandas as pd
 
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.acceptance import Acceptance, Criterion, accepted
 from sdv_privpgd.inference.answers import Answer, TableAnswer
 from sdv_privpgd.inference.bootstrap import Bootstrap, bootstrap, imputations, with_bootstrap
-from sdv_privpgd.inference.questions import Questions, Unseen
+from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.inference.regression import Regression, regression
 from sdv_privpgd.inference.tables import noisy_tables
-from sdv_privpgd.methods.pipeline import Release
 
 
 class Concluding(ABC):
@@ -27,21 +25,19 @@ class Concluding(ABC):
     Public: it sees noisy answers of the table that was fitted alone.
     """
 
+    @property
     @abstractmethod
-    def _released(self) -> tuple[Release | None, Schema]:
-        """The release, ``None`` where no column is modelled, and the columns."""
-
-    @abstractmethod
-    def _unseen(self) -> Mapping[str, Unseen]:
-        """For each column whose range was found, the rows that may lie beyond it."""
+    def _own_fit(self) -> Any:
+        """The ``Fitted``, whose release is ``None`` where no column is modelled."""
 
     @abstractmethod
     def _refits(self) -> Refits:
         """What repeats the fit. Raises ``ValueError`` where it cannot be repeated."""
 
-    @abstractmethod
     def _first(self, num_rows: int) -> pd.DataFrame:
         """The first rows of the sequence, wherever it stands."""
+        sampler = self._own_fit.sampler
+        return pd.DataFrame({} if sampler is None else sampler.first(num_rows))
 
     @contextmanager
     def _shown_repeating(self, progress: Progress | None) -> Iterator[Progress]:
@@ -175,10 +171,10 @@ class Concluding(ABC):
         return noisy_tables(questions.release, questions.schema, path)
 
     def _asked(self) -> Questions:
-        release, schema = self._released()
-        if release is None:
+        own = self._own_fit
+        if own.release is None:
             raise ValueError("No column is modelled, so nothing was measured.")
-        return Questions(release, schema, unseen=self._unseen())
+        return Questions(own.release, own.schema, unseen=own.unseen)
 
     def bootstrap(
         self,

@@ -14,7 +14,7 @@ the same on the scale of logarithms. So it is lopsided where they are, as those 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ from sdv_privpgd.inference.intervals import (
     deviations,
     middle_of,
 )
-from sdv_privpgd.inference.linear import LinearEstimate, Product, times, values_in
+from sdv_privpgd.inference.linear import Product, times, values_in
 from sdv_privpgd.methods.pipeline import Release
 
 TABLES, MODEL = "tables", "model"
@@ -265,21 +265,12 @@ _MOST = 3
 """Columns up to which tables may be asked: linear estimates take as long as there are cells."""
 
 
-class Source(Protocol):
-    """What knows sums over the rows of a fit: ``Questions``."""
-
-    @property
-    def release(self) -> Release: ...
-
-    @property
-    def linear(self) -> LinearEstimate: ...
-
-
 @dataclass(frozen=True)
 class Origin:
     """What an answer was computed from."""
 
-    source: Source
+    source: Any
+    """The ``Questions``, which know sums over the rows of a fit."""
     ends: tuple[bool, ...]
     """Whether rows beyond a range that was found may move it, below and above."""
     form: Sequence[tuple[float, Product]] | None = None
@@ -414,7 +405,7 @@ def _covariances(one: Origin, other: Origin) -> tuple[np.ndarray, np.ndarray, bo
     return weights @ noise @ weights.T, weights @ sampling @ weights.T, is_exact
 
 
-def _sums(source: Source, products: Sequence[Product]) -> tuple[np.ndarray, bool]:
+def _sums(source: Any, products: Sequence[Product]) -> tuple[np.ndarray, bool]:
     """Sums of products over the rows; of what no table knows the model's, and whether none is."""
     sums = np.zeros(len(products))
     some = [at for at, own in enumerate(products) if all(each.any() for each in own.values())]

@@ -208,7 +208,12 @@ def bootstrap(
 
     def of(model: Model, seed: int, tables: int) -> Any:
         sampler = refits.sampler_of(model, seed)
-        return _mean([statistic(pd.DataFrame(sampler.take(num_rows))) for _ in range(tables)])
+        found = [statistic(pd.DataFrame(sampler.take(num_rows))) for _ in range(tables)]
+        first = found[0]
+        if tables == 1 or isinstance(first, pd.DataFrame):
+            return first  # a frame is refused where errors are computed
+        # Series are aligned by the first one's index.
+        return _shaped(np.mean([_flat(each, first) for each in found], axis=0), first)
 
     def evaluate(refit: Refit) -> tuple[Any, Any]:
         value = of(refit.model, refit.seed, several)
@@ -224,14 +229,6 @@ def bootstrap(
     truths = None if kind == "population" else [truth for _, truth in found]
     notes = on_people(refits.release)
     return Bootstrap.of(estimate, [value for value, _ in found], truths, kind=kind, notes=notes)
-
-
-def _mean(values: Sequence[Any]) -> Any:
-    """The mean of statistics, aligned by the first one's index if they are Series."""
-    first = values[0]
-    if len(values) == 1 or isinstance(first, pd.DataFrame):
-        return first  # a frame is refused where errors are computed
-    return _shaped(np.mean([_flat(each, first) for each in values], axis=0), first)
 
 
 AUTOMATIC = 25
@@ -338,10 +335,7 @@ def with_bootstrap(
 
 
 def imputations(
-    refits: Refits,
-    number: int,
-    num_rows: int | None = None,
-    **how: Any,
+    refits: Refits, number: int, num_rows: int | None = None, **how: Any
 ) -> list[pd.DataFrame]:
     """Synthetic tables for Rubin's rules, as ``FittedTable.imputations`` describes them.
 

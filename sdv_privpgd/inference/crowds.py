@@ -106,8 +106,8 @@ def crowded(
 
 def _ranks(column: Column, cells: pd.Series) -> np.ndarray:
     """The place of each value among all values, in [0, 1]; 2 for missing ones."""
-    order, found = (True, cells) if column.is_ordered else (False, cells.astype(str))
-    codes, values = pd.factorize(_sortable(found) if order else found, sort=True)
+    found = _sortable(cells) if column.is_ordered else cells.astype(str)
+    codes, values = pd.factorize(found, sort=True)
     ranks = codes / max(len(values) - 1, 1)
     return np.where(cells.isna().to_numpy(), 2.0, ranks)
 

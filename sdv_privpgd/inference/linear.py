@@ -364,8 +364,12 @@ class LinearEstimate:
         grouped = grouped_tables(domain, measured)
         grouping, self._grouped = _most_precise(grouped)
         self._listed = _Listed.of({key: own for key, own in grouped.items() if key != grouping})
+        # One group of all codes of an attribute that has none.
         self._groups = {
-            name: _groups(grouping, name, size) for name, size in domain.size_of.items()
+            name: Groups(
+                grouping[name] if name in grouping.attributes else np.zeros(size, np.int64)
+            )
+            for name, size in domain.size_of.items()
         }
         self._between = BetweenGroups(self._groups, tables, self._grouped)
         self._effects: dict[Clique, NoisyTable] = {}
@@ -508,20 +512,12 @@ def _most_precise(
     grouped: Mapping[Grouping, Mapping[Clique, NoisyTable]],
 ) -> tuple[Grouping, Mapping[Clique, NoisyTable]]:
     """The grouping of most tables, of as many the one that tells most, and its tables."""
-    none = Grouping((), ())
     told = {
         grouping: (len(tables), sum(1 / table.variance for table in tables.values()))
         for grouping, tables in grouped.items()
     }
-    best = max(told, key=told.__getitem__, default=none)
+    best = max(told, key=told.__getitem__, default=Grouping((), ()))
     return best, grouped.get(best, {})
-
-
-def _groups(grouping: Grouping, name: str, size: int) -> Groups:
-    """The groups of an attribute; one group of all codes if it has none."""
-    if name in grouping.attributes:
-        return Groups(grouping[name])
-    return Groups(np.zeros(size, dtype=np.int64))
 
 
 def _units(clique: Clique, shape: tuple[int, ...]) -> list[dict[str, np.ndarray]]:

@@ -114,9 +114,14 @@ class Question:
         return [self.of] if isinstance(self.of, str) else list(self.of or ())
 
     @property
-    def _predictors(self) -> list[str]:
+    def _on(self) -> list[tuple[str, ...]]:
+        """The predictors, and the pairs of them that interact."""
         given = [self.on] if isinstance(self.on, str) else self.on
-        return [name for each in given for name in ([each] if isinstance(each, str) else each)]
+        return [(each,) if isinstance(each, str) else each for each in given]
+
+    @property
+    def _predictors(self) -> list[str]:
+        return [name for each in self._on for name in each]
 
     def numbers(self, columns: Mapping[str, Column]) -> dict[str, Product]:
         """The rows that it is about, in words: those of each group."""
@@ -133,8 +138,7 @@ class Question:
         Raises ``ValueError`` for what cannot be asked of these columns.
         """
         if self.what == COEFFICIENT:
-            on = [self.on] if isinstance(self.on, str) else self.on
-            for several in (each for each in on if not isinstance(each, str)):
+            for several in (each for each in self._on if len(each) > 1):
                 yield {name: np.eye(columns[name].size) for name in (str(self.of), *several)}
             for pair in combinations(dict.fromkeys([*self._about, *self._predictors]), 2):
                 yield {name: np.eye(columns[name].size) for name in pair}

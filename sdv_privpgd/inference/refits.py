@@ -23,7 +23,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, parallel_config
 
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.domain import Clique, Domain, code_type, table_of
@@ -245,19 +245,12 @@ def _in_processes(
 
     What cannot be sent to other processes is computed here.
     """
-    parallel = Parallel(n_jobs=processes, backend="loky", return_as="generator")
+    with parallel_config("loky", n_jobs=processes, inner_max_num_threads=1):
+        parallel = Parallel(return_as="generator")
     told = 0
     try:
-        for result in parallel(delayed(_alone)(task, number) for number in numbers):
+        for result in parallel(map(delayed(task), numbers)):
             yield result
             told += 1
     except pickle.PicklingError:
         yield from map(task, numbers[told:])
-
-
-def _alone(task: Callable[[int], Any], number: int) -> Any:
-    """A task in a process of its own, which shares the cores with others."""
-    import torch
-
-    torch.set_num_threads(1)
-    return task(number)

@@ -30,7 +30,6 @@ rows of the model would weigh, which bounds it where noise puts a mean where no 
 there K is smaller.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -38,20 +37,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize  # pyright: ignore[reportMissingTypeStubs]
-from scipy.special import (
-    expit,  # pyright: ignore[reportMissingTypeStubs]
-    ndtr,  # pyright: ignore[reportMissingTypeStubs]
-    softmax,  # pyright: ignore[reportMissingTypeStubs]
-)
+from scipy.special import expit, ndtr, softmax
 
 from sdv_privpgd.inference.answers import on_people
-from sdv_privpgd.inference.design import (
-    Design,
-    Scaled,
-    design_of,
-    distinct_rows,
-    scaled,
-)
+from sdv_privpgd.inference.design import Design, Scaled, design_of, distinct_rows, scaled
 from sdv_privpgd.inference.intervals import deviations
 from sdv_privpgd.inference.linear import LinearEstimate, Product, times, values_in
 from sdv_privpgd.inference.moments import (
@@ -143,13 +132,7 @@ class Regression:
 
 
 def regression(
-    questions: Questions,
-    outcome: str,
-    on: str | Sequence[str | tuple[str, str]],
-    kind: str = "linear",
-    *,
-    event: Any = None,
-    reference: Mapping[str, Any] | None = None,
+    questions: Questions, outcome: str, on: Any, kind: str = "linear", **how: Any
 ) -> Regression:
     """A regression, as ``FittedTable.regression`` describes it.
 
@@ -157,7 +140,6 @@ def regression(
         ValueError: For columns that cannot be regressed, pairs that were not measured, and noise
             that hides the answer.
     """
-    how = {"event": event, "reference": reference}
     ready, (coefficients, sampling, noise, found) = _solved(questions, outcome, on, kind, **how)
     estimate, release = questions.linear, questions.release
     design = ready.design
@@ -178,13 +160,13 @@ def regression(
 
 
 def coefficients_of_rows(
-    questions: Questions, rows: Model, outcome: str, on: Any, kind: str, *, event: Any = None
+    questions: Questions, rows: Model, outcome: str, on: Any, kind: str, **how: Any
 ) -> pd.Series:
     """The coefficients of synthetic rows, of the terms that ``regression`` has of the tables.
 
     Raises as ``regression``, and for rows that do not tell terms apart.
     """
-    ready, _ = _solved(questions, outcome, on, kind, event=event)
+    ready, _ = _solved(questions, outcome, on, kind, **how)
     design = ready.design
     x, y, shares = _in_rows(design, rows)
     weighed = x * shares[:, None]
@@ -201,11 +183,7 @@ def _names(design: Design) -> pd.Index:
 
 
 def _solved(
-    questions: Questions,
-    outcome: str,
-    on: Any,
-    kind: str,
-    **how: Any,
+    questions: Questions, outcome: str, on: Any, kind: str, **how: Any
 ) -> tuple[Scaled, tuple[np.ndarray, np.ndarray, np.ndarray, Moments]]:
     """The design without terms that noise hides, and what ``_linear`` or ``logistic`` gives."""
     release, estimate = questions.release, questions.linear

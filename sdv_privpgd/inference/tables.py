@@ -80,14 +80,8 @@ def _measured(
             continue
         key = (frozenset(clique), isinstance(query, GroupedMarginalQuery))
         asked[key] = asked.get(key, 0) + 1
-        yield _rows(
-            MEASURED,
-            clique,
-            labels,
-            measurement.answer,
-            own_variance(measurement) ** 0.5,
-            asked[key],
-        )
+        stddev = own_variance(measurement) ** 0.5
+        yield _rows(MEASURED, clique, labels, measurement.answer, stddev, asked[key])
 
 
 def _consistent(

@@ -23,13 +23,14 @@ from sdv_privpgd.methods.method import (
     Importance,
     checked_workload,
     downward_closure,
+    measure_tables,
     whole_weight,
 )
 from sdv_privpgd.methods.pipeline import SMALL_SHARE, noise_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement, ModelErrorQuery
-from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.engine import RAP, Engine, Model
 
 
 def whole_counts(counts: np.ndarray) -> np.ndarray:
@@ -180,11 +181,9 @@ class _ByRounds(EngineMethod):
                 chosen.append(near[best])
                 every.append(near[best])
             # The tables get all that the choices left of the round; a free choice leaves all.
-            measured += curator.measure(
-                [MarginalQuery(clique) for clique in chosen],
-                curator.ledger.remaining - (left - step),
-                what=self.what or MarginalQuery(chosen[0]).describe(),
-            )
+            share = curator.ledger.remaining - (left - step)
+            what = self.what or MarginalQuery(chosen[0]).describe()
+            measured += measure_tables(curator, chosen, what, share)
             cliques += chosen
         return measured
 
@@ -223,10 +222,7 @@ class Adaptive(_ByRounds):
 
     repeats_cliques = False
     what = "worst fitted marginals"
-    citation = (
-        "Aydore, S., Brown, W., Kearns, M., Kenthapadi, K., Melis, L., Roth, A. & Siva, A. (2021). "
-        "Differentially private query release through adaptive projection. ICML, PMLR 139, 457–467."
-    )
+    citation = RAP
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -340,13 +336,9 @@ class AIM(EngineMethod):
         weights = downward_closure(checked_workload(domain, self.workload))
         rounds = self.rounds_per_attribute * len(domain)
         step = budget / rounds
-        one_way = [MarginalQuery(clique) for clique in weights if len(clique) == 1]
-        measured = curator.measure(
-            one_way,
-            len(one_way) * measuring * step if len(weights) > 1 else budget,
-            what="1-way marginals",
-            progress=progress,
-        )
+        one_way = [clique for clique in weights if len(clique) == 1]
+        share = len(one_way) * measuring * step if len(weights) > 1 else None
+        measured = measure_tables(curator, one_way, "1-way marginals", share, progress)
         if len(weights) == 1:
             return measured
         cliques = measured_cliques(curator.measurements)
@@ -374,9 +366,8 @@ class AIM(EngineMethod):
             chosen = candidates[
                 curator.select(scores, (1 - measuring) * step, what="worst fitted clique")
             ]
-            measured += curator.measure(
-                [MarginalQuery(chosen)], measuring * step, what=MarginalQuery(chosen).describe()
-            )
+            what = MarginalQuery(chosen).describe()
+            measured += measure_tables(curator, [chosen], what, measuring * step)
             cliques.append(chosen)
             if is_last:
                 break

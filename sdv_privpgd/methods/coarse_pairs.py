@@ -24,7 +24,7 @@ from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
 from sdv_privpgd.estimate.denoising import equal_groups, over_groups, strengths
 from sdv_privpgd.estimate.effects import independent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.methods.method import Importance, clique_weights, is_for_important
+from sdv_privpgd.methods.method import Importance, clique_weights, is_for_important, measure_tables
 from sdv_privpgd.methods.pipeline import noise_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
@@ -79,19 +79,12 @@ def measure_by_weight(
     for clique, part in parts.items():
         cliques_of.setdefault(Fraction(part), []).append(clique)
     whole = sum(part * len(cliques) for part, cliques in cliques_of.items())
-    return [
-        measurement
-        for part, cliques in sorted(cliques_of.items())
-        for measurement in curator.measure(
-            [
-                MarginalQuery(each) if grouping is None else GroupedMarginalQuery(each, grouping)
-                for each in cliques
-            ],
-            mu_squared * part * len(cliques) / whole,
-            what=f"{what}: {in_words(cliques)}" if is_named else what,
-            progress=progress,
-        )
-    ]
+    found = []
+    for part, cliques in sorted(cliques_of.items()):
+        said = f"{what}: {in_words(cliques)}" if is_named else what
+        share = mu_squared * part * len(cliques) / whole
+        found += measure_tables(curator, cliques, said, share, progress, grouping)
+    return found
 
 
 def measure_coarsely(
@@ -253,12 +246,8 @@ def measure_triples(
     for known in tables.grouped:  # sums over the same groups say more together
         if max(known.domain.sizes) == number and len(known.domain) == len(curator.domain):
             grouping = known
-    return curator.measure(
-        [GroupedMarginalQuery(triple, grouping) for triple in triples],
-        mu_squared,
-        what="3-way marginals in groups",
-        progress=progress,
-    )
+    what = "3-way marginals in groups"
+    return measure_tables(curator, triples, what, mu_squared, progress, grouping)
 
 
 def _groups(

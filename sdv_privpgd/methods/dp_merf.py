@@ -9,10 +9,10 @@ from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.estimate.features import Coordinates, EmbeddingQuery
-from sdv_privpgd.methods.method import EngineMethod, Importance
+from sdv_privpgd.methods.method import EngineMethod, Importance, measure_tables
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
-from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.privacy.queries import Measurement
+from sdv_privpgd.synthesize.engine import DP_MERF, Engine
 
 if TYPE_CHECKING:
     from sdv_privpgd.columns.column import Column
@@ -71,11 +71,7 @@ class DPMERF(EngineMethod):
     asks = "mean embeddings"
     needs_table = "its answers are a mean embedding, which no other engine can use"
 
-    citation = (
-        "Harder, F., Adamczewski, K. & Park, M. (2021). DP-MERF: differentially private mean "
-        "embeddings with random features for practical privacy-preserving data generation. "
-        "AISTATS, PMLR 130, 1819–1827."
-    )
+    citation = DP_MERF
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -129,8 +125,7 @@ class DPMERF(EngineMethod):
         budget = curator.ledger.remaining
         # Of one attribute the table says all.
         share = budget * TABLES if len(embedded) > 1 else budget
-        asked = [MarginalQuery(clique) for clique in tables or domain.cliques(1)]
-        found = curator.measure(asked, share, what=what, progress=progress)
+        found = measure_tables(curator, tables or domain.cliques(1), what, share, progress)
         if share == budget:
             return found
         query = self._query(embedded)

@@ -6,9 +6,9 @@ from functools import partial
 
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.methods.method import EngineMethod
+from sdv_privpgd.methods.method import EngineMethod, measure_tables
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Engine
 
 
@@ -50,14 +50,8 @@ class AllKWay(EngineMethod):
 
     def measure(self, curator: Curator, *, progress: Progress = silent) -> list[Measurement]:
         """Returns one measurement a clique, bought with all that is left of the budget."""
-        degree = min(self.degree, len(curator.domain))
-        cliques = curator.domain.cliques(degree)
-        return curator.measure(
-            [MarginalQuery(clique) for clique in cliques],
-            curator.ledger.remaining,
-            what=f"all {degree}-way marginals",
-            progress=progress,
-        )
+        what = f"all {min(self.degree, len(curator.domain))}-way marginals"
+        return measure_tables(curator, self.cliques(curator.domain), what, progress=progress)
 
 
 @dataclass(frozen=True, kw_only=True)

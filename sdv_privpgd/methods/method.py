@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from sdv_privpgd import methods
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive
-from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.estimate.prior import PublicRows
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.queries import Measurement, Query
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, Measurement, Query
 from sdv_privpgd.synthesize.engine import TABLES, Engine, Model
 
 if TYPE_CHECKING:
@@ -62,6 +62,26 @@ def downward_closure(workload: Iterable[Clique]) -> dict[Clique, int]:
     return {
         subset: sum(len(set(subset) & set(clique)) for clique in workload) for subset in subsets
     }
+
+
+def measure_tables(
+    curator: Curator,
+    cliques: Iterable[Clique],
+    what: str,
+    mu_squared: Fraction | None = None,
+    progress: Progress = silent,
+    grouping: Grouping | None = None,
+) -> list[Measurement]:
+    """Asks for the marginals of cliques together, over groups if there are any.
+
+    Without ``mu_squared`` they get all that is left of the budget.
+    """
+    asked = [
+        MarginalQuery(each) if grouping is None else GroupedMarginalQuery(each, grouping)
+        for each in cliques
+    ]
+    part = curator.ledger.remaining if mu_squared is None else mu_squared
+    return curator.measure(asked, part, what=what, progress=progress)
 
 
 Importance = Mapping[str, float]
@@ -133,18 +153,6 @@ def clique_weights(cliques: Iterable[Clique], importance: Importance) -> dict[Cl
 def is_for_important(importance: Importance) -> bool:
     """Whether some attribute is more important than others."""
     return any(factor > 1 for factor in importance.values())
-
-
-def important_cliques(domain: Domain, degree: int, importance: Importance) -> list[Clique]:
-    """The cliques of so many attributes that can vary, one of them important.
-
-    All cliques of attributes that can vary where no attribute is more important than another.
-    """
-    varied = [name for name, size in domain.size_of.items() if size > 1]
-    cliques = domain.project(varied).cliques(degree)
-    weights = clique_weights(cliques, importance)
-    important = [clique for clique, weight in weights.items() if weight > 1]
-    return important or list(cliques)
 
 
 _SYNTHESIZE = "sdv_privpgd.synthesize"

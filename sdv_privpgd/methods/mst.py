@@ -10,9 +10,9 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.methods.adaptive import whole_counts
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.method import EngineMethod, Importance, whole_weight
+from sdv_privpgd.methods.method import EngineMethod, Importance, measure_tables, whole_weight
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.queries import MarginalQuery, Measurement, ModelErrorQuery
+from sdv_privpgd.privacy.queries import Measurement, ModelErrorQuery
 from sdv_privpgd.synthesize.engine import Engine
 
 
@@ -72,8 +72,8 @@ class MST(EngineMethod):
         if len(domain) < 2:
             return Independent().measure(curator, progress=progress)
         third = curator.ledger.remaining / 3
-        alone = [MarginalQuery(clique) for clique in domain.cliques(1)]
-        one_way = curator.measure(alone, third, what="all 1-way marginals", progress=progress)
+        alone = domain.cliques(1)
+        one_way = measure_tables(curator, alone, "all 1-way marginals", third, progress)
         known = consistent_tables(domain, curator.measurements)
         # The L1 distance between each pair's counts and the independent model's.
         errors = {
@@ -85,13 +85,8 @@ class MST(EngineMethod):
             for a, b in domain.cliques(2)
         }
         tree = _spanning_tree(curator, errors, third, progress)
-        pairs = curator.measure(
-            [MarginalQuery(clique) for clique in tree],
-            curator.ledger.remaining,
-            what=f"2-way marginals of a spanning tree: {in_words(tree)}",
-            progress=progress,
-        )
-        return [*one_way, *pairs]
+        what = f"2-way marginals of a spanning tree: {in_words(tree)}"
+        return one_way + measure_tables(curator, tree, what, progress=progress)
 
 
 def _spanning_tree(

@@ -151,16 +151,12 @@ def fit(
     section 4.4). So after the fit neither the statistic nor the tables, which would reveal it, are
     kept.
     """
-    domain, measured, given = answers.domain, answers.measurements, answers.given
-    model = engine.fit(domain, (*measured, *given), warm_start=warm_start, progress=progress)
-    held = surely_held(domain, measured)
-    if any(measurement.query in answers.statistics for measurement in measured):
-        measured = tuple(each for each in measured if isinstance(each.query, CountQuery))
+    domain, own, given = answers.domain, answers.measurements, answers.given
+    model = engine.fit(domain, (*own, *given), warm_start=warm_start, progress=progress)
+    held = surely_held(domain, own)
+    if any(measurement.query in answers.statistics for measurement in own):
+        own = tuple(each for each in own if isinstance(each.query, CountQuery))
+    books = answers.ledger
     return Release(
-        domain=domain,
-        ledger=answers.ledger,
-        measurements=measured,
-        model=model,
-        held=held,
-        given=given,
+        domain=domain, ledger=books, measurements=own, model=model, held=held, given=given
     )

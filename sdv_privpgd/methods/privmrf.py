@@ -14,9 +14,9 @@ from sdv_privpgd.base.progress import Progress, one_step, silent
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged, estimate_total
 from sdv_privpgd.methods.adaptive import count_rows, expected_noise, model_errors
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.method import EngineMethod, Importance, clique_weights
+from sdv_privpgd.methods.method import EngineMethod, Importance, clique_weights, measure_tables
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.queries import DependenceQuery, MarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import DependenceQuery, Measurement
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.synthesize.graphical import JunctionTree
 
@@ -25,12 +25,8 @@ def measure_dependences(
     curator: Curator, pairs: Sequence[Clique], mu_squared: Fraction, progress: Progress
 ) -> list[Measurement]:
     """The noisy dependence of each pair; all of them cost ``mu_squared`` together."""
-    return curator.measure(
-        [DependenceQuery(pair) for pair in pairs],
-        mu_squared,
-        what="dependence of all pairs",
-        progress=progress,
-    )
+    asked = list(map(DependenceQuery, pairs))
+    return curator.measure(asked, mu_squared, what="dependence of all pairs", progress=progress)
 
 
 def dependences(measurements: Iterable[Measurement]) -> dict[Clique, float]:
@@ -284,12 +280,8 @@ class PrivMRF(EngineMethod):
 
         first = first_tables(domain, graph.cliques, dependence, is_useful)
         pool = _outside(self._useful(graph.cliques, is_useful), first)
-        measured += curator.measure(
-            [MarginalQuery(clique) for clique in first],
-            len(first) * step if pool else curator.ledger.remaining,
-            what=f"first marginals: {in_words(first)}",
-            progress=progress,
-        )
+        share, what = len(first) * step if pool else None, f"first marginals: {in_words(first)}"
+        measured += measure_tables(curator, first, what, share, progress)
         if pool:
             measured += self._later(curator, pool, number, choices, progress)
         return measured
@@ -347,11 +339,9 @@ class PrivMRF(EngineMethod):
                 pool = _outside(pool, chosen)
                 scores = [score for score in scores if score.clique in pool]
             is_last = turn == rounds - 1 or not pool
-            measured += curator.measure(
-                [MarginalQuery(clique) for clique in chosen],
-                curator.ledger.remaining if is_last else len(chosen) * step,
-                what=f"later marginals: {in_words(chosen)}",
-            )
+            share = None if is_last else len(chosen) * step
+            what = f"later marginals: {in_words(chosen)}"
+            measured += measure_tables(curator, chosen, what, share)
             if is_last:
                 break
         return measured

@@ -32,8 +32,8 @@ from sdv_privpgd.methods.method import (
     Importance,
     checked_workload,
     clique_weights,
-    important_cliques,
     is_for_important,
+    measure_tables,
 )
 from sdv_privpgd.methods.pipeline import noise_of
 from sdv_privpgd.methods.standing_out import StandingOut
@@ -236,22 +236,17 @@ class PrivPGD(EngineMethod):
             share = max(share, of_many)
         measured = []
         if share:
-            measured = curator.measure(
-                [MarginalQuery(clique) for clique in self._asked(domain.cliques(1))],
-                (curator.ledger.remaining - kept) * share,
-                what="all 1-way marginals",
-            )
+            alone, part = self._asked(domain.cliques(1)), (curator.ledger.remaining - kept) * share
+            measured = measure_tables(curator, alone, "all 1-way marginals", part)
         left = curator.ledger.remaining - kept
         if self.made.takes_groups and len(domain) > 1:
             kinds = {"are_many": are_many, "is_public": self.is_combined}
             measured += measure_coarsely(curator, pairs, left, self.importance, progress, **kinds)
+        among = domain.cliques(2)
         if are_many:
             number = pairs_paid_for(curator, curator.ledger.remaining - kept, self.most_pairs)
-            pairs = promising_pairs(curator, pairs, number, wanted, self.importance)
-            triples = triples_among(domain, pairs, self.importance) if kept else []
-        else:
-            triples = important_cliques(domain, 3, self.importance) if kept else []
-            triples = self._asked(triples)
+            pairs = among = promising_pairs(curator, pairs, number, wanted, self.importance)
+        triples = self._asked(triples_among(domain, among, self.importance)) if kept else []
         if not triples:
             kept = Fraction(0)
         beyond = StandingOut.of(curator, triples, self.importance)

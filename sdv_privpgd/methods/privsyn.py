@@ -12,11 +12,11 @@ from sdv_privpgd.base.domain import Clique, Domain, in_words
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.methods.adaptive import expected_noise, modelled_together
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.method import EngineMethod, Importance, clique_weights
+from sdv_privpgd.methods.method import EngineMethod, Importance, clique_weights, measure_tables
 from sdv_privpgd.methods.privmrf import dependences, measure_dependences
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
-from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.privacy.queries import Measurement
+from sdv_privpgd.synthesize.engine import PRIVSYN, Engine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,10 +58,7 @@ class PrivSyn(EngineMethod):
         "how much each pair of columns depends, the frequencies of each column, and the "
         "contingency tables that were chosen because their columns depend much"
     )
-    citation = (
-        "Zhang, Z., Wang, T., Li, N., Honorio, J., Backes, M., He, S., Chen, J. & Zhang, Y. "
-        "(2021). PrivSyn: differentially private data synthesis. USENIX Security 30, 929–946."
-    )
+    citation = PRIVSYN
     is_quick = True
 
     def __post_init__(self) -> None:
@@ -86,12 +83,9 @@ class PrivSyn(EngineMethod):
             expected_noise(curator.ledger, domain, (), left),
         )
         pairs = modelled_together(self, domain, pairs)
-        measured += curator.measure(
-            [MarginalQuery(clique) for clique in domain.cliques(1)],
-            for_one_way * budget if pairs else curator.ledger.remaining,
-            what="all 1-way marginals",
-            progress=progress,
-        )
+        share = for_one_way * budget if pairs else None
+        alone = domain.cliques(1)
+        measured += measure_tables(curator, alone, "all 1-way marginals", share, progress)
         return measured + _tables(curator, combined(domain, pairs, self.max_cells), progress)
 
 
@@ -138,11 +132,9 @@ def _tables(curator: Curator, cliques: Sequence[Clique], progress: Progress) -> 
     }
     for place, cells in enumerate(progress(list(by_cells), "measure"), start=1):
         share = budget * Fraction(weights[cells], sum(weights.values()))
-        measured += curator.measure(
-            [MarginalQuery(clique) for clique in by_cells[cells]],
-            share if place < len(by_cells) else curator.ledger.remaining,
-            what=f"marginals of {cells:,} cells: {in_words(by_cells[cells])}",
-        )
+        what = f"marginals of {cells:,} cells: {in_words(by_cells[cells])}"
+        part = share if place < len(by_cells) else None
+        measured += measure_tables(curator, by_cells[cells], what, part)
     return measured
 
 
@@ -176,28 +168,13 @@ def _largest(
     best: tuple[int, ...] = ()
     visits = 0
 
-    def most(cells: int, candidates: Sequence[int], number_used: int) -> int:
-        """How many of the candidates could be added at most, if all were neighbors."""
-        number = 0
-        for axis in sorted(candidates, key=lambda axis: domain.sizes[axis]):
-            number_used += axis in used
-            if axis in used and number_used > 2:
-                continue
-            cells *= domain.sizes[axis]
-            if cells > max_cells:
-                break
-            number += 1
-        return number
-
     def grow(clique: tuple[int, ...], cells: int, candidates: list[int], number_used: int) -> None:
         nonlocal best, visits
         visits += 1
         if len(clique) > len(best):
             best = clique
         for place, axis in enumerate(candidates):
-            if visits > most_visits:
-                return
-            if len(clique) + most(cells, candidates[place:], number_used) <= len(best):
+            if visits > most_visits or len(clique) + len(candidates[place:]) <= len(best):
                 return
             now_used = number_used + (axis in used)
             if now_used <= 2 and cells * domain.sizes[axis] <= max_cells:

@@ -26,7 +26,7 @@ from sdv_privpgd.privacy.queries import (
     ModelErrorQuery,
     answers_of_codes,
 )
-from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.engine import RAP_PLUS_PLUS, Engine, Model
 
 if TYPE_CHECKING:
     from sdv_privpgd.columns.column import Column
@@ -272,11 +272,7 @@ class RAPPlusPlus(EngineMethod):
     asks = "half-spaces"
     needs_table = "its answers are half-spaces of numbers, which no other engine can use"
 
-    citation = (
-        "Vietri, G., Archambeau, C., Aydore, S., Brown, W., Kearns, M., Roth, A., Siva, A., Tang, "
-        "S. & Wu, Z. S. (2022). Private synthetic data for multitask learning and marginal "
-        "queries. NeurIPS 35."
-    )
+    citation = RAP_PLUS_PLUS
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -24,15 +24,10 @@ from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
 from sdv_privpgd.estimate.denoising import denoised, equal_groups
 from sdv_privpgd.estimate.interactions import entropic_tables
 from sdv_privpgd.methods.coarse_pairs import counted_total, dependence, strongest
-from sdv_privpgd.methods.method import Importance, is_for_important
+from sdv_privpgd.methods.method import Importance, is_for_important, measure_tables
 from sdv_privpgd.privacy.accounting import range_epsilon_of
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.queries import (
-    CutMarginalQuery,
-    GroupedMarginalQuery,
-    Measurement,
-    ModelErrorQuery,
-)
+from sdv_privpgd.privacy.queries import CutMarginalQuery, Measurement, ModelErrorQuery
 
 
 class Look(NamedTuple):
@@ -133,12 +128,9 @@ class StandingOut:
                 if any(name in clique for clique in cliques)
             }
         )
-        return curator.measure(
-            [GroupedMarginalQuery(clique, grouping) for clique in cliques],
-            self._TABLE * self.unit * len(found),
-            what=f"marginals in groups that stand out: {in_words(cliques)}",
-            progress=progress,
-        )
+        what = f"marginals in groups that stand out: {in_words(cliques)}"
+        share = self._TABLE * self.unit * len(found)
+        return measure_tables(curator, cliques, what, share, progress, grouping)
 
 
 def _of_four(domain: Domain, varied: Sequence[str], importance: Importance) -> list[Clique]:

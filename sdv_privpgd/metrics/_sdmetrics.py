@@ -5,6 +5,7 @@ Take the classes from ``sdv_privpgd.metrics``, which imports SDMetrics first.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import inf, sqrt
 from typing import Any, NamedTuple
 
@@ -132,22 +133,17 @@ class _CellMetric(_Metric):
 
 
 def _metric(
-    *, base: type[_Metric] = _CellMetric, max_value: float = 1.0, goal: Goal = Goal.MINIMIZE
-) -> Callable[[Callable[..., dict]], type[_Metric]]:
+    of: Callable[..., dict], *, base: type[_Metric] = _CellMetric, **more: Any
+) -> type[_Metric]:
     """Makes a class of SDMetrics of the function that computes its scores."""
-
-    def as_class(of: Callable[..., dict]) -> type[_Metric]:
-        body = {
-            "__doc__": of.__doc__,
-            "__module__": "sdv_privpgd.metrics",  # pickles name it, and it imports SDMetrics first
-            "name": of.__name__,
-            "max_value": max_value,
-            "goal": goal,
-            "_of": staticmethod(of),
-        }
-        return type(of.__name__, (base,), body)
-
-    return as_class
+    body = {
+        "__doc__": of.__doc__,
+        "__module__": "sdv_privpgd.metrics",  # pickles name it, and it imports SDMetrics first
+        "name": of.__name__,
+        "_of": staticmethod(of),
+        **more,
+    }
+    return type(of.__name__, (base,), body)
 
 
 def _conditional(
@@ -160,7 +156,7 @@ def _conditional(
     return {"score": found.mean, "max": found.max}
 
 
-@_metric()
+@_metric
 def PairwiseTotalVariation(cells: Cells) -> dict:
     """Half the mean L1 distance of the tables of all pairs of columns. Not private.
 
@@ -181,7 +177,7 @@ def PairwiseTotalVariation(cells: Cells) -> dict:
     return {pair: distance / 2 for pair, distance in pairs.l1_by_pair(*cells[:3]).items()}
 
 
-@_metric(max_value=sqrt(2))
+@partial(_metric, max_value=sqrt(2))
 def PairwiseSlicedWasserstein(cells: Cells, **options: Any) -> dict:
     """Mean sliced W1 distance of all pairs of columns, on the unit square. Not private.
 
@@ -190,7 +186,7 @@ def PairwiseSlicedWasserstein(cells: Cells, **options: Any) -> dict:
     return pairs.sw1_by_pair(*cells[:3], **options)
 
 
-@_metric(max_value=inf)
+@partial(_metric, max_value=inf)
 def CovarianceError(cells: Cells, **options: Any) -> dict:
     """Relative Frobenius error of the covariance of embedded rows. Not private.
 
@@ -199,7 +195,7 @@ def CovarianceError(cells: Cells, **options: Any) -> dict:
     return {"score": pairs.covariance_error(*cells[:3], **options)}
 
 
-@_metric(max_value=inf)
+@partial(_metric, max_value=inf)
 def CountingQueryError(cells: Cells, **options: Any) -> dict:
     """Relative error of random 3-way counting queries (Donhauser et al. 2024). Not private.
 
@@ -208,7 +204,7 @@ def CountingQueryError(cells: Cells, **options: Any) -> dict:
     return queries.counting_errors(*cells[:3], **options)
 
 
-@_metric(max_value=inf)
+@partial(_metric, max_value=inf)
 def ThresholdQueryError(cells: Cells, **options: Any) -> dict:
     """Relative error of random linear threshold queries (Donhauser et al. 2024). Not private.
 
@@ -217,7 +213,7 @@ def ThresholdQueryError(cells: Cells, **options: Any) -> dict:
     return queries.threshold_errors(*cells[:3], **options)
 
 
-@_metric()
+@_metric
 def CategoricalMarginalError(cells: Cells, *, label: str) -> dict:
     """Mean error of RAP++'s class-conditional marginals of nominal columns. Not private.
 
@@ -226,7 +222,7 @@ def CategoricalMarginalError(cells: Cells, *, label: str) -> dict:
     return _conditional(queries.categorical_marginal_errors, cells, label, is_nominal=True)
 
 
-@_metric()
+@_metric
 def MixedMarginalError(cells: Cells, *, label: str, **options: Any) -> dict:
     """Mean error of RAP++'s class-conditional mixed marginals of ordered columns. Not private.
 
@@ -236,7 +232,7 @@ def MixedMarginalError(cells: Cells, *, label: str, **options: Any) -> dict:
     return _conditional(queries.mixed_marginal_errors, cells, label, is_nominal=False, **options)
 
 
-@_metric()
+@_metric
 def LinearThresholdError(cells: Cells, *, label: str, **options: Any) -> dict:
     """Mean error of RAP++'s class-conditional linear thresholds of ordered columns. Not private.
 
@@ -246,7 +242,7 @@ def LinearThresholdError(cells: Cells, *, label: str, **options: Any) -> dict:
     return _conditional(queries.linear_threshold_errors, cells, label, is_nominal=False, **options)
 
 
-@_metric()
+@_metric
 def DownstreamError(cells: Cells, *, label: str, **options: Any) -> dict:
     """Share of wrong labels of gradient boosting trained on synthetic rows. Not private.
 
@@ -258,7 +254,7 @@ def DownstreamError(cells: Cells, *, label: str, **options: Any) -> dict:
     return {"score": downstream_error(cells.domain, cells.synthetic, cells.real, label, **options)}
 
 
-@_metric(goal=Goal.MAXIMIZE)
+@partial(_metric, goal=Goal.MAXIMIZE)
 def MLEfficiency(cells: Cells, *, label: str, **options: Any) -> dict:
     """Mean macro F1 of four models trained on synthetic rows. Not private.
 
@@ -273,7 +269,7 @@ def MLEfficiency(cells: Cells, *, label: str, **options: Any) -> dict:
     )
 
 
-@_metric(base=_Metric)
+@partial(_metric, base=_Metric)
 def RangeQueryError(real: pd.DataFrame, synthetic: pd.DataFrame, **options: Any) -> dict:
     """Mean error of random 3-way range and point queries on values. Not private.
 
@@ -283,7 +279,7 @@ def RangeQueryError(real: pd.DataFrame, synthetic: pd.DataFrame, **options: Any)
     return queries.range_errors(real, synthetic, **options)
 
 
-@_metric(base=_Metric)
+@partial(_metric, base=_Metric)
 def FidelityError(real: pd.DataFrame, synthetic: pd.DataFrame, **options: Any) -> dict:
     """Mean total variation distance of all pairs of columns, numbers in 100 levels. Not private.
 

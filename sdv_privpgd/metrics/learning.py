@@ -108,7 +108,7 @@ def scores(
         found["range_query"] = average(range_errors(*tables, numeric=numeric, seed=seed))
         found["fidelity"] = average(fidelity_by_pair(*tables, numeric=numeric))
     if label is not None:
-        found |= _conditional(domain, real, synthetic, label, nominal, seed)
+        found |= _conditional((domain, real, synthetic), label, nominal, seed)
     if models and test is not None and label is not None:
         found["downstream"] = downstream_error(domain, synthetic, test, label, task=task, seed=seed)
         if task == "classification":
@@ -119,18 +119,13 @@ def scores(
 
 
 def _conditional(
-    domain: Domain,
-    real: np.ndarray,
-    synthetic: np.ndarray,
-    label: str,
-    nominal: Collection[str],
-    seed: int,
+    tables: tuple[Domain, np.ndarray, np.ndarray], label: str, nominal: Collection[str], seed: int
 ) -> dict[str, float]:
     """RAP++'s errors over the features that each class of queries is about."""
-    features = [name for name in domain.attributes if name != label]
+    features = [name for name in tables[0].attributes if name != label]
     numerical = [name for name in features if name not in nominal]
     categorical = [name for name in features if name in nominal]
-    tables, errors = (domain, real, synthetic), {}
+    errors = {}
     if len(categorical) > 1:
         own = {"features": categorical, "labels": [label]}
         errors["categorical_marginal"] = categorical_marginal_errors(*tables, **own)
@@ -400,11 +395,7 @@ def propensity_error(
 
 
 def distances(
-    columns: Sequence[Described],
-    real: Table,
-    synthetic: Table,
-    *,
-    seed: int = 0,
+    columns: Sequence[Described], real: Table, synthetic: Table, *, seed: int = 0
 ) -> dict[int, float]:
     """The mean total variation distance of the tables of so many columns: 0 to 1. Not private.
 

@@ -19,13 +19,13 @@ from sdv_privpgd.audit.subjects import (
     finished,
     leaves,
     listening,
+    model_anew,
     of_answers,
     of_rows,
 )
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import Account, FittedTable
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.method import method_of
@@ -77,7 +77,7 @@ class SynthesizerFit:
             own.reset_sampling()
             seen["file"] += cloudpickle.dumps(own)
             seen["answers"] = of_answers(own._release)
-            seen["books"] = own.ledger.to_json()
+            seen["ledger"] = own.ledger.to_json()
             seen["discovered domain"] = repr(own.discovered_domain())
             seen["pages"] = repr((own.report().to_dict(), own.get_info(), own.warnings_))
             seen["plans"] = cloudpickle.dumps(own._questions())
@@ -104,36 +104,25 @@ def kept_file(synthesizer: "PrivateSynthesizer") -> Kept:
         num_rows=synthesizer.estimated_num_rows,
         facts={"class": info["class_name"], "fitted": str(info["last_fit_date"])},
         leaves=held,
-        leaves_made_anew=lambda: _leaves_made_anew(synthesizer),
+        leaves_made_anew=lambda: _leaves_made_anew(synthesizer, settings),
     )
 
 
-def _leaves_made_anew(kept: "PrivateSynthesizer") -> dict[str, Leaf]:
+def _leaves_made_anew(kept: "PrivateSynthesizer", settings: Settings) -> dict[str, Leaf]:
     """All that a file would hold of a model that is made anew, without a table."""
     own = fresh(kept)
     for name in set(vars(own)) - _names_of(kept):
         delattr(own, name)
     fitted = kept._model_of_table
     assert fitted is not None
-    assert fitted.release is not None
-    own._account = Account(kept._account.ledger)
-    settings, description = own._questions()
-    found = fitted.description
-    description = replace(
-        description, dtypes=kept._dtypes, discovered=found.discovered, shapes=found.shapes
-    )
-    books = fitted.release.ledger
-    if fitted.starts:  # it was refined: its budget is more than that of a fit
-        settings = replace(settings, epsilon=books.epsilon)
-    fit = Fit(settings, description, doubts=fitted.doubts, begun=books)
-    with listening() as said:
-        fit.ask(None, said.steps, known=fitted.release.measurements)
-        made = fit.model(said.steps, starts=fitted.starts)
-        table = FittedTable(fitted=made, settings=settings, ledger=books, warnings=(), date="")
+    own._account, found = Account(kept._account.ledger), fitted.description
+    known = {"dtypes": kept._dtypes, "discovered": found.discovered, "shapes": found.shapes}
+    made = model_anew(fitted, settings, replace(own._questions()[1], **known))
+    books = kept.ledger if made.release is None else made.release.ledger
+    table = FittedTable(fitted=made, settings=settings, ledger=books, warnings=(), date="")
+    with listening():
         own._take(table, (kept._gives_frames, kept._original_columns))
         _begin_again(own)
-    if said.error is not None:
-        raise ValueError(f"No model can be made of the answers that are kept: {said.error[1]}")
     return leaves({**own.__getstate__(), **_UNDATED})
 
 

@@ -105,7 +105,7 @@ class FitsOfTables(FittedState):
             ColumnsLostError: Before anything is spent, for columns that would be made up, though
                 their sdtypes identify nobody, or that noise would hide. ``check(data)`` says them.
             DomainMismatchError: After the first question, if more than a tenth of the cells of a
-                column are there and no declared values; after others, if no categories are found,
+                column are there and no declared values; after others, if categories are too rare,
                 or nearly all rows lie beyond a declared range. What they cost is spent;
                 ``finish(data)`` goes on all the same.
             SourceError: If rows cannot be read any more. What was spent is spent.
@@ -192,9 +192,7 @@ class FitsOfTables(FittedState):
                     kept.require_same_rows(table)
             # A refinement has more, and the number of rows has said the delta.
             settings = replace(settings, epsilon=kept.ledger.epsilon, delta=kept.ledger.delta)
-            fit = Fit(
-                settings, description, doubts=kept.doubts, begun=kept.ledger, answered=kept.looked
-            )
+            fit = kept.fit(settings, description)
             running = RunningFit(fit=fit, private=table, known=kept.answers)
             self._run(running, kept.names, goes_on=True)
 

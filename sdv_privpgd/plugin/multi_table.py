@@ -154,11 +154,7 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
         return self.fitted_tables.warnings
 
     def fit(
-        self,
-        data,
-        *,
-        prior: Any = None,
-        allow_lost: Mapping[str, Collection[str]] | None = None,
+        self, data, *, prior: Any = None, allow_lost: Mapping[str, Collection[str]] | None = None
     ) -> None:
         """Fits the synthesizer to a dictionary of tables, each as ``fit_tables`` takes it.
 

@@ -92,9 +92,8 @@ class SampledRows(FitsOfTables):
         """
         self._validate_fit_before_sample()
         _refuse_retries(max_tries_per_batch)
-        together = _as_one(self._make_condition_dfs(conditions))
-        title = "Sampling conditions"
-        return self._completed(together, title, batch_size, output_folder_path, ordered=False)
+        told = _as_one(self._make_condition_dfs(conditions)), "Sampling conditions"
+        return self._completed(*told, batch_size, output_folder_path, ordered=False)
 
     def sample_remaining_columns(
         self, known_columns, max_tries_per_batch=100, batch_size=None, output_folder_path=None
@@ -111,8 +110,8 @@ class SampledRows(FitsOfTables):
             kind = type(known_columns).__name__
             raise ValueError(f"known_columns must be a pandas DataFrame, got {kind}.")
         known = known_columns.set_axis(column_names(known_columns), axis=1)
-        title = "Sampling remaining columns"
-        return self._completed(known, title, batch_size, output_folder_path, ordered=True)
+        told = known, "Sampling remaining columns"
+        return self._completed(*told, batch_size, output_folder_path, ordered=True)
 
     def _completed(
         self, conditions: pd.DataFrame, title: str, batch_size: Any, folder: Any, *, ordered: bool
@@ -210,7 +209,8 @@ class SampledRows(FitsOfTables):
         given = {name: values for name, values in asked.items() if is_wanted(values).all()}
         table = self._table(len(known), columns | given)
         for name, values in asked.items():
-            table[name] = _given_over(values, pd.Series(table[name]))
+            wanted, made = is_wanted(values), pd.Series(table[name])
+            table[name] = values if wanted.all() else made.astype(object).mask(wanted, values)
         return table, possible
 
 
@@ -250,9 +250,3 @@ def _batches(num_rows: int, batch_size: Any) -> list[int]:
     """How many rows are made at a time. Raises ``ValueError`` for a size that is none."""
     most = max(num_rows, 1) if batch_size is None else check_integer("batch_size", batch_size)
     return [min(most, num_rows - start) for start in range(0, num_rows, most)] or [0]
-
-
-def _given_over(conditions: pd.Series, generated: pd.Series) -> pd.Series:
-    """A generated column with the values that were asked for."""
-    wanted = is_wanted(conditions)
-    return conditions if wanted.all() else generated.astype(object).mask(wanted, conditions)

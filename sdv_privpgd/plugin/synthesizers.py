@@ -23,12 +23,11 @@ from sdv_privpgd.audit.door import audited
 from sdv_privpgd.audit.subjects import file_checks
 from sdv_privpgd.base.arguments import check_delta, check_epsilon
 from sdv_privpgd.base.progress import Progress, shown
-from sdv_privpgd.columns.schema import PublicDomainError, Schema
+from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.constraints.repair import ConstraintError
+from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.inference.analyses import Concluding
-from sdv_privpgd.inference.questions import Unseen
 from sdv_privpgd.inference.refits import STAGE, Refits
-from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.plugin.arguments import column_names, taken, valid_rows
 from sdv_privpgd.plugin.auditing import SynthesizerFit, kept_file
 from sdv_privpgd.plugin.rows import SampledRows
@@ -301,17 +300,12 @@ class PrivateSynthesizer(SampledRows, Concluding):
 
     # What ``Concluding`` answers from.
 
-    def _released(self) -> tuple[Release | None, Schema]:
-        return self.fitted_table._released()
-
-    def _unseen(self) -> dict[str, Unseen]:
-        return self.fitted_table._unseen()
+    @property
+    def _own_fit(self) -> Fitted:
+        return self.fitted_table.fitted
 
     def _refits(self) -> Refits:
-        return self.fitted_table._refits()
-
-    def _first(self, num_rows: int) -> pd.DataFrame:
-        return self.fitted_table._first(num_rows)
+        return self._own_fit.refits
 
     @contextmanager
     def _shown_repeating(self, progress: Progress | None) -> Iterator[Progress]:

@@ -208,8 +208,7 @@ class Pooled:
 def pooled(domain: Domain, of_holders: Sequence[Sequence[Measurement]]) -> Pooled:
     """The sums of the noisy answers of several holders, who have no rows in common.
 
-    Raises:
-        ValueError: If no table was measured by all holders.
+    Raises ``ValueError`` if no table was measured by all holders.
     """
     tables = [_tables(domain, answers) for answers in of_holders]
     common = [key for key in tables[0] if all(key in own for own in tables)]

@@ -146,14 +146,7 @@ def measure(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measuring:
-    """A measurement that is about to be made, or was: it holds the books, however it ends.
-
-    Attributes:
-        holder: Whose table it is.
-        columns: What is declared of each column.
-        fit: The questions and the books.
-        private: The table, which shows nothing.
-    """
+    """A measurement that is about to be made, or was: its fit holds the books, however it ends."""
 
     holder: str
     columns: Mapping[str, Mapping]

@@ -27,6 +27,7 @@ from sdv_privpgd.privacy.queries import (
 )
 
 _OR_MISSING = f" or {MISSING}"
+_OTHERS = re.compile(r"(.+) and (\d+) others", re.DOTALL)
 _RANGE = re.compile(r"(.+?)\s*(?:–|—|\sto\s)\s*(.+)", re.DOTALL)
 _NUMBERS = re.compile(r"(-?[\d.,]+)\s*-\s*(-?[\d.,]+)")
 """A hyphen stands between two numbers alone: dates have hyphens of their own."""
@@ -50,8 +51,7 @@ class ColumnLabels:
         """The codes that a label names, in order. Raises ``ValueError`` if it names none."""
         if is_missing(label) and self.column.nullable:
             return (self.column.size - 1,)
-        key = _plain(label, splits=self._splits)
-        found = self._of_value(label) or self._known.get(key)
+        found = self._of_value(label) or self._of_text(str(label).strip())
         if found is None:
             raise ValueError(
                 f"{self.column.name!r} has no cell {label!r}. Its cells are "
@@ -80,27 +80,32 @@ class ColumnLabels:
             return {}
         return {value: (code,) for code, value in enumerate(cells.values)}
 
-    @cached_property
-    def _known(self) -> Mapping[Any, Codes]:
-        """Single codes, then groups of neighboring ones, and of these with missing."""
-        values = self.texts[: self.column.num_values]
-        found: dict[Any, Codes] = {
-            _plain(text, splits=self._splits): (code,) for code, text in enumerate(self.texts)
-        }
-        for first in range(len(values)):
-            for last in range(first, len(values)):
-                key, codes = self._run(values, first, last), tuple(range(first, last + 1))
-                found.setdefault(key, codes)
-                if self.column.nullable:
-                    found.setdefault(_with_missing(key), (*codes, self.column.size - 1))
-        return found
+    def _of_text(self, text: str) -> Codes | None:
+        """The code of a text, or those of neighbors from one end to another, and of missing."""
+        more: list[int] = []
+        if self.column.nullable and text.endswith(_OR_MISSING):
+            text, more = text.removesuffix(_OR_MISSING), [self.column.size - 1]
+        low, high = self._ends_of(text)
+        first, last = self._places[0].get(low, -1), self._places[1].get(high, -1)
+        if first < 0 and not self._splits and (found := _OTHERS.fullmatch(text)):
+            first = self._places[0].get(found[1], -1)
+            last = first + int(found[2])
+        is_known = 0 <= first <= last < self.column.num_values
+        return (*range(first, last + 1), *more) if is_known else None
 
-    def _run(self, values: list[str], first: int, last: int) -> Any:
-        if self._splits:
-            low, high = (_plain(values[at], splits=True)[:2] for at in (first, last))
-            return low[0], high[1]
-        more = f" and {last - first} others" if first < last else ""
-        return _plain(f"{values[first]}{more}", splits=False)
+    @cached_property
+    def _places(self) -> Sequence[Mapping[str, int]]:
+        """The codes of values by the first and by the last end of their texts."""
+        ends = list(map(self._ends_of, self.texts[: self.column.num_values]))
+        return [{own[at]: code for code, own in enumerate(ends)} for at in (0, 1)]
+
+    def _ends_of(self, text: str) -> tuple[str, str]:
+        """The two ends of a range in one way of writing; of other text it is both."""
+        if not self._splits:
+            return text, text
+        found = _RANGE.fullmatch(text) or _NUMBERS.fullmatch(text)
+        low, high = (text, text) if found is None else (found[1], found[2])
+        return _number(low), _number(high)
 
 
 def is_missing(label: Any) -> bool:
@@ -108,22 +113,6 @@ def is_missing(label: Any) -> bool:
     return (isinstance(label, str) and label.strip() == MISSING) or (
         not isinstance(label, str) and bool(pd.isna(label))
     )
-
-
-def _plain(label: Any, *, splits: bool) -> Any:
-    """A label as it is compared: text without spaces around it, or the two ends of a range."""
-    text = str(label).strip()
-    if not splits or text == MISSING:
-        return text
-    has_missing, text = text.endswith(_OR_MISSING), text.removesuffix(_OR_MISSING)
-    matched = _RANGE.fullmatch(text) or _NUMBERS.fullmatch(text)
-    low, high = (text, text) if matched is None else (matched[1], matched[2])
-    ends = (_number(low), _number(high))
-    return _with_missing(ends) if has_missing else ends
-
-
-def _with_missing(key: Any) -> Any:
-    return (*key, MISSING) if isinstance(key, tuple) else f"{key}{_OR_MISSING}"
 
 
 def _number(text: str) -> str:
@@ -183,11 +172,8 @@ class HowPublished:
     ) -> tuple[np.ndarray, np.ndarray]:
         """The counts of a table and the standard deviations of their noise.
 
-        Args:
-            name: Of the table, for a message.
-            told: What was published of each cell; not a number where it was suppressed.
-            stddevs: The noise that was published with it, in the same unit.
-            is_percent: Whether it is in per cents.
+        What was ``told`` of a cell is not a number where it was suppressed. Noise that was
+        published with it is in the same unit.
         """
         variances = np.zeros(len(told)) if stddevs is None else np.square(stddevs)
         if is_percent:
@@ -249,8 +235,8 @@ class TidyTable:
     def answered(self, labels: Mapping[str, ColumnLabels]) -> "tuple[TidyTable, Measurement]":
         """The table with its absent cells, if there may be any, and as an answer, with mean noise.
 
-        Raises:
-            ValueError: For labels that name no cell, and for cells that are missing or there twice.
+        Raises ``ValueError`` for labels that name no cell, and for cells that are missing or there
+        twice.
         """
         query, shape, places = self._asked(labels)
         whole, number = self, math.prod(shape)
@@ -321,10 +307,8 @@ class TidyTable:
 def tidy_tables(sources: Sequence[Source], how: HowPublished = HowPublished()) -> list[TidyTable]:
     """The tables in tidy rows, in the order in which they come.
 
-    Raises:
-        ValueError: For rows without counts or noise, for counts that are not numbers, and for what
-            ``how`` does not say.
-        OSError: If a file cannot be read.
+    Raises ``ValueError`` for rows without counts or noise, for counts that are no numbers, and for
+    what ``how`` does not say.
     """
     found = [table for source in sources for table in _of_frame(_frame(source), how)]
     if how.total is None:
@@ -357,9 +341,8 @@ def answers_of(
 ) -> tuple[list[TidyTable], list[Measurement]]:
     """All tables with their absent cells, and as answers, with their mean noise.
 
-    Raises:
-        ValueError: For tables of columns that are not declared, for declared columns that no table
-            has, and as ``TidyTable.answered``.
+    Raises ``ValueError`` for columns that are not declared, for declared ones that no table has,
+    and as ``TidyTable.answered``.
     """
     labels = {column.name: ColumnLabels(column) for column in schema.columns}
     named = dict.fromkeys(name for table in tables for name in table.clique)

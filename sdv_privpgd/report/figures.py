@@ -206,19 +206,12 @@ Picture = Bars | Heat | Curves
 """It has its ``numbers`` as a table, in percent of the rows, and is an element of SVG."""
 
 
-def pair_matrix(domain: Domain, values: Mapping[Clique, float]) -> np.ndarray:
-    """The symmetric matrix of the pairs' values, with NaN for pairs without a value."""
-    matrix = np.full((len(domain), len(domain)), np.nan)
+def pair_heat(domain: Domain, values: Mapping[Clique, float], largest: float) -> Heat:
+    """The pairs' values, which are distances, as colors; a pair without a value has none."""
+    names, matrix = Names.plain(domain.attributes), np.full((len(domain), len(domain)), np.nan)
     for clique, value in values.items():
         first, second = domain.axes(clique)
         matrix[first, second] = matrix[second, first] = value
-    return matrix
-
-
-def pair_heat(domain: Domain, values: Mapping[Clique, float], largest: float) -> Heat:
-    """The pairs' values, which are distances, as colors."""
-    names = Names.plain(domain.attributes)
-    matrix = pair_matrix(domain, values)
     return Heat(("column", "column"), names, names, matrix, largest, unit="distance")
 
 

@@ -32,16 +32,7 @@ from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.report.about import CONFIDENT
 from sdv_privpgd.report.figures import Bars, Heat, pair_heat
-from sdv_privpgd.report.page import (
-    Figure,
-    Grid,
-    Part,
-    Section,
-    Table,
-    Text,
-    folded,
-    long_table,
-)
+from sdv_privpgd.report.page import Figure, Grid, Part, Section, Table, Text, folded, long_table
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -264,8 +264,7 @@ class Report:
     def __str__(self) -> str:
         return self.text
 
-    def __repr__(self) -> str:
-        return self.text
+    __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
         """The facts in dictionaries, lists, text, numbers, truths and ``None``, as JSON has them.

@@ -337,10 +337,7 @@ def _of_100(part: float) -> str:
 
 
 def plan_report(
-    ledger: PrivacyLedger,
-    num_rows: int,
-    expected: ExpectedErrors | None,
-    notes: Sequence[str] = (),
+    ledger: PrivacyLedger, num_rows: int, expected: ExpectedErrors | None, notes: Sequence[str] = ()
 ) -> Report:
     """What a fit would ask and how large its errors would be, if anything is asked. Public."""
     title = f"Plan for {number_of(num_rows)}"

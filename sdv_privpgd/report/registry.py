@@ -248,8 +248,7 @@ class RegistryEntry:
         left = [f"- {path}" + (f": {asked}" if asked else "") for path, asked in more.items()]
         return "\n".join([f"{filled} fields are filled in. Left to be said:", *left])
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
 
 def registry_entry(

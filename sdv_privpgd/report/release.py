@@ -33,12 +33,7 @@ from sdv_privpgd.report.about import (
     prior_facts,
     subject,
 )
-from sdv_privpgd.report.fit import (
-    column_estimates,
-    download_section,
-    fit_sections,
-    hidden_section,
-)
+from sdv_privpgd.report.fit import column_estimates, download_section, fit_sections, hidden_section
 from sdv_privpgd.report.page import (
     Facts,
     Items,
@@ -88,11 +83,7 @@ def release_report(
     facts = subject(about, release, ledger.adjacency).facts
     page = Page(
         title=f"Synthetic rows of {about.table!r}",
-        lead=[
-            Text(line),
-            Text(protected(ledger)),
-            Facts([*facts, *guarantee_facts(ledger)]),
-        ],
+        lead=[Text(line), Text(protected(ledger)), Facts([*facts, *guarantee_facts(ledger)])],
         sections=[
             *shown,
             *worth,
@@ -233,10 +224,7 @@ def linked_report(
     rows = [[name, f"{number:,}"] for name, number in num_rows.items()]
     page = Page(
         title=f"Synthetic rows of {', '.join(map(repr, tables))}",
-        lead=[
-            Text(protected(ledger)),
-            Facts([*guarantee_facts(ledger), ("fitted on", date)]),
-        ],
+        lead=[Text(protected(ledger)), Facts([*guarantee_facts(ledger), ("fitted on", date)])],
         sections=[
             *sections,
             *noted(notes),

@@ -274,11 +274,8 @@ def _code(seen: ColumnShares) -> Finding | None:
     # A code lies so many times the width of all other values away from them, as -99 from ages of 0
     # to 120; and the cell that holds it is at most this part of that gap wide.
     far, narrow = 0.8, 0.1
-    shares, values, is_date = (
-        seen.shares[: seen.column.num_values],
-        code_values(column),
-        column.unit is not None,
-    )
+    shares, values = seen.shares[: column.num_values], code_values(column)
+    is_date = column.unit is not None
     clear = np.flatnonzero(shares > 2 * seen.error)  # some of many empty codes exceed it once
     for at, others in ((clear[:1], clear[1:]), (clear[-1:], clear[:-1])):
         if not len(others):
@@ -518,8 +515,8 @@ FIT_RULES = (
          "epsilon."),
     Rule(Rank.NOISE, _coarse_pairs, 0,
          "{} of columns were measured over a few groups of values alone, because there are too "
-         "many of them. Name pairs that matter with PrivPGD(pairs=...), declare a target, or "
-         "choose fewer columns."),
+         "many of them: noise may hide strong relations there, too. Name pairs that matter with "
+         "PrivPGD(pairs=...), declare a target, or choose fewer columns."),
     Rule(Rank.NOISE, _hidden, SOME,
          "Noise hid what fewer than {} were found: long tails may be cut, and columns that so few "
          "rows lack may never be missing. Declare the ranges that you know, or spend more."),

@@ -61,8 +61,7 @@ Span = tuple[Any, Any]
 def span(column: Column, between: Between) -> Span:
     """The range as a column's cells hold values. If it is empty, its first value is above its last.
 
-    Raises:
-        ValueError: If the column has no order, or an end is no value of its kind.
+    Raises ``ValueError`` if the column has no order, or an end is no value of its kind.
     """
     if not column.is_ordered:
         raise ValueError(

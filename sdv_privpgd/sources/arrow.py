@@ -19,7 +19,7 @@ from sdv_privpgd.columns.arrow_dtypes import INDEX, dtypes_of, schema_of_polars
 from sdv_privpgd.sources.source import BLOCK, Batch, Source, SourceError
 from sdv_privpgd.sources.withheld import withheld
 
-Scan = Callable[[list[str]], Iterable[pa.RecordBatch]]
+Scan = Callable[..., Iterable[pa.RecordBatch]]
 """All rows with the columns of these names, from the first one on."""
 
 
@@ -33,27 +33,29 @@ class ArrowSource:
         count: Callable[[], int],
         called: str,
         *,
-        in_order: Callable[[list[str]], Scan] | None = None,
+        sorts: Callable[[list[str]], Any] | None = None,
     ) -> None:
         """Takes a schema, what reads rows of it and counts them, and its name in messages.
 
-        Where the source has no order of its own, ``in_order`` reads rows sorted by some columns.
+        Where the source has no order of its own, rows are read sorted ``by`` some columns. What
+        ``sorts`` no row by these refuses those that have no order.
         """
         self.names = [name for name in schema.names if not name.startswith(INDEX)]
         self.dtypes = dtypes_of(schema)
         self._scan, self._count, self._called = scan, count, called
-        self._in_order = in_order
+        self._sorts = sorts
 
     def ordered(self, by: Sequence[str]) -> "ArrowSource":
         """The same rows in an order that follows from these columns, or that the source has.
 
         Raises ``SourceError`` if they cannot be sorted by.
         """
-        if self._in_order is None:
+        if self._sorts is None:
             return self
         made = copy(self)
         with withheld(f"{self._called}, sorted by {', '.join(by)},"):
-            vars(made)["_scan"] = self._in_order(list(by))
+            self._sorts(list(by))
+        vars(made)["_scan"] = partial(self._scan, by=list(by))
         return made
 
     def num_rows(self) -> int:
@@ -192,14 +194,11 @@ def of_duckdb(relation: Any) -> Source:
         read = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_record_batch
         return read(BLOCK)
 
-    def in_order(by: list[str]) -> Scan:
-        relation.limit(0).order(quoted(by)).to_arrow_table()  # refuses what has no order
-        return partial(scan, by=by)
-
     with withheld(called):
         schema = relation.limit(0).to_arrow_table().schema
     count = lambda: int(relation.aggregate("count(*)").fetchall()[0][0])
-    return ArrowSource(schema, scan, count, called, in_order=in_order)
+    sorts = lambda by: relation.limit(0).order(quoted(by)).to_arrow_table()
+    return ArrowSource(schema, scan, count, called, sorts=sorts)
 
 
 def of_ibis(table: Any) -> Source:
@@ -216,14 +215,11 @@ def of_ibis(table: Any) -> Source:
         chosen = chosen.order_by(by) if by else chosen
         return chosen.to_pyarrow_batches(chunk_size=BLOCK)
 
-    def in_order(by: list[str]) -> Scan:
-        table.order_by(by).limit(0).to_pyarrow()  # refuses what has no order
-        return partial(scan, by=by)
-
     with withheld(called):
         schema = table.schema().to_pyarrow()
     count = lambda: int(table.count().execute())
-    return ArrowSource(schema, scan, count, called, in_order=in_order)
+    sorts = lambda by: table.order_by(by).limit(0).to_pyarrow()
+    return ArrowSource(schema, scan, count, called, sorts=sorts)
 
 
 OPENERS: Mapping[str, Callable[[Any], Source]] = MappingProxyType(

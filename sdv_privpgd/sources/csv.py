@@ -32,8 +32,8 @@ from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.dialect import RENAME, SAY, Facts, Reading, missing_words
 from sdv_privpgd.sources import texts
-from sdv_privpgd.sources.source import Batch, Source, SourceError
-from sdv_privpgd.sources.texts import convert, signs_of
+from sdv_privpgd.sources.source import Batch, SourceError
+from sdv_privpgd.sources.texts import signs_of
 from sdv_privpgd.sources.withheld import withheld
 
 _BLOCK = 1 << 16
@@ -71,15 +71,10 @@ class CsvSource:
         facts: Mapping[str, Mapping[str, Any]],
         how: Reading | None = None,
     ) -> None:
-        """Takes files, the public facts on their columns, and how they are written.
+        """Takes files, the facts on their columns in SDV's words, and how they are written.
 
-        Args:
-            paths: A path, a pattern or several of them, as ``files_of`` takes them.
-            facts: In SDV's words: without any, texts stay texts.
-            how: What separates columns, which sign is before decimals, and the like.
-
-        Raises:
-            SourceError: If a file cannot be read, or the first record does not name its columns.
+        Without facts texts stay texts. Raises ``SourceError`` if a file cannot be read, or the
+        first record does not name its columns.
         """
         self._facts: Facts = facts
         self._how = Reading() if how is None else how
@@ -138,7 +133,8 @@ class CsvSource:
         else:
             means = texts.meaning(self._facts.get(name, {}), signs_of(how))
             column = _repeated([means(text) for text in different], codes)
-        column = converted(column.rename(name), how.dtypes[name]) if name in how.dtypes else column
+        if name in how.dtypes:
+            column = texts.converted(column, how.dtypes[name])
         if unread.any():
             column = column.astype(object).mask(np.append(unread, False)[codes], texts.UNREAD)
         return column
@@ -446,32 +442,6 @@ def _numbers(values: np.ndarray, codes: np.ndarray) -> pd.Series:
     is_exact = values.dtype == object or np.abs(values, dtype=float).max(initial=0) > EXACT_IN_FLOAT
     missing = np.array([None if is_exact else np.nan], dtype=object if is_exact else float)
     return pd.Series(np.append(values.astype(missing.dtype), missing)[codes])
-
-
-class Retyped:
-    """The rows of a source, with some columns in other dtypes."""
-
-    def __init__(self, source: Source, dtypes: Mapping[str, Any]) -> None:
-        self._source, self._named, self.names = source, dtypes, list(source.names)
-        self.dtypes = dict(source.dtypes)
-        for name in self.dtypes.keys() & dtypes.keys():
-            self.dtypes[name] = public_dtype(dtypes[name], self.dtypes[name])
-
-    def num_rows(self) -> int:
-        return self._source.num_rows()
-
-    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        for batch in self._source.batches(names):
-            columns = dict(batch.columns)
-            for name in filter(self._named.__contains__, names):
-                columns[name] = converted(columns[name].rename(name), self._named[name])
-            yield Batch(batch.done, columns)
-
-
-def converted(column: pd.Series, dtype: Any) -> pd.Series:
-    """A column of a batch in the dtype that the user names. Raises ``SourceError``."""
-    is_plain = not isinstance(column.dtype, pd.CategoricalDtype)
-    return convert(column if is_plain else column.astype(object), dtype)
 
 
 def public_dtype(dtype: Any, own: Any) -> Any:

@@ -17,15 +17,9 @@ def open_files(
     facts: Mapping[str, Mapping[str, Any]],
     person: str | None = None,
 ) -> Source:
-    """The rows of all the files, in the order of their names.
+    """The rows of all the files, in the order of their names, as ``open_source`` takes them.
 
-    Args:
-        paths: A path, of a folder too, a pattern such as ``visits/*.parquet``, or several of them.
-        facts: What is public of each column, in SDV's words: texts of CSV files are read by it.
-        person: The column that tells people apart: it is asked for, too.
-
-    Raises:
-        SourceError: If there are no files, if they are of several kinds, or their columns differ.
+    Raises ``SourceError`` if there are no files, if they are of several kinds, or columns differ.
     """
     found = files_of(paths)
     kinds = {path.suffix.lower() in PARQUET for path in found}

@@ -12,7 +12,7 @@ from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.links import Tree
 from sdv_privpgd.columns.recoding import Recoding, recoded
 from sdv_privpgd.columns.visits import Visits
-from sdv_privpgd.sources.csv import CsvFiles, CsvSource
+from sdv_privpgd.sources.csv import CsvFiles, CsvSource, public_dtype
 from sdv_privpgd.sources.families import Families, FamilySource, SiblingSource
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import PeopleSource
@@ -27,6 +27,7 @@ from sdv_privpgd.sources.source import (
     Tally,
     Total,
 )
+from sdv_privpgd.sources.texts import convert
 from sdv_privpgd.sources.visits import VisitsSource
 
 KINDS = (
@@ -178,15 +179,27 @@ def as_read(source: Source, facts: Mapping[str, ColumnFacts]) -> Source:
         return source
     if isinstance(source, FrameSource):
         return source.recoded(rules)
-    return (_RecodedCluster if isinstance(source, Cluster) else _Recoded)(source, rules)
+    kind = _MappedCluster if isinstance(source, Cluster) else _Mapped
+    return kind(source, partial(recoded, rules=rules))
 
 
-class _Recoded:
-    """Rows in batches that are recoded as they come."""
+def retyped(source: Source, dtypes: Mapping[str, Any]) -> Source:
+    """The same source with some columns in the dtypes that the user names."""
+    found = {name: public_dtype(dtypes.get(name, own), own) for name, own in source.dtypes.items()}
 
-    def __init__(self, inner: Any, rules: Mapping[str, Recoding]) -> None:
-        self.inner, self.rules = inner, rules
-        self.names, self.dtypes = inner.names, inner.dtypes
+    def converted(columns: Columns) -> Columns:
+        named = dtypes.keys() & columns.keys()
+        return {**columns, **{n: convert(columns[n].rename(n), dtypes[n]) for n in named}}
+
+    return _Mapped(source, converted, found)
+
+
+class _Mapped:
+    """Rows in batches whose columns are mapped as they come, to others of these dtypes."""
+
+    def __init__(self, inner: Any, mapped: Callable, dtypes: Mapping | None = None) -> None:
+        self.inner, self.mapped, self.names = inner, mapped, inner.names
+        self.dtypes = inner.dtypes if dtypes is None else dtypes
         self.people = getattr(inner, "people", None)
         self.numbered = getattr(inner, "numbered", None)
 
@@ -195,24 +208,24 @@ class _Recoded:
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         for batch in self.inner.batches(names):
-            yield batch._replace(columns=recoded(batch.columns, self.rules))
+            yield batch._replace(columns=self.mapped(batch.columns))
 
     def ordered(self, by: Sequence[str]) -> Source:
         if not isinstance(self.inner, Orderable):
             return self
-        return _Recoded(self.inner.ordered(by), self.rules)
+        return _Mapped(self.inner.ordered(by), self.mapped, self.dtypes)
 
 
-class _RecodedCluster(_Recoded):
-    """Rows that are recoded where they are, by a tally that does it before it adds them up."""
+class _MappedCluster(_Mapped):
+    """Rows that are mapped where they are, by a tally that does it before it adds them up."""
 
     def total(self, names: Sequence[str], tally: Tally[Columns, Total]) -> Total:
-        return self.inner.total(names, MappedTally(tally, partial(_recoded, rules=self.rules)))
+        return self.inner.total(names, MappedTally(tally, partial(_alone, self.mapped)))
 
     def of_people(self, person: str, most: int, *, numbered: bool = False) -> Source:
         found = self.inner.of_people(person, most, numbered=numbered)
-        return _RecodedCluster(found, self.rules)
+        return _MappedCluster(found, self.mapped)
 
 
-def _recoded(columns: Columns, rules: Mapping[str, Recoding]) -> list[Columns]:
-    return [recoded(columns, rules)]
+def _alone(mapped: Callable[[Columns], Columns], columns: Columns) -> list[Columns]:
+    return [mapped(columns)]

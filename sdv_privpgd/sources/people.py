@@ -104,12 +104,7 @@ def starts_of(
 ) -> np.ndarray:
     """The place of the first row that stays of each owner of rows, drawn by a hash of it alone.
 
-    Args:
-        names: Of the owners.
-        numbers: Of their rows.
-        most: How many rows of each may stay.
-        key: Of the hash.
-        in_order: Whether no first row comes after the last one.
+    ``most`` rows of each may stay. ``in_order`` no first row comes after the last one.
     """
     starts = np.zeros(len(numbers), dtype=np.int64)
     for each in np.flatnonzero(numbers > most).tolist():

@@ -37,12 +37,7 @@ _WHOLE, _PLAIN = re.compile(r"[-+0-9]*"), re.compile(r"[-+0-9.eE]*")
 
 @dataclass(frozen=True)
 class Signs:
-    """The signs in numbers of text.
-
-    Attributes:
-        decimal: The sign before decimals.
-        thousands: The sign between groups of three digits; ``None`` allows none.
-    """
+    """The signs in numbers of text: before decimals, and between groups of three digits, if any."""
 
     decimal: str = "."
     thousands: str | None = None
@@ -111,22 +106,38 @@ def meaning(facts: Mapping, signs: Signs) -> Callable[[str], Any]:
     return _as_written
 
 
+def converted(column: pd.Series, dtype: Any) -> pd.Series:
+    """The column in the dtype that the user names, or with the same values where some are no such.
+
+    Privacy: each cell means the same either way, and nothing says which cells cannot be such. A fit
+    counts them as not as declared.
+    """
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(object)
+    if dtype.kind == "M" and column.dtype == object:
+        return column  # dates are read one by one, as the metadata says
+    if dtype.kind in "iuf" and column.dtype == object:
+        column = column.mask(column == UNREAD)  # what is kept of them must not change a dtype
+    if pd.api.types.is_bool_dtype(dtype):
+        column = column.map(_truth, na_action="ignore")
+    try:
+        found = column.astype(dtype)
+    except (TypeError, ValueError):
+        return column
+    is_same = dtype.kind not in "biu" or bool((found == column).all())
+    return found if is_same else column  # 300 is no int8, and 1.5 is no whole number
+
+
 def convert(column: pd.Series, dtype: Any) -> pd.Series:
     """The column in the dtype that the user names. Raises ``SourceError``, without a cell."""
-    try:
-        if dtype.kind == "M" and column.dtype == object:
-            return column  # dates are read one by one, as the metadata says
-        if dtype.kind in "iuf" and column.dtype == object:
-            column = column.mask(column == UNREAD)  # what is kept of them must not change a dtype
-        if pd.api.types.is_bool_dtype(dtype):
-            column = column.map(_truth, na_action="ignore")
-        return column.astype(dtype)
-    except (TypeError, ValueError):
+    found = converted(column, dtype)
+    if str(found.dtype) != str(dtype) and (dtype.kind != "M" or column.dtype != object):
         raise SourceError(
             f"Column {column.name!r} cannot be read with CsvFiles(dtypes={{{column.name!r}: "
             f"'{dtype}'}}): not all of its cells can be such. Correct the file, or choose "
             "another dtype."
         ) from None
+    return found
 
 
 def _declared(text: str, declared: Sequence, signs: Signs) -> Any:

@@ -11,14 +11,21 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive, check_share
+from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.half_spaces import Cut, Line
 from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.estimate.noisy_tables import EXACT, estimate_total, noisy_tables
 from sdv_privpgd.privacy.queries import CutMarginalQuery, Measurement
-from sdv_privpgd.synthesize.engine import TABLES, Engine, Model, too_many_components
-from sdv_privpgd.synthesize.relaxed import Adam, Mixture, device_of, products, softmaxes
+from sdv_privpgd.synthesize.engine import RAP_PLUS_PLUS, TABLES, Model
+from sdv_privpgd.synthesize.relaxed import (
+    Adam,
+    Mixture,
+    MixtureEngine,
+    device_of,
+    products,
+    softmaxes,
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,20 +44,9 @@ class Wanted:
 
 
 def lines_of(measurements: Sequence[Measurement]) -> dict[str, Line]:
-    """The line of each attribute that some question cuts.
-
-    Raises ``ValueError`` for an attribute on several lines, and for places that do not ascend.
-    """
-    found: dict[str, Line] = {}
-    for each in measurements:
-        if isinstance(each.query, CutMarginalQuery):
-            for line in (line for cut in each.query.cuts for line in cut.lines):
-                if found.setdefault(line.name, line) != line:
-                    raise ValueError(f"{line.name!r} lies on several lines: ask along one alone.")
-    for name, line in found.items():
-        if any(np.diff(line.places) <= 0):
-            raise ValueError(f"The places of {name!r} do not ascend: number its codes in order.")
-    return found
+    """The line of each attribute that some question cuts."""
+    asked = [each.query for each in measurements if isinstance(each.query, CutMarginalQuery)]
+    return {line.name: line for query in asked for cut in query.cuts for line in cut.lines}
 
 
 def wanted_of(
@@ -375,7 +371,7 @@ _FINER = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnnealedProjection(Engine):
+class AnnealedProjection(MixtureEngine):
     """Moves relaxed rows of numbers and categories until their answers are the noisy ones.
 
     Vietri et al. 2022 (RAP++), Algorithm 1: a relaxed row has one real number for each numeric
@@ -411,37 +407,24 @@ class AnnealedProjection(Engine):
         enable_gpu: Whether to use CUDA where there is a device.
     """
 
-    num_components: int = 1_000
     steps: int = 200
     slopes: int = 10
     first_slope: float = 1.0
-    learning_rate: float = 0.1
     tolerance: float = 0.02
-    seed: int = 0
-    enable_gpu: bool = False
 
     title = (
         "Relaxed rows, with numbers that were not binned, were fitted to the noisy counts by Adam, "
         "with thresholds as sigmoids of growing slope"
     )
-    citation = (
-        "Vietri, G., Archambeau, C., Aydore, S., Brown, W., Kearns, M., Roth, A., Siva, A., "
-        "Tang, S. & Wu, Z. S. (2022). Private synthetic data for multitask learning and marginal "
-        "queries. NeurIPS 35."
-    )
+    citation = RAP_PLUS_PLUS
     quick = {"num_components": 50, "steps": 10, "slopes": 2}  # noqa: RUF012
     takes = (TABLES, "half-spaces")
     takes_groups = False
 
     def __post_init__(self) -> None:
-        check_fields(self, check_integer, "num_components", "steps", "slopes")
-        check_fields(self, check_positive, "learning_rate", "first_slope")
-        check_fields(self, check_share, "tolerance")
-
-    def refusal(self, domain: Domain, cliques: Sequence[Clique]) -> str | None:
-        """Why the rows cannot be held, ``None`` where they can. Any cliques can be fitted."""
-        del cliques
-        return too_many_components(domain, self.num_components)
+        super().__post_init__()
+        check_fields(self, check_integer, "slopes")
+        check_fields(self, check_positive, "first_slope")
 
     def fit(
         self,

@@ -9,7 +9,7 @@ import numpy as np
 
 from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.base.progress import Progress, silent
-from sdv_privpgd.estimate.consistency import Possible, possible_cells
+from sdv_privpgd.estimate.consistency import Possible, possible_noisy
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     estimate_total,
@@ -23,6 +23,26 @@ from sdv_privpgd.privacy.queries import Measurement, Query
 
 TABLES = "tables"
 """The kind of answers that most engines fit: noisy tables of counts."""
+
+DP_MERF = (
+    "Harder, F., Adamczewski, K. & Park, M. (2021). DP-MERF: differentially private mean "
+    "embeddings with random features for practical privacy-preserving data generation. AISTATS, "
+    "PMLR 130, 1819–1827."
+)
+PRIVSYN = (
+    "Zhang, Z., Wang, T., Li, N., Honorio, J., Backes, M., He, S., Chen, J. & Zhang, Y. (2021). "
+    "PrivSyn: differentially private data synthesis. USENIX Security 30, 929–946."
+)
+RAP = (
+    "Aydore, S., Brown, W., Kearns, M., Kenthapadi, K., Melis, L., Roth, A. & Siva, A. (2021). "
+    "Differentially private query release through adaptive projection. ICML, PMLR 139, 457–467."
+)
+RAP_PLUS_PLUS = (
+    "Vietri, G., Archambeau, C., Aydore, S., Brown, W., Kearns, M., Roth, A., Siva, A., Tang, S. & "
+    "Wu, Z. S. (2022). Private synthetic data for multitask learning and marginal queries. "
+    "NeurIPS 35."
+)
+"""Works that describe a method and its engine."""
 
 
 @runtime_checkable
@@ -247,13 +267,12 @@ class Goals:
         wanted empty.
         """
         total = estimate_total(domain, measurements).value
-        found: list[tuple[Clique, Grouping | None, NoisyTable]] = []
-        for clique, table in noisy_tables(domain, measurements).items():
-            allowed = possible_cells(clique, table.counts.shape, possible or {})
-            found.append((clique, None, NoisyTable(table.counts * allowed, table.variance)))
-        grouped = grouped_tables(domain, measurements) if with_groups else {}
-        for grouping, tables in grouped.items():
-            found += [(clique, grouping, table) for clique, table in tables.items()]
+        every: dict[Grouping | None, Mapping[Clique, NoisyTable]] = {
+            None: possible_noisy(domain, measurements, possible or {})
+        }
+        if with_groups:
+            every |= grouped_tables(domain, measurements)
+        found = [(q, over, table) for over, own in every.items() for q, table in own.items()]
         views: dict[View, int] = {}
         places = [
             tuple(views.setdefault(_view(domain, name, grouping), len(views)) for name in clique)
@@ -287,17 +306,3 @@ def first_shares(domain: Domain, measurements: Sequence[Measurement]) -> list[np
         shares = supported_one_way(margins.get((name,)), size, total) / total + 1e-5
         found.append(shares / shares.sum())
     return found
-
-
-def too_many_components(domain: Domain, components: int) -> str | None:
-    """Why so many components of all codes cannot be held: they take more than 2 GiB of float64."""
-    # MiB of the largest model of an engine that holds a number for each component and code.
-    largest = 2048.0
-    size = components * sum(domain.sizes) * 8 / 2**20
-    if size <= largest:
-        return None
-    return (
-        f"{components:,} rows of shares over all {sum(domain.sizes):,} codes take {size:.3g} MiB, "
-        f"above {largest:g}. Ask for fewer components, or for fewer codes of the columns with "
-        "most of them."
-    )

@@ -20,7 +20,7 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.features import EmbeddingQuery
 from sdv_privpgd.estimate.noisy_tables import EXACT, estimate_total
 from sdv_privpgd.privacy.queries import Measurement
-from sdv_privpgd.synthesize.engine import Engine, Goals, Model, first_shares
+from sdv_privpgd.synthesize.engine import DP_MERF, Engine, Goals, Model, first_shares
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 from sdv_privpgd.synthesize.relaxed import Adam, RelaxedLoss, device_of
 
@@ -139,11 +139,7 @@ class GeneratorNetwork(Engine):
     enable_gpu: bool = False
 
     title = "A generator network was fitted to the noisy sums"
-    citation = (
-        "Harder, F., Adamczewski, K. & Park, M. (2021). DP-MERF: differentially private mean "
-        "embeddings with random features for practical privacy-preserving data generation. "
-        "AISTATS, PMLR 130, 1819–1827."
-    )
+    citation = DP_MERF
     quick = {"num_particles": 300, "steps": 2}  # noqa: RUF012
     takes = ("mean embeddings",)
     takes_groups = False

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdv_privpgd.base.arguments import check_fields, check_integer
-from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import Possible, consistent_tables, emptied, possible_tables
 from sdv_privpgd.privacy.queries import Measurement
-from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.engine import PRIVSYN, Engine, Model
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 
 
@@ -53,10 +53,7 @@ class GUM(Engine):
     seed: int = 0
 
     title = "Rows were changed step by step until they had the noisy counts"
-    citation = (
-        "Zhang, Z., Wang, T., Li, N., Honorio, J., Backes, M., He, S., Chen, J. & Zhang, Y. "
-        "(2021). PrivSyn: differentially private data synthesis. USENIX Security 30, 929–946."
-    )
+    citation = PRIVSYN
     quick = {"num_rows": 300, "sweeps": 2}  # noqa: RUF012
     takes_groups = False
 
@@ -87,7 +84,7 @@ class GUM(Engine):
         else:
             codes = independent_codes(domain, agreed.one_way, number, rng)
         tables = [
-            _Table.of(domain, clique, counts * (number / counts.sum()))
+            _Table(domain.axes(clique), counts.shape, counts.ravel() * (number / counts.sum()))
             for clique, counts in targets.items()
             if counts.any() and not any(set(clique) < set(other) for other in targets)
         ]
@@ -133,10 +130,6 @@ class _Table:
     axes: tuple[int, ...]
     shape: tuple[int, ...]
     target: np.ndarray
-
-    @classmethod
-    def of(cls, domain: Domain, clique: Clique, target: np.ndarray) -> "_Table":
-        return cls(domain.axes(clique), domain.shape(clique), target.ravel())
 
     def cells(self, codes: np.ndarray) -> np.ndarray:
         """The cell of each row."""

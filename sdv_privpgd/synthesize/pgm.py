@@ -1,15 +1,15 @@
 """Private-PGM fits the graphical model under which the noisy tables are most likely."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive, check_share
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, Shares, silent
-from sdv_privpgd.estimate.consistency import Possible, possible_cells
-from sdv_privpgd.estimate.noisy_tables import NoisyTable, estimate_total, noisy_tables
+from sdv_privpgd.estimate.consistency import Possible, possible_cells, possible_noisy
+from sdv_privpgd.estimate.noisy_tables import NoisyTable, estimate_total
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.graphical import GraphicalModel, JunctionTree, MessagePassing
@@ -101,13 +101,7 @@ class PrivatePGM(Engine):
         total = estimate_total(domain, measurements).value
         # Tables are summed several times as fast with their longest axes last.
         by_size = domain.project(sorted(domain.attributes, key=lambda name: domain.size((name,))))
-        tables = {
-            clique: replace(
-                table,
-                counts=table.counts * possible_cells(clique, table.counts.shape, self.possible),
-            )
-            for clique, table in noisy_tables(by_size, measurements).items()
-        }
+        tables = possible_noisy(by_size, measurements, self.possible)
         tree = JunctionTree.of(by_size, tables)
         reason = self._too_large(tree, len(tables))
         if reason is not None:

@@ -22,7 +22,7 @@ from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.privacy.queries import Measurement
-from sdv_privpgd.synthesize.engine import Engine, Goals, Model, dealt, too_many_components
+from sdv_privpgd.synthesize.engine import RAP, Engine, Goals, Model, dealt
 from sdv_privpgd.synthesize.graphical import allotted
 
 
@@ -42,11 +42,6 @@ class Mixture:
     weights: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.shares.ndim != 2 or self.shares.shape[1] != sum(self.domain.sizes):
-            raise ValueError(
-                f"shares needs shape (component, {sum(self.domain.sizes)}), got "
-                f"{self.shares.shape}."
-            )
         self.shares.setflags(write=False)
 
     @property
@@ -93,6 +88,7 @@ def products(parts: Sequence[Any]) -> Any:
 
 
 Weights = Mapping[str, Tensor]
+Components = Float[Tensor, "component code"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,12 +99,8 @@ class MixtureEngine(Engine):
     steps: int = 1_000
     learning_rate: float = 0.1
     tolerance: float = 1e-2
-    possible: Possible = field(default_factory=dict, compare=False)
     seed: int = 0
     enable_gpu: bool = False
-
-    keeps_weights: ClassVar[bool] = True
-    """Whether a later fit needs what is moved besides the shares."""
 
     def __post_init__(self) -> None:
         check_fields(self, check_integer, "num_components", "steps")
@@ -118,7 +110,26 @@ class MixtureEngine(Engine):
     def refusal(self, domain: Domain, cliques: Sequence[Clique]) -> str | None:
         """Why the mixture cannot be held, ``None`` where it can. Any cliques can be fitted."""
         del cliques
-        return too_many_components(domain, self.num_components)
+        largest = 2048.0  # MiB of float64, of a number for each component and code
+        codes = sum(domain.sizes)
+        size = self.num_components * codes * 8 / 2**20
+        if size <= largest:
+            return None
+        return (
+            f"{self.num_components:,} rows of shares over all {codes:,} codes take {size:.3g} MiB, "
+            f"above {largest:g}. Ask for fewer components, or for fewer codes of the columns with "
+            "most of them."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OfTables(MixtureEngine):
+    """Moves a mixture whose answers are tables."""
+
+    possible: Possible = field(default_factory=dict, compare=False)
+
+    keeps_weights: ClassVar[bool] = True
+    """Whether a later fit needs what is moved besides the shares."""
 
     @abstractmethod
     def begun(
@@ -145,23 +156,38 @@ class MixtureEngine(Engine):
         shares = Shares(progress, "fit")
         if goals.tables:
             loss = RelaxedLoss(goals, device)
-            descend(
-                lambda: loss(softmaxes(logits(weights), domain)),
-                list(weights.values()),
-                steps=self.steps,
-                learning_rate=self.learning_rate,
-                tolerance=self.tolerance,
-                shares=shares,
-            )
+            loss_of = lambda: loss(softmaxes(logits(weights), domain))
+            self._descend(loss_of, list(weights.values()), shares)
         shares.reach(1.0)
         with torch.no_grad():
             found = softmaxes(logits(weights), domain).cpu().numpy()
         held = {name: own.detach().cpu().numpy() for name, own in weights.items()}
         return Mixture(domain=domain, shares=found, weights=held if self.keeps_weights else {})
 
+    def _descend(
+        self, loss_of: Callable[[], Tensor], parameters: Sequence[Tensor], shares: Shares
+    ) -> None:
+        """Lowers a loss by Adam, in place.
+
+        When a lot of 25 steps lowers the loss by less than ``tolerance`` of itself, the learning
+        rate is halved; after the third time the descent ends.
+        """
+        adam, before, halved = Adam(parameters), math.inf, 0
+        for step in range(1, self.steps + 1):
+            loss = loss_of()
+            adam.step(loss, self.learning_rate / 2**halved)
+            if step % 25 and step != self.steps:
+                continue
+            now = float(loss.detach())
+            halved += now > (1 - self.tolerance) * before
+            if halved == 3:
+                break
+            before = now
+            shares.reach(step / self.steps)
+
 
 @dataclass(frozen=True, kw_only=True)
-class RelaxedProjection(MixtureEngine):
+class RelaxedProjection(_OfTables):
     """Moves a table of relaxed rows until its answers match the measured tables.
 
     Aydore et al. 2021 (RAP), Algorithm 1: a relaxed row has a distribution for each attribute
@@ -189,11 +215,7 @@ class RelaxedProjection(MixtureEngine):
     """
 
     title = "A relaxed table was fitted to the noisy counts by Adam"
-    citation = (
-        "Aydore, S., Brown, W., Kearns, M., Kenthapadi, K., Melis, L., Roth, A. & Siva, A. (2021). "
-        "Differentially private query release through adaptive projection. ICML, PMLR 139, "
-        "457–467."
-    )
+    citation = RAP
     quick = {"num_components": 50, "steps": 10}  # noqa: RUF012
     keeps_weights = False
 
@@ -210,7 +232,7 @@ class RelaxedProjection(MixtureEngine):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GenerativeNetwork(MixtureEngine):
+class GenerativeNetwork(_OfTables):
     """Trains a small network that turns noise into product distributions to match the tables.
 
     Liu, Vietri & Wu 2021 (GEM), section 4: a fixed sample of Gaussian noise goes through a residual
@@ -288,9 +310,7 @@ def first_weights(
     return found
 
 
-def logits_of(
-    noise: Float[Tensor, "component latent"], weights: Weights
-) -> Float[Tensor, "component code"]:
+def logits_of(noise: Float[Tensor, "component latent"], weights: Weights) -> Components:
     """The network's output: log-shares of all codes.
 
     A layer's values are normalized over the sample, scaled, shifted and cut at 0; what went into
@@ -335,7 +355,7 @@ class RelaxedLoss:
             )
             self._blocks.append((prefix, lasts, tensor(wanted), tensor(weights)))
 
-    def __call__(self, shares: Float[Tensor, "component code"]) -> Float[Tensor, ""]:
+    def __call__(self, shares: Components) -> Float[Tensor, ""]:
         """The mean squared error in standard deviations of the noise."""
         own = torch.split(shares, list(self._sizes), dim=1)
         seen = [
@@ -350,43 +370,10 @@ class RelaxedLoss:
         return torch.stack(terms).sum()
 
 
-def softmaxes(
-    logits: Float[Tensor, "component code"], domain: Domain
-) -> Float[Tensor, "component code"]:
+def softmaxes(logits: Components, domain: Domain) -> Components:
     """The shares of these log-shares: a softmax for each attribute."""
     parts = torch.split(logits, list(domain.sizes), dim=1)
     return torch.cat([torch.softmax(part, dim=1) for part in parts], dim=1)
-
-
-def descend(
-    loss_of: Callable[[], Tensor],
-    parameters: Sequence[Tensor],
-    *,
-    steps: int,
-    learning_rate: float,
-    tolerance: float,
-    shares: Shares,
-) -> None:
-    """Lowers a loss by Adam, in place.
-
-    When a lot of 25 steps lowers the loss by less than ``tolerance`` of itself, the learning rate
-    is halved; after the third time the descent ends.
-    """
-    adam, before, halved = Adam(parameters), math.inf, 0
-    for step in range(1, steps + 1):
-        loss = loss_of()
-        adam.step(loss, learning_rate)
-        if step % 25 and step != steps:
-            continue
-        now = float(loss.detach())
-        if now > (1 - tolerance) * before:
-            halved += 1
-            if halved == 3:
-                break
-            learning_rate /= 2
-        before = now
-        shares.reach(step / steps)
-    shares.reach(1.0)
 
 
 class Adam:

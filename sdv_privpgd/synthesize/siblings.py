@@ -154,15 +154,14 @@ def _lacks(
         values.append(table.ravel() * number - counts)
         offsets[p, c] = start
         start += table.size
-    first, second, weight = _pairs(places)
+    first, second = pairs_of(places.whose, int(places.pairs.max(initial=0)))
     later = np.flatnonzero(np.diff(places.whose) == 0) + 1
-    after = places.next_weights[places.whose[later]]
     return _Lacks(
         np.concatenate(values),
         offsets,
         widths.astype(np.int64),
-        *_of_pairs(places, siblings, [(first, second), (second, first)], weight),
-        *_of_pairs(places, followed, [(later - 1, later)], after),
+        *_of_pairs(places, siblings, [(first, second), (second, first)], places.weights),
+        *_of_pairs(places, followed, [(later - 1, later)], places.next_weights),
     )
 
 
@@ -170,11 +169,12 @@ def _of_pairs(
     places: Places,
     tables: Mapping[tuple[int, ...], np.ndarray],
     pairs: Sequence[tuple[np.ndarray, np.ndarray]],
-    weight: np.ndarray,
+    weights: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """What tables of pairs lack, and their attributes, beginnings and columns.
 
     A table of one attribute is of whether both have the same code of it, and has no columns.
+    The ``weights`` are those of a pair of each parent's children.
     """
     values, listed, start = [np.zeros(0)], [np.zeros((0, 4), np.int64)], 0
     for (a, *others), table in tables.items():
@@ -184,7 +184,7 @@ def _of_pairs(
             cells = own[one] == own[other]
             for b in others:
                 cells = own[one] * width + places.groups[other, b]
-            counts += np.bincount(cells, weights=weight, minlength=table.size)
+            counts += np.bincount(cells, weights[places.whose[one]], table.size)
         values.append(table.ravel() * counts.sum() - counts)
         listed.append(np.array([[a, *(others or [a]), start, width]]))
         start += table.size
@@ -235,15 +235,17 @@ class _Likes(NamedTuple):
         return cls(part, codes, kin, np.argsort(cells, kind="stable"), first)
 
 
-def _pairs(places: Places) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The places of each pair of siblings, once, and what it counts as."""
-    rank = np.arange(len(places.whose)) - places.first[places.whose]
-    own = places.pairs[places.whose]
-    apart = range(1, int(places.pairs.max(initial=0)))
-    here = [np.zeros(0, np.int64), *(np.flatnonzero(rank + each < own) for each in apart)]
-    one = np.concatenate(here)
-    other = one + np.repeat([0, *apart], list(map(len, here)))
-    return one, other, places.weights[places.whose[one]]
+def pairs_of(whose: np.ndarray, most: int) -> np.ndarray:
+    """The places of each pair of the first ``most`` children of one parent, once: (2, pair).
+
+    ``whose`` is the number of each child's parent. It rises.
+    """
+    place = np.arange(len(whose)) - np.searchsorted(whose, whose)
+    parts = [np.zeros((2, 0), np.int64)]
+    for apart in range(1, most):
+        one = np.flatnonzero((whose[apart:] == whose[:-apart]) & (place[apart:] < most))
+        parts.append(np.stack([one, one + apart]))
+    return np.concatenate(parts, axis=1)
 
 
 @njit()
@@ -297,17 +299,14 @@ def _moved(x, y, places, lacks, scales):
             ):  # fmt: skip
                 gain -= scales[0] * change * (2 * values[cell] + change)
                 values[cell] += change
-    gain += _paired(x, 1.0, f, places, lacks, scales[1])
-    gain += _paired(y, 1.0, g, places, lacks, scales[1])
-    gain += _in_row(x, 1.0, f, places, lacks, scales[3])
-    gain += _in_row(y, 1.0, g, places, lacks, scales[3])
-    for c in range(children.shape[1]):
-        children[x, c], children[y, c] = children[y, c], children[x, c]
-        groups[x, c], groups[y, c] = groups[y, c], groups[x, c]
-    gain += _paired(x, -1.0, f, places, lacks, scales[1])
-    gain += _paired(y, -1.0, g, places, lacks, scales[1])
-    gain += _in_row(x, -1.0, f, places, lacks, scales[3])
-    gain += _in_row(y, -1.0, g, places, lacks, scales[3])
+    for sign in (1.0, -1.0):  # out of the counts, exchanged, and in again
+        for z, h in ((x, f), (y, g)):
+            gain += _paired(z, sign, h, places, lacks, scales[1])
+        for z, h in ((x, f), (y, g)):
+            gain += _in_row(z, sign, h, places, lacks, scales[3])
+        for c in range(children.shape[1] if sign > 0 else 0):
+            children[x, c], children[y, c] = children[y, c], children[x, c]
+            groups[x, c], groups[y, c] = groups[y, c], groups[x, c]
     times, before = places.times, places.before
     if len(times):
         gain += scales[2] * (_apart(x, places) + _apart(y, places))

@@ -7,6 +7,7 @@ Words come from seeded generators, so that no run fails by chance.
 """
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,7 +18,7 @@ from sdv_privpgd.audit.attack import Attack
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.dp_sgd import DPCTGAN, DPDiffusion, TrainingQuery, networks, training
 from sdv_privpgd.methods.dp_sgd.networks import Adversarial, Codes, Diffusion
-from sdv_privpgd.methods.dp_sgd.training import Optimizer, Samples, Trainer
+from sdv_privpgd.methods.dp_sgd.training import Optimizer, Trainer
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
@@ -200,13 +201,9 @@ def test_gradients_that_are_not_clipped_are_caught(make, monkeypatch):
 
 def test_samples_of_all_rows_are_caught(monkeypatch):
     """Charged as if few of them were in a sample."""
-    real = Samples.__init__
-
-    def everybody(self, *asked):
-        real(self, *asked)
-        self._below = np.uint64(1 << 32)
-
-    monkeypatch.setattr(Samples, "__init__", everybody)
+    real = training.samples
+    everybody = lambda number, asked, words: real(number, replace(asked, rate=Fraction(1)), words)
+    monkeypatch.setattr(training, "samples", everybody)
     assert is_caught(rate=SELDOM, steps=16)
 
 

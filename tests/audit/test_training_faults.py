@@ -1,5 +1,7 @@
 """The audit's watch on trainings finds what is planted in them, and nothing else."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,7 @@ from sdv_privpgd.audit.recording import Event
 from sdv_privpgd.audit.training import training_checks
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.dp_sgd import DPDiffusion, TrainingQuery, training
-from sdv_privpgd.methods.dp_sgd.training import Optimizer, Samples, Trainer
+from sdv_privpgd.methods.dp_sgd.training import Optimizer, Trainer
 from sdv_privpgd.privacy.noise import rounded_gaussian
 
 HONEST = training.noise_multiplier
@@ -55,18 +57,17 @@ def test_a_row_that_is_replaced_charged_as_one(max_rows, monkeypatch):
 
 
 def test_more_steps_than_were_charged(monkeypatch):
-    real = Samples.__iter__
+    real = training.samples
 
-    def twice(self):
-        self.steps *= 2
-        return real(self)
+    def twice(number, query, words):
+        return real(number, replace(query, steps=2 * query.steps), words)
 
     def two_at_a_time(self, codes, words):
         steps = train(self, codes, words)
         return zip(steps, steps, strict=True)
 
     train = Trainer.train
-    monkeypatch.setattr(Samples, "__iter__", twice)
+    monkeypatch.setattr(training, "samples", twice)
     monkeypatch.setattr(Trainer, "train", two_at_a_time)
     assert found() == ["training charge"]
 
@@ -122,9 +123,9 @@ def test_gradients_that_are_too_long(clips, monkeypatch):
 def drawn(chosen):
     """Samples of the records that are chosen of so many, in a step."""
 
-    def samples(self):
-        for step in range(self.steps):
-            yield np.asarray(chosen(step, self.num_samples), dtype=np.int64)
+    def samples(number, query, words):
+        for step in range(query.steps):
+            yield np.asarray(chosen(step, number), dtype=np.int64)
 
     return samples
 
@@ -141,7 +142,7 @@ def drawn(chosen):
     ids=["the same in each step", "in turn", "of a fixed size", "twice the rate", "used twice"],
 )
 def test_samples_that_are_not_drawn_anew(chosen, monkeypatch):
-    monkeypatch.setattr(Samples, "__iter__", drawn(chosen))
+    monkeypatch.setattr(training, "samples", drawn(chosen))
     assert found() == ["training samples"]
 
 

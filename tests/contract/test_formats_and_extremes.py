@@ -57,7 +57,7 @@ def test_two_digits_of_a_year_lose_no_cell(years):
     assert rows.str[-2:].astype(int).isin(years).mean() > 0.95
 
 
-@pytest.mark.parametrize("form", ["%A", "%B %H:%M", "%d/%y"])
+@pytest.mark.parametrize("form", ["%A", "%B %H:%M", "%d/%y", "%Y-W%W", "%G-W%V", "%F", "%Y %Y"])
 def test_a_format_that_cannot_be_read_again_is_refused(form):
     with pytest.raises(ValueError, match="leaves out a part of the date"):
         Datetime(datetime_format=form)

@@ -121,6 +121,11 @@ WRONG = {
         Numerical(2_001, 2_010, decimal_places=0, nullable=False),
         "outside the declared range_min=2001: 'x'",
     ),
+    "missing ones": (
+        rarely(np.nan, SMALL, 0.3),
+        {**SCORE, "sdtype": "numerical", "range_is_nullable": False},
+        "range_is_nullable=False says that none is: 'x'",
+    ),
     "few days": (DAYS, Datetime("2020-01-01", "2020-01-25"), "Check the year"),
 }
 
@@ -181,9 +186,10 @@ def test_what_is_not_told_apart_stops_a_fit_where_most_rows_have_it(values, decl
 
 
 @pytest.mark.parametrize("nullable", [True, False])
-def test_rows_whose_cells_are_replaced_are_told_of(nullable):
+@pytest.mark.parametrize("cell", ["d", None])
+def test_rows_whose_cells_are_replaced_are_told_of(nullable, cell):
     declared = Categorical(["m", "w"], nullable=nullable)
-    said = " ".join(fitted(rarely("d", "m", 0.08), declared, discovery_share=0).warnings)
+    said = " ".join(fitted(rarely(cell, "m", 0.08), declared, discovery_share=0).warnings)
     assert ("rows have declared ones instead" in said) == (not nullable)
 
 

@@ -12,6 +12,7 @@ from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, fit_table
 from sdv_privpgd.columns.facts import DateFacts, NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.discovery.plan import BEYOND, discover
+from sdv_privpgd.discovery.transcript import Inquiry
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.mismatch import UNREAD
 from sdv_privpgd.fitting.options import asked
@@ -107,5 +108,5 @@ def test_false_alarms_are_rare():
     for seed in range(300):
         ledger = PrivacyLedger.open(0.3, 1e-5, Adjacency.REPLACE_ONE)
         books = Books(ledger, words=np.random.default_rng(seed).bytes)
-        said += len(discover(table, {}, books, 0, short=known).doubts)
+        said += len(discover(Inquiry(table=table, books=books), {}, 0, short=known).doubts)
     assert said <= 1

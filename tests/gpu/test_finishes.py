@@ -84,29 +84,6 @@ def objective(codes, targets, grouped=None, domain=DOMAIN):
     return own
 
 
-def worst_l1(codes, targets, domain=DOMAIN):
-    return max(
-        np.abs(counts(codes, clique, domain) / len(codes) - target).sum()
-        for clique, target in targets.items()
-    )
-
-
-@needs_numba
-@pytest.mark.parametrize(
-    ("domain", "cliques", "most"),
-    [
-        # A table of 20 cells can miss half a particle in each: 20 * 0.5 / 20,000 = 0.0005.
-        (Domain(("a", "b"), (4, 5)), [("a", "b")], 0.002),
-        (Domain(("a", "b", "c"), (3, 4, 5)), [("a", "b"), ("a", "c"), ("b", "c")], 0.002),
-        (DOMAIN, MIXED, 0.005),
-    ],
-)
-def test_noiseless_tables_are_reached_to_a_few_particles(domain, cliques, most):
-    targets = marginals(cliques, domain=domain)
-    codes = ExchangeFinish(sweeps=15)(independent(20_000, domain), domain, targets, 0)
-    assert worst_l1(codes, targets, domain) < most
-
-
 @needs_numba
 @pytest.mark.parametrize("num_particles", [1, 7, 300, 10_000])
 def test_no_sweep_raises_the_objective(num_particles):
@@ -280,13 +257,6 @@ def test_the_nearest_supported_code_is_the_lower_of_two():
 def test_errors_name_the_argument_and_the_value(finish):
     with pytest.raises(ValueError, match="sweeps must be an integer of at least 0, got -1"):
         finish(sweeps=-1)
-    for targets, grouped, said in (
-        ({("a", "b"): np.zeros((3, 2))}, {}, r"needs shape \(2, 3\), got \(3, 2\)"),
-        ({}, {GROUPING: {("a", "b"): GroupedTarget(np.zeros((2, 3)))}}, r"needs shape \(2, 2\)"),
-        ({}, {Grouping(("b",), ((0,),)): {}}, "'b' has 3 codes and groups for 1 of them"),
-    ):
-        with pytest.raises(ValueError, match=said):
-            finish()(independent(5), DOMAIN, targets, 0, grouped=grouped)
 
 
 def test_scores_have_room_for_groups_of_codes_that_are_not_supported():

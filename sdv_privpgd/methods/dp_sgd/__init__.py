@@ -1,7 +1,7 @@
 """DP-SGD: networks that noisy sums of clipped gradients train (Abadi et al. 2016, Algorithm 1).
 
-Opacus takes each record's gradient, clips it, draws samples and accounts for them. Random bits of
-samples and noise are the operating system's (``training``). The promise is weaker than that of
+Opacus takes each record's gradient, clips it and accounts for all of them. Random bits of samples
+and noise are the operating system's (``training``). The promise is weaker than that of
 counts. It rests on opacus, on the networks' code and on torch's arithmetic in floating point, none
 of which the core can look into: no gradient of a record may depend on who else is in the sample.
 A step takes the longer the more records are in its sample: who can measure that learns of their
@@ -21,11 +21,11 @@ from sdv_privpgd.base.arguments import check_fields, check_integer, check_positi
 from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.methods.method import Method
+from sdv_privpgd.methods.method import Method, measure_tables
 from sdv_privpgd.privacy.accounting import delta_of_one
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import Adjacency, Measurement
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 
@@ -139,18 +139,11 @@ class _Trained(Method):
         """Returns the tables and the trained weights, bought with all that is left."""
         grain = 1 << 32
         domain, ledger = curator.domain, curator.ledger
-        refused = self.refusal(domain)
-        if refused is not None:
-            raise ImportError(f"{type(self).__name__} cannot be used: {refused}")
         _require_delta(ledger)
         from sdv_privpgd.methods.dp_sgd.training import Trainer
 
-        found = curator.measure(
-            [MarginalQuery(clique) for clique in self.cliques(domain)],
-            ledger.remaining * TABLES,
-            what="all 1-way marginals",
-            progress=progress,
-        )
+        cliques, share = self.cliques(domain), ledger.remaining * TABLES
+        found = measure_tables(curator, cliques, "all 1-way marginals", share, progress)
         total = max(estimate_total(domain, curator.measurements).value, 1.0)
         network = self.begun(domain, curator.measurements)
         query = TrainingQuery(

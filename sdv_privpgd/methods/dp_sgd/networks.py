@@ -101,9 +101,9 @@ class Network(abc.ABC):
     private: Sequential
     _average: Sequential
 
-    def __init__(self, codes: Codes, seed: int, rate: float) -> None:
-        self._codes, self._rate = codes, rate
-        self._generator = torch.Generator().manual_seed(seed)
+    def __init__(self, method: "DPDiffusion | DPCTGAN", codes: Codes) -> None:
+        self._codes, self._rate, self._clip = codes, method.learning_rate, method.clip
+        self._generator = torch.Generator().manual_seed(method.seed)
 
     @property
     def num_weights(self) -> int:
@@ -174,8 +174,7 @@ class Diffusion(Network):
     """
 
     def __init__(self, method: "DPDiffusion", codes: Codes) -> None:
-        super().__init__(codes, method.seed, method.learning_rate)
-        self._clip = method.clip
+        super().__init__(method, codes)
         part = (torch.arange(_LEVELS, dtype=torch.float64) + 1) / _LEVELS
         self._kept = torch.cos(part * math.pi / 2 * 0.98) ** 2  # (level,)
         odds = self._kept[:, None] / (1 - self._kept[:, None]) / codes.shares
@@ -271,8 +270,8 @@ class Adversarial(Network):
     """A critic, which gradients of records move, and a generator, which learns by it."""
 
     def __init__(self, method: "DPCTGAN", codes: Codes) -> None:
-        super().__init__(codes, method.seed, method.learning_rate)
-        self._clip, self._every = method.clip, method.critic_steps
+        super().__init__(method, codes)
+        self._every = method.critic_steps
         number, width, wide = codes.number, method.width, 2 * method.width
         self.private = Sequential(
             self._linear(2 * number, width, 1 / math.sqrt(len(codes.sizes) + 1), bias=True),

@@ -18,7 +18,7 @@ same whoever else is in the sample is a property of torch and of the processor.
 
 import math
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, cast
 
@@ -34,7 +34,6 @@ from opacus.accountants.analysis.prv import (
     discretize,
 )
 from opacus.optimizers import DPOptimizer
-from opacus.utils.uniform_sampler import UniformWithReplacementSampler
 from scipy.special import erfc, log_ndtr, ndtr
 
 from sdv_privpgd.methods.dp_sgd import LEAST_DELTA, TrainingQuery
@@ -124,20 +123,15 @@ def excess(rate: float, steps: int, noise: float, mu: float, delta: float) -> fl
     return found + lost + rounding + step_rounding * steps
 
 
-class Samples(UniformWithReplacementSampler):
-    """Poisson samples: whether a record is in one, its own 32 bits of the system's say."""
+def samples(number: int, query: TrainingQuery, words: WordSource) -> Iterator[np.ndarray]:
+    """Poisson samples of so many records: its own 32 bits of the system's say who is in one.
 
-    def __init__(self, number: int, query: TrainingQuery, words: WordSource) -> None:
-        # Opacus' own refuses a table without rows, whose number may be private.
-        # A record is in a sample if its word of 32 bits is less than the rate times this.
-        num_words = 1 << 32
-        self.num_samples, self.sample_rate, self.steps = number, float(query.rate), query.steps
-        self._below, self._words = np.uint64(query.rate * num_words), words
-
-    def __iter__(self) -> Generator[Any, None, None]:
-        for _ in range(self.steps):
-            drawn = np.frombuffer(self._words(4 * self.num_samples), dtype="<u4")
-            yield np.flatnonzero(drawn < self._below)
+    Opacus' own refuse a table without rows, whose number may be private.
+    """
+    below = np.uint64(query.rate * (1 << 32))
+    for _ in range(query.steps):
+        drawn = np.frombuffer(words(4 * number), dtype="<u4")
+        yield np.flatnonzero(drawn < below)
 
 
 class Optimizer(DPOptimizer):
@@ -210,7 +204,7 @@ class Trainer:
         inner = network.begin(query.steps)
         optimizer = Optimizer(inner, query, self.noise, words, self._batch)
         optimizer.attach_step_hook(lambda _: network.meet())
-        for rows in Samples(len(codes), query, words):
+        for rows in samples(len(codes), query, words):
             with warnings.catch_warnings():  # a warning could tell of the sample
                 warnings.simplefilter("ignore")
                 self._step(optimizer, codes[rows].astype(np.int64))

@@ -20,6 +20,9 @@ from torch import Tensor
 
 from sdv_privpgd.synthesize.particles.finish import FEWEST_BLOCKS, Finish, Start, Table, last_axis
 
+Cells = Int[Tensor, " cell"]
+Places = Int[Tensor, "table particle"]
+
 _MOST_SCORES = 2**23
 """Scores of a batch, by table, particle and code: 64 MB for each number that is held of them."""
 
@@ -62,12 +65,12 @@ class _View(NamedTuple):
     """
 
     maps: Int[Tensor, "table code"]
-    places: Int[Tensor, " cell"]
+    places: Cells
     starts: Int[Tensor, " table"]
     rows: Int[Tensor, "table term"]
     strides: Int[Tensor, "table term"]
     weights: Int[Tensor, " table"]
-    cell_weights: Int[Tensor, " cell"]
+    cell_weights: Cells
 
     @classmethod
     def of(cls, axis: int, start: Start, device: torch.device) -> "_View":
@@ -111,7 +114,7 @@ class _Search:
     """
 
     held: Int[Tensor, "row particle"]
-    lacks: Int[Tensor, " cell"]
+    lacks: Cells
     maps: Int[Tensor, "level attribute code"]
     views: dict[int, _View]
     factors: Tensor
@@ -190,12 +193,7 @@ class _Search:
         return num_moved
 
     def _proposals(
-        self,
-        lacks: Int[Tensor, " cell"],
-        view: _View,
-        row: Int[Tensor, "table particle"],
-        here: Int[Tensor, "table particle"],
-        old: Int[Tensor, " particle"],
+        self, lacks: Cells, view: _View, row: Places, here: Places, old: Int[Tensor, " particle"]
     ) -> tuple[Int[Tensor, " particle"], Tensor]:
         """An improving code for each particle, drawn by its gain, and which particles have one."""
         cells = row[..., None] + view.maps[:, None]  # (table, particle, code)
@@ -211,18 +209,13 @@ class _Search:
         return new.clamp(max=view.maps.shape[1] - 1), total > 0
 
 
-def _moved(
-    moves: Tensor,
-    there: Int[Tensor, "table particle"],
-    here: Int[Tensor, "table particle"],
-    cells: Int[Tensor, " cell"],
-) -> Int[Tensor, " cell"]:
+def _moved(moves: Tensor, there: Places, here: Places, cells: Cells) -> Cells:
     """How many particles each cell gains by these moves, added to ``cells`` in place."""
     steps = moves.long().flatten()
     return cells.index_add_(0, there.flatten(), steps).index_add_(0, here.flatten(), -steps)
 
 
-def _lacks(table: Table, codes: Int[Tensor, "row particle"]) -> Int[Tensor, " cell"]:
+def _lacks(table: Table, codes: Int[Tensor, "row particle"]) -> Cells:
     """What a table lacks: target * particles - counts, in units."""
     cells = torch.zeros_like(codes[0])
     for row, size in zip(table.rows, table.values.shape, strict=True):

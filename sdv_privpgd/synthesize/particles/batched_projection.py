@@ -20,6 +20,9 @@ from sdv_privpgd.synthesize.particles.projection import (
     balanced,
 )
 
+Cells = Float[Tensor, "table cell"]
+Steps = Float[Tensor, "table slice step"]
+
 _PLACES_AT_ONCE = 2**24
 """Cells times slices of one group: about 1 GB."""
 
@@ -116,11 +119,11 @@ class _Problem(NamedTuple):
     hold nothing.
     """
 
-    signed: Float[Tensor, "table cell"]
+    signed: Cells
     real: Bool[Tensor, "table cell"]
     order: Int[Tensor, "table slice cell"]
     rank: Int[Tensor, "table slice cell"]
-    gaps: Float[Tensor, "table slice step"]
+    gaps: Steps
 
     @classmethod
     def of(
@@ -147,29 +150,27 @@ class _Problem(NamedTuple):
         gaps = positions.diff(dim=2).masked_fill(~positions[..., 1:].isfinite(), 0.0)
         return cls(signed, real, order, order.argsort(dim=2), gaps / thetas.shape[1])
 
-    def sums(self, signed: Float[Tensor, "table cell"]) -> Float[Tensor, "table slice step"]:
+    def sums(self, signed: Cells) -> Steps:
         """The cumulative sums in the order of each slice: K without its gaps."""
         wide = signed[:, None].expand_as(self.order)
         return wide.gather(2, self.order[..., :-1]).cumsum(dim=2)
 
-    def adjoint(
-        self, dual: Float[Tensor, "table slice step"], gaps: Float[Tensor, "table slice step"]
-    ) -> Float[Tensor, "table cell"]:
+    def adjoint(self, dual: Steps, gaps: Steps) -> Cells:
         """K^T dual up to a constant for each table, which measures of equal mass do not see."""
         before = torch.nn.functional.pad((dual * gaps).cumsum(dim=2), (1, 0))
         return -before.gather(2, self.rank).sum(dim=1)
 
-    def distances(self, weights: Float[Tensor, "table cell"]) -> Float[Tensor, " table"]:
+    def distances(self, weights: Cells) -> Float[Tensor, " table"]:
         """SW1 of each table's weights to its signed values, float64."""
         return (self.sums(weights - self.signed).abs() * self.gaps).sum(dim=(1, 2))
 
-    def lower_bounds(self, dual: Float[Tensor, "table slice step"]) -> Float[Tensor, " table"]:
+    def lower_bounds(self, dual: Steps) -> Float[Tensor, " table"]:
         """min_i (K^T y)_i - <K^T y, signed> for y clipped to [-1, 1], float64."""
         pull = self.adjoint(dual.double().clamp(-1, 1), self.gaps)
         least = pull.masked_fill(~self.real, torch.inf).amin(dim=1)
         return least - (pull * self.signed).sum(dim=1)
 
-    def norms(self, gaps: Float[Tensor, "table slice step"]) -> Float[Tensor, " table"]:
+    def norms(self, gaps: Steps) -> Float[Tensor, " table"]:
         """The largest singular values of K with these gaps, by 20 power iterations, plus 2 %."""
         num_cells = self.real.sum(dim=1, keepdim=True)
         cell = torch.arange(self.real.shape[1], dtype=gaps.dtype, device=gaps.device)
@@ -189,13 +190,13 @@ class _State(NamedTuple):
 
     places: Int[Tensor, " table"]
     problem: _Problem
-    signed: Float[Tensor, "table cell"]
-    gaps: Float[Tensor, "table slice step"]
+    signed: Cells
+    gaps: Steps
     primal_step: Float[Tensor, "table 1"]
-    dual_steps: Float[Tensor, "table slice step"]
-    w: Float[Tensor, "table cell"]
-    y: Float[Tensor, "table slice step"]
-    pull: Float[Tensor, "table cell"]
+    dual_steps: Steps
+    w: Cells
+    y: Steps
+    pull: Cells
 
     def of_tables(self, kept: Bool[Tensor, " table"]) -> "_State":
         """The part of these tables."""
@@ -204,7 +205,7 @@ class _State(NamedTuple):
         rest = {name: part[kept] for name, part in self._asdict().items() if name != "problem"}
         return _State(problem=_Problem(*(part[kept] for part in self.problem)), **rest)
 
-    def advance(self, num_steps: int) -> Float[Tensor, "table cell"]:
+    def advance(self, num_steps: int) -> Cells:
         """Takes so many steps in place; returns the last probabilities."""
         last = self.w
         for _ in range(num_steps):
@@ -219,7 +220,7 @@ class _State(NamedTuple):
 
 def _steps(
     problem: _Problem, ways: Float[Tensor, " table"]
-) -> tuple[Float[Tensor, " table"], Float[Tensor, "table slice step"]]:
+) -> tuple[Float[Tensor, " table"], Steps]:
     """The step of the primal, 0 where there is nothing to do, and of each entry of the dual."""
     gaps = problem.gaps
     largest = gaps.flatten(1).amax(dim=1) if gaps.shape[2] else gaps.new_zeros(len(gaps))
@@ -245,7 +246,5 @@ def simplex_projection(
     return (values - thresholds.gather(-1, support - 1)).clamp(min=0).to(values.dtype)
 
 
-def _centered(
-    vector: Float[Tensor, "table cell"], num_cells: Int[Tensor, "table 1"]
-) -> Float[Tensor, "table cell"]:
+def _centered(vector: Cells, num_cells: Int[Tensor, "table 1"]) -> Cells:
     return vector - vector.sum(dim=1, keepdim=True) / num_cells

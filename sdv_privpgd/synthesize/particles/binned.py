@@ -34,7 +34,7 @@ from jaxtyping import Float32, Float64, Int64
 from torch import Tensor
 
 from sdv_privpgd.synthesize.particles.compiler import Threads, inner, njit, num_threads
-from sdv_privpgd.synthesize.particles.kernels import SEGMENT_STEPS, PackedTargets, Visit
+from sdv_privpgd.synthesize.particles.kernels import SEGMENT_STEPS, PackedTargets, Positions, Visit
 
 CHUNK = 2048
 """Particles that are moved together: a line of them stays in the first cache."""
@@ -57,13 +57,13 @@ _SHIFTS = ((np.arange(CHUNK) * 2654435769 % 2**32 >> 8) / 2**24).astype(np.float
 
 
 def displacement(
-    positions: Float32[Tensor, "attribute particle"],
+    positions: Positions,
     targets: PackedTargets,
     tables: Int64[Tensor, " batch"],
     directions: Float32[Tensor, "batch slice dim"],
     *,
     num_bins: int = NUM_BINS,
-) -> tuple[Float32[Tensor, "attribute particle"], Float64[Tensor, " batch"]]:
+) -> tuple[Positions, Float64[Tensor, " batch"]]:
     """The sum over tables of the mean over slices of the way to the targets, and the losses.
 
     A table's loss is the mean over slices and particles of the squared way. That is its SW2^2
@@ -78,12 +78,12 @@ def displacement(
 
 
 def descend(
-    positions: Float32[Tensor, "attribute particle"],
+    positions: Positions,
     targets: PackedTargets,
     visits: Iterable[Visit],
     *,
     num_bins: int = NUM_BINS,
-) -> Float32[Tensor, "attribute particle"]:
+) -> Positions:
     """The positions after all visits: each moves them by rate * displacement, into the cube.
 
     The visits must agree in their shapes. It measures on the way whether several threads pay:

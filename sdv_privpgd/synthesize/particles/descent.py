@@ -1,5 +1,6 @@
 """Particle gradient descent: from noisy tables to a point cloud."""
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
@@ -7,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from sdv_privpgd.base.arguments import check_choice, check_fields, check_integer, check_share
 from sdv_privpgd.base.domain import Domain
@@ -33,7 +32,6 @@ from sdv_privpgd.synthesize.particles.draws import (
     draw_steps,
     looks,
     mean_loss,
-    memberships,
     stretches,
     transport_visits,
 )
@@ -44,11 +42,17 @@ from sdv_privpgd.synthesize.particles.finish import (
     propose,
     take_proposals,
 )
-from sdv_privpgd.synthesize.particles.kernels import KERNELS, Kernel, PackedTargets, choose_kernel
+from sdv_privpgd.synthesize.particles.kernels import (
+    KERNELS,
+    Kernel,
+    PackedTargets,
+    Positions,
+    choose_kernel,
+)
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 from sdv_privpgd.synthesize.particles.penalties import Loss, Penalty
 from sdv_privpgd.synthesize.particles.projection import CompiledProjection, Projection, improve
-from sdv_privpgd.synthesize.particles.steps import StepRule, TransportStep, advance_by_pulls
+from sdv_privpgd.synthesize.particles.steps import StepRule, TransportStep, steps_by_pulls
 from sdv_privpgd.synthesize.particles.targets import (
     TARGETS,
     draw_codes,
@@ -167,11 +171,8 @@ class ParticleGradientDescent(Engine):
         check_fields(self, check_integer, "num_particles", "num_slices", "batch_size")
         check_fields(self, check_integer, "epochs", least=0)
         check_fields(self, check_share, "mask_probability")
-        for name, choices in (
-            ("start", ("marginals", "uniform")),
-            ("targets", TARGETS),
-            ("kernel", KERNELS),
-        ):
+        starts = "marginals", "uniform"
+        for name, choices in {"start": starts, "targets": TARGETS, "kernel": KERNELS}.items():
             check_choice(name, getattr(self, name), choices)
 
     @classmethod
@@ -222,13 +223,8 @@ class ParticleGradientDescent(Engine):
             finish = replace(finish, sweeps=min(finish.sweeps, _WARM_SWEEPS))
         if number > _WARM_PARTICLES:  # about a part of the rows, as by default
             number = -(-num_rows // -(-num_rows // _WARM_PARTICLES))
-        return replace(
-            self,
-            seed=seed,
-            epochs=min(self.num_epochs, _WARM_EPOCHS),
-            num_particles=min(number, model.block),
-            finish=finish,
-        )
+        epochs, number = min(self.num_epochs, _WARM_EPOCHS), min(number, model.block)
+        return replace(self, seed=seed, epochs=epochs, num_particles=number, finish=finish)
 
     def reads(self, domain: Domain) -> set[str]:
         """Returns the attributes that penalties read."""
@@ -281,28 +277,18 @@ class ParticleGradientDescent(Engine):
         positions = self._start(domain, number, agreed.one_way, start, generator)
         curve: dict[int, float] = {}
         if goals:  # Lines 3 to 7: the descent.
+            targets = packed(domain, goals, weights)
             positions, curve = self._descend(
-                positions,
-                packed(domain, goals, weights),
-                losses,
-                epochs,
-                kernel,
-                generator,
-                progress,
+                positions, targets, losses, epochs, kernel, generator, progress
             )
         # Line 8: finalization.
         codes = nearest_codes(positions.T, domain.sizes).cpu().numpy()
         if goals and finish is not None:
             full = probabilities(domain, goals, weights)
             grouped = grouped_targets(agreed, full) if self.targets != "raw" else {}
+            full, fixed = emptied_targets(full, self.possible), self.reads(domain)
             codes = finish(
-                codes,
-                domain,
-                emptied_targets(full, self.possible),
-                self.seed,
-                grouped=grouped,
-                fixed=self.reads(domain),
-                progress=progress,
+                codes, domain, full, self.seed, grouped=grouped, fixed=fixed, progress=progress
             )
         return Particles(domain=domain, codes=codes, losses=curve, prior=use)
 
@@ -325,7 +311,7 @@ class ParticleGradientDescent(Engine):
         one_way: Mapping[str, np.ndarray],
         start: Model | WeightedRows | None,
         generator: torch.Generator,
-    ) -> Float[Tensor, "attribute particle"]:
+    ) -> Positions:
         """Positions to start from. A particle that starts at a code lies anywhere in its cell."""
         shape = (len(domain), number)
         uniform = torch.rand(shape, generator=generator)
@@ -344,14 +330,14 @@ class ParticleGradientDescent(Engine):
 
     def _descend(
         self,
-        positions: Float[Tensor, "attribute particle"],
+        positions: Positions,
         targets: PackedTargets,
         losses: Sequence[tuple[float, Loss]],
         epochs: int,
         kernel: Kernel,
         generator: torch.Generator,
         progress: Progress,
-    ) -> tuple[Float[Tensor, "attribute particle"], dict[int, float]]:
+    ) -> tuple[Positions, dict[int, float]]:
         """The positions after all epochs, and the mean loss after some.
 
         Each epoch visits every table once, in random order.
@@ -366,35 +352,23 @@ class ParticleGradientDescent(Engine):
             num_slices=self.num_slices,
             stratified=self.stratified,
         )
-        held = memberships(targets, len(positions))[:-1]
-        # A coordinate gets the curvature of its lowest-dimensional table, the largest of all.
-        curvatures = (held / targets.dims[:, None]).amax(dim=0)
         views = looks(targets, len(positions), self.seed)
         positions, targets = positions.to(kernel.device), targets.to(kernel.device)
         curve = {0: mean_loss(positions, targets, kernel, views)}
+        visits = None
         if isinstance(self.step, TransportStep) and not losses and self.mask_probability == 0:
-            visits = transport_visits(draws, self.step.fraction, curvatures)
-            advance = lambda positions, num_steps: kernel.descend(
-                positions, targets, islice(visits, num_steps)
-            )
-        else:
-            advance = advance_by_pulls(
-                positions,
-                targets,
-                draws,
-                kernel,
-                self.step,
-                losses,
-                held,
-                curvatures,
-                self.mask_probability,
-                generator,
-            )
-        steps_per_epoch = -(-len(held) // min(self.batch_size, len(held)))
+            visits = transport_visits(draws, self.step.fraction)
+        how = self.step, losses, self.mask_probability, generator
+        steps = steps_by_pulls(positions, targets, draws, kernel, *how)
+        number = len(targets.dims)
+        steps_per_epoch = -(-number // min(self.batch_size, number))
         for epoch, num_epochs in stretches(epochs):
             # The last stretch runs the draws to their end, which ends the progress as well.
             num_steps = None if epoch == epochs else num_epochs * steps_per_epoch
-            positions = advance(positions, num_steps)
+            if visits is None:
+                deque(islice(steps, num_steps), maxlen=0)
+            else:
+                positions = kernel.descend(positions, targets, islice(visits, num_steps))
             curve[epoch] = mean_loss(positions, targets, kernel, views)
         return positions, curve
 

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sdv_privpgd.synthesize.particles.kernels import Kernel, PackedTargets, Visit
+from sdv_privpgd.synthesize.particles.kernels import Kernel, PackedTargets, Positions, Visit
 
 
 def stratified_directions(
@@ -59,14 +59,16 @@ def independent_directions(
 class Draw(NamedTuple):
     """The random choices of one step, and the share of the descent that is done before it.
 
-    ``counts`` says how many of the step's tables hold each attribute. A batch that is not full is
-    padded with table -1, whose directions are 0.
+    ``curvatures`` are those of the step's tables together along each attribute, 0 where none holds
+    it, and ``shares`` says which part of all tables with the attribute these are. A batch that is
+    not full is padded with table -1, whose directions are 0.
     """
 
     elapsed: float
     tables: Int[Tensor, " batch"]
     directions: Float[Tensor, "batch slice dim"]
-    counts: Float[Tensor, " attribute"]
+    curvatures: Float[Tensor, " attribute"]
+    shares: Float[Tensor, " attribute"]
 
 
 def draw_steps(
@@ -84,7 +86,9 @@ def draw_steps(
     num_tables = len(targets.dims)
     batch_size = min(batch_size, num_tables)
     num_steps = -(-num_tables // batch_size)
-    holds = memberships(targets, num_attributes)
+    holds = _memberships(targets, num_attributes)
+    # A coordinate gets the curvature of its lowest-dimensional table, the largest of all.
+    curvatures = (holds[:-1] / targets.dims[:, None]).amax(dim=0)
     for epoch in epochs:
         order = torch.randperm(num_tables, generator=generator)
         directions = torch.zeros(num_steps * batch_size, num_slices, targets.axes.shape[1])
@@ -101,27 +105,23 @@ def draw_steps(
         tables = tables.view(num_steps, batch_size)
         directions = directions.view(num_steps, batch_size, num_slices, -1)
         counts = holds[tables].sum(dim=1)
-        for step in range(num_steps):
-            elapsed = (epoch * num_steps + step) / (num_epochs * num_steps)
-            yield Draw(elapsed, tables[step], directions[step], counts[step])
+        parts = tables, directions, counts * curvatures, counts / holds.sum(dim=0).clamp(min=1)
+        for step, own in enumerate(zip(*parts, strict=True)):
+            yield Draw((epoch * num_steps + step) / (num_epochs * num_steps), *own)
 
 
-def memberships(targets: PackedTargets, num_attributes: int) -> Float[Tensor, "row attribute"]:
+def _memberships(targets: PackedTargets, num_attributes: int) -> Float[Tensor, "row attribute"]:
     """1 where a table holds an attribute, else 0. The last row, of zeros, is that of table -1."""
     holds = torch.zeros(len(targets.dims) + 1, num_attributes + 1)
     holds[:-1].scatter_(1, targets.axes % (num_attributes + 1), 1.0)
     return holds[:, :num_attributes]
 
 
-def transport_visits(
-    draws: Iterable[Draw],
-    fraction: Callable[[float], float],
-    curvatures: Float[Tensor, " attribute"],
-) -> Iterator[Visit]:
+def transport_visits(draws: Iterable[Draw], fraction: Callable[[float], float]) -> Iterator[Visit]:
     """The visits of transport steps: each goes a fraction of the way, divided by the curvature."""
-    for elapsed, tables, directions, counts in draws:
-        rates = fraction(elapsed) / (counts * curvatures)
-        yield Visit(tables, directions, rates.where(counts > 0, 0.0))
+    for elapsed, tables, directions, curvatures, _ in draws:
+        rates = fraction(elapsed) / curvatures
+        yield Visit(tables, directions, rates.where(curvatures > 0, 0.0))
 
 
 _BATCH = 64
@@ -146,10 +146,7 @@ def looks(targets: PackedTargets, num_attributes: int, seed: int) -> list[Draw]:
 
 
 def mean_loss(
-    positions: Float[Tensor, "attribute particle"],
-    targets: PackedTargets,
-    kernel: Kernel,
-    draws: Sequence[Draw],
+    positions: Positions, targets: PackedTargets, kernel: Kernel, draws: Sequence[Draw]
 ) -> float:
     """The mean over tables of SW2^2 to the target along the draws' directions."""
     total = 0.0

@@ -163,24 +163,13 @@ class Start(NamedTuple):
         grouped: GroupedTargets,
         fixed: Collection[str] = (),
     ) -> "Start":
-        """Raises ``ValueError`` for a target that does not have its clique's shape."""
-        for grouping in grouped:
-            grouping.require(domain)
-        every = [(0, domain, clique, 1.0, table) for clique, table in targets.items()]
-        for level, (grouping, own) in enumerate(grouped.items(), start=1):
-            every += [
-                (level, grouping.domain, q, each.weight, each.values) for q, each in own.items()
-            ]
-        for _, over, clique, _, values in every:
-            if values.shape != over.shape(clique):
-                raise ValueError(
-                    f"The target of {clique!r} needs shape {over.shape(clique)!r}, got "
-                    f"{values.shape!r}."
-                )
+        every = [(0, clique, 1.0, table) for clique, table in targets.items()]
+        for level, own in enumerate(grouped.values(), start=1):
+            every += [(level, clique, each.weight, each.values) for clique, each in own.items()]
         supports, movable = [], []
         for axis, (name, size) in enumerate(domain.size_of.items()):
             held = _supported(name, size, targets)
-            if not len(held) and any(level and name in q for level, _, q, _, _ in every):
+            if not len(held) and any(level and name in q for level, q, *_ in every):
                 held = np.unique(codes[:, axis])
             may_move = name not in fixed and len(held) > 0
             supports.append(held if may_move else np.arange(size))
@@ -196,7 +185,7 @@ class Start(NamedTuple):
                 maps[level, axis, : sizes[axis]] = grouping[name][supports[axis]]
                 widths[level, axis] = width
         tables = []
-        for level, _, clique, weight, values in every:
+        for level, clique, weight, values in every:
             axes = domain.axes(clique)
             if not level:
                 values = np.asarray(values, dtype=np.float64)

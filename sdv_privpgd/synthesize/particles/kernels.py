@@ -19,6 +19,10 @@ from sdv_privpgd.synthesize.particles.compiler import HAS_NUMBA
 
 KERNELS = ("auto", "torch", "numba")
 
+Positions = Float[Tensor, "attribute particle"]
+Lines = Float[Tensor, "slice particle"]
+"""Where particles are: in the cube, and on the lines of some directions."""
+
 
 class PackedTargets(NamedTuple):
     """The weighted cells of all tables in contiguous arrays.
@@ -99,11 +103,11 @@ SEGMENT_STEPS = 64
 
 
 def displacement(
-    positions: Float[Tensor, "attribute particle"],
+    positions: Positions,
     targets: PackedTargets,
     tables: Int[Tensor, " batch"],
     directions: Float[Tensor, "batch slice dim"],
-) -> tuple[Float[Tensor, "attribute particle"], Float64[Tensor, " batch"]]:
+) -> tuple[Positions, Float64[Tensor, " batch"]]:
     """The sum over tables of the mean over slices of the way to the targets, and the losses.
 
     A table's loss is the mean over slices and particles of the squared way. It is SW2^2 without
@@ -112,9 +116,7 @@ def displacement(
     return _displacement(positions, targets, _spans(targets), tables, directions.to(positions))
 
 
-def descend(
-    positions: Float[Tensor, "attribute particle"], targets: PackedTargets, visits: Iterable[Visit]
-) -> Float[Tensor, "attribute particle"]:
+def descend(positions: Positions, targets: PackedTargets, visits: Iterable[Visit]) -> Positions:
     """The positions after all visits: each moves them by rate * displacement, into the cube."""
     positions, spans, visits = positions.clone(), _spans(targets), iter(visits)
     while steps := list(islice(visits, SEGMENT_STEPS)):
@@ -137,12 +139,12 @@ def _spans(targets: PackedTargets) -> list[tuple[list[int], slice]]:
 
 
 def _displacement(
-    positions: Float[Tensor, "attribute particle"],
+    positions: Positions,
     targets: PackedTargets,
     spans: Sequence[tuple[list[int], slice]],
     tables: Int[Tensor, " batch"],
     directions: Float[Tensor, "batch slice dim"],
-) -> tuple[Float[Tensor, "attribute particle"], Float64[Tensor, " batch"]]:
+) -> tuple[Positions, Float64[Tensor, " batch"]]:
     total = torch.zeros_like(positions)
     losses = torch.zeros(len(tables), dtype=torch.float64, device=positions.device)
     goals, projected, found = [], [], []
@@ -168,7 +170,7 @@ def quantile_targets(
     projected_cells: Float[Tensor, "slice cell"],
     weights: Float[Tensor, " cell"],
     num_particles: int,
-) -> Float[Tensor, "slice particle"]:
+) -> Lines:
     """The place where the i-th smallest of m particles belongs in each slice.
 
     It is the mean of the quantile function of the weighted cells over [i / m, (i + 1) / m].
@@ -190,9 +192,7 @@ def quantile_targets(
     return steps[:, :num_particles].cumsum(dim=1)
 
 
-def displacement_to_targets(
-    projected: Float[Tensor, "slice particle"], targets: Float[Tensor, "slice particle"]
-) -> Float[Tensor, "slice particle"]:
+def displacement_to_targets(projected: Lines, targets: Lines) -> Lines:
     """The way of each particle to the target of its rank, slice by slice."""
     order = projected.argsort(dim=1, stable=True)
     return torch.empty_like(projected).scatter_(1, order, targets.to(projected)) - projected

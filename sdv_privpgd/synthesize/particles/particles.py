@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdv_privpgd.base.domain import Clique, Domain, table_of
+from sdv_privpgd.base.domain import Clique, Domain, code_type, table_of
 from sdv_privpgd.estimate.prior import PriorUse
 from sdv_privpgd.synthesize.engine import dealt
 
@@ -43,16 +43,9 @@ class Particles:
     prior: PriorUse | None = None
 
     def __post_init__(self) -> None:
-        if self.codes.ndim != 2 or self.codes.shape[1] != len(self.domain):
-            raise ValueError(
-                f"codes needs shape (particle, {len(self.domain)}), got {self.codes.shape}."
-            )
-        if len(self.codes) == 0:
-            raise ValueError("codes needs at least one particle.")
-        sizes = np.asarray(self.domain.sizes)
-        if (self.codes < 0).any() or (self.codes >= sizes).any():
-            raise ValueError(f"codes must lie in 0, ..., size - 1 of {self.domain.sizes!r}.")
-        codes = self.codes.astype(np.min_scalar_type(int(sizes.max(initial=1)) - 1))
+        assert len(self.codes)
+        assert ((self.codes >= 0) & (self.codes < self.domain.sizes)).all()
+        codes = self.codes.astype(code_type(self.domain))
         codes.setflags(write=False)
         object.__setattr__(self, "codes", codes)
 

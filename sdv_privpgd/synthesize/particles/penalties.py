@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.base.arguments import check_known
@@ -14,6 +13,7 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.queries import Measurement, Query
+from sdv_privpgd.synthesize.particles.kernels import Positions
 
 Loss = Callable[[Tensor], Tensor]
 """Takes positions of shape (particle, attribute) in [0, 1] and returns a scalar. It should be a
@@ -43,9 +43,7 @@ class Penalty(Protocol):
         ...
 
 
-def penalty_gradient(
-    positions: Float[Tensor, "attribute particle"], losses: Sequence[tuple[float, Loss]]
-) -> Float[Tensor, "attribute particle"]:
+def penalty_gradient(positions: Positions, losses: Sequence[tuple[float, Loss]]) -> Positions:
     """The gradient of the weighted penalties in units of 2 / particles (see ``steps.Pull``)."""
     free = positions.detach().T.requires_grad_()
     loss = sum((weight * penalty(free) for weight, penalty in losses), positions.new_zeros(()))

@@ -7,20 +7,17 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar, no_type_check, runtime_checkable
+from typing import NamedTuple, Protocol, no_type_check, runtime_checkable
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sdv_privpgd.base.progress import Progress, Shares, silent
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.support import simplex_projection
 from sdv_privpgd.synthesize.particles.compiler import Threads, inner, njit
 from sdv_privpgd.synthesize.particles.draws import stratified_directions
-
-Drawn = TypeVar("Drawn")
-Solved = TypeVar("Solved")
 
 
 class SignedTable(NamedTuple):
@@ -176,11 +173,8 @@ class CompiledProjection(CertifiedSolver):
 
 
 def solved_in_threads(
-    solve: Callable[[SignedTable, Drawn], Solved],
-    tables: Sequence[SignedTable],
-    drawn: Sequence[Drawn],
-    progress: Progress,
-) -> list[Solved]:
+    solve: Callable, tables: Sequence[SignedTable], drawn: Sequence, progress: Progress
+) -> list:
     """Calls ``solve`` for each table and what was drawn for it, each table in one thread.
 
     Compiled code that releases the interpreter's lock runs in parallel this way.
@@ -190,13 +184,8 @@ def solved_in_threads(
         found = {
             place: threads.submit(solve, tables[place], drawn[place]) for place in largest_first
         }
-        shares, done = Shares(progress, "project"), 0
-        total = sum(len(table.values) for table in tables)
-        for place in largest_first:
+        for place in progress(largest_first, "project"):
             found[place].result()
-            done += len(tables[place].values)
-            shares.reach(done / total)
-        shares.reach(1.0)  # also without a table
         return [found[place].result() for place in range(len(tables))]
 
 

@@ -14,7 +14,7 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.synthesize.particles.binned import DIGITS, sort_places
 from sdv_privpgd.synthesize.particles.compiler import HAS_NUMBA, njit
 from sdv_privpgd.synthesize.particles.draws import independent_directions
-from sdv_privpgd.synthesize.particles.kernels import SEGMENT_STEPS
+from sdv_privpgd.synthesize.particles.kernels import SEGMENT_STEPS, Positions
 from sdv_privpgd.synthesize.particles.projection import SignedTable, balanced, solved_in_threads
 from sdv_privpgd.synthesize.particles.steps import Move, Pull
 
@@ -36,7 +36,7 @@ class AdamStep:
     decay: float = 0.75
     num_phases: int = 20
 
-    def begin(self, positions: Float[Tensor, "attribute particle"]) -> Move:
+    def begin(self, positions: Positions) -> Move:
         mean, square = torch.zeros_like(positions), torch.zeros_like(positions)
         num_steps = 0
         is_compiled = HAS_NUMBA and mean.device.type == "cpu" and mean.dtype == torch.float32

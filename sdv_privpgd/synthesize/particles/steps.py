@@ -6,7 +6,6 @@ by the pull of a mini-batch.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -14,7 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from sdv_privpgd.synthesize.particles.draws import Draw
-from sdv_privpgd.synthesize.particles.kernels import Kernel, PackedTargets
+from sdv_privpgd.synthesize.particles.kernels import Kernel, PackedTargets, Positions
 from sdv_privpgd.synthesize.particles.penalties import Loss, penalty_gradient
 
 
@@ -40,7 +39,7 @@ Move = Callable[[Pull, float], Float[Tensor, "column particle"]]
 class StepRule(Protocol):
     """A first-order optimizer of the particles."""
 
-    def begin(self, positions: Float[Tensor, "attribute particle"]) -> Move:
+    def begin(self, positions: Positions) -> Move:
         """A move for these positions, with a state of its own."""
         ...
 
@@ -62,7 +61,7 @@ class TransportStep:
         """The fraction of the way after a share of the descent, both from 0 to 1."""
         return self.first * (self.last / self.first) ** elapsed
 
-    def begin(self, positions: Float[Tensor, "attribute particle"]) -> Move:
+    def begin(self, positions: Positions) -> Move:
         del positions
 
         def move(pull: Pull, elapsed: float) -> Tensor:
@@ -72,49 +71,32 @@ class TransportStep:
         return move
 
 
-Advance = Callable[[Tensor, int | None], Tensor]
-"""Takes positions and a number of steps (``None``: all that are left); returns the positions."""
-
-
-def advance_by_pulls(
-    positions: Float[Tensor, "attribute particle"],
+def steps_by_pulls(
+    positions: Positions,
     targets: PackedTargets,
     draws: Iterable[Draw],
     kernel: Kernel,
     step: StepRule,
     losses: Sequence[tuple[float, Loss]],
-    held: Float[Tensor, "table attribute"],
-    curvatures: Float[Tensor, " attribute"],
     mask_probability: float,
     generator: torch.Generator,
-) -> Advance:
-    """A function that moves these positions in place, one step for each draw."""
-    num_tables = held.sum(dim=0)
-
-    def pulls() -> Iterator[tuple[float, Pull]]:
-        """The pull of each step, computed at the positions that the step before it has reached."""
-        for elapsed, tables, directions, counts in draws:
-            columns = counts.nonzero().flatten()
-            total, _ = kernel.displacement(positions, targets, tables, directions)
-            rows = columns.to(total.device)
-            gradient = -total[rows]
-            if losses:
-                # A column that n tables share meets the whole penalty in n visits.
-                shares = (counts / num_tables)[columns].to(gradient)
-                gradient += penalty_gradient(positions, losses)[rows] * shares[:, None]
-            moving = None
-            if mask_probability:
-                drawn = torch.rand(gradient.shape, generator=generator) >= mask_probability
-                moving = drawn.to(gradient.device)
-            curvature = (counts * curvatures)[columns].to(gradient)
-            yield elapsed, Pull(columns.tolist(), gradient, curvature, moving)
-
-    left, move = pulls(), step.begin(positions)
-
-    def advance(positions: Tensor, num_steps: int | None) -> Tensor:
-        for elapsed, pull in islice(left, num_steps):
-            columns = torch.tensor(pull.columns, device=positions.device)
-            positions.index_add_(0, columns, move(pull, elapsed)).clamp_(0, 1)
-        return positions
-
-    return advance
+) -> Iterator[None]:
+    """Moves these positions in place, a step for each draw, whenever it is asked for one."""
+    move = step.begin(positions)
+    for elapsed, tables, directions, curvatures, shares in draws:
+        columns = curvatures.nonzero().flatten()
+        total, _ = kernel.displacement(positions, targets, tables, directions)
+        rows = columns.to(total.device)
+        gradient = -total[rows]
+        if losses:
+            # A column that n tables share meets the whole penalty in n visits.
+            share = shares[columns].to(gradient)[:, None]
+            gradient += penalty_gradient(positions, losses)[rows] * share
+        moving = None
+        if mask_probability:
+            drawn = torch.rand(gradient.shape, generator=generator) >= mask_probability
+            moving = drawn.to(gradient.device)
+        pull = Pull(columns.tolist(), gradient, curvatures[columns].to(gradient), moving)
+        change = move(pull, elapsed)
+        positions.index_add_(0, rows, change).clamp_(0, 1)
+        yield

@@ -23,7 +23,6 @@ from sdv_privpgd.columns.bins import (
     merged_rare,
 )
 from sdv_privpgd.columns.keys import keys_of, too_few
-from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.sampling.sampler import KeyStream
 
 
@@ -243,31 +242,23 @@ def test_rare_values_share_codes_and_frequent_ones_do_not():
 
 
 def test_declared_frequencies_merge_the_cells_of_the_cuts():
-    facts = {
-        "sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0,
-        "cut_points": list(range(1, 100)), "frequencies": [1000, *range(99)], "num_bins": 10,
-    }  # fmt: skip
-    (column,) = Schema.from_sdv({"x": facts}).columns
+    facts = {"cut_points": list(range(1, 100)), "frequencies": [1000, *range(99)], "num_bins": 10}
+    column = numerical(0, 99, decimal_places=0, **facts)
     assert column.num_values == 10
     codes, _ = column.locate(np.arange(100))
     assert np.count_nonzero(codes == 0) == 1
     assert column.at(np.zeros(3, np.int64), np.array([0, 0.5, 0.9])).tolist() == [0, 0, 0]
     # A range that is not cut in ticks has no cell that begins with its end.
-    without = {**facts, "decimal_places": None}
-    (column,) = Schema.from_sdv({"x": without}).columns
-    assert column.num_values == 10
+    assert numerical(0, 99, **facts).num_values == 10
 
 
 def of_merged_cells():
     """100 whole numbers in 8 codes; those from 50 to 59 never occur."""
-    facts = {
-        "range_min": 0, "range_max": 99, "decimal_places": 0,
-        "num_bins": 8, "cut_points": list(range(1, 100)),
-        "frequencies": [0 if 50 <= number < 60 else 1 + number % 7 for number in range(100)],
-    }  # fmt: skip
-    (column,) = Schema.from_sdv({"x": {"sdtype": "numerical"}}, public_domain={"x": facts}).columns
+    often = [0 if 50 <= number < 60 else 1 + number % 7 for number in range(100)]
+    facts = {"num_bins": 8, "cut_points": list(range(1, 100)), "frequencies": often}
+    column = numerical(0, 99, decimal_places=0, **facts)
     assert len(column.merging) == 8
-    return column, np.array(facts["frequencies"])
+    return column, np.array(often)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 99), (13, 27), (48, 61), (40, 40)])

@@ -1,15 +1,13 @@
 """Dates that are counted in days are named where nobody said that they have no time."""
 
 import datetime
-import warnings
 
 import numpy as np
 import pandas as pd
 import pyarrow
 import pytest
-import sdv_tables
 
-from sdv_privpgd import Datetime, MSTSynthesizer, fit_table, measure
+from sdv_privpgd import Datetime, fit_table, measure
 from sdv_privpgd.columns.date_formats import on_days, survive_writing
 from sdv_privpgd.columns.facts import DateFacts
 from sdv_privpgd.columns.parsing import read_facts, read_words
@@ -62,23 +60,6 @@ def test_a_dtype_of_days_or_a_format_says_that_there_are_none():
     text = pd.DataFrame({"came": came.astype(str)})
     ends = Datetime("2024-01-01", "2025-12-31", datetime_format="%Y-%m-%d")
     fit_table(text, {"came": ends}, 5.0, method="privpgd+pgm")
-
-
-@pytest.mark.parametrize("with_sdv", [False, True])
-def test_a_fit_warns_of_them_once(with_sdv):
-    came = pd.Series(pd.date_range("2024-01-01 08:30", periods=60, freq="8h")).astype(str)
-    table, ends = pd.DataFrame({"came": came}), Datetime("2024-01-01", "2024-01-25")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        if with_sdv:
-            metadata = sdv_tables.metadata_of({"came": {"sdtype": "datetime"}})
-            synthesizer = MSTSynthesizer(metadata, 1.0, public_domain={"came": ends})
-            synthesizer.fit(table)
-            told = synthesizer.warnings_
-        else:
-            told = fit_table(table, {"came": ends}, 1.0, method="mst").warnings
-    assert sum(str(each.message).count("counted in days") for each in caught) == 1
-    assert sum("counted in days" in each for each in told) == 1
 
 
 def test_dates_survive_writing_if_the_format_says_all_of_them():

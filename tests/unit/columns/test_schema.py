@@ -5,7 +5,7 @@ import datetime
 import numpy as np
 import pandas as pd
 import pytest
-from columns_of_words import dates
+from columns_of_words import column, dates, numerical
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import Categories, Ticks
@@ -66,10 +66,9 @@ def test_a_public_domain_takes_the_place_of_the_metadata_which_stays():
             "job": {"range_values": ["none"], "range_is_nullable": False},
         },
     )
-    by_name = {each.name: each for each in schema.columns}
-    assert by_name["age"].cells == Ticks(17, 120, 4)
-    assert by_name["job"].cells == Categories(("none",))
-    assert by_name["job"].size == 1
+    assert schema.named["age"].cells == Ticks(17, 120, 4)
+    assert schema.named["job"].cells == Categories(("none",))
+    assert schema.named["job"].size == 1
     facts = {"x": {"sdtype": "numerical"}}
     Schema.from_sdv(facts, public_domain={"x": {"range_min": 0, "range_max": 1}})
     assert facts == {"x": {"sdtype": "numerical"}}
@@ -98,12 +97,10 @@ def test_all_columns_without_a_domain_and_formats_that_lose_dates_are_refused():
 
 
 def test_cut_points_begin_cells():
-    whole = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
-    cells = Schema.from_sdv({"x": {**whole, "cut_points": [39.5, 41, 99]}}).columns[0].cells
+    cells = numerical(0, 99, decimal_places=0, cut_points=[39.5, 41, 99]).cells
     assert cells.starts.tolist() == [0, 40, 41, 99]
     assert cells.widths.tolist() == [40, 1, 58, 1]
-    real = {"sdtype": "numerical", "range_min": 0, "range_max": 1, "cut_points": [0.1, 0.5]}
-    assert Schema.from_sdv({"x": real}).columns[0].cells.edges.tolist() == [0, 0.1, 0.5, 1]
+    assert numerical(0, 1, cut_points=[0.1, 0.5]).cells.edges.tolist() == [0, 0.1, 0.5, 1]
 
 
 @pytest.mark.parametrize(
@@ -150,9 +147,8 @@ def test_cells_are_declared_with_their_range(name, key):
 
 
 def test_what_is_not_among_the_values_may_have_a_value_of_its_own():
-    facts = {"sdtype": "categorical", "range_values": ["a"], "other_value": "other"}
-    column = Schema.from_sdv({"x": facts}).columns[0]
-    codes = encode_table({"x": pd.Series(["a", "b", None, "other"])}, Schema((column,)))
+    own = column(sdtype="categorical", range_values=["a"], other_value="other")
+    codes = encode_table({"x": pd.Series(["a", "b", None, "other"])}, Schema((own,)))
     assert codes[:, 0].tolist() == [0, 1, 2, 1]
 
 

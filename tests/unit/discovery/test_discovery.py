@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from discovering import described, found, found_in
 
-from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.queries import Adjacency
 
 ROWS = 20_000
@@ -26,10 +25,7 @@ class TestCategories:
         assert facts["range_values"][0] is True
         facts, _ = found([f"name {row}" for row in range(ROWS)], {"sdtype": "categorical"})
         assert facts == {"range_values": [], "other_value": "other"}
-        column = Schema.from_sdv(
-            {"x": {"sdtype": "categorical"}}, public_domain={"x": facts}
-        ).columns[0]
-        assert column.cells.values == ("other",)
+        assert described("categorical", facts)[0].cells.values == ("other",)
 
     def test_the_second_look_goes_to_the_columns_that_the_first_left_open(self):
         """150 rows of one value are too few for three columns' look, enough for one column's."""
@@ -57,12 +53,8 @@ class TestCategories:
     @pytest.mark.parametrize("adjacency", Adjacency)
     @pytest.mark.parametrize("rows_per_person", [1, 4])
     def test_it_fits_the_books_under_each_adjacency(self, adjacency, rows_per_person):
-        facts, ledger = found(
-            ["a"] * ROWS,
-            {"sdtype": "categorical"},
-            adjacency=adjacency,
-            rows_per_person=rows_per_person,
-        )
+        settings = {"adjacency": adjacency, "rows_per_person": rows_per_person}
+        facts, ledger = found(["a"] * ROWS, {"sdtype": "categorical"}, **settings)
         assert facts["range_values"] == ["a"]
         assert ledger.spent() < 5.0
 
@@ -78,7 +70,7 @@ class TestManyCategories:
         facts, ledger = found(column, known)
         assert len(facts["frequencies"]) == 10_000
         assert [charge.what for charge in ledger.charges] == ["values of columns on fine grids"]
-        (merged,) = Schema.from_sdv({"x": known}, public_domain={"x": facts}).columns
+        (merged,) = described("categorical", {**known, **facts})
         assert merged.num_values == 256
         codes, _ = merged.locate(np.arange(10_000))
         # About 180 rows a frequent value, and noise of 10: all 100 have codes of their own.

@@ -89,11 +89,7 @@ def test_the_words_of_what_was_found_make_the_same_columns(kind, domain, epsilon
     again = Description.of(description.columns, words, enforce_rounding=rounding)
     assert again.schema == description.schema
     assert not again.undeclared, "it would be looked into once more"
-
-
-@pytest.mark.parametrize(("kind", "domain"), CASES)
-def test_what_was_declared_stays(kind, domain):
-    description = found_of(kind, domain)
+    # What was declared stays.
     stated, words = description.facts["x"], description.in_words["x"]
     moved = {"steps": {"low"}, "short": {"high"}}.get(kind, set())  # to multiples; no format
     again = read_facts("x", {"sdtype": stated.sdtype, **words})

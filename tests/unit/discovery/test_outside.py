@@ -13,6 +13,7 @@ from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.discovery.first_look import reserved_delta
 from sdv_privpgd.discovery.outside import Fenced, fenced
 from sdv_privpgd.discovery.plan import discover
+from sdv_privpgd.discovery.transcript import Inquiry
 from sdv_privpgd.estimate.noisy_tables import Total
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
@@ -37,7 +38,7 @@ def said_of(column, facts, *, epsilon=2.0, seed=0):
     ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE, reserved=kept)
     books = Books(ledger, words=np.random.default_rng(seed).bytes)
     table = PrivateTable({"x": pd.Series(column)})
-    found = discover(table, known, books, Fraction(1, 5))
+    found = discover(Inquiry(table=table, books=books), known, Fraction(1, 5))
     return found.doubts.get("x", ""), books.ledger
 
 

@@ -10,10 +10,9 @@ from encoding import Codec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.columns.bins import SIGNED_POWERS
 from sdv_privpgd.columns.dates import precisions
 from sdv_privpgd.columns.parsing import describe
-from sdv_privpgd.columns.schema import Schema
 
 ROWS = 20_000
 
@@ -105,8 +104,7 @@ class TestNumbers:
     def test_whatever_is_in_a_column_makes_a_schema(self, column, sdtype):
         column = pd.Series(column, dtype=object)
         facts, _ = found(column, {"sdtype": sdtype})
-        schema = Schema.from_sdv({"x": {"sdtype": sdtype}}, public_domain={"x": facts})
-        assert schema.domain().sizes[0] >= 1
+        assert described(sdtype, facts)[0].size >= 1
 
     @pytest.mark.long
     @pytest.mark.parametrize(
@@ -126,17 +124,14 @@ class TestNumbers:
     def test_whatever_the_noise_says_makes_a_schema(self, sdtype, facts):
         """Nothing but noise: 60 draws, so that each end of the grid is among the ranges."""
         for seed in range(60):
-            found_facts, _ = found(
-                [1, 2.5] * 4, {"sdtype": sdtype, **facts}, epsilon=0.01, seed=seed
-            )
-            described = {"sdtype": sdtype, **facts}
-            schema = Schema.from_sdv({"x": described}, public_domain={"x": found_facts})
-            assert schema.domain().sizes[0] >= 1
+            known = {"sdtype": sdtype, **facts}
+            found_facts, _ = found([1, 2.5] * 4, known, epsilon=0.01, seed=seed)
+            assert described(sdtype, {**facts, **found_facts})[0].size >= 1
 
     @given(st.floats(allow_nan=False))
     def test_every_number_is_in_the_cell_between_its_powers_of_two(self, number):
-        codes, _ = SignedPowers().locate(np.array([number]))
-        edges = SignedPowers().edges
+        codes, _ = SIGNED_POWERS.locate(np.array([number]))
+        edges = SIGNED_POWERS.edges
         inside = np.clip(number, edges[0], edges[-1])
         assert edges[codes[0]] <= inside <= edges[codes[0] + 1]
 
@@ -151,9 +146,7 @@ class TestDates:
         steps = int((np.datetime64(last, unit) - start) / np.timedelta64(1, unit))
         dates = start + rng.integers(0, steps, ROWS).astype(f"m8[{unit}]")
         facts, _ = found(pd.Series(dates), {"sdtype": "datetime"})
-        column = Schema.from_sdv({"x": {"sdtype": "datetime"}}, public_domain={"x": facts}).columns[
-            0
-        ]
+        (column,) = described("datetime", facts)
         assert column.unit == {"D": "D", "s": "s", "us": "ns"}[unit]
         slack = pd.Timedelta(days=60)  # a cell of the look before; 37 of 40 were within 5 days
         assert abs(pd.Timestamp(facts["range_min"]) - pd.Timestamp("2021-03-01")) < slack
@@ -196,13 +189,9 @@ class TestDates:
     @pytest.mark.parametrize("written", ["%d.%m.", "%H:%M", "%y%m%d"])
     def test_a_format_that_cannot_write_all_dates_is_given_up(self, written):
         days = pd.date_range("1960-01-01", periods=30_000, freq="h").strftime(written)
-        facts, _ = found(
-            np.random.default_rng(0).choice(days, ROWS),
-            {"sdtype": "datetime", "datetime_format": written},
-        )
-        described = {"sdtype": "datetime", "datetime_format": written}
-        column = Schema.from_sdv({"x": described}, public_domain={"x": facts}).columns[0]
-        assert column.size >= 1
+        known = {"sdtype": "datetime", "datetime_format": written}
+        facts, _ = found(np.random.default_rng(0).choice(days, ROWS), known)
+        assert described("datetime", {"datetime_format": written, **facts})[0].size >= 1
 
     @pytest.mark.parametrize("ends", [("0001-01-01", "1500-01-01"), ("2300-01-01", "9999-12-31")])
     def test_dates_beyond_the_grid_are_at_its_end(self, ends):
@@ -215,10 +204,8 @@ class TestDates:
     @pytest.mark.parametrize("written", ["%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M %Z"])
     def test_a_format_with_a_time_zone_writes_the_range(self, written):
         hours = pd.date_range("2020-01-01", periods=400, freq="h", tz="UTC").strftime(written)
-        facts, _ = found(
-            np.random.default_rng(0).choice(hours, ROWS),
-            {"sdtype": "datetime", "datetime_format": written},
-        )
+        known = {"sdtype": "datetime", "datetime_format": written}
+        facts, _ = found(np.random.default_rng(0).choice(hours, ROWS), known)
         assert facts["datetime_format"] == written
         assert describe("x", {"sdtype": "datetime", "num_bins": 9, **facts}).utc
 

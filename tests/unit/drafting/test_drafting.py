@@ -308,6 +308,8 @@ IN_A_SHEET = {
     "ward": {"sdtype": "categorical", "range_values": ["01", "B,C", "x=y"], "other_value": "else"},
     "sex": {"sdtype": "categorical", "range_values": [1, 2], "range_is_nullable": True},
     "grade": {"sdtype": "ordinal", "range_values": ["low", "mid", "high"]},
+    "ill with": {"sdtype": "categorical", "groups": {"A": "I", "C": "II"}, "prefix": 1,
+                 "other_value": "other", "missing_codes": ["-"]},
     "born": {
         "sdtype": "datetime", "range_min": "19000101", "range_max": "20201231",
         "datetime_format": "%Y%m%d",
@@ -318,7 +320,7 @@ IN_A_SHEET = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("ending", [".csv", ".xlsx"])
+@pytest.mark.parametrize("ending", [".csv", ".xlsx", ".json"])
 def test_a_codebook_in_a_file_comes_back_as_it_was(ending, tmp_path):
     path = write_domain(IN_A_SHEET, tmp_path / f"codebook{ending}")
     assert read_domain(path) == IN_A_SHEET
@@ -335,10 +337,10 @@ def test_a_codebook_of_a_spreadsheet_with_decimal_commas_is_read(tmp_path):
         "on;bool;;;0=no, 1=yes;;",
     ]
     path.write_text("\n".join(lines), encoding="utf-8-sig")
-    assert read_domain(path) == {
+    assert read_domain(path, decimal=",") == {
         "age": {"sdtype": "numerical", "range_min": 0, "range_max": 110, "decimal_places": 0},
         "rate": {
-            "sdtype": "numerical", "number_format": "1234.5%", "range_min": 0, "range_max": 100
+            "sdtype": "numerical", "number_format": "1234,5%", "range_min": 0, "range_max": 100
         },
         "at": {"sdtype": "datetime", **TimeOfDay(datetime_format="%H:%M")},
         "sex": {"sdtype": "categorical", "range_values": ["1", "2"]},

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.columns.number_formats import NumberFormat
-from sdv_privpgd.drafting.formats import are_nearly_numbers, type_of
+from sdv_privpgd.drafting.formats import are_seldom_categories, type_of
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,11 @@ def test_codes_and_what_can_be_read_in_two_ways_say_nothing(cells):
         (99, [f"V{code}" for code in range(20)], False),  # of a fifth it is no accident
         (9, ["Sum"], False),  # few categories
         (0, [f"0{code}" for code in range(10, 99)], False),
+        (0, ["open", *(f"{day % 28}.{day % 9}.2024" for day in range(99))], True),
     ],
 )
-def test_a_line_of_sums_beside_numbers_is_found(numbers, others, told):
-    assert are_nearly_numbers([*map(str, range(numbers)), *others]) == told
+def test_a_word_beside_numbers_or_dates_is_found(numbers, others, told):
+    assert are_seldom_categories([*map(str, range(numbers)), *others]) == told
 
 
 @pytest.mark.parametrize("example", ["$1,234.50", "1.234,50 EUR", "1'234", "1 234,5", "1234,5 kg"])

@@ -4,12 +4,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from answers import margin, noisy_answers, number_of_rows
+from answers import answered, margin, noisy_answers, number_of_rows
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.consistency import consistent_tables, possible_tables
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
 
@@ -79,14 +78,8 @@ def test_two_tables_that_share_an_attribute_have_the_closed_form():
     rng = np.random.default_rng(5)
     left, right = rng.integers(50, 90, (2, 3)), rng.integers(50, 90, (3, 4))
     total = 500
-    tables = consistent_tables(
-        domain,
-        [
-            Measurement(query=CountQuery(), answer=np.array([total]), stddev=0.0),
-            Measurement(query=MarginalQuery(("a", "b")), answer=left, stddev=1.0),
-            Measurement(query=MarginalQuery(("b", "c")), answer=right, stddev=2.0),
-        ],
-    )
+    answers = [number_of_rows(total), answered("ab", left, 1.0), answered("bc", right, 2.0)]
+    tables = consistent_tables(domain, answers)
     # b's margins have variances 2 x 1 and 4 x 4; all values are far above 3 deviations.
     of_left, of_right = left.sum(axis=0), right.sum(axis=1)
     shared = (of_left / 2 + of_right / 16) / (1 / 2 + 1 / 16)
@@ -104,14 +97,8 @@ def test_three_way_tables_average_their_shared_two_way_margin():
     domain = Domain(("a", "b", "c", "d"), (2, 3, 2, 5))
     rng = np.random.default_rng(6)
     left, right = rng.integers(900, 999, (2, 3, 2)), rng.integers(350, 400, (3, 2, 5))
-    tables = consistent_tables(
-        domain,
-        [
-            Measurement(query=CountQuery(), answer=np.array([11_000]), stddev=0.0),
-            Measurement(query=MarginalQuery(("a", "b", "c")), answer=left, stddev=1.0),
-            Measurement(query=MarginalQuery(("b", "c", "d")), answer=right, stddev=1.0),
-        ],
-    )
+    answers = [number_of_rows(11_000), answered("abc", left), answered("bcd", right)]
+    tables = consistent_tables(domain, answers)
     check_agreement(domain, tables)
 
     # What no smaller set fixes, the interaction of b and c, is averaged with weights 1/2, 1/5.

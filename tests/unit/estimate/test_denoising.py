@@ -1,19 +1,21 @@
-"""Denoising: marginals stay, noise goes, signal stays, and a table without noise is itself."""
+"""Denoising: marginals stay, noise goes, signal stays; of groups alone codes get what they can."""
 
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
-from answers import noisy_answers, number_of_rows
+from answers import answered, noisy_answers, number_of_rows
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
-from sdv_privpgd.estimate.denoising import denoised
+from sdv_privpgd.estimate.denoising import FINER, denoised, over_groups
+from sdv_privpgd.estimate.effects import GroupSums, Residual, independent
+from sdv_privpgd.estimate.interactions import grouped_targets
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
-from sdv_privpgd.estimate.signals import signal_shares
+from sdv_privpgd.estimate.signals import Covariance, Evidence, signal_shares
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
+from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 
 ROWS = 200_000
 DOMAIN = Domain(("a", "b", "c", "d", "e"), (16, 12, 9, 2, 1))
@@ -98,15 +100,21 @@ def test_the_order_of_attributes_and_tables_does_not_matter():
 
 def test_other_degrees_stay_and_nothing_measured_is_no_error():
     rng = np.random.default_rng(0)
-    triple = Measurement(
-        query=MarginalQuery(("a", "b", "c")), answer=rng.integers(0, 99, (16, 12, 9)), stddev=5.0
-    )
+    triple = answered("abc", rng.integers(0, 99, (16, 12, 9)), 5.0)
     consistent = consistent_tables(DOMAIN, [triple])
     np.testing.assert_array_equal(
         denoised(consistent).tables["a", "b", "c"], consistent.tables["a", "b", "c"]
     )
-    count = Measurement(query=CountQuery(), answer=np.array([5]), stddev=0.0)
-    assert denoised(consistent_tables(DOMAIN, [count])).tables == {}
+    assert denoised(consistent_tables(DOMAIN, [number_of_rows(5)])).tables == {}
+
+
+def smooth(correlation, total=40_000):
+    """Counts of two normal numbers of this correlation, each cut into 32 codes of equal counts."""
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=200_000)
+    second = correlation * first + np.sqrt(1 - correlation**2) * rng.normal(size=200_000)
+    ranks = [np.argsort(np.argsort(each)) * 32 // 200_000 for each in (first, second)]
+    return np.histogram2d(*ranks, bins=(32, 32), range=((0, 32), (0, 32)))[0] * (total / 200_000)
 
 
 @pytest.mark.parametrize("groups", [None, 4])
@@ -115,11 +123,7 @@ def test_a_smooth_dependence_never_vanishes_in_the_noise_of_many_cells(groups):
 
     4,000 rows in 32 x 32 cells: a correlation of 0.6.
     """
-    rng, codes = np.random.default_rng(0), np.arange(32)
-    first = rng.normal(size=100_000)
-    second = 0.6 * first + 0.8 * rng.normal(size=100_000)
-    ranks = [np.argsort(np.argsort(each)) * 32 // 100_000 for each in (first, second)]
-    counts = np.histogram2d(*ranks, bins=(32, 32), range=((0, 32), (0, 32)))[0] * 0.04
+    codes, counts = np.arange(32), smooth(0.6, 4_000)
     centered = codes - 15.5
     found = []
     for seed in range(20):
@@ -199,3 +203,126 @@ def test_without_noise_all_is_signal_and_with_it_what_stands_out_is():
     shares = signal_shares(squares, np.full(201, 9))
     assert shares[-1] > 0.95
     assert shares[:-1].mean() < 0.1
+
+
+def covariance(rng, size):
+    root = rng.normal(size=(size, size))
+    return Covariance.of(root @ root.T)
+
+
+def nats(values, spread):
+    """The negative logarithm of a normal density, but for a constant."""
+    flat = values.ravel()
+    return (np.linalg.slogdet(spread)[1] + flat @ np.linalg.solve(spread, flat)) / 2
+
+
+def test_scales_are_as_likely_as_whole_tables_say():
+    rng = np.random.default_rng(0)
+    known = {name: covariance(rng, size) for name, size in (("a", 5), ("b", 4), ("c", 1))}
+    whole = {n: (own.directions * own.variances) @ own.directions.T for n, own in known.items()}
+    scales = np.array([0.0, 1.0, 10.0, 1e3, 1e5])
+    residuals, sums, wanted = [], {}, []
+    for pair in (("a", "b"), ("b", "c"), ("a", "c")):
+        sizes = [len(known[name].variances) for name in pair]
+        noise = np.inf if pair == ("a", "c") else 4.0  # of one pair there are sums alone
+        residuals.append(Residual(pair, 3 * rng.normal(size=sizes), noise))
+        maps = [rng.normal(size=(2, size)) for size in sizes]
+        sums[pair] = [GroupSums(*maps, 5 * rng.normal(size=(2, 2)), 1.5)]
+        spread, member = np.kron(*(whole[name] for name in pair)), np.kron(*maps)
+        wanted.append(
+            [
+                nats(sums[pair][0].values, scale * member @ spread @ member.T + 1.5 * np.eye(4))
+                + (
+                    nats(residuals[-1].values, scale * spread + noise * np.eye(len(spread)))
+                    if np.isfinite(noise)
+                    else 0.0
+                )
+                for scale in scales
+            ]
+        )
+    found = Evidence(residuals, sums, known).nats(np.tile(scales, (3, 1)))
+    # Variances that differ by less than a fifth count as one.
+    np.testing.assert_allclose(found, wanted, rtol=0.01)
+
+
+TOTAL = 40_000.0
+GROUPING = Grouping.of(dict.fromkeys("abc", np.arange(32) // 8))
+
+
+def tables_of(pairs, stddev, seed=0):
+    """What is known of these pairs where their sums over groups alone were measured."""
+    rng = np.random.default_rng(seed)
+    sums = {pair: GROUPING.sums(counts, pair) for pair, counts in pairs.items()}
+    measured = {
+        pair: NoisyTable(exact + stddev * rng.normal(size=exact.shape), stddev**2)
+        for pair, exact in sums.items()
+    }
+    one_way = {name: np.full(32, TOTAL / 32) for name in "abc"}
+    return ConsistentTables(
+        total=TOTAL, one_way=one_way, tables={}, variances={}, grouped={GROUPING: measured}
+    )
+
+
+def completed(tables):
+    ((grouping, found),) = denoised(tables).completed.items()
+    return grouping, found
+
+
+def test_a_completed_pair_has_its_sums_and_goes_on_without_the_noise():
+    truth = smooth(0.8)
+    _, found = completed(tables_of({("a", "b"): truth}, 1.0))
+    pair = found["a", "b"]
+    assert pair.shape == (FINER, FINER)
+    np.testing.assert_allclose(pair.sum(axis=0), np.full(FINER, TOTAL / FINER))
+    np.testing.assert_allclose(pair.sum(axis=1), np.full(FINER, TOTAL / FINER))
+    coarse = pair.reshape(4, FINER // 4, 4, FINER // 4).sum(axis=(1, 3))
+    np.testing.assert_allclose(coarse, GROUPING.sums(truth, ("a", "b")), rtol=0.02, atol=20)
+    grouping, found = completed(tables_of({("a", "b"): truth}, 30.0))
+    exact = grouping.sums(truth, ("a", "b"))
+    even = np.kron(GROUPING.sums(truth, ("a", "b")), np.ones((FINER // 4,) * 2)) / (FINER / 4) ** 2
+    assert np.abs(found["a", "b"] - exact).sum() < 0.8 * np.abs(even - exact).sum()
+    pairs = dict.fromkeys(Domain(("a", "b", "c"), (32,) * 3).cliques(2), smooth(0.0))
+    _, found = completed(tables_of(pairs, 500.0))
+    noise = 500.0 * np.sqrt(2 / np.pi) * 16
+    for counts in found.values():
+        assert np.abs(counts - TOTAL / FINER**2).sum() < 0.3 * noise
+
+
+def test_only_groups_are_completed_and_are_aimed_at_as_measured():
+    truth = smooth(0.8)
+    alone = tables_of({("a", "b"): truth, ("a", "c"): truth}, 30.0)
+    both = ConsistentTables(
+        total=TOTAL,
+        one_way=alone.one_way,
+        tables={("a", "b"): truth},
+        variances={("a", "b"): 900.0},
+        grouped=alone.grouped,
+    )
+    found = denoised(both)
+    assert list(found.tables) == [("a", "b")]
+    ((_, pairs),) = found.completed.items()
+    assert list(pairs) == [("a", "c")]
+    found = over_groups(tables_of({("a", "b"): smooth(0.8)}, 30.0), GROUPING)
+    np.testing.assert_allclose(found.one_way["a"], np.full(4, TOTAL / 4))
+    assert found.tables["a", "b"].shape == independent(found, ("a", "b")).shape == (4, 4)
+    assert found.variances["a", "b"] == 900.0
+    tables = tables_of({("a", "b"): smooth(0.8)}, 1.0)
+    target = grouped_targets(tables, {})[GROUPING]["a", "b"].values
+    expected = tables.grouped[GROUPING]["a", "b"].counts / TOTAL
+    np.testing.assert_allclose(target, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("alone", ["abc", "c"])
+@pytest.mark.parametrize("targets", ["denoised", "consistent"])
+def test_particles_follow_pairs_that_were_measured_over_groups_alone(targets, alone):
+    """Also where their attributes are in no table over codes."""
+    truth, pair = smooth(0.8), ("a", "b")
+    answers = [
+        number_of_rows(int(TOTAL)),
+        *(answered(name, np.full(32, TOTAL / 32)) for name in alone),
+        answered(pair, GROUPING.sums(truth, pair), 10.0, GROUPING),
+    ]
+    engine = ParticleGradientDescent(num_particles=5_000, epochs=2, targets=targets)
+    model = engine.fit(Domain(tuple("abc"), (32,) * 3), answers)
+    found = GROUPING.sums(model.marginal(pair), pair)
+    assert np.abs(found - GROUPING.sums(truth, pair) / TOTAL).sum() < 0.05

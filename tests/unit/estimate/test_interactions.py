@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from answers import margin, noisy_answers, number_of_rows
+from answers import answered, margin, noisy_answers, number_of_rows
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.interactions import grouped_targets
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, Measurement
 
 DOMAIN = Domain(("a", "b", "c"), (8, 6, 4))
 GROUPING = Grouping(("a", "b", "c"), ((0, 0, 0, 1, 1, 2, 2, 2), (0, 0, 1, 1, 2, 2), (0, 1, 1, 2)))
@@ -33,9 +32,8 @@ def measured(table, stddev, *, coarse=0.0, seed=1, cliques=PAIRS):
     tables = {clique: margin(table, DOMAIN, clique) for clique in cliques}
     found = [number_of_rows(ROWS), *noisy_answers(tables, stddev, rng)]
     exact = GROUPING.sums(table, TRIPLE)
-    answer = np.rint(exact + coarse * rng.normal(size=exact.shape)).astype(int)
-    query = GroupedMarginalQuery(TRIPLE, GROUPING)
-    return [*found, Measurement(query=query, answer=answer, stddev=coarse)]
+    noisy = exact + coarse * rng.normal(size=exact.shape)
+    return [*found, answered(TRIPLE, noisy, coarse, GROUPING)]
 
 
 def target(measurements):
@@ -106,7 +104,7 @@ def test_groups_tell_of_the_total_and_are_no_error_where_they_tell_nothing():
     np.testing.assert_allclose(
         tables.one_way["a"], (exact / np.bincount(GROUPING["a"]))[GROUPING["a"]], atol=2
     )
-    count = Measurement(query=CountQuery(), answer=np.array([ROWS + 900]), stddev=300.0)
+    count = number_of_rows(ROWS + 900, 300.0)
     (*_, triple) = measured(joint(), 5.0, coarse=1.0)
     total = estimate_total(DOMAIN, [count, triple])
     assert abs(total.value - ROWS) < 60

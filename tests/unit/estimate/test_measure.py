@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from answers import answered as table
+from answers import number_of_rows as count
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -11,17 +13,7 @@ from hypothesis.extra.numpy import arrays
 from sdv_privpgd.estimate.features import SigmoidSumQuery
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged, estimate_total, noisy_tables
 from sdv_privpgd.estimate.support import simplex_projection, supported_one_way
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
-
-
-def table(clique, counts, stddev=1.0):
-    return Measurement(
-        query=MarginalQuery(clique), answer=np.asarray(counts, dtype=np.int64), stddev=stddev
-    )
-
-
-def count(value, stddev):
-    return Measurement(query=CountQuery(), answer=np.array([value]), stddev=stddev)
+from sdv_privpgd.privacy.queries import Measurement
 
 
 def test_axes_come_in_domain_order(domain):

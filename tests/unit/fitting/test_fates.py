@@ -237,12 +237,9 @@ GERMAN = pd.date_range("2020-01-01", periods=ROWS, freq="h").strftime("%d.%m.%Y"
     [
         (GERMAN, Datetime(), "datetime_format"),
         (["12 %"] * ROWS, Numerical(), "number_format"),
-        (np.where(TABLE["ill"], "oui", "non"), Boolean(), "true and false"),
         (TABLE["ward"].str.lower(), Categorical(["A", "B", "C"]), "capitals"),
-        (TABLE["ward"].str.lower(), Categorical(["A", "B", "C"], nullable=True), "capitals"),
         (TABLE["ward"].str.lower(), Categorical(["A", "B"], other="other"), "codebook"),
         (TABLE["age"] * 365, Numerical(0, 120), "unit"),
-        (GERMAN, Datetime("01.01.2010", "31.12.2010", datetime_format="%d.%m.%Y"), "year"),
         (np.where(TABLE["age"] < 60, "d", TABLE["ward"]), Categorical(["A", "B", "C"]), "codebook"),
         (GERMAN, Categorical(), "dates or times.* datetime_format"),
         ([f"{row / 100} %" for row in range(ROWS)], Categorical(), "number_format"),
@@ -259,33 +256,23 @@ def test_cells_that_are_not_as_declared_stop_a_fit_for_little(tmp_path, cells, d
         assert error.value.ledger.charges[-1].what == UNREAD
 
 
-def test_a_column_may_be_unread_if_that_is_said_or_the_fit_is_finished():
+def test_a_column_may_be_unread_if_that_is_said():
     table, columns = TABLE.assign(odd="oui"), {**OPEN, "odd": Boolean()}
     with pytest.warns(UserWarning, match="'odd'"):
         allowed = fit(table, columns, allow_lost=["odd"])
     assert allowed.sample(1_000)["odd"].isna().mean() > 0.95  # noise leaves 0.7 % on average
-    with pytest.raises(DomainMismatchError) as error:
-        fit(table, columns)
-    paid = error.value.ledger.charges
-    with pytest.warns(UserWarning, match="'odd'"):
-        finished = error.value.finish(table)
-    assert finished.ledger.charges[: len(paid)] == paid
-    assert finished.ledger.spent() == pytest.approx(1.0, abs=0.01)
 
 
 @pytest.mark.parametrize(
     ("cells", "declared"),
     [
-        ([None] * ROWS, Boolean()),
         ([" "] * ROWS, Numerical(0, 9)),
         (np.where(RNG.random(ROWS) < 0.03, "?", TABLE["ward"]), Categorical(["A", "B", "C"])),
-        (TABLE["ward"], Categorical(["A"], other="other")),
-        (np.where(TABLE["ill"], 50, 999), Numerical(0, 99)),
         (np.where(TABLE["ill"], "31.01.2024", "never"), Categorical()),
         (GERMAN[:1].repeat(ROWS), Categorical(["01.01.2020"])),
         (["Not in the labor force, and looks for no job at all"] * ROWS, Categorical()),
     ],
-    ids=["missing", "blank", "few", "other", "outside", "some dates", "declared dates", "labels"],
+    ids=["blank", "few", "some dates", "declared dates", "labels"],
 )
 def test_a_fit_goes_on_where_declarations_may_be_meant(cells, declared):
     table = TABLE.assign(odd=np.asarray(cells, dtype=object))
@@ -319,15 +306,15 @@ def test_a_cell_alone_says_how_it_is_written(cell, look):
     assert codes.tolist() == [look, 5, 0]
 
 
-@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
-def test_text_of_which_no_two_rows_have_the_same_stops_after_the_look(adjacency):
-    table = TABLE.assign(note=[f"note {each}" for each in range(ROWS)])
+@pytest.mark.parametrize(("adjacency", "blank"), [("add_remove", ROWS), ("replace_one", 11)])
+def test_text_of_which_few_rows_have_the_same_stops_after_the_look(adjacency, blank):
+    table = TABLE.assign(note=[f"note {each * (each % blank > 0)}" for each in range(ROWS)])
     columns = {**OPEN, "note": Categorical()}
     with pytest.raises(DomainMismatchError, match=r"look for categories.*'note'") as error:
         fit(table, columns, adjacency=adjacency, delta=1e-6)
     assert error.value.ledger.spent() < 0.5
     with pytest.warns(UserWarning, match="'note'"):
-        assert (fit(table, columns, allow_lost=["note"]).sample(9)["note"] == "other").all()
+        assert (fit(table, columns, allow_lost=["note"]).sample(9)["note"] == "other").any()
 
 
 STAYS = {name: {"sdtype": "numerical"} for name in ("admitted", "discharged", "price", "age")}

@@ -107,12 +107,6 @@ def test_mwem_alone_asks_for_the_number_of_rows_first(dataset, adjacency):
     assert curator.ledger.remaining == 0
 
 
-def test_mwem_takes_the_smallest_model_where_none_is_within_the_limit(domain, dataset):
-    strategy = MWEM(rounds=2, max_megabytes=1e-9)
-    measured = cliques_of(measured_by(strategy, open_curator(dataset)))
-    assert measured == [("a", "b"), ("a", "b")]
-
-
 def test_rounds_of_aim_take_a_tenth_for_the_choice_and_the_last_takes_the_rest():
     curator = open_curator(chain(), epsilon=0.5)
     engine = MaximumEntropy()

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from answers import open_curator
+from answers import counted_curator, open_curator
 from selecting import ADD, REPLACE
 from small_engine import measured_by
 
@@ -14,7 +14,7 @@ from sdv_privpgd.estimate.interactions import grouped_targets
 from sdv_privpgd.methods import standing_out
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery
 
 DOMAIN = Domain(tuple("abcdey"), (20, 2, 2, 2, 9, 2))
 TARGET = {"y": 6.0}
@@ -33,8 +33,7 @@ def people(kind, number=20_000):
 
 
 def asked(table, *, importance=TARGET, epsilon=1.0, adjacency=ADD, seed=0, **settings):
-    curator = open_curator(table, epsilon=epsilon, adjacency=adjacency, seed=seed)
-    curator.measure([CountQuery()], curator.ledger.budget / 100, what="number of rows")
+    curator = counted_curator(table, epsilon=epsilon, adjacency=adjacency, seed=seed)
     measured = measured_by(PrivPGD(importance=importance, **settings), curator)
     assert curator.ledger.remaining == 0
     return measured, curator.ledger.charges

@@ -16,10 +16,10 @@ from sdv_privpgd.methods.dp_sgd.networks import Adversarial, Codes, Diffusion
 from sdv_privpgd.methods.dp_sgd.training import (
     GRID,
     Optimizer,
-    Samples,
     Trainer,
     excess,
     noise_multiplier,
+    samples,
 )
 from sdv_privpgd.privacy.accounting import delta_of_one, log_delta
 from sdv_privpgd.privacy.curator import Curator
@@ -122,14 +122,14 @@ def test_more_steps_less_budget_and_less_delta_need_more_noise():
 
 def test_samples_are_of_independent_rows_at_the_rate():
     asked = query(rate=Fraction(1, 8), steps=4)
-    rows = list(Samples(40_000, asked, np.random.default_rng(0).bytes))
+    rows = list(samples(40_000, asked, np.random.default_rng(0).bytes))
     mean, deviation = 5_000, (40_000 * 7 / 64) ** 0.5
     assert all(abs(len(each) - mean) < 6 * deviation for each in rows)
     both = len(np.intersect1d(rows[0], rows[1]))
     assert abs(both - 625) < 6 * 625**0.5
     whole = query(rate=Fraction(1), steps=2)
-    assert [len(each) for each in Samples(9, whole, lambda n: b"\xff" * n)] == [9, 9]
-    assert [len(each) for each in Samples(0, whole, bytes)] == [0, 0]
+    assert [len(each) for each in samples(9, whole, lambda n: b"\xff" * n)] == [9, 9]
+    assert [len(each) for each in samples(0, whole, bytes)] == [0, 0]
 
 
 def summed(gradients, noise=1.0, clip=1.0):

@@ -58,7 +58,6 @@ def test_the_answer_is_the_sum_of_the_rows_features(label):
     groups = [np.full(len(CODES), True)] if label is None else [CODES[:, 2] == c for c in (0, 1)]
     exact = np.stack([each[own].sum(axis=0) for own in groups])
     assert np.abs(found / query.GRID - exact).max() <= 1.5 * len(CODES) / query.GRID
-    np.testing.assert_array_equal(found, query.of_codes(DOMAIN, CODES))
 
 
 def test_labels_add_up_and_parts_of_the_records_do():
@@ -76,7 +75,7 @@ def test_workers_of_a_cluster_sum_parts():
     tally.add(whole, CODES[:900].T)
     tally.add(part, CODES[900:].T)
     tally.merge(whole, part)
-    np.testing.assert_array_equal(whole[0], QUERY.of_codes(DOMAIN, CODES))
+    np.testing.assert_array_equal(whole[0], QUERY.answer(Dataset(DOMAIN, CODES)))
 
 
 def test_products_of_features_are_the_gaussian_kernel():

@@ -27,7 +27,7 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.report.about import facts_in_words
 from sdv_privpgd.report.evaluation import evaluate
-from sdv_privpgd.report.figures import Bars, Curves, Heat, pair_matrix
+from sdv_privpgd.report.figures import Bars, Curves, Heat, pair_heat
 from sdv_privpgd.report.fit import pair_fits
 from sdv_privpgd.report.page import Items, Text
 from sdv_privpgd.report.privacy import most_caught
@@ -102,8 +102,8 @@ def test_selected_tables_are_enough():
     release = fitted(public_schema(), cliques=[*one_way, ("age", "seen"), (EVIL, "smoker")])
     fits = pair_fits(release)
     assert {fit.clique for fit in fits} == {("age", "seen"), (EVIL, "smoker")}
-    matrix = pair_matrix(release.domain, {fit.clique: fit.distance for fit in fits})
-    assert np.isfinite(matrix).sum() == 4
+    drawn = pair_heat(release.domain, {fit.clique: fit.distance for fit in fits}, 1.0)
+    assert np.isfinite(drawn.values).sum() == 4
     assert page_of(release).tags.count("figure") == len(COLUMNS) + 2 + 2 * 2
     alone = fitted(public_schema(), cliques=one_way)
     assert page_of(alone).tags.count("figure") == len(COLUMNS)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sdv_privpgd.sampling.families import _as_many
+from sdv_privpgd.sampling.families import _agreed, _as_many
 
 
 def test_rows_agree_in_as_many_items_as_can_be_had_and_come_as_often_as_they_count():
@@ -16,3 +16,24 @@ def test_rows_agree_in_as_many_items_as_can_be_had_and_come_as_often_as_they_cou
     assert (found[is_there] == wanted[is_there]).all()
     assert (found[~is_there, 2] % 2).mean() == pytest.approx(0.75, abs=0.04)
     assert _as_many([*wanted[:0].T], [*said.T], counts, rng).tolist() == []
+
+
+def test_children_are_when_they_and_the_times_between_them_say_by_least_squares():
+    times, gaps = np.array([0.2, 0.3, 0.7, 0.9]), np.array([0.1, 0.3, 0.2, 0.05])
+    blur, unsure = np.array([0.1, 0.2, np.inf, 0.3]), np.array([0.02, 0.1, 0.05, 0.01])
+    no_start, whose = np.full(4, np.nan), np.zeros(4, dtype=int)
+    found = _agreed(times, blur, gaps, unsure, no_start, whose)
+    steps = ((np.eye(4) - np.eye(4, k=-1)) / unsure[:, None])[1:]
+    rows, right = np.vstack([np.diag(1 / blur), steps]), np.r_[times / blur, (gaps / unsure)[1:]]
+    assert found == pytest.approx(np.linalg.lstsq(rows, right, rcond=None)[0], abs=1e-6)
+    # They disagree by more than they blur.
+    closer = _agreed(times, blur / 100, gaps, unsure, no_start, whose)
+    assert np.diff(closer)[0] > np.diff(times)[0] + 0.05
+    from_start = _agreed(times, blur, gaps, unsure, np.full(4, 0.1), whose)
+    assert from_start == pytest.approx(0.1 + np.cumsum(gaps))
+
+
+def test_a_time_between_that_leads_beyond_the_end_says_nothing():
+    two, apart = np.array([0.6, 0.8]), np.array([0.0, 0.7])
+    told = np.full(2, 0.1), apart, np.full(2, 0.1), np.full(2, np.nan), np.zeros(2, dtype=int)
+    assert _agreed(two, *told) == pytest.approx(two)

@@ -138,32 +138,22 @@ intervals = st.builds(
 )
 
 
-@given(ticks, whole, whole)
-def test_a_cell_s_share_of_whole_numbers_is_counted(cells, low, high):
+@given(ticks, whole, whole, st.lists(positions, min_size=1, max_size=20))
+def test_whole_numbers_of_a_range_are_counted_and_drawn_in_their_cells(cells, low, high, drawn):
     numbers = np.arange(cells.first, cells.last + 1)
     codes, _ = cells.locate(numbers)
     inside = (numbers >= low) & (numbers <= high)
     expected = [inside[codes == code].mean() for code in range(len(cells))]
     assert cells.shares(low, high) == pytest.approx(expected, abs=1e-12)
-
-
-@given(ticks, whole, whole, st.lists(positions, min_size=1, max_size=20))
-def test_whole_numbers_inside_a_range_are_in_their_cells_and_in_the_range(cells, a, b, drawn):
-    low, high = min(a, b), max(a, b)
-    covered = np.flatnonzero(cells.shares(low, high))
-    for code in covered:
-        codes, ends = np.full(len(drawn), code), np.full((2, len(drawn)), [[low], [high]])
-        moved = cells.inside(codes, np.array(drawn), *ends)
-        numbers = cells.at(codes, moved)
+    for code in np.flatnonzero(expected):
+        numbers = cells.between(np.full(len(drawn), code), np.array(drawn), low, high)
         assert ((numbers >= low) & (numbers <= high)).all()
         assert (cells.locate(numbers)[0] == code).all()
 
 
 def test_values_of_a_part_are_as_likely_as_long_and_none_is_missing_or_other():
     cells = Ticks(0, 19, 2)  # 0 to 9, 10 to 19
-    places = (np.arange(60) + 0.5) / 60
-    zeros = np.zeros(60, dtype=np.int64)
-    numbers = cells.at(zeros, cells.inside(zeros, places, zeros + 7, zeros + 30))
+    numbers = cells.between(np.zeros(60, dtype=np.int64), (np.arange(60) + 0.5) / 60, 7, 30)
     assert np.bincount(numbers).tolist() == [0] * 7 + [20] * 3
     cells = Interval(0.0, 4.0, 4)
     assert cells.shares(0.5, 2.25).tolist() == [0.5, 1, 0.25, 0]
@@ -187,12 +177,9 @@ def test_real_numbers_inside_a_range_are_in_it_up_to_rounding(cells, a, b, drawn
     assert (covered >= 0).all()
     assert (covered <= 1 + 1e-12).all()
     for code in np.flatnonzero(covered):
-        codes, ends = np.full(len(drawn), code), np.full((2, len(drawn)), [[low], [high]])
-        moved = cells.inside(codes, np.array(drawn), *ends)
-        assert ((moved >= 0) & (moved < 1)).all()
-        reals = cells.at(codes, moved)
-        slack = 1e-12 * max(abs(cells.low), abs(cells.high), 1)
-        assert ((reals >= low - slack) & (reals <= high + slack)).all()
+        reals = cells.between(np.full(len(drawn), code), np.array(drawn), low, high)
+        assert ((reals >= low) & (reals <= high)).all()
+        assert (cells.locate(reals)[0] == code).all()
 
 
 def column(**facts):

@@ -1,13 +1,10 @@
 """What is compiled is kept where there is a folder for it, and works where there is none."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
-from processes import python_says
+from processes import python, python_says
 
 WITHOUT_A_FOLDER = """
 import numba.core.caching as caching
@@ -31,10 +28,7 @@ assert is_compiled(twice)
 
 
 def test_a_read_only_install_without_a_home_warns_once_and_works():
-    done = subprocess.run(
-        [sys.executable, "-W", "always", "-c", WITHOUT_A_FOLDER],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = python("-W", "always", "-c", WITHOUT_A_FOLDER)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("NUMBA_CACHE_DIR") == 1
 
@@ -148,16 +142,9 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def runs(folder):
     """Compiled functions after a small fit and after many shapes, in each of two processes."""
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder), "NUMBA_NUM_THREADS": "2"}
-    found = []
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", FITS],
-            env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        found.append(json.loads(done.stdout.splitlines()[-1]))
-    return found
+    environment = {"NUMBA_CACHE_DIR": str(folder), "NUMBA_NUM_THREADS": "2"}
+    said = [python_says("-c", FITS, **environment) for _ in range(2)]
+    return [json.loads(each.splitlines()[-1]) for each in said]
 
 
 @pytest.mark.long

@@ -6,17 +6,15 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from answers import answered as groups_answered
 from answers import margin, noisy_answers, number_of_rows
 from jaxtyping import TypeCheckError
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.features import EmbeddingQuery, SigmoidSumQuery
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import Measurement, answers_of_codes
 from sdv_privpgd.synthesize.generator import EmbeddingLoss, GeneratorNetwork
-from sdv_privpgd.synthesize.particles.penalties import (
-    DifferentiablePenalty,
-    ProtectedThreshold,
-)
+from sdv_privpgd.synthesize.particles.penalties import DifferentiablePenalty, ProtectedThreshold
 
 CPU = torch.device("cpu")
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
@@ -34,8 +32,13 @@ def query(domain, label=None, num_features=60):
     )
 
 
+def answered(asked, domain, codes):
+    (answer,) = answers_of_codes([asked], domain, codes)
+    return Measurement(query=asked, answer=answer, stddev=1.0)
+
+
 def loss_of(asked, domain, codes):
-    answer = Measurement(query=asked, answer=asked.of_codes(domain, codes), stddev=1.0)
+    answer = answered(asked, domain, codes)
     draws = torch.Generator().manual_seed(0)
     return EmbeddingLoss.of(domain, answer, float(len(codes)), asked.num_features, draws, CPU)
 
@@ -63,7 +66,7 @@ def test_rows_of_chances_have_the_expected_embedding():
     cells = np.array(list(product(*map(range, DOMAIN.sizes))))
     weights = np.prod([own[:, cells[:, axis]] for axis, own in enumerate(chances)], axis=0)
     asked = query(DOMAIN, label="c")
-    each = np.stack([asked.of_codes(DOMAIN, cell[None]) for cell in cells]) / asked.GRID
+    each = np.stack([answered(asked, DOMAIN, cell[None]).answer for cell in cells]) / asked.GRID
     loss = loss_of(asked, DOMAIN, cells)
     found = loss.embedding([torch.from_numpy(own).float() for own in chances], torch.arange(60))
     np.testing.assert_allclose(found, np.tensordot(weights.mean(axis=0), each, 1), atol=2e-4)
@@ -83,7 +86,7 @@ def test_dependence_is_learned_from_an_embedding_alone(label):
     """Independent attributes are five times further away, in total variation."""
     domain, codes = rows_with_dependence()
     asked = query(domain, label, num_features=200)
-    answer = Measurement(query=asked, answer=asked.of_codes(domain, codes), stddev=1.0)
+    answer = answered(asked, domain, codes)
     model = SMALL.fit(domain, [number_of_rows(len(codes)), answer])
     for clique, most in ((("a", "b"), 0.05), (("c", "b", "a"), 0.1)):
         truth = np.zeros(domain.shape(clique))
@@ -102,9 +105,7 @@ def test_noisier_answers_count_less_and_useless_ones_not_at_all():
     )
     assert model.marginal(("a",))[0] == pytest.approx(0.5, abs=0.06)
     grouping = Grouping.of({"c": np.array([0, 0, 1, 1])})
-    vague = Measurement(
-        query=GroupedMarginalQuery(("c",), grouping), answer=np.array([90, 10]), stddev=1.0
-    )
+    vague = groups_answered("c", [90, 10], 1.0, grouping)
     model = GeneratorNetwork(steps=1, num_particles=8_000).fit(DOMAIN, [vague])
     assert np.abs(model.marginal(("c",)) - 0.25).max() < 0.1
 

@@ -92,7 +92,7 @@ def test_an_update_brings_its_table_nearer_and_touches_lost_rows_alone(copied):
     one_way = {name: np.ones(size) for name, size in zip("abc", DOMAIN.sizes, strict=True)}
     codes = independent_codes(DOMAIN, one_way, 1_200, rng)
     target = np.array([[300.0, 0.0, 350.0], [50.0, 400.0, 100.0]])
-    table = _Table.of(DOMAIN, ("a", "b"), target)
+    table = _Table(DOMAIN.axes(("a", "b")), target.shape, target.ravel())
     before = codes.copy()
     table.update(codes, 0.4, copied, rng)
     assert codes.shape == before.shape

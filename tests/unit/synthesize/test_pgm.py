@@ -1,17 +1,16 @@
 """Private-PGM: closed forms, inverse variances, permutations, rows and warm starts."""
 
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
+from answers import answered, number_of_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import python_says
 
 from sdv_privpgd.base.domain import Domain
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.synthesize.graphical import GraphicalModel, JunctionTree
 from sdv_privpgd.synthesize.particles.particles import Particles
 from sdv_privpgd.synthesize.pgm import PrivatePGM
@@ -23,11 +22,6 @@ DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
 def engine():
     # Ends by tolerance long before: what is compared with closed forms must have converged.
     return PrivatePGM(steps=20_000, tolerance=1e-9)
-
-
-def answered(clique, counts, stddev=1.0) -> Measurement:
-    counts = np.asarray(counts, dtype=np.int64)
-    return Measurement(query=MarginalQuery(tuple(clique)), answer=counts, stddev=stddev)
 
 
 def joint(seed: int = 0) -> np.ndarray:
@@ -42,10 +36,6 @@ def margin(table: np.ndarray, clique: str) -> np.ndarray:
 
 def shares(clique: str) -> np.ndarray:
     return margin(joint(), clique) / joint().sum()
-
-
-def rows(number: int) -> Measurement:
-    return Measurement(query=CountQuery(), answer=np.array([number]), stddev=0.0)
 
 
 AB, BC, CD = (answered(pair, margin(joint(), pair)) for pair in ("ab", "bc", "cd"))
@@ -73,10 +63,10 @@ CLOSED_FORMS = {
     "an attribute that no table has is uniform": (
         [AB], "ad", np.repeat(shares("a")[:, None] / 5, 5, axis=1),
     ),
-    "without tables all is uniform": ([rows(9)], "abcd", np.full(DOMAIN.sizes, 1 / 120)),
+    "without tables all is uniform": ([number_of_rows(9)], "abcd", np.full(DOMAIN.sizes, 1 / 120)),
     # The nearest table of total 1,000 to one of 1,300 is 100 lower in each of 3 cells.
     "a known number of rows shifts a table evenly": (
-        [rows(1000), answered("b", [600, 400, 300])], "b", [0.5, 0.3, 0.2],
+        [number_of_rows(1000), answered("b", [600, 400, 300])], "b", [0.5, 0.3, 0.2],
     ),
     "an estimated one leaves it": (
         [answered("b", [600, 400, 300])], "b", np.array([6, 4, 3]) / 13,
@@ -156,7 +146,7 @@ class TestTheFit:
     def test_the_same_answers_give_the_same_bytes_in_another_process(self, engine):
         """Sets of text are walked in another order in each process: nothing may hang on it."""
         code = """
-import sys, pickle, hashlib, numpy as np
+import pickle, hashlib, numpy as np
 from sdv_privpgd.methods import PrivatePGM
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.queries import Measurement
@@ -171,13 +161,7 @@ model = PrivatePGM(steps=100).fit(domain, tables)
 print(hashlib.sha256(pickle.dumps(model)).hexdigest())
 """
         found = {
-            subprocess.run(
-                [sys.executable, "-W", "error", "-c", code],
-                capture_output=True,
-                text=True,
-                check=True,
-                env={"PYTHONHASHSEED": seed, "PATH": ""},
-            ).stdout
+            python_says("-W", "error", "-c", code, PYTHONHASHSEED=seed, PATH="")
             for seed in ("1", "2")
         }
         assert len(found) == 1

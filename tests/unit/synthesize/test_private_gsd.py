@@ -2,36 +2,17 @@
 
 import numpy as np
 import pytest
-from answers import margin, noisy_answers, number_of_rows
+from mixed import DOMAIN, mixed_answers
 
-from sdv_privpgd.base.domain import Domain, Grouping
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Goals
-from sdv_privpgd.synthesize.genetic import (
-    PackedGoals,
-    PrivateGSD,
-    change,
-    evolve,
-    replace,
-)
+from sdv_privpgd.synthesize.genetic import PackedGoals, change, evolve, replace
 
-DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
 SIZES = np.array(DOMAIN.sizes)
-CLIQUES = (("a",), ("a", "b"), ("c", "a"), ("b", "d"), ("a", "b", "c"))
-GROUPS = Grouping.of({"c": np.array([0, 1, 1, 0]), "d": np.array([2, 0, 1, 0, 2])})
 ROWS = 60
 
 
-def goals(stddev=2.0):
-    counts = np.random.default_rng(0).integers(0, 30, DOMAIN.sizes)
-    found = noisy_answers({c: margin(counts, DOMAIN, c) for c in CLIQUES}, stddev)
-    grouped = GROUPS.sums(margin(counts, DOMAIN, ("d", "c")), ("d", "c"))
-    query = GroupedMarginalQuery(("d", "c"), GROUPS)
-    answers = [
-        number_of_rows(int(counts.sum())), *found,
-        Measurement(query=query, answer=grouped, stddev=3 * stddev),
-    ]  # fmt: skip
-    return Goals.of(DOMAIN, answers)
+def goals():
+    return Goals.of(DOMAIN, mixed_answers())
 
 
 def recounted(asked, codes):
@@ -79,12 +60,3 @@ def test_the_best_never_gets_worse_and_the_elite_is_what_its_losses_say(members)
         np.testing.assert_allclose(losses, [recounted(asked, codes) for codes in elite], rtol=1e-9)
     np.testing.assert_allclose(errors, packed.errors(elite[best]), rtol=0, atol=1e-9)
     assert before[-1] < before[0] / 5
-
-
-def test_tables_that_one_code_after_another_can_reach_are_reached():
-    counts = np.random.default_rng(4).multinomial(60, np.full(120, 1 / 120)).reshape(DOMAIN.sizes)
-    tables = {clique: margin(counts, DOMAIN, clique) for clique in DOMAIN.cliques(1)}
-    engine = PrivateGSD(num_rows=60, generations=4_000, tolerance=0.0)
-    model = engine.fit(DOMAIN, [number_of_rows(60), *noisy_answers(tables)])
-    for clique, table in tables.items():
-        np.testing.assert_allclose(model.marginal(clique), table / 60)

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from answers import margin, noisy_answers, number_of_rows
+from answers import margin
+from mixed import CLIQUES, DOMAIN, GROUPS, mixed_answers
 
 from sdv_privpgd import MatchError
-from sdv_privpgd.base.domain import Domain, Grouping
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery
 from sdv_privpgd.synthesize.engine import Goals
 from sdv_privpgd.synthesize.relaxed import (
     GenerativeNetwork,
@@ -21,21 +22,6 @@ from sdv_privpgd.synthesize.relaxed import (
 )
 
 CPU = torch.device("cpu")
-DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
-CLIQUES = (("a",), ("a", "b"), ("c", "a"), ("b", "d"), ("a", "b", "c"))
-GROUPS = Grouping.of({"c": np.array([0, 1, 1, 0]), "d": np.array([2, 0, 1, 0, 2])})
-
-
-def measured(stddev=2.0):
-    rng = np.random.default_rng(0)
-    counts = rng.integers(0, 30, DOMAIN.sizes)
-    found = noisy_answers({c: margin(counts, DOMAIN, c) for c in CLIQUES}, stddev)
-    grouped = GROUPS.sums(margin(counts, DOMAIN, ("d", "c")), ("d", "c"))
-    query = GroupedMarginalQuery(("d", "c"), GROUPS)
-    return [
-        number_of_rows(int(counts.sum())), *found,
-        Measurement(query=query, answer=grouped, stddev=3 * stddev),
-    ]  # fmt: skip
 
 
 def relaxed(components, seed=0):
@@ -56,7 +42,7 @@ def joint(shares):
 
 
 def test_the_loss_is_the_mean_squared_error_in_deviations_of_the_answers_by_brute_force():
-    shares, answers = relaxed(7), measured()
+    shares, answers = relaxed(7), mixed_answers()
     table = joint(shares)
     total = float(answers[0].answer[0])
     squares, cells = 0.0, 0
@@ -87,11 +73,9 @@ def test_rows_follow_shares_also_where_cells_are_impossible():
         found = np.bincount(rows[:, axis], minlength=size)
         assert np.abs(found - 1_000 * model.marginal(DOMAIN.attributes[axis : axis + 1])).max() < 1
     possible = {("b", "a"): np.array([[True, False], [True, True], [True, True]])}
-    goals = Goals.of(DOMAIN, measured(), possible)
+    goals = Goals.of(DOMAIN, mixed_answers(), possible)
     assert goals.shares[1][1, 0] == 0
-    assert (Goals.of(DOMAIN, measured()).shares[1] != goals.shares[1]).sum() == 1
-    with pytest.raises(ValueError, match=r"shares needs shape \(component, 14\)"):
-        Mixture(domain=DOMAIN, shares=np.ones((3, 13), dtype=np.float32))
+    assert (Goals.of(DOMAIN, mixed_answers()).shares[1] != goals.shares[1]).sum() == 1
 
 
 def test_the_gradient_of_a_tiny_network_is_that_of_finite_differences():
@@ -117,7 +101,7 @@ def test_the_gradient_of_a_tiny_network_is_that_of_finite_differences():
     ids=["rap", "gem"],
 )
 def test_an_engine_goes_on_from_its_own_model(engine):
-    answers = measured()
+    answers = mixed_answers()
     loss = RelaxedLoss(Goals.of(DOMAIN, answers), CPU)
     model = engine.fit(DOMAIN, answers)
     warm = engine.fit(DOMAIN, answers, warm_start=model)

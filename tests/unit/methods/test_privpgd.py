@@ -1,11 +1,11 @@
-"""Pairs over groups: what groups are, and where pairs are asked for over them."""
+"""PrivPGD asks for all pairs, over groups where that pays, for what depends again, and triples."""
 
 from fractions import Fraction
 from itertools import combinations, product
 
 import numpy as np
 import pytest
-from answers import open_curator
+from answers import counted_curator, open_curator
 from hypothesis import given
 from hypothesis import strategies as st
 from selecting import ADD, REPLACE, chain, cliques_of
@@ -13,20 +13,135 @@ from small_engine import measured_by
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.denoising import equal_groups
+from sdv_privpgd.methods import coarse_pairs
 from sdv_privpgd.methods.coarse_pairs import most_helpful
 from sdv_privpgd.methods.privpgd import PrivPGD
+from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery
 
 PAIRS = Domain(tuple("abcde"), (3,) * 5).cliques(2)
+ONE_ROUND = PrivPGD(first_share=Fraction(1), triples=Fraction(0))
+TWO_ROUNDS = PrivPGD(columns=False, triples=Fraction(0))
+
+
+def shares_of(curator, strategy=ONE_ROUND):
+    """The cliques that were asked about and each charge's share of what is left of mu^2."""
+    left = curator.ledger.remaining
+    measured = measured_by(strategy, curator)
+    charges = [charge for charge in curator.ledger.charges if "marginals" in charge.what]
+    return cliques_of(measured), [charge.mu_squared / left for charge in charges]
+
+
+def of_five_codes(epsilon, adjacency=REPLACE):
+    domain = Domain(tuple("abcde"), (5,) * 5)
+    codes = np.random.default_rng(0).integers(0, 5, (2_000, 5))
+    return counted_curator(Dataset(domain, codes), epsilon=epsilon, adjacency=adjacency)
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE, ADD])
+def test_the_louder_the_noise_the_more_goes_to_columns_alone(adjacency):
+    names = Domain(tuple("abcde"), (5,) * 5)
+    before = Fraction(0)
+    for epsilon in (0.7, 0.5, 0.3, 0.03):
+        curator = of_five_codes(epsilon, adjacency)
+        asked, (one_way, pairs) = shares_of(curator)
+        assert asked == [*names.cliques(1), *names.cliques(2)]
+        assert before < one_way
+        assert one_way + pairs == 1
+        before = one_way
+
+
+def test_the_share_of_columns_makes_the_forecast_of_all_noise_least():
+    """sigma^2 = 2 x 10 / mu^2; each column is the sum of 5 in 4 tables, a mean of 400."""
+    curator = of_five_codes(1.0)
+    _, (share, _) = shares_of(curator)
+    sigma = stddev_for(20, curator.ledger.budget * Fraction(99, 100))
+    noise = sigma * (5 / 4) ** 0.5 / 400
+    gain = (20 * 5 / 4) / (2 * 5) - 1  # of five questions beside the sums of four tables
+    part = np.linspace(0, 0.999, 1_000)
+    of_columns = 22 * noise**0.75 / np.sqrt(1 + gain * part)
+    best = part[np.argmin(of_columns + 1 / np.sqrt(1 - part))]
+    assert float(share) == pytest.approx(best, abs=2e-3)
+
+
+def test_columns_are_asked_alone_or_again_where_that_pays():
+    domain = Domain(tuple("abcde"), (2,) * 5)
+    table = Dataset(domain, np.random.default_rng(0).integers(0, 2, (100, 5)))
+    asked, shares = shares_of(counted_curator(table, epsilon=0.1))
+    assert asked == list(domain.cliques(2))
+    assert shares == [1]
+    constant = Dataset(Domain(tuple("abc"), (1, 1, 2)), np.zeros((50, 3), np.int64))
+    curator = open_curator(constant, epsilon=1.0)
+    assert len(measured_by(TWO_ROUNDS, curator)) > 3
+    assert curator.ledger.remaining == 0
+
+
+@pytest.mark.parametrize(
+    ("opened", "num_rows"), [(counted_curator, 2_000_000), (open_curator, 2_000)]
+)
+def test_where_the_noise_is_quiet_or_unknown_pairs_take_all(opened, num_rows):
+    cliques, shares = shares_of(opened(chain(num_rows)))
+    assert cliques == list(PAIRS)
+    assert shares == [1]
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE, ADD])
+def test_the_second_round_asks_again_about_what_depends(adjacency):
+    """Attributes next to each other in the chain depend most."""
+    curator = counted_curator(chain(), epsilon=2.0, adjacency=adjacency)
+    asked, shares = shares_of(curator, TWO_ROUNDS)
+    assert asked[:10] == list(PAIRS)
+    again = asked[10:]
+    assert again
+    assert len(set(again)) == len(again) < 10
+    assert {("a", "b"), ("b", "c")} & set(again)
+    assert shares[0] == Fraction(2, 3)
+    assert sum(shares) == 1
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 10.0])
+def test_no_answer_of_the_second_round_is_noisier_than_the_first(epsilon):
+    curator = open_curator(chain(), epsilon=epsilon)
+    measured = measured_by(TWO_ROUNDS, curator)
+    assert max(each.stddev for each in measured[10:]) <= measured[0].stddev
+    assert curator.ledger.remaining == 0
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE, ADD])
+def test_triples_take_their_share_last_in_groups_of_about_equal_counts(adjacency):
+    domain = Domain(tuple("abcd"), (12, 5, 3, 1))
+    codes = np.random.default_rng(0).integers(0, domain.sizes, (5_000, 4))
+    curator = open_curator(Dataset(domain, codes), epsilon=2.0, adjacency=adjacency)
+    measured = measured_by(PrivPGD(columns=False), curator)
+    charge = curator.ledger.charges[-1]
+    assert charge.mu_squared / curator.ledger.budget == Fraction(1, 10)
+    assert curator.ledger.remaining == 0
+    assert charge.num_queries == 1  # an attribute of one value is in none
+    query = measured[-1].query
+    assert query.clique == ("a", "b", "c")
+    assert query.grouping.domain.sizes == (4, 4, 3, 1)
+    np.testing.assert_array_equal(query.grouping["a"], np.repeat([0, 1, 2, 3], 3))
+    assert not any(len(each.query.clique) > 2 for each in measured[:-1])
+
+
+def test_the_strongest_triples_are_measured_and_two_attributes_have_none(monkeypatch):
+    two = Dataset(Domain(("a", "b"), (3, 2)), np.zeros((50, 2), np.int64))
+    curator = open_curator(two, epsilon=1.0)
+    measured = measured_by(PrivPGD(), curator)
+    assert {each.query.clique for each in measured} == {("a", "b")}
+    assert curator.ledger.remaining == 0
+    monkeypatch.setattr(coarse_pairs, "MOST", 3)
+    curator = open_curator(chain(20_000), epsilon=5.0)
+    measured = measured_by(PrivPGD(), curator)
+    asked = [each.query.clique for each in measured if len(each.query.clique) == 3]
+    assert asked == [("a", "b", "c"), ("a", "b", "e"), ("b", "c", "d")]
 
 
 def asked(strategy, *, table=None, epsilon=5.0, adjacency=REPLACE):
     """What was measured, and the ledger."""
-    curator = open_curator(
-        chain() if table is None else table, epsilon=epsilon, adjacency=adjacency
-    )
-    curator.measure([CountQuery()], curator.ledger.budget / 100, what="number of rows")
+    table = chain() if table is None else table
+    curator = counted_curator(table, epsilon=epsilon, adjacency=adjacency)
     return measured_by(strategy, curator), curator.ledger
 
 
@@ -66,10 +181,8 @@ WIDE = Domain(tuple("abc"), (12, 12, 2))
 def coarse_part(epsilon, *, codes=WIDE, adjacency=REPLACE):
     """The pairs that were asked over groups, and their part of all that pairs have."""
     rows = np.random.default_rng(0).integers(0, codes.sizes, (2_000, len(codes)))
-    strategy = PrivPGD(columns=False, triples=Fraction(0))
-    measured, ledger = asked(
-        strategy, table=Dataset(codes, rows), epsilon=epsilon, adjacency=adjacency
-    )
+    table = Dataset(codes, rows)
+    measured, ledger = asked(TWO_ROUNDS, table=table, epsilon=epsilon, adjacency=adjacency)
     assert ledger.remaining == 0
     assert over_codes(measured)[:3] == list(codes.cliques(2))
     spent = {each.what: each.mu_squared for each in ledger.charges if "marginals" in each.what}
