@@ -27,7 +27,7 @@ from sdv_privpgd.sources.source import (
     Tally,
     Total,
 )
-from sdv_privpgd.sources.texts import convert
+from sdv_privpgd.sources.texts import converted
 from sdv_privpgd.sources.visits import VisitsSource
 
 KINDS = (
@@ -180,11 +180,11 @@ def retyped(source: Source, dtypes: Mapping[str, Any]) -> Source:
     """The same source with some columns in the dtypes that the user names."""
     found = {name: public_dtype(dtypes.get(name, own), own) for name, own in source.dtypes.items()}
 
-    def converted(columns: Columns) -> Columns:
+    def mapped(columns: Columns) -> Columns:
         named = dtypes.keys() & columns.keys()
-        return {**columns, **{n: convert(columns[n].rename(n), dtypes[n]) for n in named}}
+        return {**columns, **{n: converted(columns[n], dtypes[n]) for n in named}}
 
-    return _Mapped(source, converted, found)
+    return _Mapped(source, mapped, found)
 
 
 class _Mapped:
