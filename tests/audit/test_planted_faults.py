@@ -252,15 +252,20 @@ class TestBooks:
             failed()  # such answers have the shape of another question
 
 
-def before_asking(plant, act):
-    """Something is done with a fit and the cells of its ages, before anything is asked."""
+def before_it_asks(plant, change):
+    """Plants a fit that does this with its table before it asks it."""
     ask = Fit.ask
 
     def asked(self, table, *rest, **more):
-        act(self, table._source.columns["age"])
+        change(self, table)
         ask(self, table, *rest, **more)
 
     plant(Fit, "ask", asked)
+
+
+def ages(table):
+    """How many rows of a made-up table have an age."""
+    return table._source.columns["age"].count()
 
 
 class TestLeaks:
@@ -281,8 +286,8 @@ class TestLeaks:
 
     @pytest.mark.slow
     def test_a_log_that_depends_on_the_table(self, plant, caplog):
-        log = logging.getLogger("audit")
-        before_asking(plant, lambda _, ages: log.debug("rows with an age: %s", ages.count()))
+        said = logging.getLogger("audit").debug
+        before_it_asks(plant, lambda fit, table: said("rows with an age: %s", ages(table)))
         assert failed() == {"messages"}
 
     def test_a_dtype_that_depends_on_a_cell(self, plant):
@@ -351,33 +356,28 @@ class TestLeaks:
 
     @pytest.mark.slow
     def test_a_range_that_was_clipped_to_the_data(self, plant):
-        def clip(fit, ages):
-            last = min(max((cell for cell in ages if isinstance(cell, int)), default=110), 110)
+        def clipped(fit, table):
+            ages = [cell for cell in table._source.columns["age"] if isinstance(cell, int)]
+            last = min(max(ages, default=110), 110) % 1_000
             facts = {**fit.description.facts}
             facts["age"] = replace(facts["age"], high=max(last, 50))
             fit.description = replace(fit.description, facts=facts)
 
-        before_asking(plant, clip)
+        before_it_asks(plant, clipped)
         found = failed()
         assert {"file", "samples"} <= found
         assert found <= MADE
 
     def test_a_true_number_in_the_file(self, plant):
-        ask = Fit.ask
-
-        def asked(self, table, *rest, **more):
-            ask(self, table, *rest, **more)
-            self.doubts = {"age": f"{table._source.columns['age'].count()} rows"}
-
-        plant(Fit, "ask", asked)
+        before_it_asks(plant, lambda fit, table: fit.doubts.update(age=f"{ages(table)} rows"))
         assert {"file"} <= failed() <= MADE
 
     @pytest.mark.slow
     def test_a_seed_from_the_table(self, plant):
-        def seed(fit, ages):
-            fit.settings = replace(fit.settings, seed=int(ages.count()) % 1_000)
+        def seeded(fit, table):
+            fit.settings = replace(fit.settings, seed=int(ages(table)) % 1_000)
 
-        before_asking(plant, seed)
+        before_it_asks(plant, seeded)
         found = failed()
         assert {"samples"} <= found <= MADE
 
