@@ -144,7 +144,7 @@ def ask_first(
     if kinds:
         said = [text.replace("{}", listed(names), 1) for text, names in kinds.items()]
         said += [_ON_LOOKS] if kinds.keys() & _OF_LOOKS.values() else []
-        raise stopped("its first question", said, ledger)
+        raise stopped("its first question", said, inquiry.books.ledger)
     return doubts
 
 
