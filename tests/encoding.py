@@ -54,6 +54,7 @@ def decoded(transformer, *codes, position=0.5, **options):
 
 EACH = {
     "whole": numerical(-3, 200, decimal_places=0),
+    "steps": numerical(0, 1_000, increment=7, decimal_places=0),
     "decimal": numerical(-1.5, 7, decimal_places=2),
     "real": numerical(-1.5, 7),
     "date": dates(),

@@ -115,9 +115,10 @@ def right_chance(runs: Any, false_alarms: float) -> tuple[int, float]:
     """The number of runs, checked, and how likely each check may be to fail by chance."""
     fewest = 10  # runs from which a deviation can be estimated
     chances = 15  # checks that can fail by chance; each gets as large a part of what is allowed
+    runs = check_integer("runs", runs, least=fewest)
     if not 0 < false_alarms < 1:
         raise ValueError(f"false_alarms must lie between 0 and 1, got {false_alarms!r}.")
-    return check_integer("runs", runs, least=fewest), false_alarms / chances
+    return runs, false_alarms / chances
 
 
 def audit_report(

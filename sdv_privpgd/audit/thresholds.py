@@ -24,7 +24,7 @@ from sdv_privpgd.audit.checks import Check, check_of, unseen
 from sdv_privpgd.audit.noise import unlikely_noise
 from sdv_privpgd.audit.recording import Event, Tape
 from sdv_privpgd.audit.tables import ODD, of_objects, pool_of
-from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.columns.bins import SIGNED_POWERS
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.options import opened
@@ -109,7 +109,7 @@ def _released(settings: Settings, runs: int, false_alarms: float) -> list[Check]
     true = {"often": 5_000, None: 40}
     rare = [f"rare {number}" for number in range(rare_values)]
     cells = [*rare, *["often"] * true["often"], *[None] * true[None], *["a person's"] * own]
-    reading = Reading(name="job", asks=frozenset(["categories"]), cells=SignedPowers())
+    reading = Reading(name="job", asks=frozenset(["categories"]), cells=SIGNED_POWERS)
     wide = replace(settings, delta=0.5).ledger(Fraction(1, 4))
     table = PrivateTable({"job": of_objects(cells)}, bound=wide.bound)
     first = table.first_look([reading], Books(wide))

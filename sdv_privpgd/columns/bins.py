@@ -127,13 +127,40 @@ class Ticks(FieldsAlone):
         return starts + np.floor(positions * counts).astype(np.int64)
 
 
-class _Reals:
-    """Cells of real numbers between strictly increasing edges; the last cell includes its end."""
+@dataclass(frozen=True)
+class Interval(FieldsAlone):
+    """Cells of equal width of the real numbers from ``low`` to ``high``.
+
+    There are ``num_bins`` cells, or fewer if float64 has no numbers left between two edges. With
+    ``cuts``, ascending and inside the range, these are the inner edges instead; at ``high`` a cell
+    begins that holds this number alone. The last cell includes its end.
+    """
+
+    low: float
+    high: float
+    num_bins: int
+    cuts: tuple[float, ...] = ()
+
+    @property
+    def starts(self) -> np.ndarray:
+        """The first number of each cell, float64."""
+        return self.edges[: len(self)]
+
+    def cut(self, numbers: Collection[float]) -> "Interval":
+        """The same numbers, in cells that begin at these as well, as far as they lie inside."""
+        found = {number for number in numbers if self.low < number < self.high}
+        starts = self.starts.tolist()
+        return replace(self, cuts=tuple(sorted({*starts[1:], *found}))) if found else self
 
     @cached_property
     def edges(self) -> np.ndarray:
-        """The edges, float64; a single one if the range is one number."""
-        raise NotImplementedError
+        """The strictly increasing edges, float64; a single one if the range is one number."""
+        if self.cuts:
+            last = max(self.high, float(np.nextafter(self.cuts[-1], np.inf)))
+            return np.array((self.low, *self.cuts, last))
+        inner = np.arange(1, self.num_bins) / self.num_bins
+        edges = np.clip(self.low + (self.high - self.low) * inner, self.low, self.high)
+        return np.unique(np.concatenate(([self.low], edges, [self.high])))
 
     def __len__(self) -> int:
         return max(1, len(self.edges) - 1)
@@ -190,56 +217,19 @@ class _Reals:
         return np.append(self.edges[1:], self.edges[-1])[: len(self)] - self.edges[: len(self)]
 
 
-@dataclass(frozen=True)
-class Interval(_Reals, FieldsAlone):
-    """Cells of equal width of the real numbers from ``low`` to ``high``.
+_POWERS = 2.0 ** np.array([-62, -20, 0, 3, 7, 10, 14, 20, 31, 35, 40, 45, 52, 62])
 
-    There are ``num_bins`` cells, or fewer if float64 has no numbers left between two edges. With
-    ``cuts``, ascending and inside the range, these are the inner edges instead; at ``high`` a cell
-    begins that holds this number alone.
-    """
+SIGNED_POWERS = Interval(
+    float(-_POWERS[-1]),
+    float(_POWERS[-1]),
+    1,
+    tuple(np.sort([*-_POWERS[:-1], *_POWERS[:-1], 1800.0, 2100.0]).tolist()),
+)
+"""Cells for numbers about which nothing is known: between powers of two of both signs, and zero.
 
-    low: float
-    high: float
-    num_bins: int
-    cuts: tuple[float, ...] = ()
-
-    @property
-    def starts(self) -> np.ndarray:
-        """The first number of each cell, float64."""
-        return self.edges[: len(self)]
-
-    def cut(self, numbers: Collection[float]) -> "Interval":
-        """The same numbers, in cells that begin at these as well, as far as they lie inside."""
-        found = {number for number in numbers if self.low < number < self.high}
-        starts = self.starts.tolist()
-        return replace(self, cuts=tuple(sorted({*starts[1:], *found}))) if found else self
-
-    @cached_property
-    def edges(self) -> np.ndarray:
-        """The strictly increasing edges, float64; a single one if the range is one number."""
-        if self.cuts:
-            last = max(self.high, float(np.nextafter(self.cuts[-1], np.inf)))
-            return np.array((self.low, *self.cuts, last))
-        inner = np.arange(1, self.num_bins) / self.num_bins
-        edges = np.clip(self.low + (self.high - self.low) * inner, self.low, self.high)
-        return np.unique(np.concatenate(([self.low], edges, [self.high])))
-
-
-@dataclass(frozen=True)
-class SignedPowers(_Reals, FieldsAlone):
-    """A grid for numbers about which nothing is known: powers of two of both signs, and zero.
-
-    Everything smaller than 2**-62 shares one cell with zero. A cell is of years: most columns
-    between 1024 and 4096 are.
-    """
-
-    @cached_property
-    def edges(self) -> np.ndarray:
-        """The strictly increasing edges, float64."""
-        powers = 2.0 ** np.array([-62, -20, 0, 3, 7, 10, 14, 20, 31, 35, 40, 45, 52, 62])
-        return np.sort(np.concatenate((-powers, powers, (1800.0, 2100.0))))
-
+Everything smaller than 2**-62 shares one cell with zero. A cell is of years: most columns between
+1024 and 4096 are.
+"""
 
 _LIGHT = 1e-5
 """Codes with less than this part of the mass stay whole: the noise of another code would cost more
@@ -251,12 +241,10 @@ HARDLY = 1e-9
 
 @dataclass(frozen=True)
 class Merging(FieldsAlone):
-    """The code that each cell of a column becomes, and the cell's share of that code.
+    """The code that each cell of a column becomes, from 0 on without gaps, and its share of that.
 
-    Attributes:
-        codes: The code of each cell, from 0 on without gaps.
-        frequencies: How often each cell occurs, in any unit. If no cell of a code has a frequency,
-            they are taken to be equally frequent.
+    Shares follow from how often each cell occurs, in any unit. If no cell of a code has a
+    frequency, they are taken to be equally frequent.
     """
 
     codes: tuple[int, ...]

@@ -11,7 +11,7 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.columns.bins import SignedPowers, Ticks
+from sdv_privpgd.columns.bins import Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import BEYOND, instants, precisions, to_ticks
 from sdv_privpgd.columns.encoders import encode
@@ -53,7 +53,7 @@ class Reading:
 
     name: str
     asks: frozenset[str]
-    cells: SignedPowers | Ticks
+    cells: Interval | Ticks
     datetime_format: str | None = None
     number_format: NumberFormat | None = None
 
@@ -71,31 +71,19 @@ class Reading:
         """The codes of a private column's cells, of each kind in ``sizes`` and in its order."""
         series = dense(series)
         if "grid" in self.asks:
-            yield self._days(series) if self._are_dates else self._powers(series)
+            kind, unit = ("datetime", "D") if self._are_dates else ("numerical", None)
+            own = {"datetime_format": self.datetime_format, "number_format": self.number_format}
+            own |= {"cells": self.cells, "unit": unit, "dtype": series.dtype}
+            yield encode(Column(name=self.name, sdtype=kind, **own), series)[0]
         if "precision" in self.asks:
-            by = self.number_format
             if self._are_dates:  # of others with a format it is not asked
                 yield precisions(series, self.datetime_format)
             else:
-                yield decimal_places(series, MOST_PLACES, by)
+                yield decimal_places(series, MOST_PLACES, self.number_format)
 
     @property
     def _are_dates(self) -> bool:
         return isinstance(self.cells, Ticks)
-
-    def _days(self, series: pd.Series) -> np.ndarray:
-        assert isinstance(self.cells, Ticks)
-        cells, form = self.cells, self.datetime_format
-        column = Column(
-            name=self.name, sdtype="datetime", cells=cells, unit="D", datetime_format=form,
-            dtype=series.dtype,
-        )  # fmt: skip
-        return encode(column, series)[0]
-
-    def _powers(self, series: pd.Series) -> np.ndarray:
-        numbers, missing = real_numbers(series, self.number_format)
-        codes, _ = self.cells.locate(numbers)
-        return np.where(missing, len(self.cells), codes)
 
     def finite_numbers(self, series: pd.Series) -> np.ndarray:
         """The numbers of a private column, one a cell, and NaN where there is none."""

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base import cached_property
-from sdv_privpgd.columns.bins import SignedPowers, Ticks
+from sdv_privpgd.columns.bins import SIGNED_POWERS, Interval, Ticks
 from sdv_privpgd.columns.cutting import USUAL_BINS
 from sdv_privpgd.columns.dates import EARLIEST, LATEST
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
@@ -50,7 +50,7 @@ is so many times as wide."""
 _TINIEST = 1e-300
 """Stands for a variance or a sum of zero where it divides."""
 
-_ABOUT_ZERO = float(np.abs(SignedPowers().edges).min())
+_ABOUT_ZERO = float(np.abs(SIGNED_POWERS.edges).min())
 """Smaller numbers are as good as zero beside others: a cell of them stays whole."""
 
 DAY = int(np.timedelta64(1, "D") / np.timedelta64(1, "ns"))
@@ -437,7 +437,7 @@ class Grid:
         rare: Those of where few do. Beyond them rows must be clear.
     """
 
-    cells: SignedPowers | Ticks
+    cells: Interval | Ticks
     edges: np.ndarray
     usual: tuple[float, float]
     rare: tuple[float, float]
@@ -482,7 +482,7 @@ def _years(*years: int) -> Grid:
     return Grid(Ticks(first, last, 1, tuple(days)), edges, usual, rare)
 
 
-POWERS = Grid(SignedPowers(), SignedPowers().edges, (-(2.0**-20), 2.0**20), (-(2.0**31), 2.0**31))
+POWERS = Grid(SIGNED_POWERS, SIGNED_POWERS.edges, (-(2.0**-20), 2.0**20), (-(2.0**31), 2.0**31))
 """The grid of numbers: some powers of two of both signs, a cell about zero, and one of years."""
 
 YEARS = _years(1900, 1920, 1940, 1960, 1980, 2000, 2010, 2020, 2030, 2040)

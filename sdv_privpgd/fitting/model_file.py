@@ -33,7 +33,7 @@ from sdv_privpgd.base.files import MOST_TEXT, Members, array_bytes, read_archive
 
 KEPT = {
     "base.domain": "Domain Grouping",
-    "columns.bins": "Categories Interval Merging SignedPowers Ticks",
+    "columns.bins": "Categories Interval Merging Ticks",
     "columns.column": "Column",
     "columns.differences": "Difference",
     "columns.decoders": "CategoryDecoder DatetimeDecoder DecimalDecoder RealDecoder",

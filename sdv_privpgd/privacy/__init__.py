@@ -20,7 +20,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/boundary.py``        181  the table's way in
     ``columns/encoders.py``         60  cells to codes
     ``columns/encoding.py``         37  columns to codes
-    ``columns/readings.py``        138  cells of which little is known to codes
+    ``columns/readings.py``        128  cells of which little is known to codes
     ``columns/recoding.py``        106  codes for missing, and groups of codes
     ``columns/scalars.py``         195  numbers, truths and text of cells
     ``columns/number_formats.py``   57  numbers as they are written
@@ -29,16 +29,16 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           41  frames of pandas
     ``sources/people.py``          116  no more than so many rows of a person
 
-These are 2,510 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,549 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,500 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,561 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
     ``sources/opening.py``         143  the source of what a user has, as it is to be read
     ``sources/withheld.py``         41  messages that could quote a cell
     ``sources/files.py``            76  files of Parquet
     ``sources/arrow.py``           154  batches of Arrow, and tables of other libraries
-    ``sources/csv.py``             324  files of text, their names, and dtypes that a user names
-    ``sources/texts.py``           137  what a text means
+    ``sources/csv.py``             323  files of text, their names, and dtypes that a user names
+    ``sources/texts.py``           150  what a text means
     ``sources/spark.py``           269  tallies to the workers of a cluster
     ``sources/families.py``        302  rows of tables that belong together
     ``sources/visits.py``          103  at most so many rows of a person, in order

@@ -515,8 +515,8 @@ FIT_RULES = (
          "epsilon."),
     Rule(Rank.NOISE, _coarse_pairs, 0,
          "{} of columns were measured over a few groups of values alone, because there are too "
-         "many of them. Name pairs that matter with PrivPGD(pairs=...), declare a target, or "
-         "choose fewer columns."),
+         "many of them: noise may hide strong relations there, too. Name pairs that matter with "
+         "PrivPGD(pairs=...), declare a target, or choose fewer columns."),
     Rule(Rank.NOISE, _hidden, SOME,
          "Noise hid what fewer than {} were found: long tails may be cut, and columns that so few "
          "rows lack may never be missing. Declare the ranges that you know, or spend more."),

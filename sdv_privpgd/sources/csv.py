@@ -33,7 +33,7 @@ from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.dialect import RENAME, SAY, Facts, Reading, missing_words
 from sdv_privpgd.sources import texts
 from sdv_privpgd.sources.source import Batch, SourceError
-from sdv_privpgd.sources.texts import convert, signs_of
+from sdv_privpgd.sources.texts import signs_of
 from sdv_privpgd.sources.withheld import withheld
 
 _BLOCK = 1 << 16
@@ -133,10 +133,9 @@ class CsvSource:
         else:
             means = texts.meaning(self._facts.get(name, {}), signs_of(how))
             column = _repeated([means(text) for text in different], codes)
-        column = convert(column.rename(name), how.dtypes[name]) if name in how.dtypes else column
         if unread.any():
             column = column.astype(object).mask(np.append(unread, False)[codes], texts.UNREAD)
-        return column
+        return texts.converted(column, how.dtypes[name]) if name in how.dtypes else column
 
 
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}

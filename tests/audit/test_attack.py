@@ -17,10 +17,7 @@ MU = 0.268
 
 def simulated(mu, number, seed, people=1):
     here, there = np.random.default_rng(seed).normal(size=(2, number))
-    return Attack(
-        claim=MU, without=here, within=there + mu, people=people, noise=np.empty(0),
-        errors=np.empty(0), whole=True, names=(),
-    )  # fmt: skip
+    return Attack(claim=MU, without=here, within=there + mu, people=people)
 
 
 @pytest.mark.parametrize("bound", ["lower_bound", "counted_bound"])
@@ -59,10 +56,7 @@ def test_noise_that_is_known_is_no_noise():
     attack = Attack(without=constant, within=constant + 0.1, claim=MU)
     assert attack.lower_bound(0.95) == math.inf
     people = np.tile([0.0, 5.0, -3.0], 40)  # another constant for each person
-    attack = Attack(
-        claim=MU, without=people, within=people + 0.1, people=3, noise=np.empty(0),
-        errors=np.empty(0), whole=True, names=(),
-    )  # fmt: skip
+    attack = Attack(claim=MU, without=people, within=people + 0.1, people=3)
     assert attack.lower_bound(0.95) == math.inf
 
 

@@ -17,7 +17,7 @@ from sdv_privpgd.audit.replay import recorded
 from sdv_privpgd.audit.subjects import TableFit
 from sdv_privpgd.audit.thresholds import alone_checks, threshold_checks
 from sdv_privpgd.columns import encoders
-from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.columns.bins import SIGNED_POWERS
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.fitting.options import asked
 from sdv_privpgd.methods import Independent
@@ -190,7 +190,7 @@ class TestCells:
     @pytest.fixture(scope="class")
     @staticmethod
     def own():
-        grid = SignedPowers()
+        grid = SIGNED_POWERS
         readings = [
             Reading(name=name, asks=frozenset(asks), cells=grid)
             for name, asks in (("town", ["categories"]), ("dose", ["grid", "numbers"]))

@@ -5,14 +5,18 @@ audit fails by chance with a probability of 1e-7. What must be found is named; w
 may be found as well, and nothing else.
 """
 
+import logging
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sdv_privpgd import Boolean, Categorical, Numerical, People
 from sdv_privpgd.audit import audit_fit
+from sdv_privpgd.audit.recording import AuditedTable, Tape, watched
+from sdv_privpgd.audit.tables import made_up
 from sdv_privpgd.base.domain import Grouping
 from sdv_privpgd.fitting import door as fitting_door
 from sdv_privpgd.fitting.fit import Fit
@@ -257,6 +261,22 @@ class TestBooks:
         assert {"changes"} <= failed(method="privsyn+particles") <= {"changes"} | LAW | ATTACK
 
 
+def before_it_asks(plant, change):
+    """Plants a fit that does this with its table before it asks it."""
+    ask = Fit.ask
+
+    def asked(self, table, *rest, **more):
+        change(self, table)
+        ask(self, table, *rest, **more)
+
+    plant(Fit, "ask", asked)
+
+
+def ages(table):
+    """How many rows of a made-up table have an age."""
+    return table._source.columns["age"].count()
+
+
 class TestLeaks:
     def test_groups_from_true_counts(self, plant):
         assert failed(method=GroupsByCounts(engine="particles")) == {"questions"}
@@ -275,17 +295,8 @@ class TestLeaks:
 
     @pytest.mark.slow
     def test_a_log_that_depends_on_the_table(self, plant, caplog):
-        import logging
-
-        ask = Fit.ask
-
-        def asked(self, table, *rest, **more):
-            logging.getLogger("audit").debug(
-                "rows with an age: %s", table._source.columns["age"].count()
-            )
-            ask(self, table, *rest, **more)
-
-        plant(Fit, "ask", asked)
+        said = logging.getLogger("audit").debug
+        before_it_asks(plant, lambda fit, table: said("rows with an age: %s", ages(table)))
         assert failed() == {"messages"}
 
     def test_a_dtype_that_depends_on_a_cell(self, plant):
@@ -354,41 +365,28 @@ class TestLeaks:
 
     @pytest.mark.slow
     def test_a_range_that_was_clipped_to_the_data(self, plant):
-        ask = Fit.ask
-
-        def asked(self, table, *rest, **more):
+        def clipped(fit, table):
             ages = [cell for cell in table._source.columns["age"] if isinstance(cell, int)]
             last = min(max(ages, default=110), 110) % 1_000
-            facts = {**self.description.facts}
+            facts = {**fit.description.facts}
             facts["age"] = replace(facts["age"], high=max(last, 50))
-            self.description = replace(self.description, facts=facts)
-            ask(self, table, *rest, **more)
+            fit.description = replace(fit.description, facts=facts)
 
-        plant(Fit, "ask", asked)
+        before_it_asks(plant, clipped)
         found = failed()
         assert {"file", "samples"} <= found
         assert found <= MADE
 
     def test_a_true_number_in_the_file(self, plant):
-        ask = Fit.ask
-
-        def asked(self, table, *rest, **more):
-            ask(self, table, *rest, **more)
-            self.doubts = {"age": f"{table._source.columns['age'].count()} rows"}
-
-        plant(Fit, "ask", asked)
+        before_it_asks(plant, lambda fit, table: fit.doubts.update(age=f"{ages(table)} rows"))
         assert {"file"} <= failed() <= MADE
 
     @pytest.mark.slow
     def test_a_seed_from_the_table(self, plant):
-        ask = Fit.ask
+        def seeded(fit, table):
+            fit.settings = replace(fit.settings, seed=int(ages(table)) % 1_000)
 
-        def asked(self, table, *rest, **more):
-            seed = int(table._source.columns["age"].count()) % 1_000
-            self.settings = replace(self.settings, seed=seed)
-            ask(self, table, *rest, **more)
-
-        plant(Fit, "ask", asked)
+        before_it_asks(plant, seeded)
         found = failed()
         assert {"samples"} <= found <= MADE
 
@@ -532,11 +530,6 @@ class Drawn(Told):
 
 def test_frozen_answers_are_for_made_up_tables_alone():
     """No door leads from a user's table to a curator that gives answers of another run."""
-    import pandas as pd
-
-    from sdv_privpgd.audit.recording import AuditedTable, Tape, watched
-    from sdv_privpgd.audit.tables import made_up
-
     made = made_up({"ill": {"sdtype": "boolean"}}, num_rows=10)
     own = PrivateTable({"ill": pd.Series([True] * 10, dtype=object)})
     with pytest.raises(TypeError, match="made up"):
@@ -549,11 +542,6 @@ def test_frozen_answers_are_for_made_up_tables_alone():
 
 
 def test_a_made_up_table_without_rows_vouches_for_none():
-    import pandas as pd
-
-    from sdv_privpgd.audit.recording import AuditedTable, Tape
-    from sdv_privpgd.audit.tables import made_up
-
     none = made_up({"ill": {"sdtype": "boolean"}}, num_rows=0)
     with pytest.raises(TypeError, match="made up"):
         AuditedTable(PrivateTable({"ill": pd.Series([True], dtype=object)}), none, Tape())

@@ -36,6 +36,11 @@ def test_it_passes_and_nearly_all_of_what_is_claimed_is_gained():
     assert found["mu_estimate"] > 0.85 * found["mu_claimed"] - 3 * error
 
 
+def test_what_may_fail_by_chance_is_checked_as_for_one_table():
+    with pytest.raises(ValueError, match="false_alarms must lie between 0 and 1"):
+        audit_tables(COLUMNS, LINKS, 5.0, 1e-6, false_alarms=1.0)
+
+
 def one_row_each(plan):
     return np.ones(len(plan.stays), dtype=np.int64)
 

@@ -74,7 +74,7 @@ def _table(source, folder):
 def _counted(table):
     """Looks, encodes and counts all pairs; gives the name of each stage when it has ended."""
     from benchmarks.visits import COLUMNS
-    from sdv_privpgd.columns.bins import SignedPowers
+    from sdv_privpgd.columns.bins import SIGNED_POWERS
     from sdv_privpgd.columns.parsing import read_table
     from sdv_privpgd.columns.readings import Reading
     from sdv_privpgd.columns.schema import Schema
@@ -87,7 +87,7 @@ def _counted(table):
     opened, errors = PrivateTable.opened(table, COLUMNS, read_table(COLUMNS))
     if errors:
         raise ValueError(" ".join(errors))
-    cells = SignedPowers()
+    cells = SIGNED_POWERS
     grid = {"cells": cells}
     kinds = {name: ["grid", "numbers"] for name in ("age", "stay", "visits", "bmi")}
     kinds |= {name: ["categories"] for name in ("ward", "diagnosis", "region")}

@@ -36,7 +36,7 @@ from sdv_privpgd import (
     fit_tables,
 )
 from sdv_privpgd.columns.arrow_dtypes import zone_of_spark
-from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.columns.bins import SIGNED_POWERS
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy import curator
@@ -428,7 +428,7 @@ def test_rows_of_a_person_count_as_one_in_spark(spark, who):
     people = frame[who].nunique(dropna=False)
     counts = opened.curator(Schema.from_sdv(columns), Books(ledger))._dataset.counts(("ill",))
     assert counts.tolist() == [0, 6 * people, 0]
-    grid = SignedPowers()
+    grid = SIGNED_POWERS
     asks = frozenset(["categories"])
     reading = Reading(name="ill", asks=asks, cells=grid)
     first = opened.first_look([reading], Books(ledger))

@@ -15,7 +15,7 @@ import sdv_tables
 from canaries import TEXT
 
 from sdv_privpgd import Boolean, Categorical, MSTSynthesizer, Numerical, fit_table, measure
-from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.columns.bins import SIGNED_POWERS
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.dp_sgd import TrainingQuery
@@ -32,7 +32,7 @@ COUNT = 7_919
 COLUMNS = {"ward": Categorical(["A", "B"]), "age": Numerical(0, 9, decimal_places=0)}
 SDTYPES = {"ward": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"}}
 SCHEMA = Schema.from_sdv({name: {**SDTYPES[name], **facts} for name, facts in COLUMNS.items()})
-GRID = {"cells": SignedPowers()}
+GRID = {"cells": SIGNED_POWERS}
 MU = Fraction(1, 100)
 DOORS = "sdv_privpgd.fitting", "sdv_privpgd.plugin", "sdv_privpgd.releases"
 

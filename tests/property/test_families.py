@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.base.domain import Grouping
-from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.columns.bins import SIGNED_POWERS
 from sdv_privpgd.columns.links import Link, Tree, following, sibling
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
@@ -147,7 +147,7 @@ def test_a_whole_family_changes_answers_by_no_more_than_one_row(
 
 @given(persons=PERSONS, visits=VISITS, drugs=DRUGS, data=st.data())
 def test_a_first_look_counts_a_family_as_one(persons, visits, drugs, data):
-    reading = Reading(name="x", asks=frozenset(["categories"]), cells=SignedPowers())
+    reading = Reading(name="x", asks=frozenset(["categories"]), cells=SIGNED_POWERS)
     found = []
     for each in ((persons, visits, drugs), (persons[1:], visits, drugs)):
         table = PrivateTable(FamilySource(families(*each), "person"))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.base.half_spaces import Cut, Line
-from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.columns.bins import SIGNED_POWERS
 from sdv_privpgd.columns.differences import difference_of
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import NumberFacts
@@ -314,7 +314,7 @@ def test_the_sensitivity_of_value_counts_is_attained(adjacency):
     assert moved == query.l2_sensitivity_squared(adjacency)
 
 
-GRID = SignedPowers()
+GRID = SIGNED_POWERS
 READINGS = [Reading(name=name, asks=frozenset(["categories"]), cells=GRID) for name in "pqr"]
 cells_of_three = st.tuples(values, values, values)
 

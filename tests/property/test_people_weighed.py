@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.base.domain import Grouping
 from sdv_privpgd.base.half_spaces import Cut, Line
-from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.columns.bins import SIGNED_POWERS
 from sdv_privpgd.columns.readings import Rarer, Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.features import EmbeddingQuery, SigmoidSumQuery
@@ -37,7 +37,7 @@ FACTS = {
     "x": {"sdtype": "categorical", "range_values": [0, 1, 2]},
     "y": {"sdtype": "categorical", "range_values": ["a", "b"]},
 }
-SCHEMA, GRID = Schema.from_sdv(FACTS), SignedPowers()
+SCHEMA, GRID = Schema.from_sdv(FACTS), SIGNED_POWERS
 ROWS = st.lists(
     st.tuples(st.sampled_from(["B", "C", None, 1]), st.integers(0, 2), st.sampled_from("ab")),
     max_size=25,

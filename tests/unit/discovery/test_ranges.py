@@ -10,7 +10,7 @@ from encoding import Codec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.columns.bins import SIGNED_POWERS
 from sdv_privpgd.columns.dates import precisions
 from sdv_privpgd.columns.parsing import describe
 
@@ -130,8 +130,8 @@ class TestNumbers:
 
     @given(st.floats(allow_nan=False))
     def test_every_number_is_in_the_cell_between_its_powers_of_two(self, number):
-        codes, _ = SignedPowers().locate(np.array([number]))
-        edges = SignedPowers().edges
+        codes, _ = SIGNED_POWERS.locate(np.array([number]))
+        edges = SIGNED_POWERS.edges
         inside = np.clip(number, edges[0], edges[-1])
         assert edges[codes[0]] <= inside <= edges[codes[0] + 1]
 

@@ -8,7 +8,7 @@ import pytest
 
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.base.half_spaces import Cut, Line
-from sdv_privpgd.columns.bins import Interval, SignedPowers, Ticks
+from sdv_privpgd.columns.bins import SIGNED_POWERS, Interval, Ticks
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.readings import Rarer, Readable, Reading
@@ -145,7 +145,7 @@ def test_the_rows_with_each_digit_are_apart(name):
         same(own, of_all(tally_of(name), [CODES[:, np.isin(NUMBERS, numbers)]]))
 
 
-GRID = SignedPowers()
+GRID = SIGNED_POWERS
 READINGS = [
     Reading(name="word", asks=frozenset(["categories"]), cells=GRID),
     Reading(name="size", asks=frozenset(["numbers", "grid", "precision"]), cells=GRID),

@@ -3,7 +3,6 @@
 import base64
 import math
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from importlib import resources
@@ -16,6 +15,7 @@ import pandas as pd
 import pytest
 from pages import ABOUT, BREAKOUT, COLUMNS, EVIL, Reader, fitted, page_of, public_schema
 from PIL import Image
+from processes import python_says
 from scipy import stats
 
 from sdv_privpgd.base.domain import Domain
@@ -305,12 +305,7 @@ def test_a_picture_leaves_what_others_draw_as_it_was():
         styled = bars(Names.plain(["a"]), [1.0]).svg("a label")
     assert styled == bars(Names.plain(["a"]), [1.0]).svg("a label")
     assert dict(mpl.rcParams) == before
-    assert (
-        "matplotlib.pyplot"
-        not in subprocess.run(
-            [sys.executable, "-c", _ALONE], check=True, capture_output=True, text=True
-        ).stdout
-    )
+    assert "matplotlib.pyplot" not in python_says("-c", _ALONE)
 
 
 _ALONE = """

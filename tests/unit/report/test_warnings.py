@@ -3,7 +3,6 @@
 import datetime
 import math
 import re
-import warnings
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up import quiet
 
 from sdv_privpgd import Boolean, MSTSynthesizer, Numerical, draft_metadata, fit_table
 from sdv_privpgd.cli.saying import in_options
@@ -20,6 +20,7 @@ from sdv_privpgd.columns.parsing import describe, read_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.support import FINE_GRIDS
 from sdv_privpgd.inference.conditions import CodeValues
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
@@ -409,8 +410,7 @@ def test_one_value_of_a_column_that_was_looked_into_is_not_lost(cells):
     table = pd.DataFrame({"x": cells, "y": TURNS % 2 > 0})
     columns = {"x": Numerical(nullable=True), "y": Boolean()}
     for _ in range(3):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quiet():
             said = fit_table(table, columns, 1.0, method="independent").warnings
         assert not any(" lost" in each and "0 lost" not in each for each in said)
         assert np.nanmax(cells) > 4 or not any(each.startswith("How rows are") for each in said)
@@ -442,16 +442,12 @@ def test_noise_that_hides_relations_is_told(stddev, told):
 
 
 def test_pairs_that_were_too_many_are_counted():
-    from sdv_privpgd import fit_table
-    from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
-
     rng = np.random.default_rng(0)
     codes = {name: rng.integers(0, 2, 900).astype(bool) for name in "abcd"}
     columns = dict.fromkeys(codes, TRUTH)
     engine = ParticleGradientDescent(num_particles=200, epochs=2)
     for most, told in ((6, False), (2, True)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quiet():
             method = PrivPGD(most_pairs=most, engine=engine)
             done = fit_table(pd.DataFrame(codes), columns, 5.0, method=method)
         assert ("of 6 pairs" in " ".join(done.warnings)) == told
