@@ -28,6 +28,7 @@ from sdv_privpgd.sources.texts import (
     are_numbers,
     as_texts,
     convert,
+    converted,
     meanings,
     numbers,
     signs_of,
@@ -226,7 +227,8 @@ def read_table(paths: Path | Sequence[Path], how: Reading, facts: Facts | None) 
     how.check_dtypes(list(table.columns))
     for name, dtype in how.dtypes.items():
         if name in table:
-            table[name] = convert(cast(pd.Series, table[name]), dtype)
+            typed = convert if facts is None else converted  # of detection all cells are public
+            table[name] = typed(cast(pd.Series, table[name]), dtype)
     return table
 
 

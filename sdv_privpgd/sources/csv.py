@@ -133,11 +133,9 @@ class CsvSource:
         else:
             means = texts.meaning(self._facts.get(name, {}), signs_of(how))
             column = _repeated([means(text) for text in different], codes)
-        if name in how.dtypes:
-            column = texts.converted(column, how.dtypes[name])
         if unread.any():
             column = column.astype(object).mask(np.append(unread, False)[codes], texts.UNREAD)
-        return column
+        return texts.converted(column, how.dtypes[name]) if name in how.dtypes else column
 
 
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}

@@ -17,7 +17,8 @@ import pandas as pd
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.dialect import Reading, declared_values, has_codes
-from sdv_privpgd.columns.scalars import are_there
+from sdv_privpgd.columns.scalars import are_there, quiet, real
+from sdv_privpgd.columns.scalars import number_in as number_of
 from sdv_privpgd.sources.source import SourceError
 
 _TRUTHS = {"true": True, "false": False}
@@ -114,24 +115,29 @@ def converted(column: pd.Series, dtype: Any) -> pd.Series:
     """
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
-    if dtype.kind == "M" and column.dtype == object:
+    is_text, lost = column.dtype.kind == "O", np.array([], dtype=bool)
+    if dtype.kind == "M" and is_text:
         return column  # dates are read one by one, as the metadata says
-    if dtype.kind in "iuf" and column.dtype == object:
-        column = column.mask(column == UNREAD)  # what is kept of them must not change a dtype
+    if dtype.kind in "iuf" and is_text:
+        read = [number_of(cell, None) for cell in column]
+        if dtype.kind == "f":
+            read = [None if number is None else real(number) for number in read]
+        found = pd.Series(read, index=column.index, dtype=object)
+        column, lost = found, unread(found, column)
     if pd.api.types.is_bool_dtype(dtype):
         column = column.map(_truth, na_action="ignore")
-    try:
+    with quiet(), suppress(TypeError, ValueError, OverflowError):
         found = column.astype(dtype)
-    except (TypeError, ValueError):
-        return column
-    is_same = dtype.kind not in "biu" or bool((found == column).all())
-    return found if is_same else column  # 300 is no int8, and 1.5 is no whole number
+        if dtype.kind not in "biu" or (found == column).all():
+            column = found  # 300 is no int8, and 1.5 is no whole number
+    return pd.Series(column, dtype=object).mask(lost, UNREAD) if lost.any() else column
 
 
 def convert(column: pd.Series, dtype: Any) -> pd.Series:
     """The column in the dtype that the user names. Raises ``SourceError``, without a cell."""
-    found = converted(column, dtype)
-    if str(found.dtype) != str(dtype) and (dtype.kind != "M" or column.dtype != object):
+    is_object = column.dtype == object
+    found = converted(column.mask(column == UNREAD) if is_object else column, dtype)
+    if str(found.dtype) != str(dtype) and (dtype.kind != "M" or not is_object):
         raise SourceError(
             f"Column {column.name!r} cannot be read with CsvFiles(dtypes={{{column.name!r}: "
             f"'{dtype}'}}): not all of its cells can be such. Correct the file, or choose "

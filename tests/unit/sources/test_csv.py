@@ -15,7 +15,7 @@ from sdv_privpgd.cli.saying import CommandError
 from sdv_privpgd.columns.dialect import Reading
 from sdv_privpgd.sources import csv
 from sdv_privpgd.sources.csv import CsvFiles, CsvSource
-from sdv_privpgd.sources.opening import open_source
+from sdv_privpgd.sources.opening import open_source, retyped
 from sdv_privpgd.sources.source import SourceError
 from sdv_privpgd.sources.texts import UNREAD
 
@@ -275,12 +275,14 @@ def test_no_cell_decides_whether_a_dtype_is_refused_and_none_is_changed(tmp_path
     path = tmp_path / "table.csv"
     path.write_text(f"number,free\n1,\n{cell},\n")
     dtypes = {"number": pd.api.types.pandas_dtype(dtype)}
-    source = CsvSource(path, {"number": FACTS["number"]}, Reading(header=True, dtypes=dtypes))
-    (batch,) = source.batches(["number"])
-    assert str(source.dtypes["number"]) == dtype
-    one, other = batch.columns["number"].tolist()
-    assert one == 1
-    assert cell in ("x", "") or float(other) == float(cell)
+    of_csv = CsvSource(path, {"number": FACTS["number"]}, Reading(header=True, dtypes=dtypes))
+    frame = pd.DataFrame({"number": pd.array(["1", cell or None], "string[pyarrow]")})
+    for source in (of_csv, retyped(open_source(frame, {}), dtypes)):
+        (batch,) = source.batches(["number"])
+        assert str(source.dtypes["number"]) == dtype
+        one, other = batch.columns["number"].tolist()
+        assert one == 1
+        assert cell in ("x", "") or float(other) == float(cell)
 
 
 def test_dtypes_of_no_column_and_files_that_change_are_told_without_a_cell(tmp_path):
