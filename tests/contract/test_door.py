@@ -130,7 +130,7 @@ def test_an_error_says_what_was_spent(monkeypatch):
 
     monkeypatch.setattr(PrivatePGM, "fit", fails)
     said = []
-    monkeypatch.setattr("sdv_privpgd.fitting.fitted.note_on", lambda error, note: said.append(note))
+    monkeypatch.setattr("sdv_privpgd.fitting.resume.note_on", lambda error, note: said.append(note))
     with pytest.raises(MemoryError):
         fit_table(visits(200), DECLARED, 2.0, method=MST(engine=PrivatePGM()))
     assert said == ["The fit had spent epsilon 2 of 2, which is gone."]

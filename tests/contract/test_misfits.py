@@ -153,6 +153,7 @@ def test_rows_beyond_a_declared_range_stop_a_fit(values, declared, told, adjacen
     assert "'x'" in str(error.value)
     assert "'ward'" not in str(error.value)
     assert 0 < error.value.ledger.spent() < 0.3
+    assert f"Epsilon {error.value.ledger.spent():.3g} of 3 is spent" in str(error.value)
 
 
 @pytest.mark.parametrize(("values", "declared"), RIGHT.values(), ids=RIGHT)
