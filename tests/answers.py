@@ -6,7 +6,7 @@ import numpy as np
 
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
@@ -77,6 +77,21 @@ def values_of(columns):
         found[name] = KindCounts()
         found[name].add(pairs)
     return ValueCounts({name: own.counted() for name, own in found.items()})
+
+
+def charge_of(mechanism, what, queries, values, squared, stddev, mu_squared, delta, **more):
+    """An entry of the books; ``squared`` are the sensitivities under replace-one and add-remove."""
+    return Charge(
+        mechanism=mechanism,
+        what=what,
+        num_queries=queries,
+        num_values=values,
+        sensitivity_squared=tuple(zip(Adjacency, squared, strict=True)),
+        stddev=stddev,
+        mu_squared=Fraction(mu_squared),
+        delta=Fraction(delta),
+        **more,
+    )
 
 
 class SpyDataset(Dataset):

@@ -4,17 +4,12 @@ import errno
 import os
 
 import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
+from made_up import kinds
 
 from sdv_privpgd.cli.start import main
 
 SECRET = "CANARYTEXT"
-METADATA = {
-    "columns": {
-        "age": {"sdtype": "numerical"},
-        "ward": {"sdtype": "categorical"},
-        "ill": {"sdtype": "boolean"},
-    }
-}
+METADATA = {"columns": kinds(age="numerical", ward="categorical", ill="boolean")}
 DOMAIN = {
     "age": {"range_min": 0, "range_max": 110, "decimal_places": 0},
     "ward": {"range_values": ["01", "02"]},

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import sdv_tables
+from made_up import kinds
 from sdv import cag
 from sdv.metadata import Metadata
 
@@ -11,19 +12,10 @@ from sdv_privpgd.constraints import FixedCombinations
 
 DATE = {"sdtype": "datetime", "datetime_format": "%d/%m/%Y"}
 COLUMNS = {
-    "id": {"sdtype": "id"},
-    "low": {"sdtype": "numerical"},
-    "high": {"sdtype": "numerical"},
-    "real": {"sdtype": "numerical"},
-    "price": {"sdtype": "numerical"},
-    "start": DATE,
-    "middle": DATE,
-    "end": DATE,
-    "red": {"sdtype": "numerical"},
-    "green": {"sdtype": "boolean"},
-    "blue": {"sdtype": "categorical"},
-    "country": {"sdtype": "categorical"},
-    "city": {"sdtype": "categorical"},
+    **kinds(id="id", low="numerical", high="numerical", real="numerical", price="numerical"),
+    **dict.fromkeys(["start", "middle", "end"], DATE),
+    **kinds(red="numerical", green="boolean", blue="categorical"),
+    **kinds(country="categorical", city="categorical"),
 }
 YEAR = {"range_min": "01/01/2020", "range_max": "31/12/2020"}
 DOMAIN = {

@@ -8,15 +8,17 @@ import pandas as pd
 
 
 def made_up(number, seed=0, **columns):
-    """A table of random cells: one of some letters, true with a chance, or a number of a range.
+    """Random cells: one of some letters or texts, true with a chance, or a number of a range.
 
-    What is neither a text, a float nor a pair is the column itself.
+    What is neither a text, a float nor a tuple is the column itself.
     """
     rng = np.random.default_rng(seed)
     draw = {
         str: lambda letters: rng.choice(list(letters), number),
         float: lambda chance: rng.random(number) < chance,
-        tuple: lambda ends: rng.integers(*ends, number),
+        tuple: lambda own: (
+            rng.choice(own, number) if isinstance(own[0], str) else rng.integers(*own, number)
+        ),
     }
     drawn = {name: draw.get(type(own), lambda own: own)(own) for name, own in columns.items()}
     return pd.DataFrame(drawn)
@@ -25,6 +27,12 @@ def made_up(number, seed=0, **columns):
 def kinds(**sdtypes):
     """What SDV's metadata say of columns of these types."""
     return {name: {"sdtype": sdtype} for name, sdtype in sdtypes.items()}
+
+
+def in_columns(names, rows):
+    """Rows, as columns of whatever is in them."""
+    cells = [pd.Series([row[place] for row in rows], dtype=object) for place in range(len(names))]
+    return dict(zip(names, cells, strict=True))
 
 
 @contextmanager

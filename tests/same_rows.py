@@ -1,4 +1,4 @@
-"""A table and what a fit of it lets out, to compare fits of the same rows from several sources."""
+"""Tables and what fits of them let out, to compare fits of the same rows from several sources."""
 
 import pickle
 import warnings
@@ -7,7 +7,7 @@ from datetime import date
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, fit_table
+from sdv_privpgd import Boolean, Categorical, Datetime, Link, Numerical, fit_table, fit_tables
 
 COLUMNS = {
     "ward": Categorical(["A", "B", "C"]),
@@ -45,6 +45,7 @@ def table(num_rows=3_000):
 def observed(private, columns=COLUMNS, **settings):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", ResourceWarning)  # sockets of Spark's
         fitted = fit_table(private, columns, 20.0, allow_lost=list(columns), **settings)
     return {
         "model": pickle.dumps(fitted),
@@ -52,3 +53,38 @@ def observed(private, columns=COLUMNS, **settings):
         "ledger": fitted.ledger.to_json(),
         "warnings": [str(each.message) for each in said],
     }
+
+
+def homes_and_people(number=400):
+    """Tables of which a parent's children have an order, and some are more than are used."""
+    rng = np.random.default_rng(0)
+    homes = pd.DataFrame({"home": range(number), "town": rng.choice(["A", "B", "C"], number)})
+    homes.loc[::9, "town"] = None
+    homes.loc[5, "home"] = 4  # no key then
+    whose = np.repeat(np.arange(number), rng.integers(0, 5, number))
+    people = pd.DataFrame({"home": whose.astype(str), "age": rng.permutation(len(whose)) / 10})
+    people["id"] = rng.permutation(len(whose))
+    people["job"] = np.where(people["age"] > 30, "old", "young").astype(object)
+    people.loc[::11, "home"] = None
+    people.loc[::13, "age"] = 999.0
+    asked = pd.DataFrame({"id": rng.choice(people["id"], 300), "answer": rng.random(300) < 0.4})
+    return {"homes": homes, "people": people, "asked": asked.drop_duplicates("id")}
+
+
+LINKS = [
+    Link("homes", "people", "home", 3, order="age"),
+    Link("people", "asked", "id", 1, siblings=False),
+]
+LINKED = {
+    "homes": {"town": Categorical()},
+    "people": {
+        "age": Numerical(0, 200, decimal_places=1, missing_codes=[999]),
+        "job": Categorical(["old", "young"]),
+    },
+    "asked": {"answer": Boolean()},
+}  # fmt: skip
+
+
+def fit_linked(tables, **settings):
+    lost = {name: list(own) for name, own in LINKED.items()}
+    return fit_tables(tables, LINKED, LINKS, 9.0, 1e-6, allow_lost=lost, **settings)

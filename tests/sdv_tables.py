@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from made_up import kinds
 from sdv.metadata import Metadata
 
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
@@ -16,13 +17,8 @@ def metadata_of(columns: dict, **facts) -> Metadata:
 
 
 COLUMNS = {
-    "id": {"sdtype": "id"},
-    "age": {"sdtype": "numerical"},
-    "income": {"sdtype": "numerical"},
-    "ward": {"sdtype": "categorical"},
-    "grade": {"sdtype": "ordinal"},
-    "smoker": {"sdtype": "boolean"},
-    "seen": {"sdtype": "datetime"},
+    **kinds(id="id", age="numerical", income="numerical", ward="categorical"),
+    **kinds(grade="ordinal", smoker="boolean", seen="datetime"),
     "mail": {"sdtype": "email", "pii": True},
 }
 

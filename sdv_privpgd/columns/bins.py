@@ -241,12 +241,10 @@ HARDLY = 1e-9
 
 @dataclass(frozen=True)
 class Merging(FieldsAlone):
-    """The code that each cell of a column becomes, and the cell's share of that code.
+    """The code that each cell of a column becomes, from 0 on without gaps, and its share of that.
 
-    Attributes:
-        codes: The code of each cell, from 0 on without gaps.
-        frequencies: How often each cell occurs, in any unit. If no cell of a code has a frequency,
-            they are taken to be equally frequent.
+    Shares follow from how often each cell occurs, in any unit. If no cell of a code has a
+    frequency, they are taken to be equally frequent.
     """
 
     codes: tuple[int, ...]

@@ -44,14 +44,10 @@ class ColumnDecoder(abc.ABC):
     def decode(
         self, codes: np.ndarray, positions: np.ndarray, *, holds_missing: bool = False
     ) -> pd.Series:
-        """The values at positions in [0, 1) of cells, as a column of the user's table.
+        """The values at positions in [0, 1) of codes, as a column of the user's table.
 
-        Args:
-            codes: Integers; those outside go to the nearest code inside.
-            positions: The position of each value in its cell, for cells of more than one value.
-            holds_missing: Whether to use the dtype of a column with missing values even if these
-                codes have none. ``column.nullable`` gives all samples of a model one dtype. It has
-                no effect if the column's own dtype is known.
+        Codes outside go to the nearest one inside. If it ``holds_missing``, the dtype is that of a
+        column with missing values even if these codes have none, unless the column has its own.
         """
         codes = np.clip(codes, 0, self.column.size - 1).astype(np.int64)
         missing = codes == self.column.num_values

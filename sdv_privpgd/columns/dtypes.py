@@ -183,11 +183,8 @@ def unordered(dtype: Any) -> Any:
 def cast(series: pd.Series, dtype: Any, places: int | None = None) -> pd.Series:
     """The values in a chosen dtype, with numbers rounded and clipped to what it holds.
 
-    ``Decimal`` and ``time`` count as dtypes, too: objects, with ``places`` decimal places.
-
-    Raises:
-        ValueError: For values of another kind; for some dtypes pandas raises ``TypeError`` or
-            ``NotImplementedError`` instead.
+    ``Decimal`` and ``time`` count as dtypes, too: objects, with ``places`` decimal places. Raises
+    ``ValueError``, or what pandas does, for values of another kind.
     """
     if dtype is Decimal or is_decimal(dtype):
         return _decimals(series, dtype, places)

@@ -47,14 +47,10 @@ class _Facts:
 
 @dataclass(frozen=True, kw_only=True)
 class _RangedFacts(_Facts):
-    """What is known of a column of numbers or dates.
+    """What is known of a column of numbers or dates: its range, its cells and its number of codes.
 
-    Attributes:
-        low: The first end of the range.
-        high: The last one.
-        cuts: Where a new cell begins, ascending; without any the cells have equal widths.
-        frequencies: How often each cell occurs.
-        num_bins: The number of codes.
+    At ``cuts``, which ascend, new cells begin; without any they have equal widths. ``frequencies``
+    are how often each cell occurs.
     """
 
     low: Any = None
@@ -83,12 +79,8 @@ class _RangedFacts(_Facts):
 class NumberFacts(_RangedFacts):
     """What is known of a column of numbers, as they are written: 0.1 is a tenth.
 
-    If both bounds are Python's ``Decimal``, so are the column's numbers.
-
-    Attributes:
-        decimal_places: The number of decimal places.
-        increment: A whole number that all numbers are multiples of.
-        number_format: How they are written; ``None`` if they are no text, or as Python writes them.
+    If both bounds are Python's ``Decimal``, so are the column's numbers. All are multiples of an
+    ``increment``. They have no ``number_format`` if they are no text, or as Python writes them.
     """
 
     low: Number | None = None
@@ -170,15 +162,10 @@ class DateFacts(_RangedFacts):
 
 @dataclass(frozen=True, kw_only=True)
 class CategoryFacts(_Facts):
-    """What is known of a column of categories.
+    """What is known of a column of categories, and of the value that stands for all ``other`` ones.
 
-    Attributes:
-        values: The categories, in order if that has a meaning.
-        other: The value that stands for all others.
-        is_ordered: Whether the order of the categories has a meaning.
-        frequencies: How often each category occurs.
-        groups: Codes, and the category that each of them belongs to.
-        prefix: How many first characters of a code say its category, or its code in ``groups``.
+    Their order may have a meaning. ``groups`` are codes, and the category that each belongs to; so
+    many first characters of a code as ``prefix`` says are its category, or its code there.
     """
 
     values: tuple | None = None

@@ -263,7 +263,6 @@ class Tree(FieldsAlone):
         """What rows of a table hand down to those that lead to them, as it is declared.
 
         It is what they have, their numbers of children, and what they were handed down themselves.
-        ``columns`` are those of each table.
         """
         link = self.above(table)
         above = {} if link is None else self.carried(link.parent, columns)
@@ -271,10 +270,7 @@ class Tree(FieldsAlone):
         return {**columns[table], **self.numbers(table), **handed}
 
     def joined(self, table: str, parents: Mapping[str, Mapping]) -> dict[str, Mapping]:
-        """What links add to a table's rows of their parent and their siblings.
-
-        ``parents`` is what the parent's rows hand down.
-        """
+        """What links add to a table's rows, of what ``parents`` hand down and of siblings."""
         link = self.above(table)
         if link is None:
             return {}

@@ -62,13 +62,10 @@ counted in several cells, each with its own noise."""
 
 
 class Discovery(NamedTuple):
-    """What was found. Public.
+    """What was found of each column, but for what was declared besides its range. Public.
 
-    Attributes:
-        facts: Of each column; what was declared of it, but for its range, is not said again.
-        doubts: For each column whose range did not stand out from the noise, or beyond whose
-            declared range many rows lie, what is to be said of it.
-        num_rows: The noisy number of rows, where fine grids were counted.
+    ``doubts`` are to be said of columns whose range did not stand out from the noise, or beyond
+    whose declared range many rows lie. The number of rows is that of fine grids, and noisy.
     """
 
     facts: dict[str, ColumnFacts]

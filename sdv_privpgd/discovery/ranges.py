@@ -42,15 +42,11 @@ SINGLE = 513
 
 
 class Rough(NamedTuple):
-    """The findings of the looks so far on a column. Public.
+    """What is ``known`` of a column after the looks so far, and whether its range is clear. Public.
 
-    Attributes:
-        known: What is known of the column now.
-        is_clear: Whether its range was more than noise.
-        density: The counts of cells in the range.
-        total: The number of rows that have a value, if it was asked for and no bound is declared:
-            beyond one there may be rows.
-        alone: Numbers that many rows share, the most frequent first, and their noisy counts.
+    ``density`` has the counts of cells in the range, and ``total`` the number of rows with a value,
+    if it was asked for and no bound is declared: beyond one there may be rows. Many rows share
+    numbers that stand ``alone``, the most frequent first, with their noisy counts.
     """
 
     known: ColumnFacts

@@ -341,7 +341,7 @@ class RunningFit:
             resume.note_on(error, CAN_GO_ON)
             raise
         except BaseException as error:
-            resume.note_on(error, resume.gone(self.fit.books.ledger, self.fit.settings))
+            resume.note_on(error, resume.gone(self.fit.books.ledger, self.fit.settings.epsilon))
             raise
 
 

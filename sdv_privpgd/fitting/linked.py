@@ -44,7 +44,7 @@ from sdv_privpgd.fitting.mismatch import DomainMismatchError, stopped
 from sdv_privpgd.fitting.options import PAIRS, Asked
 from sdv_privpgd.fitting.prior import Prior, leaning, of_families
 from sdv_privpgd.fitting.readings import by_families, by_rows, of_holders
-from sdv_privpgd.fitting.resume import by_table, note_on
+from sdv_privpgd.fitting.resume import by_table, gone, note_on
 from sdv_privpgd.fitting.sampled import SavedModel
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.listed import Question
@@ -465,8 +465,7 @@ class RunningTables:
         except BaseException as error:
             if isinstance(error, DomainMismatchError):
                 error.ledger = self.ledger
-            spent = self.ledger.spent() if self.ledger.charges else 0.0
-            note_on(error, f"The fit had spent epsilon {spent:.4g} of {told.epsilon:g}.")
+            note_on(error, gone(self.ledger, told.epsilon))
             raise
         found = self._so_far(fitted, pairs)
         said = list(found.warnings)

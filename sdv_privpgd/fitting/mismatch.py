@@ -144,7 +144,7 @@ def ask_first(
     if kinds:
         said = [text.replace("{}", listed(names), 1) for text, names in kinds.items()]
         said += [_ON_LOOKS] if kinds.keys() & _OF_LOOKS.values() else []
-        raise stopped("its first question", said, ledger)
+        raise stopped("its first question", said, inquiry.books.ledger)
     return doubts
 
 
@@ -308,8 +308,7 @@ def require_categories(
 
 def stopped(after: str, said: Sequence[str], ledger: PrivacyLedger) -> DomainMismatchError:
     """Returns the error of a fit that stops after a question. Public, as the books are."""
-    spent = ledger.spent() if ledger.charges else 0.0
     return DomainMismatchError(
-        f"The fit stopped after {after}. {' '.join(said)} Epsilon {spent:.3g} of "
+        f"The fit stopped after {after}. {' '.join(said)} Epsilon {ledger.spent():.3g} of "
         f"{ledger.epsilon:g} is spent; no more was."
     )

@@ -243,7 +243,6 @@ def by_table(said: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     return (*shared, *own)
 
 
-def gone(ledger: PrivacyLedger, settings: Settings) -> str:
+def gone(ledger: PrivacyLedger, epsilon: float) -> str:
     """What is said where a fit fails of which nothing is kept."""
-    spent = ledger.spent() if ledger.charges else 0.0
-    return f"The fit had spent epsilon {spent:.4g} of {settings.epsilon:g}, which is gone."
+    return f"The fit had spent epsilon {ledger.spent():.4g} of {epsilon:g}, which is gone."

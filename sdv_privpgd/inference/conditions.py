@@ -223,7 +223,7 @@ class CodeValues:
         or any that many rows are in, where nobody has looked into where. Those of which ``noise``
         in each of their cells hid it count from ``HEAVIEST`` on, as if rows were spread evenly.
         """
-        shares, middle, around = self._spread(counts)
+        shares, middle, around, _ = self._spread(counts)
         is_far = (np.abs(self.means - middle) > around) | (not self.is_shaped)
         is_hidden = counts < noise * np.sqrt(self.cells)
         even = shares * np.asarray(self.highs - self.lows, np.float64) / math.sqrt(12)
@@ -239,10 +239,9 @@ class CodeValues:
         that, spread as those of their code are, move the mean by more than a part ``least`` of the
         mean distance.
         """
-        _, middle, around = self._spread(counts)
+        _, middle, around, distances = self._spread(counts)
         moved = noise / _number(counts) * np.abs(self.means - middle)
-        is_far = self._distances(counts) > FAR * around
-        return is_far & (counts > noise) & (moved > least * around)
+        return (distances > FAR * around) & (counts > noise) & (moved > least * around)
 
     def far_reaching(self, counts: np.ndarray, errors: np.ndarray | float = 0.0) -> np.ndarray:
         """Which codes reach so far that few of their rows could make a mean. Public.
@@ -252,29 +251,22 @@ class CodeValues:
         distances from the median, and their rows, with ``errors`` more, would move the mean by more
         than a part ``HEAVY`` of the mean distance if they lay at its end.
         """
-        shares, _, around = self._spread(counts)
+        shares, _, around, distances = self._spread(counts)
         more = shares + errors / _number(counts)
-        farthest = self._distances(counts)
         reach = np.maximum(self.highs - self.means, self.means - self.lows).astype(np.float64)
-        return (farthest > FAR * around) & (more * reach > HEAVY * around)
+        return (distances > FAR * around) & (more * reach > HEAVY * around)
 
     def outermost(self, counts: np.ndarray) -> np.ndarray:
         """Which codes reach ``FAR`` from the median, and at least half as far as any, bool.
 
         Nearer ones have less to say of a mean, and would hide these in their sum.
         """
-        _, _, around = self._spread(counts)
-        distances = self._distances(counts)
+        _, _, around, distances = self._spread(counts)
         return (distances > FAR * around) & (2 * distances > distances.max())
-
-    def _distances(self, counts: np.ndarray) -> np.ndarray:
-        """How far each code reaches from the median."""
-        _, middle, _ = self._spread(counts)
-        return np.maximum(self.highs - middle, middle - self.lows).astype(np.float64)
 
     def tail(self, counts: np.ndarray) -> list[float]:
         """Numbers ``FAR`` from the median and more, each four times as far as the next."""
-        _, middle, around = self._spread(counts)
+        _, middle, around, _ = self._spread(counts)
         found = []
         for end in (self.lows.min(), self.highs.max()):
             distance = (float(end) - middle) / 4
@@ -292,11 +284,15 @@ class CodeValues:
         shares = (counts - errors) / _number(counts)
         return (self.highs > self.lows) & (shares > max(least, 4 / len(shares)))
 
-    def _spread(self, counts: np.ndarray) -> tuple[np.ndarray, float, float]:
-        """The share of each code, the median, and the mean distance of rows from it."""
+    def _spread(self, counts: np.ndarray) -> tuple[np.ndarray, float, float, np.ndarray]:
+        """The share of each code, the median, and how far from it rows are on average, and codes.
+
+        A code is as far as it reaches.
+        """
         shares = np.maximum(counts, 0.0) / _number(counts)
         middle = float(self.means[min(int((np.cumsum(shares) < 0.5).sum()), len(shares) - 1)])
-        return shares, middle, float((shares * np.abs(self.means - middle)).sum())
+        distances = np.maximum(self.highs - middle, middle - self.lows).astype(np.float64)
+        return shares, middle, float((shares * np.abs(self.means - middle)).sum()), distances
 
     @property
     def are_single(self) -> bool:

@@ -232,8 +232,7 @@ def _far(column: Column) -> np.ndarray:
     """Which codes reach so far out that few rows in them could make a mean, bool."""
     found = np.zeros(column.size, dtype=bool)
     if column.merging is not None:
-        outermost = code_values(column).outermost(_masses(column.merging))
-        found[: column.num_values] = outermost
+        found[: column.num_values] = code_values(column).outermost(_masses(column.merging))
     return found
 
 

@@ -183,7 +183,7 @@ class Measuring:
             note_on(error, CAN_GO_ON)
             raise
         except BaseException as error:
-            note_on(error, gone(self.ledger, self.fit.settings))
+            note_on(error, gone(self.ledger, self.fit.settings.epsilon))
             raise
         assert self.fit.curator is not None
         return Measured(

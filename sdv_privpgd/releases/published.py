@@ -43,13 +43,9 @@ _NO_LEDGER = PrivacyLedger(
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedTable:
-    """What was read of one table. Public.
+    """What was read of one table: its columns, none for the number of rows, and its cells. Public.
 
-    Attributes:
-        clique: Its columns; none for the number of rows.
-        num_cells: The number of its cells.
-        least: The smallest standard deviation of the noise in a cell, as it was published.
-        largest: The largest.
+    The standard deviations of the noise in a cell, as published, are from ``least`` to ``largest``.
     """
 
     clique: Clique

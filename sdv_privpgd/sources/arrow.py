@@ -146,10 +146,7 @@ def of_arrow(table: Any) -> Source:
 
 
 def of_polars(table: Any) -> Source:
-    """The source of a DataFrame of Polars, or of a lazy one, which is collected in batches.
-
-    Raises ``SourceError`` for anything else that is Polars'.
-    """
+    """The source of a DataFrame of Polars, or of a lazy one, which is collected in batches."""
     import polars
 
     if isinstance(table, polars.DataFrame):
@@ -176,10 +173,7 @@ def of_polars(table: Any) -> Source:
 
 
 def of_duckdb(relation: Any) -> Source:
-    """The source of a DuckDB relation. Its connection is used, and has to stay open.
-
-    Raises ``SourceError`` for anything else that is DuckDB's.
-    """
+    """The source of a DuckDB relation. Its connection is used, and has to stay open."""
     called = "The DuckDB relation"
     if not hasattr(relation, "aggregate"):
         usual = "a DuckDB relation, such as connection.table('visits')"
@@ -202,10 +196,7 @@ def of_duckdb(relation: Any) -> Source:
 
 
 def of_ibis(table: Any) -> Source:
-    """The source of an Ibis table, of any of its databases.
-
-    Raises ``SourceError`` for anything else that is Ibis'.
-    """
+    """The source of an Ibis table, of any of its databases."""
     called = "The Ibis table"
     if not hasattr(table, "to_pyarrow_batches") or not hasattr(table, "schema"):
         raise SourceError(f"Give an Ibis table, and not a {type(table).__name__}.")

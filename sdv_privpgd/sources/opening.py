@@ -44,18 +44,11 @@ class UnknownKindError(SourceError):
 def open_source(
     table: Any, facts: Mapping[str, Mapping[str, Any]] | None = None, person: str | None = None
 ) -> Source:
-    """The rows of a table, of which no cell is read yet.
+    """The rows of a table, of which no cell is read yet: one of ``KINDS``, or a source.
 
-    Args:
-        table: A DataFrame of pandas or Polars, an Arrow table or data set, a DuckDB relation, an
-            Ibis table, a Spark DataFrame, a path, a pattern or a list of paths of Parquet or CSV
-            files, or a source.
-        facts: What is public of each column, in SDV's words: texts of CSV files are read by it.
-        person: The column that tells people apart, which has to be of one type in all files.
-
-    Raises:
-        UnknownKindError: For anything else.
-        SourceError: If it or its columns cannot be read.
+    Texts of CSV files are read by the facts on each column, in SDV's words. The column that tells
+    people apart has to be of one type in all files. Raises ``UnknownKindError`` for anything else,
+    and ``SourceError`` if it or its columns cannot be read.
     """
     if isinstance(table, pd.DataFrame):
         return FrameSource.of(table)

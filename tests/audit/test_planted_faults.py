@@ -52,6 +52,7 @@ COLUMNS = {
     "age": Numerical(0, 110, decimal_places=0, num_bins=12),
     "ill": Boolean(),
 }
+SLOW = pytest.mark.slow
 SMALL = ParticleGradientDescent(num_particles=200, epochs=2)
 UNDECLARED = {**COLUMNS, "town": Categorical()}
 ATTACK = {"attack", "attack, counted"}
@@ -191,28 +192,43 @@ class TestNoise:
         assert {"noise of each answer"} <= found <= {"noise of each answer", "noise once"}
 
 
+SAYS_LESS = "l2_sensitivity_squared", lambda self, adjacency: 1
+MST_OF_PARTICLES = {"method": MST(engine="particles")}
+choose = curating.exponential_choice
+BOOKS = [  # what is wrong, where and how; settings, what must be found, and what else may be
+    ("too small", (), MarginalQuery, *SAYS_LESS, {}, {"changes", "attack"}, ATTACK),
+    ("one of several", SLOW, curating, "stddev_for",
+     lambda _, mu_squared: stddev_for(2, mu_squared), {}, {"books", "attack", "epsilon"}, ATTACK),
+    ("a person's rows as one", SLOW, curating, "stddev_for",
+     lambda squared, mu_squared: stddev_for(squared // 4, mu_squared),
+     {"people": People(max_rows=2)}, {"books", "attack", "epsilon"}, ATTACK),
+    ("twice the cost", (), curating, "exponential_choice",
+     lambda scores, temperature, words: choose(scores, temperature / 2, words),
+     MST_OF_PARTICLES, {"choices"}, set()),
+    ("half the charge", SLOW, curating, "range_epsilon_of",
+     lambda mu_squared: 2 * range_epsilon_of(mu_squared),
+     MST_OF_PARTICLES, {"books"}, {"choices", "epsilon"}),
+    ("too small", (), ModelErrorQuery, *SAYS_LESS, MST_OF_PARTICLES, {"changes"}, {"choices"}),
+    ("too small", SLOW, DependenceQuery, *SAYS_LESS, {"method": "privsyn+particles"}, {"changes"},
+     LAW | ATTACK),
+]  # fmt: skip
+
+
 class TestBooks:
-    def test_a_sensitivity_too_small(self, plant):
-        plant(MarginalQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
-        assert {"changes", "attack"} <= failed() <= {"changes"} | ATTACK
+    @pytest.mark.parametrize(
+        ("where", "what", "planted", "settings", "must", "may"),
+        [pytest.param(*each, id=f"{name}: {each[1]}", marks=marks) for name, marks, *each in BOOKS],
+    )
+    def test_what_the_books_say_that_is_not_so(
+        self, where, what, planted, settings, must, may, plant
+    ):
+        plant(where, what, planted)
+        assert must <= failed(**settings) <= must | may
 
     @pytest.mark.slow
     def test_a_query_of_ones_own_that_says_too_little(self, plant):
         found = failed(method=Tripled(engine="particles"))
         assert {"changes", "attack"} <= found <= {"changes"} | ATTACK
-
-    @pytest.mark.slow
-    def test_noise_for_one_table_where_several_are_released(self, plant):
-        plant(curating, "stddev_for", lambda squared, mu_squared: stddev_for(2, mu_squared))
-        assert {"books", "attack", "epsilon"} <= failed() <= {"books", "epsilon"} | ATTACK
-
-    @pytest.mark.slow
-    def test_a_persons_rows_counted_as_one(self, plant):
-        plant(
-            curating, "stddev_for", lambda squared, mu_squared: stddev_for(squared // 4, mu_squared)
-        )
-        found = failed(people=People(max_rows=2))
-        assert {"books", "attack", "epsilon"} <= found <= {"books", "epsilon"} | ATTACK
 
     def test_a_question_that_is_not_charged(self, plant):
         charge = Books.charge
@@ -234,31 +250,6 @@ class TestBooks:
         plant(Curator, "measure", measure)
         with pytest.raises(ValueError, match="cannot be fitted"):
             failed()  # such answers have the shape of another question
-
-    def test_a_choice_of_twice_the_cost(self, plant):
-        choose = curating.exponential_choice
-        plant(
-            curating,
-            "exponential_choice",
-            lambda scores, temperature, words: choose(scores, temperature / 2, words),
-        )
-        assert failed(method=MST(engine="particles")) == {"choices"}
-
-    @pytest.mark.slow
-    def test_a_choice_that_is_charged_too_little(self, plant):
-        plant(curating, "range_epsilon_of", lambda mu_squared: 2 * range_epsilon_of(mu_squared))
-        assert (
-            {"books"} <= failed(method=MST(engine="particles")) <= {"books", "choices", "epsilon"}
-        )
-
-    def test_a_score_that_says_too_little(self, plant):
-        plant(ModelErrorQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
-        assert {"changes"} <= failed(method=MST(engine="particles")) <= {"changes", "choices"}
-
-    @pytest.mark.slow
-    def test_a_dependence_that_says_too_little(self, plant):
-        plant(DependenceQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
-        assert {"changes"} <= failed(method="privsyn+particles") <= {"changes"} | LAW | ATTACK
 
 
 def before_it_asks(plant, change):
@@ -529,20 +520,18 @@ class Drawn(Told):
 
 
 def test_frozen_answers_are_for_made_up_tables_alone():
-    """No door leads from a user's table to a curator that gives answers of another run."""
-    made = made_up({"ill": {"sdtype": "boolean"}}, num_rows=10)
+    """No door leads from a user's table to a curator that gives answers of another run.
+
+    A made-up table without rows vouches for none.
+    """
+    facts = {"ill": {"sdtype": "boolean"}}
+    made, none = (made_up(facts, num_rows=num_rows) for num_rows in (10, 0))
     own = PrivateTable({"ill": pd.Series([True] * 10, dtype=object)})
-    with pytest.raises(TypeError, match="made up"):
-        AuditedTable(own, made, Tape(answers=Tape()))
-    with pytest.raises(TypeError, match="made up"):
-        AuditedTable(own, own, Tape())  # type: ignore[arg-type]
+    one = PrivateTable({"ill": pd.Series([True], dtype=object)})
+    for refused in ((own, made, Tape(answers=Tape())), (own, own, Tape()), (one, none, Tape())):
+        with pytest.raises(TypeError, match="made up"):
+            AuditedTable(*refused)
     with pytest.raises(TypeError, match="made-up tables alone"):
         watched(None, None, Tape(answers=Tape()))  # type: ignore[arg-type]
     assert fitting_door.PrivateTable is PrivateTable
-
-
-def test_a_made_up_table_without_rows_vouches_for_none():
-    none = made_up({"ill": {"sdtype": "boolean"}}, num_rows=0)
-    with pytest.raises(TypeError, match="made up"):
-        AuditedTable(PrivateTable({"ill": pd.Series([True], dtype=object)}), none, Tape())
     AuditedTable(PrivateTable({"ill": none.frame["ill"]}), none, Tape())

@@ -236,7 +236,7 @@ class TestThreads:
                 both.wait(0.2)  # met by the other thread only if nothing holds it
             return after
 
-        monkeypatch.setattr("sdv_privpgd.fitting.fitted.booked", slowly)
+        monkeypatch.setattr("sdv_privpgd.fitting.resume.booked", slowly)
         threads = [threading.Thread(target=synthesizer.fit, args=(table(),)) for _ in range(3)]
         for thread in threads:
             thread.start()

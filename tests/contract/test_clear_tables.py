@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from made_up import made_up
 from same_rows import observed
 
 from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, fit_table
@@ -115,18 +116,14 @@ COLUMNS = {
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     monkeypatch.setattr(csv, "_BLOCK", 101)
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(
-        {
-            "age": rng.integers(-5, 120, 1_500).astype(object),
-            "cost": [f"{cost:.2f}".replace(".", ",") for cost in rng.exponential(20, 1_500)],
-            "code": rng.choice(["007", "7", "A\nB", 'say "A"'], 1_500),
-            "ward": rng.choice(["1", "2.0", "x", "y"], 1_500),
-            "came": pd.Timestamp("2021-06-01") + pd.to_timedelta(rng.integers(0, 900, 1_500), "D"),
-            "ill": rng.choice(["TRUE", "0", "maybe"], 1_500),
-        }
-    )
-    table["came"] = table["came"].dt.strftime("%d.%m.%Y")
+    costs = np.random.default_rng(1).exponential(20, 1_500)
+    table = made_up(
+        1_500, age=(-5, 120), cost=[f"{cost:.2f}".replace(".", ",") for cost in costs],
+        code=("007", "7", "A\nB", 'say "A"'), ward=("1", "2.0", "x", "y"), came=(0, 900),
+        ill=("TRUE", "0", "maybe"),
+    ).astype({"age": object})  # fmt: skip
+    days = pd.to_timedelta(table["came"], "D")
+    table["came"] = (pd.Timestamp("2021-06-01") + days).dt.strftime("%d.%m.%Y")
     table.loc[::50, "age"] = 2**60 + 1
     for place, name in enumerate(table, start=7):
         table.loc[::place, name] = None

@@ -1,11 +1,11 @@
 """The door without SDV: what goes in, what comes out, what is refused, and what is never read."""
 
-import warnings
 from datetime import date
 
 import numpy as np
 import pandas as pd
 import pytest
+from made_up import quiet
 
 from sdv_privpgd import Boolean, Categorical, Datetime, Key, Numerical, Ordinal, fit_table
 from sdv_privpgd.constraints import Inequality
@@ -38,8 +38,7 @@ def visits(num_rows=2_000, seed=0):
 
 @pytest.fixture(scope="module")
 def fitted():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet():
         return fit_table(visits(), DECLARED, 5.0)
 
 
@@ -131,7 +130,7 @@ def test_an_error_says_what_was_spent(monkeypatch):
 
     monkeypatch.setattr(PrivatePGM, "fit", fails)
     said = []
-    monkeypatch.setattr("sdv_privpgd.fitting.fitted.note_on", lambda error, note: said.append(note))
+    monkeypatch.setattr("sdv_privpgd.fitting.resume.note_on", lambda error, note: said.append(note))
     with pytest.raises(MemoryError):
         fit_table(visits(200), DECLARED, 2.0, method=MST(engine=PrivatePGM()))
     assert said == ["The fit had spent epsilon 2 of 2, which is gone."]

@@ -1,8 +1,8 @@
 """A holder's measurement stops, or speaks, where declarations do not fit the table."""
 
 import numpy as np
-import pandas as pd
 import pytest
+from made_up import made_up
 
 from sdv_privpgd import Boolean, Categorical, DomainMismatchError, Numerical, combine, measure
 from sdv_privpgd.report.warnings import OPENING
@@ -17,14 +17,8 @@ COLUMNS = {
 
 
 def table(**columns):
-    rng = np.random.default_rng(0)
-    usual = {
-        "ward": rng.choice(["A", "B"], ROWS),
-        "score": rng.integers(0, 10, ROWS),
-        "age": rng.integers(0, 90, ROWS),
-        "ill": rng.random(ROWS) < 0.3,
-    }
-    return pd.DataFrame({**usual, **columns})
+    usual = {"ward": "AB", "score": (0, 10), "age": (0, 90), "ill": 0.3}
+    return made_up(ROWS, **{**usual, **columns})
 
 
 def measured(private, **settings):

@@ -1,12 +1,12 @@
 """A fit stops where nearly nothing is as declared, and can go on; oddities stop none."""
 
 import sys
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from made_up import kinds, made_up, quiet
 
 from sdv_privpgd import (
     Categorical,
@@ -19,20 +19,10 @@ from sdv_privpgd import (
 )
 from sdv_privpgd.report.warnings import OPENING
 
-COLUMNS = {
-    "ward": {"sdtype": "categorical"},
-    "age": {"sdtype": "numerical"},
-    "ill": {"sdtype": "boolean"},
-}
+COLUMNS = kinds(ward="categorical", age="numerical", ill="boolean")
 AGE = {"range_min": 0, "range_max": 99, "decimal_places": 0, "cut_points": [33, 66]}
 CELLS = np.random.default_rng(0)
-TABLE = pd.DataFrame(
-    {
-        "ward": CELLS.choice(["a", "b"], 900),
-        "age": CELLS.integers(0, 100, 900),
-        "ill": CELLS.random(900) < 0.5,
-    }
-)
+TABLE = made_up(900, ward="ab", age=(0, 100), ill=0.5)
 
 
 def new(ward, method="mst", epsilon=3.0, **more):
@@ -79,8 +69,7 @@ def test_a_wrong_codebook_stops_the_fit_and_the_rest_stays(ward, told, strategy)
 )
 def test_nothing_stops_where_nobody_is_surely_wrong(ward, table):
     synthesizer = new(ward)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet():
         synthesizer.fit(table)
     assert len(synthesizer.sample(5)) == 5
 
@@ -110,8 +99,7 @@ def fitted(values, declared, ward=WARD, **settings):
     table = pd.DataFrame({"ward": ward, "x": values})
     columns = {"ward": Categorical(["a", "b"]), "x": declared}
     settings = {"method": "mst", **settings}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet():
         return fit_table(table, columns, 3.0, **settings)
 
 
@@ -165,6 +153,7 @@ def test_rows_beyond_a_declared_range_stop_a_fit(values, declared, told, adjacen
     assert "'x'" in str(error.value)
     assert "'ward'" not in str(error.value)
     assert 0 < error.value.ledger.spent() < 0.3
+    assert f"Epsilon {error.value.ledger.spent():.3g} of 3 is spent" in str(error.value)
 
 
 @pytest.mark.parametrize(("values", "declared"), RIGHT.values(), ids=RIGHT)
@@ -247,7 +236,7 @@ def test_what_a_stopped_fit_has_spent_is_kept_for_another_table_and_later():
 
 
 def test_a_synthesizer_stops_and_its_own_finish_goes_on():
-    columns = {"ward": {"sdtype": "categorical"}, "x": {"sdtype": "numerical"}}
+    columns = kinds(ward="categorical", x="numerical")
     domain = {"ward": {"range_values": ["a", "b"]}, "x": {"range_min": 0, "range_max": 99}}
     synthesizer = MSTSynthesizer(sdv_tables.metadata_of(columns), 3.0, public_domain=domain)
     table = pd.DataFrame({"ward": WARD, "x": YEARS})

@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
+from made_up import made_up
 from same_rows import observed
 from test_sources import SOURCES, of_duckdb, of_ibis
 
@@ -20,21 +21,15 @@ COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Boolean(), "town": Categorica
 
 
 def table(who="whole numbers", num_rows=700):
-    rng = np.random.default_rng(0)
-    ids = pd.Series(rng.integers(0, 150, num_rows))
+    frame = made_up(
+        num_rows, who=(0, 150), ward="AB", ill=0.4, town=("North", "South"), row=range(num_rows)
+    )
+    ids = frame["who"]
     if who == "text":
         ids = "P" + ids.astype(str)
     if who == "some missing":
         ids = ids.mask(ids % 11 == 0)
-    return pd.DataFrame(
-        {
-            "who": ids,
-            "ward": rng.choice(["A", "B"], num_rows).astype(object),
-            "ill": rng.random(num_rows) < 0.4,
-            "town": rng.choice(["North", "South"], num_rows).astype(object),
-            "row": np.arange(num_rows),
-        }
-    )
+    return frame.assign(who=ids)
 
 
 def of_csv(frame, folder):

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import warnings
 import zipfile
 from itertools import pairwise
 
@@ -11,6 +10,7 @@ import pandas as pd
 import pytest
 import sdv_tables
 from encoding import Codec
+from made_up import quiet
 from sdv.cag import Inequality
 from sdv.errors import InvalidDataError
 from test_people_of_sources import of_csv
@@ -50,8 +50,7 @@ def fitted():
 @pytest.fixture(scope="module")
 def synthesizer():
     made = MSTSynthesizer(sdv_tables.metadata_of(FACTS), 10.0, public_domain=COLUMNS, **ORDER)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet():
         made.fit(visits(2_000))
     return made
 
@@ -119,8 +118,7 @@ class TestSdv:
         assert rows.groupby("patient").size().max() == 3
         table = visits(300).astype({"patient": str})
         made = MSTSynthesizer(sdv_tables.metadata_of(FACTS), 5.0, public_domain=COLUMNS, **ORDER)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quiet():
             made.fit(table)
         assert made.sample(3)["patient"].str.startswith("sdv-id-").all()
         known = pd.DataFrame({"ward": ["A", "C"], "patient": ["Ann", "Bea"]})
@@ -152,8 +150,7 @@ class TestSdv:
         domain = {**COLUMNS, "left": Datetime("2020-01-01", "2024-12-31")}
         made = MSTSynthesizer(facts, 10.0, public_domain=domain, **ORDER)
         made.add_constraints([Inequality("admitted", "left")])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quiet():
             made.fit(table)
         rows = made.sample(1_000)
         assert (rows["admitted"] <= rows["left"]).all()

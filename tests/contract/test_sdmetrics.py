@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdmetrics
+from made_up import kinds
 from processes import python
 from sdmetrics.goal import Goal
 from sdmetrics.single_table import SingleTableMetric
@@ -37,12 +38,9 @@ METADATA = {
         "people": {
             "primary_key": "id",
             "columns": {
-                "id": {"sdtype": "id"},
-                "age": {"sdtype": "numerical"},
+                **kinds(id="id", age="numerical"),
                 "born": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
-                "city": {"sdtype": "categorical"},
-                "kind": {"sdtype": "categorical"},
-                "rich": {"sdtype": "boolean"},
+                **kinds(city="categorical", kind="categorical", rich="boolean"),
             },
         }
     }

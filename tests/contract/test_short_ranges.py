@@ -3,11 +3,10 @@
 The noise is small beside the shares, or seeds are many: bounds hold but for chances below 1e-6.
 """
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
+from made_up import quiet
 
 from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, fit_table
 from sdv_privpgd.columns.facts import DateFacts, NumberFacts
@@ -52,8 +51,7 @@ COLUMNS = {
 
 def fitted(**settings):
     settings = {"method": "mst", **settings}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet():
         return fit_table(TABLE, COLUMNS, 3.0, **settings)
 
 

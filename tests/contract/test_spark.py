@@ -22,19 +22,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from processes import python_says
-from same_rows import COLUMNS, observed, table
+from same_rows import COLUMNS, fit_linked, homes_and_people, observed, table
 from visiting import COLUMNS as VISITED
 from visiting import ORDER, visits
 
-from sdv_privpgd import (
-    Boolean,
-    Categorical,
-    Datetime,
-    Link,
-    Numerical,
-    fit_table,
-    fit_tables,
-)
+from sdv_privpgd import Categorical, Datetime, Numerical, fit_table
 from sdv_privpgd.columns.arrow_dtypes import zone_of_spark
 from sdv_privpgd.columns.bins import SIGNED_POWERS
 from sdv_privpgd.columns.readings import Reading
@@ -72,6 +64,10 @@ def spark():
     yield session
     session.stop()
     server.stop()
+
+
+def in_spark(spark, frames, parts):
+    return {name: spark.createDataFrame(own).repartition(parts) for name, own in frames.items()}
 
 
 class Cells:
@@ -199,9 +195,7 @@ def test_one_scan_a_round_and_nothing_but_totals_to_the_driver(spark, monkeypatc
     frame["town"] = SECRET
     private = spark.createDataFrame(frame).repartition(20)
     came = sent_to_the_driver(spark, monkeypatch)
-    declared = {
-        "ward": COLUMNS["ward"], "age": COLUMNS["age"], "ill": COLUMNS["ill"],
-    }  # fmt: skip
+    declared = {name: COLUMNS[name] for name in ("ward", "age", "ill")}
     # A fifth of the wards are not declared, which noise may make a reason to stop.
     private = private.select(*declared)
     fit_table(private, declared, 5.0, method="independent+pgm", allow_lost=["ward"])
@@ -223,24 +217,33 @@ def of_its_shape_alone(answer, stddev, words):
     return fixed if stddev else answer
 
 
-def test_with_the_same_answers_nothing_else_says_which_table_it_was(
+def test_with_the_same_answers_nothing_else_says_which_tables_they_were(
     spark, monkeypatch, caplog, capfd
 ):
     monkeypatch.setattr(curator, "_noisy", of_its_shape_alone)
+    monkeypatch.setattr(spark_source, "BLOCK", 100)
     columns = {name: COLUMNS[name] for name in ("ward", "age", "left", "ill")}
     one = table(400)[list(columns)]
     other = one.assign(ward=SECRET, age=10**12, left=pd.Timestamp("1850-01-01"), ill=True)
-    seen = []
-    for frame in (one, other):
-        private = spark.createDataFrame(frame).repartition(3)
+    homes, others = homes_and_people(120), homes_and_people(90)
+    others["people"] = others["people"].assign(age=10**9, job=SECRET)
+
+    def said_of(fit, *given):
         caplog.clear()
         capfd.readouterr()
         with caplog.at_level("DEBUG"), warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            fitted = fit_table(private, columns, 5.0, method="independent+pgm")
+            fitted = fit(*given, method="independent+pgm")
         assert SECRET not in caplog.text
-        seen.append([pickle.dumps(fitted), list(map(str, said)), capfd.readouterr()])
-    assert seen[0] == seen[1]
+        return [pickle.dumps(fitted), list(map(str, said)), capfd.readouterr()]
+
+    one, other = (
+        said_of(fit_table, spark.createDataFrame(frame).repartition(3), columns, 5.0)
+        for frame in (one, other)
+    )
+    assert one == other
+    one, other = (said_of(fit_linked, in_spark(spark, own, 3)) for own in (homes, others))
+    assert one == other
 
 
 class FailsAtFirst(Cells):
@@ -301,6 +304,15 @@ def test_a_worker_s_exception_names_its_kind_alone(spark, capfd):
     assert cells_of(frame, "name") == [{SECRET: 40}]
 
 
+def interrupts(spark, monkeypatch):
+    """The tags of all that will have been interrupted."""
+    stopped, real = [], type(spark).interruptTag
+    monkeypatch.setattr(
+        type(spark), "interruptTag", lambda self, tag: [stopped.append(tag), real(self, tag)]
+    )
+    return stopped
+
+
 class Interrupts(Cells):
     def add(self, total, item):
         _thread.interrupt_main()  # Sail's workers are threads of this process
@@ -308,11 +320,7 @@ class Interrupts(Cells):
 
 
 def test_ctrl_c_stops_the_workers_and_the_next_total_is_right(spark, monkeypatch):
-    stopped = []
-    real = type(spark).interruptTag
-    monkeypatch.setattr(
-        type(spark), "interruptTag", lambda self, tag: [stopped.append(tag), real(self, tag)]
-    )
+    stopped = interrupts(spark, monkeypatch)
     frame = spark.range(10)
     source = open_source(frame)
     assert source.num_rows() == 10
@@ -436,51 +444,18 @@ def test_rows_of_a_person_count_as_one_in_spark(spark, who):
     assert dict(first._values.counts("ill").pairs()) == {True: 6 * people, None: 0}
 
 
-def homes_and_people(number=400):
-    """Tables of which a parent's children have an order, and some are more than are used."""
-    rng = np.random.default_rng(0)
-    homes = pd.DataFrame({"home": range(number), "town": rng.choice(["A", "B", "C"], number)})
-    homes.loc[::9, "town"] = None
-    homes.loc[5, "home"] = 4  # no key then
-    whose = np.repeat(np.arange(number), rng.integers(0, 5, number))
-    people = pd.DataFrame({"home": whose.astype(str), "age": rng.permutation(len(whose)) / 10})
-    people["id"] = rng.permutation(len(whose))
-    people["job"] = np.where(people["age"] > 30, "old", "young").astype(object)
-    people.loc[::11, "home"] = None
-    people.loc[::13, "age"] = 999.0
-    asked = pd.DataFrame({"id": rng.choice(people["id"], 300), "answer": rng.random(300) < 0.4})
-    return {"homes": homes, "people": people, "asked": asked.drop_duplicates("id")}
-
-
-LINKS = [
-    Link("homes", "people", "home", 3, order="age"),
-    Link("people", "asked", "id", 1, siblings=False),
-]
-LINKED = {
-    "homes": {"town": Categorical()},
-    "people": {
-        "age": Numerical(0, 200, decimal_places=1, missing_codes=[999]),
-        "job": Categorical(["old", "young"]),
-    },
-    "asked": {"answer": Boolean()},
-}  # fmt: skip
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("kinds", ["Spark alone", "Spark and pandas"])
 def test_linked_tables_are_the_frames(spark, kinds, frozen, monkeypatch):
     monkeypatch.setattr(secrets, "token_bytes", bytes)  # draws which children are used
     monkeypatch.setattr(spark_source, "BLOCK", 500)
     frames, found = homes_and_people(), []
-    given = {name: spark.createDataFrame(own).repartition(7) for name, own in frames.items()}
+    given = in_spark(spark, frames, 7)
     given |= {} if kinds == "Spark alone" else {"people": frames["people"]}
-    lost = {name: list(own) for name, own in LINKED.items()}
     for tables in (frames, given):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            fitted = fit_tables(
-                tables, LINKED, LINKS, 9.0, 1e-6, method="independent+pgm", allow_lost=lost
-            )
+            fitted = fit_linked(tables, method="independent+pgm")
         rows = fitted.sample(60)
         found.append([fitted.ledger.to_json(), [str(each.message) for each in said]])
         found[-1] += [own.astype(str).to_csv() for own in rows.values()]
@@ -539,11 +514,7 @@ def test_rows_of_others_have_no_part_in_the_order(spark, monkeypatch):
 def test_what_ends_a_reading_in_order_quotes_no_cell_and_leaves_nothing_running(
     spark, capfd, monkeypatch
 ):
-    stopped = []
-    real = type(spark).interruptTag
-    monkeypatch.setattr(
-        type(spark), "interruptTag", lambda self, tag: [stopped.append(tag), real(self, tag)]
-    )
+    stopped = interrupts(spark, monkeypatch)
     frame = spark.createDataFrame(pd.DataFrame({"name": [SECRET] * 40})).repartition(3)
     reading = open_source(frame).ordered(["name"]).batches(["name"])
     assert list(next(reading).columns["name"]) == [SECRET] * 40
@@ -560,26 +531,3 @@ def test_what_ends_a_reading_in_order_quotes_no_cell_and_leaves_nothing_running(
     said = capfd.readouterr()
     assert SECRET not in said.out + said.err
     assert not spark.getTags()
-
-
-def test_with_the_same_answers_nothing_else_says_which_linked_tables_they_were(
-    spark, monkeypatch, caplog, capfd
-):
-    monkeypatch.setattr(curator, "_noisy", of_its_shape_alone)
-    monkeypatch.setattr(spark_source, "BLOCK", 100)
-    one, other = homes_and_people(120), homes_and_people(90)
-    other["people"] = other["people"].assign(age=10**9, job=SECRET)
-    lost = {name: list(own) for name, own in LINKED.items()}
-    seen = []
-    for frames in (one, other):
-        given = {name: spark.createDataFrame(own).repartition(3) for name, own in frames.items()}
-        caplog.clear()
-        capfd.readouterr()
-        with caplog.at_level("DEBUG"), warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            fitted = fit_tables(
-                given, LINKED, LINKS, 9.0, 1e-6, method="independent+pgm", allow_lost=lost
-            )
-        assert SECRET not in caplog.text
-        seen.append([pickle.dumps(fitted), list(map(str, said)), capfd.readouterr()])
-    assert seen[0] == seen[1]

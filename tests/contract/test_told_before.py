@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from made_up import kinds
 from sdv.metadata import Metadata
 
 from sdv_privpgd import (
@@ -36,13 +37,9 @@ TABLE = pd.DataFrame(
 """Of each column but the one of days there is something to say: it is rare, or named as an id, or
 may have times of the day, or is of a type that holds too large numbers and of a hidden range."""
 
-KINDS = {
-    "ward": {"sdtype": "categorical"},
-    "visit_id": {"sdtype": "categorical"},
-    "seen": {"sdtype": "datetime"},
-    "born": {"sdtype": "datetime"},
-    "hash": {"sdtype": "numerical"},
-}
+KINDS = kinds(
+    ward="categorical", visit_id="categorical", seen="datetime", born="datetime", hash="numerical"
+)
 DOMAIN = {
     "seen": {"range_min": "2024-01-01", "range_max": "2024-12-31"},
     "born": {"range_min": "1900-01-01", "range_max": "2024-12-31"},
@@ -141,8 +138,8 @@ TABLES = {
     "people": pd.DataFrame({"home": range(ROWS), "bank_nr": 1, "seen": TABLE["seen"]}),
 }
 OF_TABLES = {
-    "homes": {"town": {"sdtype": "categorical"}},
-    "people": {"bank_nr": {"sdtype": "numerical"}, "seen": {"sdtype": "datetime"}},
+    "homes": kinds(town="categorical"),
+    "people": kinds(bank_nr="numerical", seen="datetime"),
 }
 IDS = {"home": {"sdtype": "id"}}
 METADATA = {

@@ -2,12 +2,11 @@
 
 import datetime
 import re
-import warnings
 
-import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from made_up import kinds, made_up, quiet
 
 from sdv_privpgd import Categorical, MSTSynthesizer, PrivPGDSynthesizer, fit_table, write_domain
 from sdv_privpgd.discovery.plan import CLOSER
@@ -17,24 +16,10 @@ from sdv_privpgd.fitting.mismatch import UNREAD
 class TestDiscovery:
     """Columns whose domain nobody declared that are looked for first."""
 
-    @staticmethod
-    def table(num_rows=4_000):
-        rng = np.random.default_rng(0)
-        return pd.DataFrame(
-            {
-                "age": rng.integers(20, 60, num_rows),
-                "ward": rng.choice(["A", "B"], num_rows),
-                "ill": rng.random(num_rows) < 0.2,
-            }
-        )
+    METADATA = sdv_tables.metadata_of(kinds(age="numerical", ward="categorical", ill="boolean"))
 
-    METADATA = sdv_tables.metadata_of(
-        {
-            "age": {"sdtype": "numerical"},
-            "ward": {"sdtype": "categorical"},
-            "ill": {"sdtype": "boolean"},
-        }
-    )
+    def table(self):
+        return made_up(4_000, age=(20, 60), ward="AB", ill=0.2)
 
     def fitted(self, **changes):
         synthesizer = PrivPGDSynthesizer(self.METADATA, 5.0, **sdv_tables.SMALL, **changes)
@@ -126,8 +111,7 @@ class TestDiscovery:
 def test_found_dates_come_back_as_themselves(values):
     table = pd.DataFrame({"seen": pd.Series(values * 2_000, dtype=object)})
     synthesizer = MSTSynthesizer(sdv_tables.metadata_of({"seen": {"sdtype": "categorical"}}), 5.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet():
         synthesizer.fit(table)
     found = synthesizer.discovered_domain()
     assert sorted(map(repr, found["seen"]["range_values"])) == sorted(map(repr, values))
@@ -139,10 +123,9 @@ def test_found_dates_come_back_as_themselves(values):
     with pytest.raises(ValueError, match="range_values of 'seen' cannot be written to a file"):
         write_domain(found, "domain.json")
     again = MSTSynthesizer(
-        sdv_tables.metadata_of({"seen": {"sdtype": "categorical"}}), 5.0, public_domain=found
+        sdv_tables.metadata_of(kinds(seen="categorical")), 5.0, public_domain=found
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet():
         again.fit(table)
     assert set(again.sample(300)["seen"]) == set(values)
 
@@ -155,8 +138,7 @@ def test_levels_that_were_found_have_no_order_and_declared_ones_theirs():
     found = fit_table(table, {"edu": Categorical()}, 5.0, method="privpgd+pgm").sample(50)["edu"]
     assert not found.cat.ordered
     assert {*found.cat.categories} >= {*levels}
-    declared = fit_table(table, {"edu": Categorical(levels)}, 5.0, method="privpgd+pgm").sample(50)[
-        "edu"
-    ]
+    known = {"edu": Categorical(levels)}
+    declared = fit_table(table, known, 5.0, method="privpgd+pgm").sample(50)["edu"]
     assert declared.cat.ordered
     assert declared.cat.categories.tolist() == levels

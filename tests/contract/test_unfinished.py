@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import sys
-import warnings
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from made_up import kinds, quiet
 from sdv.errors import InvalidDataError, NotFittedError, SamplingError
 
 from sdv_privpgd import AIMSynthesizer, MSTSynthesizer, People, PrivPGDSynthesizer, fit_table
@@ -25,9 +25,7 @@ from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 BOOLEANS = sdv_tables.metadata_of({name: {"sdtype": "boolean"} for name in "abc"})
 TABLE = pd.DataFrame(np.random.default_rng(0).random((400, 3)) < [0.2, 0.5, 0.7], columns=[*"abc"])
-UNDECLARED = sdv_tables.metadata_of(
-    {"x": {"sdtype": "numerical"}, "y": {"sdtype": "numerical"}, "z": {"sdtype": "boolean"}}
-)
+UNDECLARED = sdv_tables.metadata_of(kinds(x="numerical", y="numerical", z="boolean"))
 NUMBERS = pd.DataFrame(
     {"x": np.arange(900) % 9, "y": 50 + np.arange(900) % 7, "z": np.arange(900) % 2 == 0}
 )
@@ -61,10 +59,9 @@ def failing(monkeypatch, error, *, after=0):
 def failed(synthesizer, table, monkeypatch, error=None, *, after=0):
     """The same synthesizer after a fit that paid and failed, and the error that the user saw."""
     error = MemoryError("no memory") if error is None else error
-    with failing(monkeypatch, error, after=after), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with pytest.raises(type(error)) as caught:
-            synthesizer.fit(table)
+    stops = failing(monkeypatch, error, after=after)
+    with stops, quiet(), pytest.raises(type(error)) as caught:
+        synthesizer.fit(table)
     return synthesizer, caught.value
 
 
@@ -238,11 +235,8 @@ class TestOtherPeople:
         {"who": np.arange(400) // 10, "other": np.arange(400) // 5, "day": np.arange(400) % 9}
     ).join(TABLE)
     metadata = sdv_tables.metadata_of(
-        {
-            "who": {"sdtype": "id"}, "other": {"sdtype": "id"}, "day": {"sdtype": "numerical"},
-            **{name: {"sdtype": "boolean"} for name in "abc"},
-        }
-    )  # fmt: skip
+        kinds(who="id", other="id", day="numerical", a="boolean", b="boolean", c="boolean")
+    )
     told = MappingProxyType(
         {
             "adjacency": "add_remove", "delta": 1e-5, "people": People("who", max_rows=3),
@@ -330,8 +324,7 @@ class TestAnotherTable:
         """Also if what goes on fails again before it asks anything."""
         synthesizer = MSTSynthesizer(UNDECLARED, 5.0)
 
-        with monkeypatch.context() as patch, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with monkeypatch.context() as patch, quiet():
             patch.setattr("sdv_privpgd.fitting.fit.Fit.ask", fails())
             for fitting in (synthesizer.fit, synthesizer.finish):
                 with pytest.raises(MemoryError):
@@ -342,10 +335,8 @@ class TestAnotherTable:
 
 MIXED = sdv_tables.metadata_of(
     {
-        "age": {"sdtype": "numerical"},
-        "job": {"sdtype": "categorical"},
+        **kinds(age="numerical", job="categorical", ill="boolean"),
         "came": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
-        "ill": {"sdtype": "boolean"},
     }
 )
 PEOPLE = pd.DataFrame(
@@ -376,8 +367,7 @@ def interrupted(monkeypatch, at):
         asked.append(what)
         return ask(self, what, *args, **settings)
 
-    with monkeypatch.context() as patch, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that nothing is declared
+    with monkeypatch.context() as patch, quiet():  # that nothing is declared
         patch.setattr(Asker, "_answer", ends)
         with pytest.raises(KeyboardInterrupt):
             synthesizer.fit(PEOPLE)
@@ -437,10 +427,8 @@ class TestAnInterruptedDiscovery:
         monkeypatch.setattr(
             "sdv_privpgd.privacy.curator.ValueCountsQuery.answer", fails(KeyboardInterrupt)
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with pytest.raises(KeyboardInterrupt) as caught:
-                synthesizer.fit(PEOPLE)
+        with quiet(), pytest.raises(KeyboardInterrupt) as caught:
+            synthesizer.fit(PEOPLE)
         assert [charge.what for charge in synthesizer.ledger.charges] == LOOKS[:4]
         assert synthesizer.unfinished is None
         assert "nothing could be kept" in notes(caught.value)

@@ -2,12 +2,12 @@
 
 import copy
 import pickle
-from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from made_up import kinds
 from sdv.errors import SynthesizerInputError
 
 from sdv_privpgd import (
@@ -136,7 +136,7 @@ class TestRefusals:
             People("who", max_rows=101, weighed=True)
         with pytest.raises(ValueError, match="weighed must be True or False, got 'yes'"):
             People("who", weighed="yes")
-        facts = {"who": {"sdtype": "id"}, "ill": {"sdtype": "boolean"}}
+        facts = kinds(who="id", ill="boolean")
         synthesizer = MSTSynthesizer(sdv_tables.metadata_of(facts), 1.0, **WEIGHED)
         codes = MSTSynthesizer(sdv_tables.metadata_of(facts), 1.0).preprocess(
             table()[["who", "ill"]]
@@ -151,13 +151,9 @@ class TestRefusals:
 
 
 class TestSynthesizers:
-    facts = MappingProxyType(
-        {"who": {"sdtype": "id"}, "ward": {"sdtype": "categorical"}, "ill": {"sdtype": "boolean"}}
-    )
-
     def fitted(self):
         domain = {"ward": {"range_values": ["A", "B"]}}
-        metadata = sdv_tables.metadata_of(dict(self.facts))
+        metadata = sdv_tables.metadata_of(kinds(who="id", ward="categorical", ill="boolean"))
         made = MSTSynthesizer(metadata, 5.0, public_domain=domain, **WEIGHED)
         made.fit(table())
         return made

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import sdv_tables
 from commands import run
+from made_up import kinds
 from sdv.errors import SynthesizerInputError
 from test_people_of_sources import of_csv
 from test_sources import SOURCES
@@ -108,11 +109,7 @@ def test_intervals_for_the_population_hold_it_though_rows_count_alike():
 
 
 def test_synthesizers_of_sdv_do_the_same():
-    facts = {
-        "old": {"sdtype": "boolean"},
-        "ill": {"sdtype": "boolean"},
-        "weight": {"sdtype": "unknown"},
-    }
+    facts = kinds(old="boolean", ill="boolean", weight="unknown")
     made = MSTSynthesizer(sdv_tables.metadata_of(facts), 3.0, **WEIGHED)
     assert made.get_parameters()["people"] == PEOPLE
     rows = sampled()[list(facts)]
@@ -233,12 +230,7 @@ def test_the_command_line(tmp_path, capsys):
     sampled().to_csv(tmp_path / "survey.csv", index=False)
     domain = {name: {"range_values": ["North", "South"]} for name in ["town"]}
     (tmp_path / "domain.json").write_text(json.dumps(domain))
-    metadata = {
-        name: {"sdtype": each}
-        for name, each in {
-            "old": "boolean", "ill": "boolean", "town": "categorical", "weight": "numerical"
-        }.items()
-    }  # fmt: skip
+    metadata = kinds(old="boolean", ill="boolean", town="categorical", weight="numerical")
     described = {"tables": {"table": {"columns": metadata}}, "METADATA_SPEC_VERSION": "V1"}
     (tmp_path / "metadata.json").write_text(json.dumps(described))
     asked = (

@@ -4,12 +4,12 @@ import copy
 import pickle
 import sys
 import threading
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
 import pytest
 import sdv_tables
+from made_up import quiet
 from processes import python_says
 from sdv.sampling import Condition
 from visiting import COLUMNS, ORDER, visits
@@ -150,8 +150,7 @@ def synthesizer():
             "age": [*range(10)] * 60,
         }
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet():
         made.fit(table, allow_lost=["town"])
     return made
 

@@ -4,20 +4,14 @@ import json
 import shutil
 
 import numpy as np
-import pandas as pd
 import pytest
 from commands import DOMAIN, METADATA, SECRET, declared
+from made_up import made_up
 
 
 def private_table(folder):
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(
-        {
-            "age": rng.integers(20, 60, 2_000),
-            "ward": rng.choice(["01", "02"], 2_000),
-            "ill": rng.random(2_000) < 0.2,
-        }
-    )
+    table = made_up(2_000, age=(20, 60), ill=0.2)
+    table.insert(1, "ward", np.random.default_rng(1).choice(["01", "02"], 2_000))
     table.loc[0, "ward"] = SECRET
     table.to_csv(folder / "table.csv", index=False)
     (folder / "metadata.json").write_text(json.dumps(METADATA))

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import documents, refused, run
+from made_up import made_up
 
 from sdv_privpgd.cli import keeping
 from sdv_privpgd.cli.reading import Typed
@@ -21,24 +22,17 @@ QUICK = ("--epsilon", 20, "--method", "independent", "--quiet", "--force", "--he
 @pytest.fixture
 def table(tmp_path):
     """A table of which SDV takes some columns for personal ones, and reads others as text."""
-    rng = np.random.default_rng(0)
-    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, NUMBER), "D")
-    minutes = rng.integers(0, 1_440, NUMBER)
-    frame = pd.DataFrame(
-        {
-            "city": rng.choice(["Bonn", "Ulm"], NUMBER),
-            "country_code": rng.choice(["DE", "AT"], NUMBER),
-            "latitude": rng.normal(48, 1, NUMBER).round(3),
-            "seen": days.strftime("%d.%m.%Y"),
-            "at": [f"{each // 60:02d}:{each % 60:02d}" for each in minutes],
-            "rate": [f"{each} %" for each in rng.integers(0, 100, NUMBER)],
-            "member": rng.choice(["J", "N"], NUMBER, p=[0.8, 0.2]),
-            "price": [
-                f"{each / 100:.2f} EUR".replace(".", ",") for each in rng.integers(0, 999, NUMBER)
-            ],
-            "code": [f"C{row}" for row in range(NUMBER)],
-        }
-    )
+    frame = made_up(
+        NUMBER, city=("Bonn", "Ulm"), country_code=("DE", "AT"), latitude=(46_000, 50_000),
+        seen=(0, 900), at=(0, 1_440), rate=(0, 100), member="JJJJN", price=(0, 999),
+        code=[f"C{row}" for row in range(NUMBER)],
+    )  # fmt: skip
+    start = pd.Timestamp("2020-01-01")
+    frame["latitude"] /= 1_000
+    frame["seen"] = (start + pd.to_timedelta(frame["seen"], "D")).dt.strftime("%d.%m.%Y")
+    frame["at"] = (start + pd.to_timedelta(frame["at"], "min")).dt.strftime("%H:%M")
+    frame["rate"] = [f"{each} %" for each in frame["rate"]]
+    frame["price"] = [f"{each / 100:.2f} EUR".replace(".", ",") for each in frame["price"]]
     frame.to_csv(tmp_path / "table.csv", index=False)
     return tmp_path / "table.csv"
 
@@ -310,10 +304,8 @@ def test_decimals_times_and_truths_of_a_schema_or_a_workbook_are_what_they_are(t
 
 
 def test_whole_numbers_are_numbers_and_whole(tmp_path, capsys):
-    rng = np.random.default_rng(0)
-    items = {f"item {number}": rng.integers(1, 6, 1_500) for number in range(20)}
-    frame = pd.DataFrame(items)
-    frame["item 0"] = frame["item 0"].mask(rng.random(1_500) < 0.3)
+    frame = made_up(1_500, **{f"item {number}": (1, 6) for number in range(20)})
+    frame.loc[::3, "item 0"] = None
     frame.to_csv(tmp_path / "t.csv", index=False)
     out = tmp_path / "out.csv"
     asked = ("--header", "--epsilon", 2, "--method", "independent", "--rows-are-people")
@@ -343,17 +335,11 @@ def test_a_line_of_sums_and_lists_are_told_before_anything_is_spent(tmp_path, ca
 
 
 def test_text_and_ids_that_are_no_keys_stop_a_command_before_it_spends(tmp_path, capsys):
-    rng, out = np.random.default_rng(0), tmp_path / "out.csv"
-    words = rng.choice(["pain", "knee", "left"], (NUMBER, 8))
-    frame = pd.DataFrame(
-        {
-            "age": rng.integers(0, 90, NUMBER),
-            "patient_id": rng.integers(0, 300, NUMBER),
-            "source_id": rng.integers(0, 9, NUMBER),
-            "matricule": rng.integers(0, 300, NUMBER),
-            "note": [" ".join(each) for each in words],
-        }
-    )
+    words, out = ["pain", "knee", "left"], tmp_path / "out.csv"
+    frame = made_up(
+        NUMBER, age=(0, 90), patient_id=(0, 300), source_id=(0, 9), matricule=(0, 300),
+        note=[" ".join(np.random.default_rng(row).choice(words, 8)) for row in range(NUMBER)],
+    )  # fmt: skip
     frame.to_csv(tmp_path / "t.csv", index=False)
     asked = ("synthesize", tmp_path / "t.csv", *QUICK, "--out", out)
     said = refused(run(*asked), capsys)

@@ -8,15 +8,8 @@ import pytest
 from commands import documents, run
 
 PEOPLE = (
-    "--adjacency",
-    "add_remove",
-    "--delta",
-    1e-5,
-    "--person-column",
-    "who",
-    "--rows-per-person",
-    3,
-)
+    "--adjacency", "add_remove", "--delta", 1e-5, "--person-column", "who", "--rows-per-person", 3,
+)  # fmt: skip
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import declared, documents, interrupt, refused, run
+from made_up import made_up
 
 from sdv_privpgd.cli import keeping
 
@@ -13,17 +14,11 @@ from sdv_privpgd.cli import keeping
 @pytest.fixture
 def table(tmp_path):
     """A table of which no metadata says the types; SDV finds some of them to be others."""
-    rng = np.random.default_rng(0)
-    days = np.datetime64("1990-01-01") + rng.integers(0, 900, 2_000)
-    pd.DataFrame(
-        {
-            "Kinder": rng.integers(0, 5, 2_000),
-            "stufe": rng.integers(1, 4, 2_000),
-            "code": rng.integers(1, 90, 2_000),
-            "came": np.datetime_as_string(days),
-            "Patient": [f"P{row:05d}" for row in range(2_000)],
-        }
-    ).to_csv(tmp_path / "table.csv", index=False)
+    frame = made_up(2_000, Kinder=(0, 5), stufe=(1, 4), code=(1, 90), came=(0, 900))
+    days = np.datetime64("1990-01-01") + frame["came"].to_numpy()
+    frame["came"] = np.datetime_as_string(days)
+    frame["Patient"] = [f"P{row:05d}" for row in range(2_000)]
+    frame.to_csv(tmp_path / "table.csv", index=False)
     return tmp_path / "table.csv"
 
 

@@ -7,9 +7,9 @@ from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
+from made_up import made_up
 
 from sdv_privpgd.benchmark.__main__ import main
 
@@ -28,11 +28,8 @@ def benchmark(*arguments) -> str:
 def own(tmp_path_factory) -> list[str]:
     """The arguments that name a table of two dependent columns and a label."""
     folder = tmp_path_factory.mktemp("own")
-    rng = np.random.default_rng(0)
-    age = rng.integers(18, 90, NUM_ROWS)
-    frame = pd.DataFrame(
-        {"age": age, "ward": np.where(rng.random(NUM_ROWS) < 0.5, "A", "B"), "ill": age > 60}
-    )
+    frame = made_up(NUM_ROWS, age=(18, 90), ward="AB")
+    frame["ill"] = frame["age"] > 60
     columns = {
         "age": {"sdtype": "numerical", "range_min": 18, "range_max": 90},
         "ward": {"sdtype": "categorical"},

@@ -1,8 +1,8 @@
 """Spark's own workers, where there is a Java: two processes that fail and die."""
 
 import os
+import secrets
 import sys
-import warnings
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,14 +12,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from processes import python
+from same_rows import fit_linked, homes_and_people, observed, table
 
-from sdv_privpgd import Boolean, Categorical, Datetime, Link, Numerical, fit_table, fit_tables
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.sources import spark
 from sdv_privpgd.sources.opening import open_source
 from sdv_privpgd.sources.source import SourceError
 
 SECRET = "Wilhelmina"
+METHOD = {"method": "independent+pgm"}
 
 
 @pytest.mark.slow
@@ -125,49 +126,18 @@ def same_model(session):
         return answer + np.random.default_rng(answer.size).integers(-9, 10, answer.shape)
 
     curator._noisy = noisy
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(
-        {
-            "ward": rng.choice(["A", "B"], 900).astype(object),
-            "age": rng.integers(0, 99, 900),
-            "weight": rng.normal(60, 9, 900).round(1),
-            "came": pd.Timestamp("2021-06-01") + pd.to_timedelta(rng.integers(0, 900, 900), "D"),
-            "ill": rng.random(900) < 0.3,
-        }
-    )
-    columns = {
-        "ward": Categorical(), "age": Numerical(0, 99), "weight": Numerical(),
-        "came": Datetime(), "ill": Boolean(),
-    }  # fmt: skip
+    frame = table(900)
     private = session.createDataFrame(frame).repartition(5)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        one, other = (
-            fit_table(each, columns, 20.0, method="independent+pgm") for each in (private, frame)
-        )
-    pd.testing.assert_frame_equal(one.sample(100), other.sample(100))
-    assert one.ledger.to_json() == other.ledger.to_json()
+    assert observed(private, **METHOD) == observed(frame, **METHOD)
 
 
 def same_linked_models(session):
     """So are those of linked tables, whose rows come in an order of their own."""
-    rng = np.random.default_rng(1)
-    homes = pd.DataFrame({"home": range(2_000), "rents": rng.random(2_000) < 0.5})
-    whose = np.repeat(np.arange(2_000), rng.integers(0, 4, 2_000))
-    people = pd.DataFrame({"home": whose.astype(str), "age": rng.permutation(len(whose)) % 90})
-    people.loc[::9, "home"] = None
-    columns = {
-        "homes": {"rents": Boolean()}, "people": {"age": Numerical(0, 99, decimal_places=0)},
-    }  # fmt: skip
-    frames = {"homes": homes, "people": people}
+    frames = homes_and_people()
     given = {name: session.createDataFrame(own).repartition(5) for name, own in frames.items()}
-    link = Link("homes", "people", "home", 3, order="age")
-    spark.BLOCK = 500
-    one, other = (
-        fit_tables(each, columns, link, 20.0, 1e-6, method="independent+pgm")
-        for each in (given, frames)
-    )
-    found, expected = one.sample(100), other.sample(100)
+    spark.BLOCK = 100
+    secrets.token_bytes = bytes  # draws which children are used
+    found, expected = (fit_linked(each, **METHOD).sample(100) for each in (given, frames))
     for name in frames:
         pd.testing.assert_frame_equal(found[name], expected[name])
     names = session.range(60).selectExpr(f"'{SECRET}' as name").repartition(3)

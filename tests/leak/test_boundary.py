@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import sdv_tables
+from made_up import made_up
 
 from sdv_privpgd import Boolean, Categorical, Datetime, MSTSynthesizer, Numerical, fit_table
 from sdv_privpgd.columns.dtypes import dtypes_kept, is_of_days
@@ -214,15 +215,12 @@ def through_sdv(table):
 @pytest.fixture
 def table():
     rng = np.random.default_rng(0)
-    return pd.DataFrame(
-        {
-            "ward": rng.choice(["A", "B"], 600).astype(object),
-            "town": rng.choice(["x", "y"], 600).astype(object),
-            "age": rng.integers(20, 60, 600),
-            "weight": np.exp(rng.normal(3, 1, 600)),
-            "seen": pd.Timestamp("2020-05-05") + pd.to_timedelta(rng.integers(0, 900, 600), "D"),
-            "ill": rng.random(600) < 0.5,
-        }
+    made = made_up(
+        600, ward="AB", town="xy", age=(20, 60), weight=rng.exponential(30, 600), ill=0.5
+    )
+    days = pd.to_timedelta(rng.integers(0, 900, 600), "D")
+    return made.assign(seen=pd.Timestamp("2020-05-05") + days).astype(
+        {"town": object, "ward": object}
     )
 
 

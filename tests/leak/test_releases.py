@@ -11,10 +11,10 @@ import warnings
 
 import cloudpickle
 import numpy as np
-import pandas as pd
 import pytest
 from canaries import NUMBER, TEXT, traces
 from interference import nasty, other_values, settings
+from made_up import made_up
 from sdv_tables import table as sdv_table
 
 from sdv_privpgd import (
@@ -38,14 +38,8 @@ COLUMNS = {
 
 
 def table(num_rows, seed):
-    rng = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {
-            "ward": rng.choice(["A", "B", "C", "D"], num_rows).astype(object),
-            "age": rng.normal(50, 30, num_rows),
-            "ill": rng.random(num_rows) < 0.5,
-        }
-    )
+    age = np.random.default_rng(seed).normal(50, 30, num_rows)
+    return made_up(num_rows, seed, ward="ABCD", age=age, ill=0.5)
 
 
 def observed(private, tmp_path, **asked):

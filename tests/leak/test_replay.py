@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import replay
 import sdv_tables
+from made_up import kinds
 from small_engine import MaximumEntropy
 
 from sdv_privpgd import MSTSynthesizer, People
@@ -175,14 +176,10 @@ def test_the_share_of_the_columns_is_one_that_the_number_of_rows_decides(monkeyp
     assert Fraction(3, 100) < columns.mu_squared / LEDGERS[2].budget < Fraction(1, 2)
 
 
-UNDECLARED = {
-    "who": {"sdtype": "id"},
-    "ward": {"sdtype": "categorical"},
-    "code": {"sdtype": "categorical"},
-    "age": {"sdtype": "numerical"},
-    "cost": {"sdtype": "numerical"},
-    "seen": {"sdtype": "datetime"},
-}
+UNDECLARED = kinds(
+    who="id", ward="categorical", code="categorical", age="numerical", cost="numerical",
+    seen="datetime",
+)  # fmt: skip
 
 
 def undeclared_table(num_rows=3_000):

@@ -4,10 +4,10 @@ from itertools import product
 from uuid import UUID
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up import in_columns
 
 from sdv_privpgd.base.domain import Grouping
 from sdv_privpgd.columns.bins import SIGNED_POWERS
@@ -60,13 +60,7 @@ def ledger():
 
 
 def source(names, rows):
-    columns = zip(*rows, strict=True) if rows else ((),) * len(names)
-    return FrameSource(
-        {
-            name: pd.Series(list(cells), dtype=object)
-            for name, cells in zip(names, columns, strict=True)
-        }
-    )
+    return FrameSource(in_columns(names, rows))
 
 
 CLOCKS = Schema.from_sdv({name: {**COUNTED, "range_max": 2} for name in "yx"}).columns

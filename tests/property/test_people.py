@@ -14,6 +14,7 @@ import pytest
 import sdv_tables
 from hypothesis import example, given
 from hypothesis import strategies as st
+from made_up import in_columns, made_up
 from sdv.errors import SynthesizerInputError
 
 import sdv_privpgd
@@ -200,10 +201,7 @@ class Changing:
         self.names, self.dtypes = ["who", "x"], {}
 
     def batches(self, names):
-        rows = next(self._readings)
-        columns = {"who": [row[0] for row in rows], "x": [row[1] for row in rows]}
-        held = {name: pd.Series(cells, dtype=object) for name, cells in columns.items()}
-        return FrameSource(held).batches(names)
+        return FrameSource(in_columns(["who", "x"], next(self._readings))).batches(names)
 
 
 @given(
@@ -348,14 +346,7 @@ COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Boolean()}
 
 class TestFits:
     def table(self, num_rows=1_000):
-        rng = np.random.default_rng(0)
-        return pd.DataFrame(
-            {
-                "patient": rng.integers(0, 300, num_rows),
-                "ward": rng.choice(["A", "B"], num_rows).astype(object),
-                "ill": rng.random(num_rows) < 0.4,
-            }
-        )
+        return made_up(num_rows, patient=(0, 300), ward="AB", ill=0.4)
 
     def test_the_report_says_whom_it_protects(self):
         fitted = fit_table(
@@ -378,14 +369,7 @@ class TestFits:
         with pytest.raises(ValueError, match="no column 'who' to tell people apart"):
             fit_table(self.table(), COLUMNS, 1.0, **settings)
         with pytest.raises(ValueError, match="is a modelled column: rows would name people"):
-            fit_table(
-                self.table(),
-                COLUMNS,
-                1.0,
-                adjacency="add_remove",
-                delta=1e-5,
-                people=People("ward"),
-            )
+            fit_table(self.table(), COLUMNS, 1.0, **{**settings, "people": People("ward")})
 
     def test_a_holder_can_bound_people_too(self):
         released = measure(

@@ -4,10 +4,10 @@ from fractions import Fraction
 from itertools import count
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up import in_columns
 
 from sdv_privpgd.base.domain import Grouping
 from sdv_privpgd.base.half_spaces import Cut, Line
@@ -60,12 +60,9 @@ def ledger(most):
 
 
 def table(rows, most):
-    columns = zip(*rows, strict=True) if rows else ((), (), ())
-    series = {
-        name: pd.Series(list(cells), dtype=object)
-        for name, cells in zip(("who", "x", "y"), columns, strict=True)
-    }
-    source = PeopleSource(FrameSource(series), "who", most, numbered=True)
+    source = PeopleSource(
+        FrameSource(in_columns(["who", "x", "y"], rows)), "who", most, numbered=True
+    )
     source._key = b"one key of both tables"
     return PrivateTable(source)
 

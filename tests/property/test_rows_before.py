@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up import in_columns
 
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.schema import Schema
@@ -35,10 +36,8 @@ def order_of(most):
 
 def source_of(rows, most, block):
     frames.BLOCK = block
-    columns = zip(["who", "day", "x", "place"], zip(*rows, strict=True), strict=True)
-    made = {name: pd.Series(cells, dtype=object) for name, cells in columns} if rows else {}
-    empty = {name: pd.Series([], dtype=object) for name in ("who", "day", "x", "place")}
-    source = VisitsSource(FrameSource(made or empty), order_of(most), CLOCK)
+    columns = in_columns(["who", "day", "x", "place"], rows)
+    source = VisitsSource(FrameSource(columns), order_of(most), CLOCK)
     source._key = b"one key of both tables"
     return source
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up import in_columns
 from test_people_weighed import GRID, QUERIES, SCHEMA, SCORE
 
 from sdv_privpgd.columns.readings import Reading
@@ -37,11 +38,7 @@ def books(weights):
 
 
 def table(rows, weights):
-    columns = zip(*rows, strict=True) if rows else ((), (), ())
-    series = {
-        name: pd.Series(list(c), dtype=object) for name, c in zip("wxy", columns, strict=True)
-    }
-    return PrivateTable(FrameSource(series), bound=weights)
+    return PrivateTable(FrameSource(in_columns("wxy", rows)), bound=weights)
 
 
 def records(rows, weights):

@@ -1,11 +1,9 @@
 """The curator charges first, reads then, and adds the noise that the charge pays for."""
 
 import contextlib
-import copy
 import functools
 import inspect
 import math
-import pickle
 import random
 import threading
 from fractions import Fraction
@@ -352,19 +350,6 @@ def test_earlier_answers_about_the_same_codes_are_known(dataset):
     curator = Curator(dataset, Books(PrivacyLedger.open(1.0, 1e-5, REPLACE)), known=known)
     assert list(curator.measurements) == known
     assert curator.ledger.charges == ()
-
-
-@pytest.mark.parametrize("take", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_a_curator_can_be_neither_pickled_nor_copied(dataset, take):
-    with pytest.raises(TypeError, match="is private"):
-        take(open_curator(dataset))
-
-
-def test_values_show_their_columns_alone_and_are_never_pickled():
-    values = values_of({"x": [("SECRET", 5)], "y": [(98765.0, 1)]})
-    assert repr(values) == "ValueCounts()"
-    with pytest.raises(TypeError, match="cannot be pickled"):
-        pickle.dumps(values)
 
 
 class TestThreads:

@@ -1,7 +1,5 @@
 """A dataset counts like a histogram and shows itself to nobody."""
 
-import copy
-import pickle
 from itertools import chain, combinations
 
 import numpy as np
@@ -122,16 +120,3 @@ def test_codes_of_another_shape_are_refused_without_a_number_of_records(domain, 
 def test_repr_names_the_domain_alone(dataset, domain):
     assert repr(dataset) == f"Dataset({domain!r})" == str(dataset)
     assert not hasattr(dataset, "__dict__")
-
-
-@pytest.mark.parametrize(
-    "take",
-    [
-        *(lambda table, p=protocol: pickle.dumps(table, p) for protocol in range(6)),
-        copy.copy,
-        copy.deepcopy,
-    ],
-)
-def test_a_dataset_can_be_neither_pickled_nor_copied(dataset, take):
-    with pytest.raises(TypeError, match="private"):
-        take(dataset)

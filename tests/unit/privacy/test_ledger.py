@@ -5,13 +5,13 @@ from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
 
 import pytest
+from answers import charge_of
 
 from sdv_privpgd.cli.journal import after, check_spending, closed, rest
 from sdv_privpgd.cli.saying import CommandError
 from sdv_privpgd.fitting.resume import booked
 from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of
 from sdv_privpgd.privacy.ledger import (
-    Charge,
     PrivacyBudgetError,
     PrivacyLedger,
     epsilon_in_all,
@@ -24,16 +24,8 @@ REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 
 
 def charge(mu_squared, *, stddev=8.0, replace=2, add=1, delta=SAMPLING_DELTA, what="tables"):
-    return Charge(
-        mechanism="Gaussian, rounded" if stddev else "exact (public)",
-        what=what,
-        num_queries=1,
-        num_values=6,
-        sensitivity_squared=((REPLACE, replace), (ADD, add)),
-        stddev=stddev,
-        mu_squared=Fraction(mu_squared),
-        delta=Fraction(delta),
-    )
+    mechanism = "Gaussian, rounded" if stddev else "exact (public)"
+    return charge_of(mechanism, what, 1, 6, (replace, add), stddev, mu_squared, delta)
 
 
 @pytest.fixture
@@ -196,17 +188,9 @@ def opened(part, epsilon=1.0, delta=1e-5):
 def used(ledger, share=Fraction(1)):
     """The ledger with so much of its budget spent, and as much of the delta that it reserves."""
     mu_squared = ledger.budget * share
-    event = Charge(
-        mechanism="Gaussian, rounded, over a threshold",
-        what="values",
-        num_queries=1,
-        num_values=0,
-        sensitivity_squared=((REPLACE, 2), (Adjacency.ADD_REMOVE, 1)),
-        stddev=math.sqrt(2 / mu_squared),
-        mu_squared=mu_squared,
-        delta=ledger.reserved * share,
-        threshold=9,
-    )
+    told = ("Gaussian, rounded, over a threshold", "values", 1, 0, (2, 1))
+    costs = math.sqrt(2 / mu_squared), mu_squared, ledger.reserved * share
+    event = charge_of(*told, *costs, threshold=9)
     return ledger.record(event)
 
 

@@ -5,10 +5,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from answers import charge_of
 
 from sdv_privpgd.base.files import digest_of
 from sdv_privpgd.privacy.accounting import mu_squared_of_range
-from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import planned, read_ledger
 from sdv_privpgd.privacy.queries import Adjacency
 
@@ -18,33 +19,12 @@ REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 @pytest.fixture
 def ledger():
     opened = PrivacyLedger.open(1.0, 1e-5, REPLACE, 2, reserved=Fraction(1, 10**6))
-    common = {"num_queries": 1, "num_values": 6, "delta": Fraction(1, 2**128)}
-    noisy = Charge(
-        mechanism="Gaussian, rounded",
-        what="tables",
-        sensitivity_squared=((REPLACE, 8), (ADD, 4)),
-        stddev=100.25,
-        mu_squared=Fraction(8) / Fraction(100.25) ** 2,
-        **common,
-    )
-    chosen = Charge(
-        mechanism="exponential",
-        what="a pair",
-        sensitivity_squared=((REPLACE, 4), (ADD, 4)),
-        stddev=0.0,
-        temperature=Fraction(401, 3),
-        mu_squared=mu_squared_of_range(4 / Fraction(401, 3)),
-        **common,
-    )
-    exact = Charge(
-        mechanism="exact (public)",
-        what="number of rows",
-        sensitivity_squared=((REPLACE, 0), (ADD, 4)),
-        stddev=0.0,
-        mu_squared=Fraction(0),
-        threshold=17,
-        **common,
-    )
+    delta, cost = Fraction(1, 2**128), Fraction(8) / Fraction(100.25) ** 2
+    noisy = charge_of("Gaussian, rounded", "tables", 1, 6, (8, 4), 100.25, cost, delta)
+    heat = Fraction(401, 3)
+    cost = mu_squared_of_range(4 / heat)
+    chosen = charge_of("exponential", "a pair", 1, 6, (4, 4), 0.0, cost, delta, temperature=heat)
+    exact = charge_of("exact (public)", "number of rows", 1, 6, (0, 4), 0.0, 0, delta, threshold=17)
     return opened.record(noisy).record(chosen).record(exact)
 
 

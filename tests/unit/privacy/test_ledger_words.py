@@ -8,47 +8,27 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from answers import charge_of
 
 from sdv_privpgd.base.files import digest_of
 from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of, mu_squared_of_range
-from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 TENTH = Fraction(1, 10)
 
-NOISE = Charge(
-    mechanism="Gaussian, rounded",
-    what="two tables",
-    num_queries=2,
-    num_values=7,
-    sensitivity_squared=((REPLACE, 4), (ADD, 2)),
-    stddev=8.0,
-    mu_squared=Fraction(1, 16),
-    delta=Fraction(1, 10**9),
+NOISE = charge_of(
+    "Gaussian, rounded", "two tables", 2, 7, (4, 2), 8.0, Fraction(1, 16), Fraction(1, 10**9)
 )
-CHOICE = Charge(
-    mechanism="exponential",
-    what="a pair",
-    num_queries=5,
-    num_values=1,
-    sensitivity_squared=((REPLACE, 9), (ADD, 4)),
-    stddev=0.0,
-    mu_squared=TENTH,
-    delta=Fraction(2, 10**9),
+CHOICE = charge_of(
+    "exponential", "a pair", 5, 1, (9, 4), 0.0, TENTH, Fraction(2, 10**9),
     temperature=Fraction(25, 2),
-)
-VALUES = Charge(
-    mechanism="Gaussian, rounded, over a threshold",
-    what="values",
-    num_queries=1,
-    num_values=0,
-    sensitivity_squared=((REPLACE, 2), (ADD, 1)),
-    stddev=20.0,
-    mu_squared=Fraction(1, 200),
-    delta=Fraction(3, 10**9),
-    threshold=91,
-)
+)  # fmt: skip
+VALUES = charge_of(
+    "Gaussian, rounded, over a threshold", "values", 1, 0, (2, 1), 20.0, Fraction(1, 200),
+    Fraction(3, 10**9), threshold=91,
+)  # fmt: skip
 
 
 def ledger_of(*charges, **changes):
@@ -84,41 +64,21 @@ class TestPlainValues:
             },
         }
 
-    def test_of_noise(self):
-        assert self.ledger.to_dict()["charges"][0] == {
-            "mechanism": "Gaussian, rounded",
-            "what": "two tables",
-            "num_queries": 2,
-            "num_values": 7,
-            "sensitivity_squared": {"replace_one": 4, "add_remove": 2},
-            "stddev": 8.0,
-            "temperature": None,
-            "threshold": None,
-            "range_epsilon": {"replace_one": 0.0, "add_remove": 0.0},
-            "mu_squared": "1/16",
-            "share": 0.125,
-            "delta": "1/1000000000",
-        }
-
-    def test_of_a_choice(self):
-        assert self.ledger.to_dict()["charges"][1] == {
-            "mechanism": "exponential",
-            "what": "a pair",
-            "num_queries": 5,
-            "num_values": 1,
-            "sensitivity_squared": {"replace_one": 9, "add_remove": 4},
-            "stddev": 0.0,
-            "temperature": "25/2",
-            "threshold": None,
-            "range_epsilon": {"replace_one": 0.48, "add_remove": 0.32},
-            "mu_squared": "1/10",
-            "share": 0.2,
-            "delta": "1/500000000",
-        }
-
-    def test_of_values_over_a_threshold(self):
-        entry = self.ledger.to_dict()["charges"][2]
-        assert (entry["threshold"], entry["num_values"]) == (91, 0)
+    def test_of_noise_choices_and_values_over_a_threshold(self):
+        names = (
+            "mechanism", "what", "num_queries", "num_values", "sensitivity_squared", "stddev",
+            "temperature", "threshold", "range_epsilon", "mu_squared", "share", "delta",
+        )  # fmt: skip
+        both = lambda *under: dict(zip(("replace_one", "add_remove"), under, strict=True))
+        rows = (
+            ("Gaussian, rounded", "two tables", 2, 7, both(4, 2), 8.0, None, None, both(0.0, 0.0),
+             "1/16", 0.125, "1/1000000000"),
+            ("exponential", "a pair", 5, 1, both(9, 4), 0.0, "25/2", None, both(0.48, 0.32),
+             "1/10", 0.2, "1/500000000"),
+        )  # fmt: skip
+        *first, last = self.ledger.to_dict()["charges"]
+        assert first == [dict(zip(names, row, strict=True)) for row in rows]
+        assert (last["threshold"], last["num_values"]) == (91, 0)
 
     def test_as_text_they_are_the_same(self):
         plain = self.ledger.to_dict()
