@@ -19,9 +19,9 @@ from .fitting.door import check as check
 from .fitting.door import fit_table as fit_table
 from .fitting.door import plan_table as plan_table
 from .fitting.door import plan_tables as plan_tables
+from .fitting.families import FittedTables as FittedTables
 from .fitting.fates import ColumnsLostError as ColumnsLostError
 from .fitting.fitted import FittedTable as FittedTable
-from .fitting.linked import FittedTables as FittedTables
 from .fitting.linked import fit_tables as fit_tables
 from .fitting.mismatch import DomainMismatchError as DomainMismatchError
 from .fitting.prior import Prior as Prior

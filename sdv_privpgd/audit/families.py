@@ -28,7 +28,8 @@ from sdv_privpgd.audit.tables import BEYOND, ODD, MadeUp, made_up, of_objects
 from sdv_privpgd.audit.training import accountant_check
 from sdv_privpgd.columns.links import Link, Tree
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.linked import FittedTables, RunningTables
+from sdv_privpgd.fitting.families import FittedTables
+from sdv_privpgd.fitting.linked import RunningTables
 from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.method import method_of

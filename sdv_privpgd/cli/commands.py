@@ -43,8 +43,8 @@ from sdv_privpgd.cli.writing import (
 from sdv_privpgd.drafting.files import FILES, SHEETS, write_domain
 from sdv_privpgd.drafting.template import draft_domain as drafted
 from sdv_privpgd.drafting.template import sdtype_of
+from sdv_privpgd.fitting.families import FittedTables
 from sdv_privpgd.fitting.fitted import FittedTable, UnfinishedTable
-from sdv_privpgd.fitting.linked import FittedTables
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.report.about import KEY, card_path, digest_of_file, in_words, read_card
 from sdv_privpgd.report.page import Report

@@ -14,8 +14,8 @@ from sdv_privpgd.cli.saying import PROGRAM, CommandError, own_errors, say, say_e
 from sdv_privpgd.cli.start import undisturbed
 from sdv_privpgd.cli.writing import Output, Outputs, require_file
 from sdv_privpgd.columns.dialect import Facts
+from sdv_privpgd.fitting.families import FittedTables
 from sdv_privpgd.fitting.fitted import LOST, FittedTable, RunningFit, UnfinishedTable
-from sdv_privpgd.fitting.linked import FittedTables
 from sdv_privpgd.fitting.model_file import NotKeptError
 from sdv_privpgd.fitting.sampled import SavedModel
 from sdv_privpgd.privacy.ledger import PrivacyLedger

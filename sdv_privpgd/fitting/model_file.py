@@ -54,7 +54,7 @@ KEPT = {
     "fitting.description": "Description",
     "fitting.fit": "Fitted",
     "fitting.fitted": "FittedTable UnfinishedTable",
-    "fitting.linked": "FittedTables",
+    "fitting.families": "FittedTables",
     "fitting.prior": "PublicTable",
     "fitting.settings": "People Settings",
     "fitting.resume": "Unfinished",

@@ -32,7 +32,7 @@ from sdv_privpgd.inference.linear import Product
 from sdv_privpgd.inference.questions import Asked, Questions, asked_of, extremes, weighed
 
 if TYPE_CHECKING:
-    from sdv_privpgd.fitting.linked import FittedTables
+    from sdv_privpgd.fitting.families import FittedTables
 
 
 _BOUNDED = (

@@ -25,8 +25,9 @@ from sdv_privpgd.audit.families import audited_tables
 from sdv_privpgd.base.progress import shown
 from sdv_privpgd.columns.links import read_tables
 from sdv_privpgd.columns.vocabulary import MODELLED, named_by_text
+from sdv_privpgd.fitting.families import FittedTables
 from sdv_privpgd.fitting.fates import tables_report
-from sdv_privpgd.fitting.linked import FittedTables, RunningTables
+from sdv_privpgd.fitting.linked import RunningTables
 from sdv_privpgd.fitting.options import Asked
 from sdv_privpgd.fitting.plan import planned_tables
 from sdv_privpgd.inference.listed import Question

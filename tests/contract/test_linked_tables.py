@@ -117,7 +117,7 @@ def test_the_same_calls_give_the_same_rows_from_a_file_too(fitted, tmp_path):
 
 
 def test_many_families_are_made_part_by_part(fitted, monkeypatch):
-    monkeypatch.setattr("sdv_privpgd.fitting.linked._AT_ONCE", 100)
+    monkeypatch.setattr("sdv_privpgd.fitting.families.AT_ONCE", 100)
     many = fitted.sample(250)
     assert len(many["people"]) == 250
     assert many["people"]["id"].is_unique
