@@ -15,7 +15,7 @@ from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.report.about import About
 from sdv_privpgd.report.release import release_report
-from sdv_privpgd.synthesize.particles.particles import Particles
+from sdv_privpgd.synthesize.engine import Particles
 
 EVIL = "<script>alert(1)</script>"
 BREAKOUT = "</script><img src=x onerror=alert(2)>"

@@ -27,8 +27,7 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.warnings import MANY, NEARLY_ALL
-from sdv_privpgd.synthesize.engine import Model
-from sdv_privpgd.synthesize.particles.particles import Particles
+from sdv_privpgd.synthesize.engine import Model, Particles
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -34,7 +34,7 @@ from sdv_privpgd.plugin.rows import SampledRows
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.privacy import privacy_report
 from sdv_privpgd.report.registry import RegistryEntry
-from sdv_privpgd.synthesize.particles.particles import Particles
+from sdv_privpgd.synthesize.engine import Particles
 
 if TYPE_CHECKING:
     from sdv_privpgd.report.evaluation import Evaluation

@@ -20,8 +20,15 @@ from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.features import EmbeddingQuery
 from sdv_privpgd.estimate.noisy_tables import EXACT, estimate_total
 from sdv_privpgd.privacy.queries import Measurement
-from sdv_privpgd.synthesize.engine import DP_MERF, Engine, Goals, Model, first_shares
-from sdv_privpgd.synthesize.particles.particles import Particles, default_number
+from sdv_privpgd.synthesize.engine import (
+    DP_MERF,
+    Engine,
+    Goals,
+    Model,
+    Particles,
+    default_number,
+    first_shares,
+)
 from sdv_privpgd.synthesize.relaxed import Adam, RelaxedLoss, device_of
 
 Chances = Sequence[Float[Tensor, "row _"]]

@@ -15,9 +15,8 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.estimate.consistency import Possible
 from sdv_privpgd.privacy.queries import Measurement
-from sdv_privpgd.synthesize.engine import Engine, Goals, Model
+from sdv_privpgd.synthesize.engine import Engine, Goals, Model, Particles
 from sdv_privpgd.synthesize.particles.compiler import inner, mixed, njit
-from sdv_privpgd.synthesize.particles.particles import Particles
 
 
 @dataclass(frozen=True, kw_only=True)

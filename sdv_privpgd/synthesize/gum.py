@@ -10,8 +10,7 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import Possible, consistent_tables, emptied, possible_tables
 from sdv_privpgd.privacy.queries import Measurement
-from sdv_privpgd.synthesize.engine import PRIVSYN, Engine, Model
-from sdv_privpgd.synthesize.particles.particles import Particles, default_number
+from sdv_privpgd.synthesize.engine import PRIVSYN, Engine, Model, Particles, default_number
 
 
 @dataclass(frozen=True, kw_only=True)

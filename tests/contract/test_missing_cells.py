@@ -10,7 +10,7 @@ from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import maker_of
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
-from sdv_privpgd.synthesize.particles.particles import Particles
+from sdv_privpgd.synthesize.engine import Particles
 
 ROWS, NOISE = 1_000, 20.0
 MAY_MISS = {"range_is_nullable": True}

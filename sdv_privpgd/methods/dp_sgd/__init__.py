@@ -26,8 +26,7 @@ from sdv_privpgd.privacy.accounting import delta_of_one
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, Measurement
-from sdv_privpgd.synthesize.engine import Model
-from sdv_privpgd.synthesize.particles.particles import Particles, default_number
+from sdv_privpgd.synthesize.engine import Model, Particles, default_number
 
 if TYPE_CHECKING:
     from sdv_privpgd.methods.dp_sgd.networks import Network

@@ -23,7 +23,7 @@ from sdv_privpgd.estimate.prior import (
     weighted,
 )
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement, Query
-from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.engine import Engine, Model, Particles, default_number
 from sdv_privpgd.synthesize.particles import binned
 from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
 from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
@@ -49,7 +49,6 @@ from sdv_privpgd.synthesize.particles.kernels import (
     Positions,
     choose_kernel,
 )
-from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 from sdv_privpgd.synthesize.particles.penalties import Loss, Penalty
 from sdv_privpgd.synthesize.particles.projection import CompiledProjection, Projection, improve
 from sdv_privpgd.synthesize.particles.steps import StepRule, TransportStep, steps_by_pulls

@@ -23,7 +23,7 @@ from sdv_privpgd.inference.refits import (
 from sdv_privpgd.methods import ParticleGradientDescent, PrivatePGM
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
 from sdv_privpgd.sampling.sampler import Sampler
-from sdv_privpgd.synthesize.particles.particles import Particles
+from sdv_privpgd.synthesize.engine import Particles
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
 

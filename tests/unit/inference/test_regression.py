@@ -17,7 +17,7 @@ from sdv_privpgd.inference.regression import Regression, regression
 from sdv_privpgd.methods import pipeline
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.synthesize.particles.particles import Particles
+from sdv_privpgd.synthesize.engine import Particles
 
 SCHEMA = Schema.from_sdv(
     {

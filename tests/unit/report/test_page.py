@@ -32,7 +32,7 @@ from sdv_privpgd.report.fit import pair_fits
 from sdv_privpgd.report.page import Items, Text
 from sdv_privpgd.report.privacy import most_caught
 from sdv_privpgd.report.release import release_report
-from sdv_privpgd.synthesize.particles.particles import Particles
+from sdv_privpgd.synthesize.engine import Particles
 
 # The public page
 

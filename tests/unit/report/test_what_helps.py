@@ -36,7 +36,7 @@ from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Me
 from sdv_privpgd.report import fit as fit_module
 from sdv_privpgd.report.fit import column_estimates, fit_sections, hidden_values
 from sdv_privpgd.report.release import release_report
-from sdv_privpgd.synthesize.particles.particles import Particles
+from sdv_privpgd.synthesize.engine import Particles
 
 
 def files_of(html):

@@ -13,7 +13,7 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval, Ticks
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.sampling.conditions import Between, ConditionalRows, shares, span
-from sdv_privpgd.synthesize.particles.particles import Particles
+from sdv_privpgd.synthesize.engine import Particles
 
 SIZES = (2, 3, 300)
 DOMAIN = Domain(("a", "b", "c"), SIZES)

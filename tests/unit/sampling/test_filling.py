@@ -10,8 +10,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.sampling.sampler import Filled, Sampler
-from sdv_privpgd.synthesize.engine import Model
-from sdv_privpgd.synthesize.particles.particles import Particles
+from sdv_privpgd.synthesize.engine import Model, Particles
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
 ROWS = 20_000

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from processes import python_says
 
 from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.synthesize.engine import Particles
 from sdv_privpgd.synthesize.graphical import GraphicalModel, JunctionTree
-from sdv_privpgd.synthesize.particles.particles import Particles
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
