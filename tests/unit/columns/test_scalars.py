@@ -3,6 +3,7 @@
 import datetime
 from decimal import Decimal
 from fractions import Fraction
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -41,6 +42,7 @@ class Large(int):
         (Decimal("-1E999"), -np.inf),
         (Decimal("1E999"), np.inf),
         (datetime.date(2020, 1, 2), datetime.date(2020, 1, 2)),
+        (UUID(int=5), f"{UUID(int=5)}"),
         (pd.Timestamp("2020-01-02 00:00:00.000000001"), datetime.datetime(2020, 1, 2)),
     ],
     ids=str,
@@ -61,8 +63,28 @@ def test_a_missing_cell_and_an_unused_category_change_no_other(categories):
 
 def test_cells_are_python_s_objects_and_equal_ones_of_two_types_are_two():
     assert [type(cell) for cell in scalars.cells(pd.Series([1]))] == [int]
+    assert scalars.plain(UUID.__new__(UUID)) is None  # one that is not finished
     counted = scalars.key_counts(pd.Series([1, True, 1], dtype=object))
     assert [(type(key), number) for key, number in counted] == [(int, 2), (bool, 1)]
+
+
+def test_a_cell_is_there_unless_it_is_missing_or_of_spaces_alone():
+    there = ["a", b"", 0, Decimal(1), np.float32(1), np.datetime64("2020-01-01"), [1]]
+    none = [
+        None,
+        " ",
+        np.nan,
+        np.float32("nan"),
+        Decimal("NaN"),
+        pd.NA,
+        pd.NaT,
+        np.datetime64("NaT"),
+    ]
+    found = scalars.are_there(pd.Series([*there, *none], dtype=object))
+    assert found.tolist() == [True] * len(there) + [False] * len(none)
+    assert scalars.are_there(pd.Series([], dtype=object)).dtype == bool
+    for dtype in ("float64", "Int64", "datetime64[ns]"):
+        assert scalars.are_there(pd.Series([1, None], dtype=dtype)).tolist() == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -115,4 +137,5 @@ def test_decimal_places_are_the_fewest_that_write_a_number():
         tenths = pd.Series([20.4, 1 / 3, 5]).astype(dtype)
         for own in (tenths, tenths.astype(object)):  # that other cells of a batch may decide
             assert scalars.decimal_places(own, 6).tolist() == [1, 7, 0]
-    assert scalars.decimal_places(pd.Series([8388607.5, 1 / 1024, 1e300]), 6).tolist() == [1, 7, 0]
+    numbers = pd.Series([8388607.5, 1 / 1024, 1 + 1e-8, 1e300])
+    assert scalars.decimal_places(numbers, 6).tolist() == [1, 7, 7, 0]
