@@ -83,6 +83,12 @@ def _are_dates(cells: Sequence[str], written: str) -> bool:
     )
 
 
+def may_swap(cells: Sequence[str], written: str) -> bool:
+    """Whether days may be months: the format begins with one, and reads all cells either way."""
+    swapped = written.translate({ord("d"): "m", ord("m"): "d"})
+    return not written.startswith("%Y") and swapped != written and _are_dates(cells, swapped)
+
+
 def exactly(cells: Sequence[str], written: str) -> str:
     """The same, without zeros in front or with seconds of 00, where that writes all cells."""
     if written.endswith("%z"):
