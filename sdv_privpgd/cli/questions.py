@@ -44,6 +44,7 @@ from sdv_privpgd.drafting.formats import (
     are_seldom_categories,
     detectable,
     exactly,
+    may_swap,
     places_of,
     type_of,
 )
@@ -68,8 +69,9 @@ _NOT_MODELLED = (
     "{} would not be in the rows: by their types they are no numbers, dates or categories."
 )
 _TEXT = (
-    "{} would not be in the rows: no number, date or time is read in all of their cells, and most "
-    "of these differ, or are numbers or dates. --skip-footer 1 leaves out a line of sums, --na "
+    "{} would not be in the rows: no number, date or time is read in all of their cells, or dates "
+    "in two ways (05/01/2024 is in January or in May), and most of these differ, or are numbers or "
+    "dates. --skip-footer 1 leaves out a line of sums, --na "
     "WORD says which word among them is missing, and --thousands , what is between thousands."
 )
 _NUMBERED = "{} would get new numbers, whatever the table says there: their cells look like ids."
@@ -351,7 +353,13 @@ def detected(
         if form.endswith("%z") and len(zones) == 1 and all(zones):
             form = f"{form[:-2]}{zones.pop()}"  # as it is written
         if form and all(isinstance(cell, str) for cell in column.unique()):
-            columns[name]["datetime_format"] = exactly([*column.unique()], form)
+            if may_swap(days := [*column.unique()], form):
+                form = (type_of(days) or "").removeprefix("date:")
+            columns[name] = (
+                {"sdtype": kind, "datetime_format": exactly(days, form)}
+                if form
+                else {"sdtype": "unknown"}
+            )
         if cells and all(isinstance(cell, str) for cell in cells):
             said = type_of(cells)
             may_be_id = kind == "id" and (said or "").startswith("number")

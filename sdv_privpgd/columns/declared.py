@@ -4,7 +4,7 @@ Each is a mapping of facts in SDV's words, so it can be used wherever such a dic
 it from documentation, never from the data.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import time
 from typing import Any, ClassVar
@@ -22,6 +22,14 @@ _WORDS = {
 _COPIES = {"values": list, "cut_points": list, "missing_codes": list, "groups": dict}
 
 
+def _copied(name: str, fact: Any) -> Any:
+    """A list or dictionary of its own. What is none stays, as a text does, and is refused."""
+    if name not in _COPIES or isinstance(fact, str):
+        return fact
+    is_many = isinstance(fact, Mapping if name == "groups" else Iterable)
+    return _COPIES[name](fact) if is_many else fact
+
+
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class _Declared(Mapping):
     """Facts on a column, without those that were not given. They were read, and do not change."""
@@ -32,7 +40,7 @@ class _Declared(Mapping):
     def _read(self, given: Mapping[str, Any]) -> None:
         """Takes the arguments of a declaration, in their order."""
         words = {
-            _WORDS.get(name, name): _COPIES.get(name, lambda own: own)(fact)
+            _WORDS.get(name, name): _copied(name, fact)
             for name, fact in given.items()
             if name != "self" and fact is not None
         }

@@ -89,10 +89,12 @@ def on_wide(dtypes: Mapping[str, Any], facts: Mapping[str, ColumnFacts]) -> list
 
 
 def _reaches(facts: ColumnFacts, kind: type[Ranged], ends: tuple[int, int]) -> bool:
+    """Whether a range has such an end, at which a row was found if rows were looked for."""
     if not isinstance(facts, kind) or facts.lacks_domain:
         return False
     low, high = facts.ends
-    return low <= ends[0] or high >= ends[1]
+    rows = facts.frequencies or (1.0,)
+    return (low <= ends[0] and rows[0] >= 1) or (high >= ends[1] and rows[-1] >= 1)
 
 
 def _mismatch(name: str, dtype: Any, facts: ColumnFacts) -> str | None:

@@ -83,7 +83,9 @@ def write_domain(domain: Mapping[str, Mapping], path: str | Path) -> Path:
     path = Path(path)
     facts = plain_domain(domain)
     if path.suffix.lower() in SHEETS:
-        sheet = codebook_of(facts)
+        kinds = {str(name): getattr(own, "sdtype", None) for name, own in domain.items()}
+        told = {name: {"sdtype": kind} if kind else {} for name, kind in kinds.items()}
+        sheet = codebook_of({name: {**told[name], **own} for name, own in facts.items()})
         if path.suffix.lower() == ".csv":
             sheet.to_csv(path, index=False)
         else:

@@ -39,6 +39,8 @@ _PLAIN = re.compile("-?(0|[1-9][0-9]*)([.,][0-9]+)?")
 _SELDOM = _PLAIN, *LOOKS.values()
 _DIGITS = re.compile("(19|20)[0-9]{6}")
 _SIGN = re.compile("[-+()\u2212]")
+_SCORE = re.compile(":[0-9](?![0-9])")
+"""Minutes and seconds have two digits: 2:1 is a score or a ratio."""
 _NEVER = re.compile("9999|0001")
 """Years of dates that stand for never, which pandas does not hold."""
 
@@ -55,7 +57,7 @@ def type_of(cells: Sequence[str]) -> str | None:
             return f"bool:{'/'.join(both)}"
     if all(map(_DIGITS.fullmatch, cells)):
         return "date:%Y%m%d" if _are_dates(cells, "%Y%m%d") else None
-    dates = [_NEVER.sub("2000", cell) for cell in cells]
+    dates = [] if any(map(_SCORE.search, cells)) else [_NEVER.sub("2000", cell) for cell in cells]
     for word, formats in (("time", _TIMES), ("date", (*_DAYS, *_MOMENTS))):
         if found := [each for each in formats if _are_dates(dates, each)]:
             return f"{word}:{exactly(dates, found[0])}" if len(found) == 1 else None
@@ -74,11 +76,17 @@ def are_seldom_categories(cells: Sequence[str]) -> bool:
 
 
 def _are_dates(cells: Sequence[str], written: str) -> bool:
-    """Whether all cells are. Most formats fail on the first one."""
-    return all(
+    """Whether all cells are, if there are any. Most formats fail on the first one."""
+    return len(cells) > 0 and all(
         pd.to_datetime(list(some), format=written, errors="coerce").notna().all()
         for some in (cells[:1], cells)
     )
+
+
+def may_swap(cells: Sequence[str], written: str) -> bool:
+    """Whether days may be months: the format begins with one, and reads all cells either way."""
+    swapped = written.translate({ord("d"): "m", ord("m"): "d"})
+    return not written.startswith("%Y") and swapped != written and _are_dates(cells, swapped)
 
 
 def exactly(cells: Sequence[str], written: str) -> str:

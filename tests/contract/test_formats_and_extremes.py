@@ -225,11 +225,11 @@ def test_days_that_stand_for_never_come_back_and_make_no_times(made, code):
     assert written.str.len().max() <= 10
 
 
-@pytest.mark.parametrize("first", [1600, 2300])
-def test_dates_that_nanoseconds_do_not_hold_are_named(first):
-    cells = [datetime.date(first, 1, 1) + datetime.timedelta(days=at) for at in range(ROWS)]
+@pytest.mark.parametrize(("first", "step"), [(1600, 1), (2300, 1), (1850, 15)])
+def test_dates_that_nanoseconds_do_not_hold_are_named_and_no_others(first, step):
+    cells = [datetime.date(first, 1, 1) + datetime.timedelta(days=step * at) for at in range(ROWS)]
     warned = fitted(pd.Series(cells, dtype=object), Datetime()).warnings
-    assert any("['x'] reach the first or the last day" in each for each in warned)
+    assert any("['x'] reach the first or the last day" in each for each in warned) == (step == 1)
 
 
 @pytest.mark.parametrize("ends", [("2016-01-01", "9999-12-31"), (LONG_AGO, "2020-12-31")])

@@ -340,17 +340,21 @@ def test_text_and_ids_that_are_no_keys_stop_a_command_before_it_spends(tmp_path,
         NUMBER, age=(0, 90), patient_id=(0, 300), source_id=(0, 9), matricule=(0, 300),
         note=[" ".join(np.random.default_rng(row).choice(words, 8)) for row in range(NUMBER)],
     )  # fmt: skip
+    frame["paid"] = [f"01/{1 + row % 12:02d}/2024" for row in range(NUMBER)]  # months, or days
     frame.to_csv(tmp_path / "t.csv", index=False)
     asked = ("synthesize", tmp_path / "t.csv", *QUICK, "--out", out)
     said = refused(run(*asked), capsys)
     assert "was spent" not in said.replace("Nothing was spent", "")
-    assert "'note' would not be in the rows: no number, date or time is read in all" in said
+    assert "'note', 'paid' would not be in the rows: no number, date or time is read in" in said
     assert "'patient_id', 'source_id', 'matricule' are ids by their names and no keys" in said
     assert said.count("Whose rows are these?") == 1
+    asked += ("--dtype", "paid=date:%d/%m/%Y")
     mended = ("--drop", "note", "--dtype", "source_id=category")
     people = ("--person-column", "patient_id", "--rows-per-person", 2, "--delta", 1e-6)
     people += ("--adjacency", "add_remove", "--make-up", "matricule")
     assert run(*asked, *mended, *people) == 0
-    assert set(pd.read_csv(out)) == {"age", "patient_id", "source_id", "matricule"}
+    rows = pd.read_csv(out)
+    assert set(rows) == {"age", "patient_id", "source_id", "matricule", "paid"}
+    assert pd.to_datetime(rows["paid"], format="%d/%m/%Y").dt.month.nunique() > 6
     mended = ("--drop", "note", "--dtype", "source_id=category", "--dtype", "patient_id=id")
     assert run(*asked, *mended, "--rows-are-people") == 0

@@ -198,6 +198,9 @@ def test_groups_are_the_categories_in_the_order_of_the_map_or_as_declared():
 def test_what_cannot_be_meant_is_refused(words, said):
     with pytest.raises(ValueError, match=said):
         read_facts("x", {"sdtype": "categorical", **words})
+    short = {"range_values": "values", "range_is_nullable": "nullable"}
+    with pytest.raises(ValueError, match=said.replace("'x'", "'Categorical'")):
+        Categorical(**{short.get(word, word): fact for word, fact in words.items()})
 
 
 def test_words_of_groups_and_codes_are_read_again():

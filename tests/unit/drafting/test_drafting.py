@@ -11,6 +11,9 @@ import sdv_tables
 from sdv.metadata import Metadata
 
 from sdv_privpgd import (
+    Boolean,
+    Numerical,
+    Ordinal,
     TimeOfDay,
     check_domain,
     draft_domain,
@@ -325,6 +328,9 @@ def test_a_codebook_in_a_file_comes_back_as_it_was(ending, tmp_path):
     path = write_domain(IN_A_SHEET, tmp_path / f"codebook{ending}")
     assert read_domain(path) == IN_A_SHEET
     plan_table(IN_A_SHEET, 1.0, num_rows=10)  # as fit_table takes them
+    told = {"x": Numerical(0, 4), "y": Ordinal(["low", "high"]), "z": Boolean()}
+    kinds = {name: {} if ending == ".json" else {"sdtype": told[name].sdtype} for name in told}
+    assert read_domain(write_domain(told, path)) == {n: {**kinds[n], **told[n]} for n in told}
 
 
 def test_a_codebook_of_a_spreadsheet_with_decimal_commas_is_read(tmp_path):

@@ -51,6 +51,7 @@ def test_cells_that_are_all_written_alike_say_how(cells, said):
         ["20-30", "30-40"],
         ["10.0.0.1", "10.0.0.2"],
         ["31.01.2024", "never"],
+        ["2:1", "10:12", "0:3"],  # scores: minutes have two digits
         ["12 %", "few"],
         ["m", "f"],
     ],
