@@ -13,6 +13,7 @@ from encoding import codes, dates, decoded
 from sdv_privpgd.columns import dates as dates_
 from sdv_privpgd.columns.decoders import in_zone
 from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.scalars import cells as cells_of
 from sdv_privpgd.columns.units import has_zone, is_aware
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -119,7 +120,9 @@ def test_precisions_are_those_of_cells():
         found = dates_.precisions(pd.Series(times, dtype=object), clock)
         assert found.tolist() == [1, second, 0, 1, 4, 4]  # no clock has parts of a second
     days = pd.Series(np.array(["1066-10-14T12", "2020-01-01T15"], "M8[s]")).dt.tz_localize("UTC")
-    assert dates_.precisions(days.dt.tz_convert("Etc/GMT-9")).tolist() == [0, 0]
+    for zone in ("Etc/GMT-9", "Asia/Tokyo"):
+        assert dates_.precisions(days.dt.tz_convert(zone)).tolist() == [0, 0]
+        assert [moment.year for moment in cells_of(days.dt.tz_convert(zone))] == [1066, 2020]
     moments, _ = dates_.instants(pd.Series(times[2:3], dtype=object), "%H:%M on day %w of week %U")
     assert moments.tolist() == [int(np.datetime64("2000-01-01", "ns"))]
 
