@@ -127,8 +127,8 @@ def converted(column: pd.Series, dtype: Any) -> pd.Series:
     if pd.api.types.is_bool_dtype(dtype):
         column = column.map(_truth, na_action="ignore")
     with quiet(), suppress(TypeError, ValueError, OverflowError):
-        found = column.astype(dtype)
-        if dtype.kind not in "biu" or (found == column).all():
+        found, there = column.astype(dtype), column.notna()
+        if dtype.kind not in "biu" or (found[there] == column[there]).all():
             column = found  # 300 is no int8, and 1.5 is no whole number
     return pd.Series(column, dtype=object).mask(lost, UNREAD) if lost.any() else column
 
