@@ -113,9 +113,8 @@ class PrivateTable(_Table):
             self._source = FrameSource(columns, list(source))
         else:
             named = bound.column if isinstance(bound, Weights) else None
-            numbered = getattr(source, "numbered", None)
             bound = getattr(source, "people", None) if named is None else bound
-            name = numbered.name if named is None and numbered is not None else named
+            name = getattr(source, "numbered", None) if named is None else named
             weighing = None if name is None or bound is None else Weighing(name, bound)
             self._source = source
         self._bound, self._weighing = bound, weighing

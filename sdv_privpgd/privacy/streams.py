@@ -26,7 +26,7 @@ from sdv_privpgd.columns.values import Value
 from sdv_privpgd.privacy.counting import Bound, TableCounts, Tables, Weights, units_of, weights_of
 from sdv_privpgd.privacy.dataset import BLOCK, Dataset, Records
 from sdv_privpgd.privacy.value_counts import KindCounts, NumberCounts
-from sdv_privpgd.sources.source import Cluster, Columns, MappedTally, Numbered, SourceError, Tally
+from sdv_privpgd.sources.source import Cluster, Columns, MappedTally, SourceError, Tally, free_name
 
 
 class Weighing(NamedTuple):
@@ -145,7 +145,7 @@ def weighing_of(bound: Bound, names: Sequence[str]) -> Weighing | None:
     """What rows count as by what is done about people, from a column that is none of these."""
     if bound is None or not (isinstance(bound, Weights) or bound[2]):
         return None
-    return Weighing(Numbered.among(names, 1).name, bound)
+    return Weighing(free_name(names), bound)
 
 
 def records_of(schema: Schema, codes: np.ndarray, bound: Bound, rows: int = 1) -> Records:

@@ -38,7 +38,7 @@ from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.columns.visits import time_between
 from sdv_privpgd.sources.frames import joined
 from sdv_privpgd.sources.people import numbers_in, rank_of, starts_of, staying
-from sdv_privpgd.sources.source import Batch, Numbered, Source
+from sdv_privpgd.sources.source import Batch, Source, free_name
 
 _BLOCK = 1 << 17
 """Pairs of siblings of a batch."""
@@ -225,7 +225,7 @@ class FamilySource:
         self._counts, link = [each.number for each in tree.below(table)], self._link
         self._place, since = (None, None) if link is None else (link.place, link.since)
         self._added = [each for each in (self._in_family, self._place, since) if each is not None]
-        self.numbered = Numbered.among(self.names, families.most)
+        self.numbered = free_name(self.names)
 
     @cached_property
     def parent(self) -> "FamilySource | None":
@@ -255,7 +255,7 @@ class FamilySource:
         parent = self.parent
         above = {} if parent is None else parent.dtypes
         found = {name: above[own] for name, own in self._above.items()}
-        counts = [*self._counts, *self._added, self.numbered.name]
+        counts = [*self._counts, *self._added, self.numbered]
         whole: dict[str, Any] = dict.fromkeys(counts, np.dtype("int64"))
         if self._link is not None and self._link.since is not None:
             cells = self._families.clocks[self._table][0].cells
@@ -271,7 +271,7 @@ class FamilySource:
         wanted = [above[name] for name in names if name in above]
         parents = self.parent.taken(wanted) if wanted and self.parent is not None else {}
         added = {name: counts for name, counts in plan.numbers.items() if name in names}
-        added |= {self.numbered.name: plan.in_family, str(self._in_family): plan.in_family}
+        added |= {self.numbered: plan.in_family, str(self._in_family): plan.in_family}
         added[str(self._place)] = plan.place
         read, key = 0, self._families.tree.key_of(self._table)
         checked = key if self._link is None else self._link.key
@@ -339,7 +339,7 @@ class SiblingSource:
         self._siblings, self._own = siblings, FamilySource(families, table)
         self._in_order, self._other = in_order, following if in_order else sibling
         self.people = self._own.people
-        self.numbered = Numbered.among(self.names, families.most)
+        self.numbered = free_name(self.names)
 
     @property
     def names(self) -> Sequence[str]:
@@ -395,7 +395,7 @@ class SiblingSource:
         for first, second in self._pairs():
             columns = {}
             for name in names:
-                if name == self.numbered.name:
+                if name == self.numbered:
                     columns[name] = pd.Series(self._numbers[family[first]])
                 elif name in own:
                     columns[name] = taken(own[name], first)

@@ -19,7 +19,7 @@ import pandas as pd
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.columns.scalars import Number, canonical, distinct, quiet, real
-from sdv_privpgd.sources.source import Batch, Numbered, Source
+from sdv_privpgd.sources.source import Batch, Source, free_name
 
 _Person = str | None
 """Whose a row is, as ``person_of`` spells it; ``None`` for nobody, who counts as one person."""
@@ -51,7 +51,7 @@ class PeopleSource:
         self.inner, self._person, self._most = inner, person, most
         self.names, self.dtypes = inner.names, inner.dtypes
         self.people = person, most, numbered
-        self.numbered = Numbered.among(inner.names, most) if numbered else None
+        self.numbered = free_name(inner.names) if numbered else None
         self._is_whole = is_whole(inner.dtypes.get(person))  # no cell can be a float then
         self._key = secrets.token_bytes(32)
 
@@ -61,14 +61,14 @@ class PeopleSource:
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         people, numbers = self._known  # to the end: a database's connection has one reading a time
         read, kept = np.zeros_like(numbers), np.zeros_like(numbers)
-        own = [name for name in names if self.numbered is None or name != self.numbered.name]
+        own = [name for name in names if name != self.numbered]
         for batch in self.inner.batches(list(dict.fromkeys([*own, self._person]))):
             whose = numbers_in(batch.columns[self._person], self._is_whole, people, grows=False)
             stays = self._stays(whose, read, kept)
             columns = {name: batch.columns[name][stays] for name in own}
-            if self.numbered is not None and self.numbered.name in names:
+            if self.numbered is not None and self.numbered in names:
                 used = np.minimum(numbers, self._most)[whose]
-                columns[self.numbered.name] = pd.Series(used[stays])
+                columns[self.numbered] = pd.Series(used[stays])
             yield Batch(batch.done, columns)
 
     @cached_property
@@ -186,7 +186,7 @@ def _numbered(number: Number, exact: bool) -> str:
 def rank_of(owner: np.ndarray, *keys: np.ndarray) -> np.ndarray:
     """How many rows of the same owner come before each, by the last key first, then in order."""
     order = np.lexsort((*keys, owner))  # it is stable
-    firsts = np.flatnonzero(np.r_[True, np.diff(owner[order]) != 0]) if len(owner) else order
+    firsts = np.flatnonzero(np.r_[True, np.diff(owner[order]) != 0])
     ranks = np.empty(len(owner), np.int64)
     ranks[order] = np.arange(len(owner)) - np.repeat(firsts, np.diff(np.r_[firsts, len(owner)]))
     return ranks

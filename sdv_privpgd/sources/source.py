@@ -41,21 +41,12 @@ class Batch(NamedTuple):
     columns: Columns
 
 
-class Numbered(NamedTuple):
-    """Where a source says how many rows of a row's person are used. Public."""
-
-    name: str
-    """Of the column, which is none of the source's own."""
-    most: int
-    """The largest number."""
-
-    @classmethod
-    def among(cls, names: Sequence[str], most: int) -> "Numbered":
-        """A name that none of these columns has."""
-        name = "number"
-        while name in names:
-            name += "_"
-        return cls(name, most)
+def free_name(names: Sequence[str]) -> str:
+    """A name that none of these columns has, for how many rows of a row's person are used."""
+    name = "number"
+    while name in names:
+        name += "_"
+    return name
 
 
 @runtime_checkable

@@ -41,7 +41,7 @@ from sdv_privpgd.columns.arrow_dtypes import dtypes_of_spark, zone_of_spark
 from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.sources.arrow import series_of
 from sdv_privpgd.sources.people import person_of
-from sdv_privpgd.sources.source import BLOCK, Batch, Columns, Numbered, SourceError, Tally, Total
+from sdv_privpgd.sources.source import BLOCK, Batch, Columns, SourceError, Tally, Total, free_name
 from sdv_privpgd.sources.withheld import withheld
 
 ROW = "part long, total binary"
@@ -101,7 +101,7 @@ class SparkSource:
         self._require_ready()
 
     people: tuple[str, int, bool] | None = None  # as ``PeopleSource`` has them
-    numbered: Numbered | None = None
+    numbered: str | None = None
     _drawn: tuple[str, ...] = ()
     """Two hashes of a row, as Spark computes them, if rows are in their order."""
 
@@ -190,9 +190,9 @@ class SparkSource:
         bounded.__dict__.pop("_size", None)
         bounded.people = person, most, numbered
         if numbered:
-            bounded.numbered = Numbered.among(self.names, most)
+            bounded.numbered = free_name(self.names)
             number = f"count(*) OVER (PARTITION BY {whose})"
-            columns.append(f"least({number}, {most}) AS {_quoted(bounded.numbered.name)}")
+            columns.append(f"least({number}, {most}) AS {_quoted(bounded.numbered)}")
         placed = self._frame.selectExpr("*", f"{spelled} AS {whose}").selectExpr(*columns)
         bounded.__dict__["_frame"] = placed.where(f"{place} <= {most}").drop(place, whose)
         return bounded

@@ -59,7 +59,7 @@ def test_no_more_rows_of_a_person_are_read_than_may_be(made, who, tmp_path):
     source = of_people(open_source(made(frame, tmp_path)), "who", 2, True)
     assert source.numbered is not None
     rows, used = Counter(), {}
-    for batch in source.batches(["row", source.numbered.name]):
+    for batch in source.batches(["row", source.numbered]):
         rows.update(batch.columns["row"].astype(int).tolist())
         used.update(zip(batch.columns["row"].astype(int), batch.columns["number"], strict=True))
     own = of_people(open_source(frame), "who", 2, True)
@@ -125,7 +125,7 @@ def test_one_person_in_several_spellings_is_one(made, weighed, tmp_path):
     numbers = people.value_counts().clip(upper=2)
     assert source.num_rows() == numbers.sum()
     if source.numbered is not None:
-        for batch in source.batches(["row", source.numbered.name]):
+        for batch in source.batches(["row", source.numbered]):
             told = dict(zip(map(int, batch.columns["row"]), batch.columns["number"], strict=True))
             assert told == {row: numbers[people[row]] for row in told}
 

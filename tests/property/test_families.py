@@ -182,12 +182,12 @@ def test_what_is_added_to_rows_is_that_of_their_family():
     (batch,) = FamilySource(found, "person").batches(["x", "number of visit"])
     assert batch.columns["number of visit"].tolist() == [2, 1, 0]
     pairs = SiblingSource(found, "visit", ["y"], 3)
-    (batch,) = pairs.batches(["y", sibling("y"), pairs.numbered.name])
+    (batch,) = pairs.batches(["y", sibling("y"), pairs.numbered])
     assert [*zip(*(own.tolist() for own in batch.columns.values()), strict=True)] == [
         (0, 2, 2), (2, 0, 2),
     ]  # fmt: skip
     pairs = SiblingSource(found, "visit", ["y"], 3, in_order=True)
-    (batch,) = pairs.batches(["y", following("y"), pairs.numbered.name])
+    (batch,) = pairs.batches(["y", following("y"), pairs.numbered])
     assert [own.tolist() for own in batch.columns.values()] == [[0], [2], [1]]
 
 

@@ -96,13 +96,32 @@ DAY = 86_400 * 10**9
         (np.datetime64("9999-12-31", "D"), dates_.LATEST),
         (np.datetime64("2262-04-10T23:47:16", "s"), 9_223_285_636 * 10**9),
         (np.datetime64(1_000 * (2**53 + 1), "ps"), 2**53 + 1),
+        (np.datetime64("1678-01-02", "D"), dates_.BEYOND[0]),
+        (np.datetime64("2262-05-01", "D"), dates_.LATEST),
+        (np.datetime64("2262-04", "M"), dates_.LATEST // DAY * DAY - 10 * DAY),
+        (np.datetime64(9 * 10**18, "fs"), 9 * 10**12),
         *((np.datetime64(7 * 1_000**n, unit), 7) for n, unit in enumerate(("fs", "as"), 2)),
     ],
     ids=str,
 )
 def test_an_instant_is_exact(cell, nanoseconds):
-    found, missing = dates_.instants(pd.Series([cell], dtype=object), None)
-    assert (found.tolist(), missing.tolist()) == ([nanoseconds], [False])
+    for written in (None, "%Y-%m-%d"):  # which is of text
+        found, missing = dates_.instants(pd.Series([cell], dtype=object), written)
+        assert (found.tolist(), missing.tolist()) == ([nanoseconds], [False])
+
+
+def test_precisions_are_those_of_cells():
+    cells = ["2020-01-01", datetime.date(2020, 1, 1), "2020-01-01 10:00", None, "no date",
+             pd.Timestamp("2020-01-01T00:00:00.5")]  # fmt: skip
+    assert dates_.precisions(pd.Series(cells, dtype=object)).tolist() == [0, 0, 1, 4, 4, 3]
+    times = ["08:31", datetime.time(8, 30, 1), datetime.time(0), "08:30:00.5", "half past", None]
+    for clock, second in (("%H:%M:%S", 2), ("%H:%M", 1)):
+        found = dates_.precisions(pd.Series(times, dtype=object), clock)
+        assert found.tolist() == [1, second, 0, 1, 4, 4]  # no clock has parts of a second
+    days = pd.Series(np.array(["1066-10-14T12", "2020-01-01T15"], "M8[s]")).dt.tz_localize("UTC")
+    assert dates_.precisions(days.dt.tz_convert("Etc/GMT-9")).tolist() == [0, 0]
+    moments, _ = dates_.instants(pd.Series(times[2:3], dtype=object), "%H:%M on day %w of week %U")
+    assert moments.tolist() == [int(np.datetime64("2000-01-01", "ns"))]
 
 
 def test_instants_have_zones_of_their_dtype_or_their_own():
@@ -119,9 +138,9 @@ def test_instants_have_zones_of_their_dtype_or_their_own():
         assert found.tolist() == [dtype != "datetime64[s]"]
     assert [has_zone(each) for each in ("%d %z", "%d %Z", "%d")] == [True, True, False]
     first, last = dates_.BEYOND
-    shown = dates_.on_the_clock(np.array([first, 0, last]), "Etc/GMT-9")
+    shown = dates_.on_the_clock(np.array([first, 2**60 + 1, last]), "Etc/GMT-9")
     assert shown.dtype == np.int64
-    assert shown.tolist() == [first, 9 * DAY // 24, last]
+    assert shown.tolist() == [first, 2**60 + 1 + 9 * DAY // 24, last]
     twice_and_never = pd.Series(pd.to_datetime(["2020-10-25 02:30", "2020-03-29 02:30"]))
     found = in_zone(twice_and_never, "Europe/Berlin").map(str).tolist()
     assert found == ["2020-10-25 02:30:00+01:00", "2020-03-29 03:00:00+02:00"]
@@ -132,9 +151,11 @@ def test_instants_have_zones_of_their_dtype_or_their_own():
 def test_a_format_reads_what_is_written_in_it_also_as_numbers():
     days = dates("01.01.2000", "20.01.2000", "%d.%m.%Y")
     assert codes(days, "03.01.2000", "2000-01-03", "3.1.2000 10:00") == [2, 20, 20]
+    days = dates("1.1.2000", "20.1.2000", "%-d.%-m.%Y")
+    assert codes(days, "3.1.2000", "03.01.2000") == [2, 2]
     days = dates("20000101", "20000120", "%Y%m%d")
     assert codes(days, "20000103", 20000103, 20000103.0, Decimal(20000103)) == [2] * 4
-    assert codes(days, 20000103.5, float("inf"), 10**400, True) == [20] * 4
+    assert codes(days, 20000103.5, float("inf"), 10**400, True, b"20000103") == [20] * 5
     for dtype in ("int64", "float64", "Int64", "category"):
         assert days.encode(pd.Series([20000103]).astype(dtype))[0].tolist() == [2]
 
@@ -173,3 +194,9 @@ def test_dates_beyond_the_calendar_are_read_as_the_days_that_stand_for_them():
     found, missing = days.read(pd.Series(["0001-01-01", "9999-12-31"]))
     assert found.tolist() == dates_.to_ticks(np.array(dates_.BEYOND), "D").tolist()
     assert not missing.any()
+    first, last = dates_.BEYOND
+    ticks = np.array([first, first + DAY - 1, first + DAY, last])
+    for far, years in (((), [1678, 1678, 1678, 2262]), ((True,), [1, 1, 1678, 9999])):
+        assert dates_.write_dates(ticks, "ns", None, False, *far).year.tolist() == years
+        written = dates_.write_dates(ticks, "ns", "%Y", False, *far)
+        assert written.tolist() == [f"{year:04}" for year in years]

@@ -1,7 +1,5 @@
 """Ranges, precisions and shapes of numbers and dates are found within the noise."""
 
-import datetime
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -208,20 +206,3 @@ class TestDates:
         facts, _ = found(np.random.default_rng(0).choice(hours, ROWS), known)
         assert facts["datetime_format"] == written
         assert describe("x", {"sdtype": "datetime", "num_bins": 9, **facts}).utc
-
-    def test_precisions_are_those_of_cells(self):
-        cells = [
-            "2020-01-01", datetime.date(2020, 1, 1), "2020-01-01 10:00", None, "no date",
-            pd.Timestamp("2020-01-01T00:00:00.5"),
-        ]  # fmt: skip
-        assert precisions(pd.Series(cells, dtype=object)).tolist() == [0, 0, 1, 4, 4, 3]
-        times = [
-            "08:30",
-            datetime.time(8, 30, 1),
-            datetime.time(0),
-            "08:30:00.5",
-            "half past",
-            None,
-        ]
-        found = precisions(pd.Series(times, dtype=object), "%H:%M:%S")
-        assert found.tolist() == [1, 2, 0, 1, 4, 4]  # the clock has no parts of a second

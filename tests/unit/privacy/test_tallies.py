@@ -23,7 +23,7 @@ from sdv_privpgd.privacy.streams import (
     rarer_counts,
     records_of,
 )
-from sdv_privpgd.sources.source import Numbered
+from sdv_privpgd.sources.source import free_name
 
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 3))
 CODES = np.random.default_rng(0).integers(0, DOMAIN.sizes, (6_000, 4)).T
@@ -192,8 +192,8 @@ def test_what_is_seen_is_by_column_and_weight_and_the_numbers_of_rows_have_their
     assert number == 6 + 3 + 3 + 2 + 2 + 2
     assert values["word"] == [(True, 2), (1, 2), ("A", 6 + 2), ("B", 3), (None, 3)]
     assert values["size"] == [(-2.0, 2), (1.5, 6 + 2), (7.0, 3), (None, 3 + 2)]
-    assert Numbered.among(["a"], 3) == ("number", 3)
-    assert Numbered.among(["number_", "number", "Number"], 2) == ("number__", 2)
+    assert free_name(["a"]) == "number"
+    assert free_name(["number_", "number", "Number"]) == "number__"
 
 
 def test_a_row_s_own_hash_draws_the_columns_that_it_is_counted_in():
