@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_800,
-    "package lines of code": 42_826,
-    "package files": 242,
-    "test lines": 54_605,
+    "package lines": 62_935,
+    "package lines of code": 42_226,
+    "package files": 240,
+    "test lines": 53_238,
     "constants": 245,
     "floors": 14,
     "circles": 0,
