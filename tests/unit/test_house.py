@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 62_935,
-    "package lines of code": 42_226,
+    "package lines": 62_958,
+    "package lines of code": 42_245,
     "package files": 240,
-    "test lines": 53_238,
+    "test lines": 53_297,
     "constants": 245,
     "floors": 14,
     "circles": 0,
