@@ -202,10 +202,11 @@ def open_table(paths: Sequence[Path], how: Reading, facts: Facts) -> Source:
     if form == "text":
         return CsvSource(paths, facts, how)
     if form == "excel":
-        return FrameSource.of(read_table(paths, how, facts))
-    for path in paths:
-        _with_index(_parsed_schema(path))  # says what is left out
-    source = open_files(paths, facts)
+        source: Source = FrameSource.of(_read(paths, how, facts))
+    else:
+        for path in paths:
+            _with_index(_parsed_schema(path))  # says what is left out
+        source = open_files(paths, facts)
     how.check_dtypes(list(source.names))
     return retyped(source, how.dtypes) if how.dtypes else source
 
@@ -222,14 +223,18 @@ def read_table(paths: Path | Sequence[Path], how: Reading, facts: Facts | None) 
     """
     paths = [paths] if isinstance(paths, Path) else list(paths)
     how.check_dates(facts or {})
-    readers = {"parquet": _read_parquet, "excel": _read_workbook, "text": _read_text}
-    table: pd.DataFrame = readers[_form(paths, how)](paths, how, facts)
+    table = _read(paths, how, facts)
     how.check_dtypes(list(table.columns))
     for name, dtype in how.dtypes.items():
         if name in table:
             typed = convert if facts is None else converted  # of detection all cells are public
             table[name] = typed(cast(pd.Series, table[name]), dtype)
     return table
+
+
+def _read(paths: Sequence[Path], how: Reading, facts: Facts | None) -> pd.DataFrame:
+    readers = {"parquet": _read_parquet, "excel": _read_workbook, "text": _read_text}
+    return readers[_form(paths, how)](paths, how, facts)
 
 
 @own_errors()

@@ -16,7 +16,8 @@ from sdv_privpgd.cli.reading import read_table, tables_in
 from sdv_privpgd.columns.dialect import Reading
 from sdv_privpgd.sources import csv
 from sdv_privpgd.sources.csv import CsvSource
-from sdv_privpgd.sources.opening import open_source
+from sdv_privpgd.sources.frames import FrameSource
+from sdv_privpgd.sources.opening import open_source, retyped
 from sdv_privpgd.sources.source import SourceError
 
 NUMBER = 200
@@ -139,5 +140,7 @@ def files(tmp_path, monkeypatch):
 def test_the_model_is_the_frames_to_the_byte(files, frozen, adjacency, dtypes):
     how = Reading(sep=";", decimal=",", dtypes=dtypes)
     settings = {"method": "independent+pgm", "adjacency": adjacency, "delta": 1e-5}
-    source, frame = CsvSource(files, COLUMNS, how), read_table(files, how, COLUMNS)
+    frame = read_table(files, how, COLUMNS)
+    frame = retyped(FrameSource.of(frame), dtypes) if dtypes else frame  # as a workbook's rows are
+    source = CsvSource(files, COLUMNS, how)
     assert observed(source, COLUMNS, **settings) == observed(frame, COLUMNS, **settings)

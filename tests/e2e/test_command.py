@@ -241,7 +241,7 @@ def test_what_no_type_reads_is_refused_unspent(tmp_path, capsys):
 
 
 def test_the_program_is_installed_and_puts_things_in_order_when_it_is_ended(csv, tmp_path):
-    program = [sys.executable, "-m", "sdv_privpgd.cli"]
+    program = [sys.executable, "-m", "sdv_privpgd"]
     done = subprocess.run([*program, "--help"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     fifo = tmp_path / "metadata.json"

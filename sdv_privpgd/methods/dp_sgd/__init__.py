@@ -138,6 +138,8 @@ class _Trained(Method):
         """Returns the tables and the trained weights, bought with all that is left."""
         grain = 1 << 32
         domain, ledger = curator.domain, curator.ledger
+        if refused := self.refusal(domain):
+            raise ImportError(f"{type(self).__name__} cannot be used: {refused}")
         _require_delta(ledger)
         from sdv_privpgd.methods.dp_sgd.training import Trainer
 

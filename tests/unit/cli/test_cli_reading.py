@@ -16,7 +16,7 @@ from encoding import numerical
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd.cli.reading import read_table, tables_in, types_in
+from sdv_privpgd.cli.reading import open_table, read_table, tables_in, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options
 from sdv_privpgd.columns.dialect import Reading
 from sdv_privpgd.report import warnings
@@ -456,3 +456,11 @@ def test_what_cannot_be_read_is_withheld(tmp_path):
     assert "empty" in refused(tmp_path, "", None)
     assert "cannot be read" in refused(tmp_path, SECRET, None, name="table.parquet")
     assert "cannot be read" in refused(tmp_path, SECRET, None, name="table.csv.gz")
+
+
+@pytest.mark.parametrize("cell", [2, 2.5, "x"])
+def test_no_cell_of_a_workbook_decides_a_dtype(tmp_path, cell):
+    pd.DataFrame({"n": [1, cell]}).to_excel(tmp_path / "table.xlsx", index=False)
+    how = Reading(dtypes={"n": pd.Int64Dtype()})
+    source = open_table([tmp_path / "table.xlsx"], how, {"n": {"sdtype": "numerical"}})
+    assert str(source.dtypes["n"]) == "Int64"
