@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 62_958,
-    "package lines of code": 42_245,
+    "package lines": 62_965,
+    "package lines of code": 42_250,
     "package files": 240,
-    "test lines": 53_297,
+    "test lines": 53_308,
     "constants": 245,
     "floors": 14,
     "circles": 0,
