@@ -9,7 +9,7 @@ MOST = {
     "package lines": 62_965,
     "package lines of code": 42_250,
     "package files": 240,
-    "test lines": 53_308,
+    "test lines": 53_309,
     "constants": 245,
     "floors": 14,
     "circles": 0,
