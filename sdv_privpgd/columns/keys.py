@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, count, islice
+from itertools import chain, count
 from typing import Any
 
 import pandas as pd
@@ -120,14 +120,22 @@ def on_patterns(patterns: Mapping[str, str | None], dtypes: Mapping[str, Any]) -
         "without zeros in front, such as '[1-9][0-9]{0,3}', or of one length, or read the column "
         "as text."
         for name, pattern in patterns.items()
-        if pattern and is_whole(dtypes.get(name)) and _writes_twice(name, pattern)
+        if pattern and is_whole(dtypes.get(name)) and _writes_twice(_read(name, pattern))
     ]
 
 
-def _writes_twice(name: str, pattern: str) -> bool:
-    """Whether numbers come twice, with and without zeros in front; letters make no number."""
-    numbers = [int(text) for text in islice(keys_of(name, pattern), 10**5) if text.isdecimal()]
-    return len(set(numbers)) < len(numbers)
+def _writes_twice(places: Sequence[Any]) -> bool:
+    """Whether lengths differ and longer texts than "0" may begin with a zero, as 07 beside 7."""
+    return not all(isinstance(place, str) for place in places) and _is_led_by_zero(places)
+
+
+def _is_led_by_zero(places: Sequence[Any]) -> bool:
+    if not places:
+        return False
+    first, *rest = places
+    if isinstance(first, str):
+        return "0" in first and any(isinstance(place, str) or any(place) for place in rest)
+    return any(_is_led_by_zero([*each, *rest]) for each in first)
 
 
 def in_dtype(values: pd.Series, dtype: Any) -> pd.Series:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from sdv_privpgd.base import cached_property
 from sdv_privpgd.columns.recoding import Recoding, recoded
-from sdv_privpgd.columns.scalars import quiet
+from sdv_privpgd.columns.scalars import cells, quiet
 from sdv_privpgd.sources.source import BLOCK, Batch, Columns
 
 
@@ -60,5 +60,6 @@ def joined(pieces: Sequence[pd.Series]) -> pd.Series:
     alike = all(each.dtype == pieces[0].dtype for each in pieces)
     with quiet():
         return pd.concat(
-            [each if alike else each.astype(object) for each in pieces], ignore_index=True
+            [each if alike else pd.Series(cells(each), dtype=object) for each in pieces],
+            ignore_index=True,
         )

@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 62_965,
-    "package lines of code": 42_250,
+    "package lines": 62_974,
+    "package lines of code": 42_257,
     "package files": 240,
-    "test lines": 53_309,
+    "test lines": 53_320,
     "constants": 245,
     "floors": 14,
     "circles": 0,

@@ -22,8 +22,16 @@ from sdv_privpgd.columns.bins import (
     merged_neighbors,
     merged_rare,
 )
-from sdv_privpgd.columns.keys import keys_of, too_few
+from sdv_privpgd.columns.keys import keys_of, on_patterns, too_few
 from sdv_privpgd.sampling.sampler import KeyStream
+
+
+@pytest.mark.parametrize("pattern", ["[0-9]{1,8}", "[1-9][0-9]{5}|0[0-9]{6}", "(0|1)?[1-9]"])
+def test_ids_of_whole_numbers_are_written_in_one_way(pattern):
+    whole = {"id": np.dtype("int64")}
+    assert len(on_patterns({"id": pattern}, whole)) == 1
+    for once in ("0|[1-9][0-9]{0,3}", "[0-9]{4}", "[0-9]"):
+        assert on_patterns({"id": once}, whole) == []
 
 
 def test_numbers_get_a_cell_each_if_they_are_few_and_equal_ones_if_many():

@@ -15,6 +15,7 @@ from sdv_privpgd.columns.decoders import in_zone
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.scalars import cells as cells_of
 from sdv_privpgd.columns.units import has_zone, is_aware
+from sdv_privpgd.sources.frames import joined
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -122,7 +123,9 @@ def test_precisions_are_those_of_cells():
     days = pd.Series(np.array(["1066-10-14T12", "2020-01-01T15"], "M8[s]")).dt.tz_localize("UTC")
     for zone in ("Etc/GMT-9", "Asia/Tokyo"):
         assert dates_.precisions(days.dt.tz_convert(zone)).tolist() == [0, 0]
-        assert [moment.year for moment in cells_of(days.dt.tz_convert(zone))] == [1066, 2020]
+        own = days.dt.tz_convert(zone)
+        assert [moment.year for moment in cells_of(own)] == [1066, 2020]
+        assert joined([own, pd.Series(["x"])]).tolist()[1:] == [own[1], "x"]
     moments, _ = dates_.instants(pd.Series(times[2:3], dtype=object), "%H:%M on day %w of week %U")
     assert moments.tolist() == [int(np.datetime64("2000-01-01", "ns"))]
 
