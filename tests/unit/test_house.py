@@ -9,7 +9,7 @@ MOST = {
     "package lines": 62_974,
     "package lines of code": 42_257,
     "package files": 240,
-    "test lines": 53_320,
+    "test lines": 53_329,
     "constants": 245,
     "floors": 14,
     "circles": 0,

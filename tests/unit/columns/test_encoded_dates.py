@@ -9,13 +9,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from encoding import codes, dates, decoded
+from processes import python_says
 
 from sdv_privpgd.columns import dates as dates_
 from sdv_privpgd.columns.decoders import in_zone
 from sdv_privpgd.columns.parsing import describe
-from sdv_privpgd.columns.scalars import cells as cells_of
 from sdv_privpgd.columns.units import has_zone, is_aware
-from sdv_privpgd.sources.frames import joined
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -121,13 +120,23 @@ def test_precisions_are_those_of_cells():
         found = dates_.precisions(pd.Series(times, dtype=object), clock)
         assert found.tolist() == [1, second, 0, 1, 4, 4]  # no clock has parts of a second
     days = pd.Series(np.array(["1066-10-14T12", "2020-01-01T15"], "M8[s]")).dt.tz_localize("UTC")
-    for zone in ("Etc/GMT-9", "Asia/Tokyo"):
-        assert dates_.precisions(days.dt.tz_convert(zone)).tolist() == [0, 0]
-        own = days.dt.tz_convert(zone)
-        assert [moment.year for moment in cells_of(own)] == [1066, 2020]
-        assert joined([own, pd.Series(["x"])]).tolist()[1:] == [own[1], "x"]
+    assert dates_.precisions(days.dt.tz_convert("Etc/GMT-9")).tolist() == [0, 0]
     moments, _ = dates_.instants(pd.Series(times[2:3], dtype=object), "%H:%M on day %w of week %U")
     assert moments.tolist() == [int(np.datetime64("2000-01-01", "ns"))]
+
+
+_LONG_AGO = """
+import pandas as pd
+from sdv_privpgd.columns.scalars import cells
+from sdv_privpgd.sources.frames import joined
+own = pd.Series(["1066-10-14T12", "2020-01-01"]).astype("datetime64[s, UTC]")
+own = own.dt.tz_convert("Asia/Tokyo")
+print([each.year for each in cells(own)], joined([own, pd.Series(["x"])]).tolist()[2])
+"""
+
+
+def test_no_date_of_long_ago_ends_the_process():
+    assert python_says("-c", _LONG_AGO) == "[1066, 2020] x\n"
 
 
 def test_instants_have_zones_of_their_dtype_or_their_own():
