@@ -233,8 +233,7 @@ def cells(series: pd.Series) -> list:
         return [listed[code] for code in series.cat.codes]
     if isinstance(series.dtype, pd.DatetimeTZDtype):
         # All at once, pandas 2.3 ends the process at a date of the year 1066 in Tokyo.
-        moments = series.dt.tz_convert("UTC").to_numpy(dtype=object)
-        return [moment.tz_convert(series.dtype.tz) for moment in moments]
+        return [each.tz_convert(series.dtype.tz) for each in series.dt.tz_convert("UTC")]
     return list(series.to_numpy(dtype=object))
 
 

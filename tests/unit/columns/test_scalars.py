@@ -63,6 +63,8 @@ def test_a_missing_cell_and_an_unused_category_change_no_other(categories):
 
 def test_cells_are_python_s_objects_and_equal_ones_of_two_types_are_two():
     assert [type(cell) for cell in scalars.cells(pd.Series([1]))] == [int]
+    zoned = pd.Series(["2020-01-01T03"]).astype("datetime64[s, UTC]").dt.tz_convert("Etc/GMT-9")
+    assert [*map(str, scalars.cells(zoned))] == ["2020-01-01 12:00:00+09:00"]
     assert scalars.plain(UUID.__new__(UUID)) is None  # one that is not finished
     counted = scalars.key_counts(pd.Series([1, True, 1], dtype=object))
     assert [(type(key), number) for key, number in counted] == [(int, 2), (bool, 1)]
