@@ -62,12 +62,15 @@ class Ticks(FieldsAlone):
     There are ``num_bins`` cells, or one for each number if there are fewer numbers. A number o
     steps above the first of n is in cell floor(o * cells / n); all arithmetic on numbers is exact.
     With ``cuts``, ascending and above the first number, a new cell begins at each of them instead.
+    All numbers of a cell are equally likely, unless some are multiples of steps of ``rounding``:
+    each of them is likelier by the step's weight, and all are by 1.
     """
 
     first: int
     last: int
     num_bins: int
     cuts: tuple[int, ...] = ()
+    rounding: tuple[tuple[int, float], ...] = ()
 
     def __len__(self) -> int:
         if self.cuts:
@@ -94,15 +97,12 @@ class Ticks(FieldsAlone):
         ticks = np.clip(ticks, self.first, self.last)
         codes = np.searchsorted(self.starts, ticks, side="right") - 1
         # This is the middle of the number's share of the cell: rounding cannot reach its neighbors.
-        positions = (ticks - self.starts[codes] + 0.5) / self.widths[codes]
-        return codes, np.minimum(positions, BELOW_ONE)
+        below = self._mass(self.starts[codes], ticks - 1) + 0.5 * self._mass(ticks, ticks)
+        return codes, np.minimum(below / self.masses[codes], BELOW_ONE)
 
     def at(self, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """The int64 numbers: each number of a cell has an equal share of its positions."""
-        # Below the width for every position up to 1 - 2**-53, which takes at least half a unit
-        # in the last place off a width that float64 has rounded up by at most that.
-        steps = np.floor(positions * self.widths[codes]).astype(np.int64)
-        return self.starts[codes] + steps
+        """The int64 numbers: each number of a cell has its share of its positions."""
+        return self.between(codes, positions, self.first, self.last)
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -118,13 +118,32 @@ class Ticks(FieldsAlone):
     def shares(self, low: int, high: int) -> np.ndarray:
         """The share of each cell's numbers that lies in the range."""
         ends = np.minimum(self.starts + self.widths - 1, high)
-        return np.maximum(ends - np.maximum(self.starts, low) + 1, 0) / self.widths
+        return np.maximum(self._mass(np.maximum(self.starts, low), ends), 0) / self.masses
 
     def between(self, codes: np.ndarray, positions: np.ndarray, low: int, high: int) -> np.ndarray:
-        """The numbers at positions of the part of each cell in a range; each has an equal share."""
+        """The numbers at positions of the part of each cell in a range; each has its share."""
         starts = np.maximum(self.starts[codes], low)
-        counts = np.minimum(self.starts[codes] + self.widths[codes] - 1, high) - starts + 1
-        return starts + np.floor(positions * counts).astype(np.int64)
+        ends = np.minimum(self.starts[codes] + self.widths[codes] - 1, high)
+        if not self.rounding:
+            # Below the width for every position up to 1 - 2**-53, which takes at least half a unit
+            # in the last place off a width that float64 has rounded up by at most that.
+            return starts + np.floor(positions * (ends - starts + 1)).astype(np.int64)
+        goals, first = positions * self._mass(starts, ends), starts
+        while (starts < ends).any():  # the first number that has the position below or in it
+            middle = starts + (ends - starts) // 2
+            enough = self._mass(first, middle) > goals
+            starts, ends = np.where(enough, starts, middle + 1), np.where(enough, middle, ends)
+        return ends
+
+    @cached_property
+    def masses(self) -> np.ndarray:
+        """How likely the numbers of each cell are together, beside one that is no multiple."""
+        return self._mass(self.starts, self.starts + self.widths - 1)
+
+    def _mass(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """The same of the numbers from ``low`` to ``high``."""
+        multiples = ((high // step - (low - 1) // step) * by for step, by in self.rounding)
+        return sum(multiples, high - low + 1)
 
 
 @dataclass(frozen=True)
@@ -215,6 +234,11 @@ class Interval(FieldsAlone):
     def widths(self) -> np.ndarray:
         """How wide each cell is, float64; 0 for a single number."""
         return np.append(self.edges[1:], self.edges[-1])[: len(self)] - self.edges[: len(self)]
+
+    @property
+    def masses(self) -> np.ndarray:
+        """How likely the numbers of each cell are together: as its width says."""
+        return self.widths
 
 
 _POWERS = 2.0 ** np.array([-62, -20, 0, 3, 7, 10, 14, 20, 31, 35, 40, 45, 52, 62])

@@ -100,7 +100,7 @@ class Column:
             starts = cells.starts
             if merging is not None:
                 of_cell = np.searchsorted(self.cells.starts, starts, side="right") - 1
-                merging = merging.cut(of_cell, cells.widths)
+                merging = merging.cut(of_cell, cells.masses)
         if merging is not None:
             for cell in np.flatnonzero(np.isin(starts[1:], list(values))).tolist():
                 merging = merging.split(cell + 1)

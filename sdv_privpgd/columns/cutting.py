@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sdv_privpgd.columns.bins import (
+    HARDLY,
     Categories,
     Interval,
     Merging,
@@ -130,8 +131,12 @@ def _numbers(facts: NumberFacts, num_bins: int) -> dict[str, Any]:
     # A cell holds the numbers from its cut on, so cuts are rounded up to ticks.
     cut_ticks = [math.ceil(cut / tick) for cut in exact]
     kept = facts.decimal_places if facts.increment is not None else _kept_places(facts)
+    steps = [(exactly(step) / tick, share) for step, share in facts.rounding or ()]
+    whole = [each for each in steps if each[0].denominator == 1 < each[0] <= last - first]
+    rest = max(1 - sum(share for _, share in whole), HARDLY)  # are multiples of ticks alone
+    rounding = tuple((int(step), float(step) * share / rest) for step, share in whole)
     return {
-        **_ticks(first, last, cut_ticks, facts.frequencies, num_bins),
+        **_ticks(first, last, cut_ticks, facts.frequencies, num_bins, rounding),
         **written,
         "decimal_places": kept,
         "increment": facts.increment,
@@ -167,11 +172,16 @@ def _dates(facts: DateFacts, num_bins: int) -> dict[str, Any]:
 
 
 def _ticks(
-    first: int, last: int, cuts: list[int], frequencies: Sequence[float] | None, num_bins: int
+    first: int,
+    last: int,
+    cuts: list[int],
+    frequencies: Sequence[float] | None,
+    num_bins: int,
+    rounding: tuple[tuple[int, float], ...] = (),
 ) -> dict[str, Any]:
     """The cells of whole numbers that begin with the cuts, and which of them share a code."""
     inner = tuple(sorted({cut for cut in cuts if first < cut <= last}))
-    cells = Ticks(first, last, num_bins, inner)
+    cells = Ticks(first, last, num_bins, inner, rounding)
     return {"cells": cells, "merging": _merging(cells, cuts, frequencies, num_bins)}
 
 

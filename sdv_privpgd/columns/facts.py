@@ -81,6 +81,7 @@ class NumberFacts(_RangedFacts):
 
     If both bounds are Python's ``Decimal``, so are the column's numbers. All are multiples of an
     ``increment``. They have no ``number_format`` if they are no text, or as Python writes them.
+    ``rounding`` has steps, and the share of the numbers that someone rounded to multiples of each.
     """
 
     low: Number | None = None
@@ -88,6 +89,7 @@ class NumberFacts(_RangedFacts):
     cuts: tuple[Number, ...] | None = None
     decimal_places: int | None = None
     increment: int | None = None
+    rounding: tuple[tuple[Number, float], ...] | None = None
     number_format: NumberFormat | None = None
 
     sdtype: ClassVar[str] = "numerical"

@@ -164,6 +164,7 @@ class _Words:
             high=self.read("range_max", _number),
             decimal_places=written.places if written and places is None else places,
             increment=self.read("increment", _increment),
+            rounding=self.read("rounding", _rounding),
             number_format=written,
             num_bins=self.read("num_bins", check_integer),
         )
@@ -269,6 +270,20 @@ def _increment(what: str, value: Any) -> int:
     if increment.denominator > 1 or increment < 1:
         raise ValueError(f"{what} must be a whole number of at least 1, got {value!r}.")
     return int(increment)
+
+
+def _rounding(what: str, value: Any) -> tuple[tuple[Number, float], ...]:
+    """Steps, and shares of the numbers that are rounded to them."""
+    listed = _listed(what, value)
+    pairs = [each for each in listed if isinstance(each, _LISTS) and len(each) == 2]
+    read = [(_number(what, step), float(_number(what, share))) for step, share in pairs]
+    is_right = all(step > 0 and share >= 0 for step, share in read) and len(read) == len(listed)
+    if not is_right or sum(share for _, share in read) > 1:
+        raise ValueError(
+            f"{what} must be pairs of a step above 0 and of the share of the numbers that are "
+            f"rounded to it, as in [[1000, 0.4], [100, 0.2]], got {value!r}."
+        )
+    return tuple(read)
 
 
 def _number_format(places: int | None, what: str, value: Any) -> NumberFormat:

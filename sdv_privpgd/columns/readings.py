@@ -5,6 +5,7 @@ As the encoders do it reads cell by cell, and learns nothing: a cell decides its
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -41,14 +42,22 @@ from sdv_privpgd.columns.values import LOOKS, Value, kind_of
 MOST_PLACES = 6
 """Decimal places that are told apart; numbers with more have no precision."""
 
+STEPS = tuple(
+    by * Fraction(10) ** power
+    for power in range(MOST_PLACES, -MOST_PLACES - 1, -1)
+    for by in (5, 1)
+)[1:]
+"""Of which numbers are multiples, descending, from a million on."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
     """What is to be read of one column. Public.
 
     It ``asks`` for values with their numbers of cells (``categories``, ``numbers``), and for codes,
-    one a cell: of the first grid (``grid``), and of how precise a cell is (``precision``). The
-    ``cells`` of that grid are of numbers or days since 1970; missing is the code after the last.
+    one a cell: of the first grid (``grid``), and of how precise a cell is (``precision``): of which
+    of ``STEPS`` a number is a multiple. The ``cells`` of that grid are of numbers or days since
+    1970; missing is the code after the last.
     """
 
     name: str
@@ -64,7 +73,7 @@ class Reading:
         if "grid" in self.asks:
             found["grid"] = len(self.cells) + 1
         if "precision" in self.asks:
-            found["precision"] = 5 if self._are_dates else MOST_PLACES + 3
+            found["precision"] = 5 if self._are_dates else len(STEPS) + 2
         return found
 
     def codes(self, series: pd.Series) -> Iterator[np.ndarray]:
@@ -79,7 +88,7 @@ class Reading:
             if self._are_dates:  # of others with a format it is not asked
                 yield precisions(series, self.datetime_format)
             else:
-                yield decimal_places(series, MOST_PLACES, self.number_format)
+                yield steps_of(*real_numbers(series, self.number_format))
 
     @property
     def _are_dates(self) -> bool:
@@ -89,6 +98,21 @@ class Reading:
         """The numbers of a private column, one a cell, and NaN where there is none."""
         numbers, missing = real_numbers(series, self.number_format)
         return np.where(missing, np.nan, numbers)
+
+
+def steps_of(numbers: np.ndarray, missing: np.ndarray | bool = False) -> np.ndarray:
+    """The place of the first of ``STEPS`` that each number is a multiple of, int64.
+
+    It is one after the last for numbers that are of none, and two for missing ones.
+    """
+    places = decimal_places(numbers, missing, MOST_PLACES)
+    left = np.rint(numbers * 10.0 ** np.minimum(places, MOST_PLACES))
+    steps = 2 * (MOST_PLACES + places)
+    for _ in range(MOST_PLACES):
+        is_ten = (np.fmod(left, 10) == 0) & (steps > 0)
+        left, steps = np.where(is_ten, left / 10, left), steps - 2 * is_ten
+    steps -= (np.fmod(left, 5) == 0) & (steps > 0)
+    return np.where(places > MOST_PLACES, len(STEPS) + places - MOST_PLACES - 1, steps)
 
 
 @dataclass(frozen=True, kw_only=True)

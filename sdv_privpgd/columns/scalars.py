@@ -153,14 +153,14 @@ def indices(
     return codes, codes < 0
 
 
-def decimal_places(series: pd.Series, most: int, written: NumberFormat | None = None) -> np.ndarray:
+def decimal_places(numbers: np.ndarray, missing: np.ndarray | bool, most: int) -> np.ndarray:
     """The fewest decimal places that write each number, int64.
 
     It is ``most`` + 1 for numbers that need more, and ``most`` + 2 for missing ones. A number of 32
     bits is a tenth if it is as near to that as they go. Its value says that it is one, not the
     dtype, which other cells of a batch may decide.
     """
-    numbers, missing = real_numbers(series, written)
+    missing = np.broadcast_to(missing, numbers.shape)
     with np.errstate(over="ignore"):
         is_short = numbers == numbers.astype(np.float32)
     rounded = np.where(is_short, 5.96e-8, 1e-14)  # below 2^-24

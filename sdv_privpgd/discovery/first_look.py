@@ -71,10 +71,8 @@ def questions_of(known: ColumnFacts) -> set[str]:
         return asks if lacks else {"precision"} if in_seconds else set()
     if not isinstance(known, NumberFacts):
         return set()
-    asks = {"grid", "numbers"} if lacks else {"numbers"}
-    if known.decimal_places is None:
-        return {*asks, "precision"}
-    cells = None if lacks else column_of("", known).cells
+    asks = {"grid", "numbers", "precision"} if lacks else {"numbers", "precision"}
+    cells = None if lacks or known.decimal_places is None else column_of("", known).cells
     return set() if isinstance(cells, Ticks) and cells.last - cells.first < SINGLE else asks
 
 
@@ -217,7 +215,8 @@ class FirstLook:
     def rows_precise(self) -> dict[str, int]:
         """How many rows show what decimal places numbers in a declared range have. Public."""
         found = self._rows_clear_of("precision")
-        return {name: rows for name, rows in found.items() if not self.known[name].lacks_domain}
+        vague = (name for name in found if getattr(self.known[name], "decimal_places", 0) is None)
+        return {name: found[name] for name in vague if not self.known[name].lacks_domain}
 
     def _rows_clear_of(self, kind: str) -> dict[str, int]:
         """The rows that no noise in a question's counts looks like, for each of its columns."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from sdv_privpgd.columns.facts import (
     exactly,
     single,
 )
-from sdv_privpgd.columns.readings import MOST_PLACES
+from sdv_privpgd.columns.readings import MOST_PLACES, STEPS, steps_of
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE, Number
 from sdv_privpgd.columns.units import has_zone, unit_of_format
 from sdv_privpgd.columns.values import USUAL_DATES, USUAL_NUMBERS
@@ -148,6 +149,8 @@ def roughly(
         found: NumberFacts | DateFacts = _rough_dates(known, ends, precision, utc)
     else:
         found = _rough_numbers(known, ends, density, precision, total)
+        if precision is not None and found.decimal_places is not None:
+            found = replace(found, rounding=_rounding(found, precision, alone))
     is_clear = density is None or density.clear > 0
     if density is not None:
         density = density.within(*edges_of(column_of("", found))[[0, -1]])
@@ -174,6 +177,8 @@ def looked_into(
         # The bounds were given up with the format that they were written in.
         known, has_range, before = replace(known, low=None, high=None), False, None
     density = Density.of(edges_of(column), table, before)
+    if isinstance(cells := column.cells, Ticks):  # which hold more round numbers, or fewer
+        density = replace(density, expected=density.expected * cells.masses / cells.widths)
     total = rough.total if total is None else total
     if total is not None:
         density = density.summing_up_to(total)
@@ -203,7 +208,8 @@ def looked_into(
         aware = written is None and column.utc
         return DateFacts(datetime_format=written, aware=aware, in_minutes=is_coarse, **shape)
     places = column.decimal_places if held.decimal_places is None else None
-    return NumberFacts(decimal_places=places, **shape)
+    rounding = getattr(rough.known, "rounding", None)
+    return NumberFacts(decimal_places=places, rounding=rounding, **shape)
 
 
 def inside(cuts: Sequence[Number], facts: NumberFacts | DateFacts) -> tuple:
@@ -303,9 +309,9 @@ def _rough_numbers(
     The range is the declared one, or one of powers of two that reaches one further at each end.
     """
     places, is_clear = known.decimal_places, True
-    if precision is not None:
+    if precision is not None and places is None:
         code, is_clear = _finest(precision, total)
-        places = None if code > MOST_PLACES else code
+        places = None if code == len(STEPS) else max((code + 1) // 2 - MOST_PLACES, 0)
     ranged = known
     if ends is not None and density is not None:
         ranged = _within(known, *_widened(*ends, density, places))
@@ -319,6 +325,35 @@ def _rough_numbers(
     if known.decimal_places is None and max(abs(low), abs(high)) > 2.0**64:
         places = None  # all floats of that size are whole, and no type of whole numbers holds them
     return replace(ranged, decimal_places=places, cuts=None, frequencies=None)
+
+
+def _rounding(
+    found: NumberFacts, precision: NoisyTable, alone: Mapping[float, float]
+) -> tuple[tuple[Number, float], ...] | None:
+    """Steps, and the share of the numbers that seem to be rounded to each; ``None`` if none do.
+
+    Numbers that have cells of their own do not count. Of a finer step's numbers chance makes some
+    multiples of a coarser one.
+    """
+    (low, high), tick = found.ends, Fraction(1, 10 ** (found.decimal_places or 0))
+    places, size = steps_of(np.array([*alone])), len(STEPS) + 1
+    seen = precision.counts[:size] - np.bincount(places, [*alone.values()], size)[:size]
+    noise = precision.variance * (1 + np.bincount(places, minlength=size)[:size])
+    first = next((at for at, step in enumerate(STEPS) if step <= high - low), len(STEPS))
+    steps = [*(step for step in STEPS[first:] if step > tick), tick]
+    sizes, last = np.array([float(step) for step in steps]), len(steps) - 1
+    rows, noise = (
+        np.add.reduceat(each, [0, *range(first + 1, first + last + 1)]) for each in (seen, noise)
+    )
+    least, rounded = clear_from(size) * np.sqrt(noise), np.zeros(last + 1)
+    for at in range(last, -1, -1):
+        chances = np.diff(sizes[at] / sizes[: at + 1], prepend=0.0)
+        if rows[at] > least[at] * (at < last):
+            rounded[at] = rows[at] / chances[at]
+            rows[: at + 1] -= rounded[at] * chances
+    shares = rounded / max(rounded.sum(), 1.0)
+    found = zip(map(_whole, map(float, steps[:last])), shares[:last].tolist(), strict=True)
+    return tuple(each for each in found if each[1]) or None
 
 
 def _finest(precision: NoisyTable, total: Total | None = None) -> tuple[int, bool]:

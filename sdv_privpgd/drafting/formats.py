@@ -14,7 +14,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.readings import MOST_PLACES
-from sdv_privpgd.columns.scalars import decimal_places
+from sdv_privpgd.columns.scalars import decimal_places, real_numbers
 from sdv_privpgd.columns.values import LOOKS
 
 _DAYS = (
@@ -121,7 +121,7 @@ def detectable(table: pd.DataFrame) -> pd.DataFrame:
 
 def places_of(column: pd.Series, many: float) -> int | None:
     """The decimal places of numbers, if a part of those that are not whole have as many."""
-    places = decimal_places(column, MOST_PLACES)
+    places = decimal_places(*real_numbers(column), MOST_PLACES)
     most, has_some = int(places.max()), int((places > 0).sum())
     is_usual = (places == most).sum() >= many * has_some
     return most if most <= MOST_PLACES and is_usual else None

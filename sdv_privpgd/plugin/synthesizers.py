@@ -343,7 +343,8 @@ class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):
             ``cut_points`` (where the cells of numbers or dates begin), ``frequencies`` (how often
             each of these cells, or of the ``range_values``, occurs: where they are many they are
             merged, and drawn again as often), ``increment`` (a whole number that all values are
-            multiples of), ``number_format`` (how text writes 1234.5), ``true_value`` and
+            multiples of), ``rounding`` (steps, and the share of the values that were rounded to
+            each), ``number_format`` (how text writes 1234.5), ``true_value`` and
             ``false_value`` (boolean), ``other_value`` (what all values that are not in
             ``range_values`` become), ``groups`` and ``prefix`` (the groups that codes become), and
             ``missing_codes`` (what stands for missing).

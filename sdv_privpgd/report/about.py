@@ -186,6 +186,7 @@ def facts_in_words(facts: Mapping[str, Any]) -> str:
         "missing_codes": lambda fact: f"missing is {listed([*map(repr, fact)])}",
         "datetime_format": lambda fact: f"written {fact}",
         "number_format": lambda fact: f"written {fact}",
+        "rounding": lambda fact: f"often rounded to {listed([f'{step:,}' for step, _ in fact])}",
     }
     parts = [ends] if known.keys() & {"range_min", "range_max"} else []
     if "increment" in known:

@@ -59,6 +59,7 @@ def number_facts(draw, decimals=False):
         **draw(ranges(values)),
         decimal_places=places,
         increment=increment,
+        rounding=draw(st.sampled_from([None, ((1_000, 0.25), (0.5, 0.125))])),
         number_format=None if places is None else draw(st.sampled_from([None, WRITTEN])),
         nullable=draw(NULLABLE),
         num_bins=draw(BINS),
