@@ -107,11 +107,11 @@ def steps_of(numbers: np.ndarray, missing: np.ndarray | bool = False) -> np.ndar
     """
     places = decimal_places(numbers, missing, MOST_PLACES)
     left = np.rint(numbers * 10.0 ** np.minimum(places, MOST_PLACES))
-    steps = 2 * (MOST_PLACES + places)
-    for _ in range(MOST_PLACES):
-        is_ten = (np.fmod(left, 10) == 0) & (steps > 0)
-        left, steps = np.where(is_ten, left / 10, left), steps - 2 * is_ten
-    steps -= (np.fmod(left, 5) == 0) & (steps > 0)
+    steps, held = 2 * (MOST_PLACES + places), np.arange(len(places))
+    for factor in (5, 2) * MOST_PLACES:  # from each step to the one before
+        held = held[(np.fmod(left[held], factor) == 0) & (steps[held] > 0)]
+        left[held] /= factor
+        steps[held] -= 1
     return np.where(places > MOST_PLACES, len(STEPS) + places - MOST_PLACES - 1, steps)
 
 

@@ -88,7 +88,7 @@ class TestDiscovery:
         ages = synthesizer.sample(500)["age"]
         assert 35 < ages.median() < 45
         assert (ages <= 64).mean() > 0.99
-        looks = "many rows share", "where rows lie", "fine grids"
+        looks = "many rows share", "precisions", "where rows lie", "fine grids"
         looked = [
             charge
             for charge in synthesizer.ledger.charges

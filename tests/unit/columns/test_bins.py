@@ -57,6 +57,18 @@ def test_numbers_get_a_cell_each_if_they_are_few_and_equal_ones_if_many():
     assert numerical(0.0, 5e-324).num_values == 1
 
 
+def test_multiples_of_steps_are_likelier_by_their_weights():
+    cells = Ticks(0, 199, 2, rounding=((10, 20.0), (5, 1.0)))
+    assert cells.masses.tolist() == [100 + 10 * 20 + 20] * 2
+    drawn = cells.at(np.zeros(320, dtype=int), (np.arange(320) + 0.5) / 320)
+    assert np.bincount(drawn, minlength=100)[:11].tolist() == [22, 1, 1, 1, 1, 2, 1, 1, 1, 1, 22]
+    assert cells.shares(0, 9).tolist() == [0.1, 0]
+    assert cells.between(np.array([0, 0]), np.array([0, BELOW_ONE]), 91, 150).tolist() == [91, 99]
+    rounded = numerical(0, 1, decimal_places=2, rounding=[[0.5, 0.4], [1_000, 0.1], [0.001, 0.2]])
+    assert rounded.cells.rounding == ((50, pytest.approx(50 * 0.4 / 0.6)),)
+    assert numerical(0, 99, decimal_places=0, rounding=[[10, 1]]).cells.masses[0] > 1e9
+
+
 @pytest.mark.parametrize("bound", [3, 3.0, np.int8(3), np.float32(3), Decimal(3), Fraction(3)])
 def test_bounds_may_be_any_finite_number(bound):
     assert numerical(bound, bound, decimal_places=0).cells == Ticks(3, 3, 32)

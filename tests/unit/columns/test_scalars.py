@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sdv_privpgd.columns import scalars
+from sdv_privpgd.columns.readings import STEPS, steps_of
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -131,16 +132,23 @@ def test_whole_numbers_of_every_dtype_are_clipped_and_exact(dtype, cells, expect
     assert missing.tolist() == [pd.isna(cell) for cell in cells]
 
 
+def places(cells, dtype=object):
+    return scalars.decimal_places(*scalars.real_numbers(pd.Series(cells, dtype=dtype)), 6).tolist()
+
+
 def test_decimal_places_are_the_fewest_that_write_a_number():
     cells = [3, 2.5, 0.1 + 0.2, 1.000001, 1e-9, None, "0.25", np.inf, Decimal("1.125"), True]
-    expected = [0, 1, 1, 6, 7, 8, 2, 8, 3, 0]
-    assert (
-        scalars.decimal_places(*scalars.real_numbers(pd.Series(cells, dtype=object)), 6).tolist()
-        == expected
-    )
+    assert places(cells) == [0, 1, 1, 6, 7, 8, 2, 8, 3, 0]
     for dtype in ("float32", "Float32", "float32[pyarrow]"):
         tenths = pd.Series([20.4, 1 / 3, 5]).astype(dtype)
         for own in (tenths, tenths.astype(object)):  # that other cells of a batch may decide
-            assert scalars.decimal_places(*scalars.real_numbers(own), 6).tolist() == [1, 7, 0]
-    numbers = pd.Series([8388607.5, 1 / 1024, 1 + 1e-8, 1e300])
-    assert scalars.decimal_places(*scalars.real_numbers(numbers), 6).tolist() == [1, 7, 7, 0]
+            assert places(own, own.dtype) == [1, 7, 0]
+    assert places([8388607.5, 1 / 1024, 1 + 1e-8, 1e300], float) == [1, 7, 7, 0]
+
+
+def test_steps_are_the_largest_that_a_number_is_a_multiple_of():
+    numbers = [0, -7, 3e6, 2.5e6, 12_000, -500, 45, 1.5, 0.1 + 0.2, 0.05, 19.99, 2e-6, 1e-7, 9]
+    found = steps_of(np.array(numbers), np.arange(len(numbers)) == 13)
+    steps = [10**6, 1, 10**6, 500_000, 1_000, 500, 5, 0.5, 0.1, 0.05, 0.01, 1e-6]
+    assert [float(STEPS[place]) for place in found[:12]] == steps
+    assert found[12:].tolist() == [len(STEPS), len(STEPS) + 1]

@@ -224,7 +224,7 @@ def test_a_row_s_own_hash_draws_the_columns_that_it_is_counted_in():
         (
             Interval(0, 8, 4), {},
             [2.5, None, "x", 9, np.inf, 1e-7],
-            9, [[1, 4, 4, 3, 4, 0], [1, 8, 8, 0, 8, 7]],
+            27, [[1, 4, 4, 3, 4, 0], [13, 26, 26, 12, 26, 25]],
         ),
         (
             Ticks(0, 3, 4), {},
@@ -237,7 +237,7 @@ def test_a_row_s_own_hash_draws_the_columns_that_it_is_counted_in():
         ),
         (
             Interval(0, 8, 4), {"number_format": NumberFormat("1234,5")},
-            ["2,5", "2.5"], 9, [[1, 4], [1, 8]],
+            ["2,5", "2.5"], 27, [[1, 4], [13, 26]],
         ),
     ],
 )  # fmt: skip
