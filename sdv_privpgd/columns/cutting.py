@@ -133,7 +133,7 @@ def _numbers(facts: NumberFacts, num_bins: int) -> dict[str, Any]:
     kept = facts.decimal_places if facts.increment is not None else _kept_places(facts)
     steps = [(exactly(step) / tick, share) for step, share in facts.rounding or ()]
     whole = [each for each in steps if each[0].denominator == 1 < each[0] <= last - first]
-    rest = max(1 - sum(share for _, share in whole), HARDLY)  # are multiples of ticks alone
+    rest = max(1 - sum(share for _, share in whole), HARDLY)  # are rounded to ticks alone
     rounding = tuple((int(step), float(step) * share / rest) for step, share in whole)
     return {
         **_ticks(first, last, cut_ticks, facts.frequencies, num_bins, rounding),

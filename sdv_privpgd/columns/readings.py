@@ -106,7 +106,7 @@ def steps_of(numbers: np.ndarray, missing: np.ndarray | bool = False) -> np.ndar
     It is one after the last for numbers that are of none, and two for missing ones.
     """
     places = decimal_places(numbers, missing, MOST_PLACES)
-    left = np.rint(numbers * 10.0 ** np.minimum(places, MOST_PLACES))
+    left = np.rint(np.where(missing, 0.0, numbers) * 10.0 ** np.minimum(places, MOST_PLACES))
     steps, held = 2 * (MOST_PLACES + places), np.arange(len(places))
     for factor in (5, 2) * MOST_PLACES:  # from each step to the one before
         held = held[(np.fmod(left[held], factor) == 0) & (steps[held] > 0)]

@@ -352,8 +352,8 @@ def _rounding(
             rounded[at] = rows[at] / chances[at]
             rows[: at + 1] -= rounded[at] * chances
     shares = rounded / max(rounded.sum(), 1.0)
-    found = zip(map(_whole, map(float, steps[:last])), shares[:last].tolist(), strict=True)
-    return tuple(each for each in found if each[1]) or None
+    written = (int(step) if step >= 1 else float(step) for step in steps[:last])
+    return tuple(each for each in zip(written, shares.tolist(), strict=False) if each[1]) or None
 
 
 def _finest(precision: NoisyTable, total: Total | None = None) -> tuple[int, bool]:

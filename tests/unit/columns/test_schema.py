@@ -233,6 +233,10 @@ def test_a_single_value_is_one_that_the_column_can_hold(places, end, bound, kept
     [
         ({"sdtype": "numerical", "decimal_places": "x"}, "decimal_places of 'x'"),
         ({"sdtype": "numerical", "increment": 0.5}, "increment of 'x'"),
+        ({"sdtype": "numerical", "rounding": {10: 0.5}}, "rounding of 'x' must be a list"),
+        ({"sdtype": "numerical", "rounding": [[10, 0.5], 5]}, "pairs of a step above 0"),
+        ({"sdtype": "numerical", "rounding": [[0, 0.5]]}, "pairs of a step above 0"),
+        ({"sdtype": "numerical", "rounding": [[10, 0.5], [5, 0.6]]}, "pairs of a step above 0"),
         ({"sdtype": "numerical", "increment": 5, "range_max": 2**53 + 1}, r"within 2\*\*53"),
         ({"sdtype": "numerical", "decimal_places": 0, "range_min": -(2**62)}, r"within 2\*\*62"),
         ({"sdtype": "datetime", "datetime_format": "mixed"}, "datetime_format of 'x'"),
