@@ -106,7 +106,7 @@ TESTS = {
     "boundary": (BOUNDARY, TALLIES, ANY_PEOPLE, PEOPLE, WEIGHED),
     "encoders": CELLS,
     "encoding": units("encoders", "encoded_dates", "differences", folder="columns"),
-    "readings": (TALLIES,),
+    "readings": (TALLIES, *units("scalars", folder="columns")),
     "recoding": units("recoding", folder="columns"),
     "scalars": CELLS,
     "dates": CELLS,

@@ -3,7 +3,8 @@
 A simulated column and two of categories, of which one depends on it, go in; as many synthetic rows
 come out. ``KS`` is the Kolmogorov-Smirnov distance of the column from its own rows. ``width`` is
 the distance of the 10 % and 90 % quantiles as a multiple of the true one; ``median`` and ``mean``
-are how far off these are, in true widths. Medians over fits, for each shape, declared or not,
+are how far off these are, in true widths. ``thousands`` is how many of the rows more, or fewer, are
+multiples of a thousand. Medians over fits, for each shape, declared or not,
 number of rows and epsilon. ``warned`` is the share of fits that call the column doubtful for its
 wide cells, ``off`` that of fits whose mean is off by more than a tenth of how far rows lie from
 their median, on average, and ``both`` that of fits with both. Not private, and nobody's.
@@ -53,6 +54,14 @@ def _falling(mean: float) -> Callable[[Rng, int], np.ndarray]:
     return lambda rng, size: rng.exponential(mean, size).round().astype(np.int64)
 
 
+def _rounded(amounts: Callable[[Rng, int], np.ndarray]) -> Callable[[Rng, int], np.ndarray]:
+    def draw(rng: Rng, size: int) -> np.ndarray:
+        steps = rng.choice([1_000, 100, 1], size, p=[0.5, 0.3, 0.2])
+        return (amounts(rng, size) / steps).round() * steps
+
+    return draw
+
+
 def _one(value: float) -> Callable[[Rng, int], np.ndarray]:
     return lambda _, size: np.full(size, value)
 
@@ -91,6 +100,7 @@ SHAPES = {
     "tiny": Shape(lambda rng, size: 1e-8 * np.exp(rng.normal(0, 1, size)), Numerical(0, 1e-5)),
     "money": Shape(_money(300, 1.2), Numerical(0, 1_000_000, decimal_places=2)),
     "large money": Shape(_money(80_000, 0.6), Numerical(0, 10**8, decimal_places=2)),
+    "rounded money": Shape(_rounded(_money(15_000, 1)), Numerical(0, 10**6, decimal_places=0)),
     "heavy tail": Shape(
         lambda rng, size: (100 * (1 + rng.pareto(1.3, size))).round(2),
         Numerical(0, 10**7, decimal_places=2),
@@ -215,6 +225,7 @@ def _run(shape, size, epsilon, is_declared, seed, method="privpgd"):
         "width": float((last - first) / (high - low)),
         "median": float(abs(half - middle) / (high - low)),
         "mean": float(abs(made.mean() - real.mean()) / (high - low)),
+        "thousands": float((made % 1_000 == 0).mean() - (real % 1_000 == 0).mean()),
         "warned": warned,
         "off": off,
         "both": warned and off,
