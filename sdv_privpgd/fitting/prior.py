@@ -326,7 +326,8 @@ def _without_unread(
         elif low + high >= MANY * (1 - missing):
             said.append(f"{name!r} ({share(low + high)} beyond its range)")
         elif isinstance(known, NumberFacts) and known.low is not None and known.high is not None:
-            least = replace(known, high=known.low + (known.high - known.low) / 100, cuts=None)
+            start, end = known.ends
+            least = replace(known, high=float(start + (end - start) / 100), cuts=None)
             if missing < 1 and not _parts_read(name, least, read[name])[4]:
                 small.append(repr(name))
         if missing + wrong < 1 and low + high <= MOST * (1 - missing - wrong):
