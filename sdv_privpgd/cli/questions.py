@@ -333,6 +333,8 @@ def detected(
         is_number = kind in ("ordinal", "numerical") and is_numeric_dtype(column.dtype)
         if is_open and are_all(time, column):
             written[name] = {**Typed.of("=time").words, "range_is_nullable": True}
+        elif kind == "datetime" and column.dtype.kind == "M":
+            written[name] = {"sdtype": kind, "range_is_nullable": True}
         elif is_number or (is_open and are_all(Decimal, column)):
             named = 0 if column.dtype.kind in "iu" else None
             places = places_of(column, MANY) if is_open else named

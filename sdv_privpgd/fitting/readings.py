@@ -27,7 +27,15 @@ from sdv_privpgd.estimate.support import grid_noise
 from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, Origin, extremes_of, on_people
 from sdv_privpgd.inference.bootstrap import with_bootstrap
 from sdv_privpgd.inference.conditions import code_values, meeting, parts_of
-from sdv_privpgd.inference.intervals import Enclosed, OfFamilies, Open, Ratio, Total, middle_of
+from sdv_privpgd.inference.intervals import (
+    Enclosed,
+    OfFamilies,
+    Open,
+    Ratio,
+    Total,
+    middle_of,
+    possible,
+)
 from sdv_privpgd.inference.linear import Product
 from sdv_privpgd.inference.questions import Asked, Questions, asked_of, extremes, weighed
 
@@ -128,7 +136,7 @@ def of_holders(
     is_told = link.max_children == 1 or (link.max_children == 2 and knows_pairs)
     if len(bounds) == 2 and is_told and not asked.is_cut:
         statistic: Any = bounds[0]
-        estimate, stddev, basis = statistic.value, statistic.stddev, TABLES
+        estimate, stddev, basis = possible(statistic), statistic.stddev, TABLES
     else:
         (estimate, number), statistic = _sampled(tables, name, wishes, *conditions), None
         if what == "count":
@@ -192,7 +200,7 @@ class _Rows:
         limits = middle.low, middle.high
         return Answer(
             question=asked.question,
-            estimate=float(middle.value),
+            estimate=possible(middle),
             stddev=middle.stddev if is_known else None,
             basis=basis,
             statistic=statistic if is_known else None,

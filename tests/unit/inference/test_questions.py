@@ -1,5 +1,6 @@
 """Questions mean what they say: to the digit where there is no noise, and with clear refusals."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -290,6 +291,31 @@ def test_sentences_have_units():
     assert str(questions.answer("count")).startswith(
         "Count: 2,000 rows. With 95 % confidence 2,000"
     )
+
+
+def test_estimates_are_possible_and_in_their_intervals_where_noise_hides_the_rows():
+    _, codes = drawn(np.random.default_rng(0), 120)
+    smokers, hidden = {"smokes": True}, 0
+    for seed in range(15):
+        questions = asked(codes, epsilon=0.2, seed=seed)
+        share, other = (
+            questions.answer("share", where=smokers, among={"ward": ward}) for ward in "DA"
+        )
+        found = [share, other, share - other, share / other]
+        found += [questions.answer("count", where={"ward": "D", **smokers})]
+        in_d = {"of": "age", "where": {"ward": "D"}}
+        found += [questions.answer(what, **in_d) for what in ("mean", "sum")]
+        for answer in found:
+            if math.isnan(answer.estimate):
+                hidden += 1
+                assert "not known, as noise hides the rows. With 95 %" in str(answer)
+                continue
+            for kind in ("table", "population"):
+                low, high = answer.interval(kind)
+                assert low <= answer.estimate <= high, answer.question
+        table = questions.answer("table", of=["ward", "smokes"])
+        assert ("they stay" in str(table)) == bool((table.estimate < 0).any())
+    assert hidden
 
 
 def test_few_rows_that_the_noise_hides_leave_everything_possible():
