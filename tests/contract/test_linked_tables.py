@@ -149,6 +149,7 @@ def test_one_ledger_and_one_report_have_all_tables_and_a_plan_foretells_them(fit
     assert sum(plan.to_dict()["shares"].values()) == pytest.approx(1)
     assert set(plan.to_dict()["tables"]) == set(COLUMNS)
     assert "siblings of stays" in str(plan)
+    assert "weighed=True" not in str(plan)
 
 
 def test_rows_meet_the_constraints_of_their_table(tables):
@@ -167,6 +168,18 @@ def test_rows_meet_the_constraints_of_their_table(tables):
         allow_lost={"people": ["old"], "drugs": ["dose", "most"]},
     ).sample(500)["drugs"]  # fmt: skip
     assert (found["dose"].isna() | found["most"].isna() | (found["dose"] <= found["most"])).all()
+
+
+def test_as_many_rows_lead_to_one_as_it_may_say():
+    homes = pd.DataFrame({"home": range(300), "size": [1, 2, 3] * 100})
+    people = pd.DataFrame({"home": np.repeat(homes["home"], homes["size"]), "ill": True})
+    columns = {"homes": {"size": Numerical(1, 3, decimal_places=0)}, "people": {"ill": Boolean()}}
+    rows = fit_tables(
+        {"homes": homes, "people": people}, columns, Link("homes", "people", "home", 4, count="size"),
+        0.2, 1e-6, method="independent", allow_lost={"homes": ["size"], "people": ["ill"]},
+    ).sample(2_000)  # fmt: skip
+    held = rows["people"]["home"].value_counts().reindex(rows["homes"]["home"])
+    assert (held.to_numpy() == rows["homes"]["size"]).all()
 
 
 def test_children_come_in_their_order(tables):
