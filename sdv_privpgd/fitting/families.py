@@ -273,7 +273,8 @@ class FittedTables(SavedModel):
         )
         theirs = {n: own.take(whose).reset_index(drop=True) for n, own in above.items()}
         generator = np.random.default_rng((seed, 1))
-        codes, positions, obeys = sampler.with_known(codes, positions, theirs, generator)
+        clock = [] if link.order is None else [link.order]  # who follows whom stays, if it can
+        codes, positions, obeys = sampler.with_known(codes, positions, theirs, clock, generator)
         kept = np.flatnonzero(obeys)
         if link.order is not None:
             at = names.index(link.order)

@@ -142,7 +142,7 @@ def of_holders(
         if what == "count":
             estimate *= float(root.linear.answers([asked_base.rows]).values[0])
         if len(bounds) == 2:
-            estimate = min(max(estimate, possible(bounds[0])), possible(bounds[1]))
+            estimate = _between(estimate, *bounds)
             statistic = Enclosed(bounds[0], *bounds)
             notes = (_BOUNDED.format(number), *notes)
         stddev, basis = None, MODEL
@@ -292,6 +292,13 @@ class _Rows:
             return OfFamilies.of(total, squares - value**2 / max(number, 1.0))
         ratio = Ratio(value, number, np.diag([variance, whole[0, 0]]))
         return OfFamilies.of(ratio, [[squares, value], [value, number]])
+
+
+def _between(estimate: float, least: OfFamilies, most: OfFamilies) -> float:
+    """The model's estimate, or what is nearest to it between bounds, whose order noise may turn."""
+    low, high = sorted((float(least.value), float(most.value)))
+    first, last = (each.interval("table", 0.95) for each in (least, most))
+    return min(max(estimate, low, first.low), max(high, first.low), last.high)
 
 
 def _pairs_that_meet(

@@ -252,6 +252,13 @@ def _one_value(seen: ColumnShares) -> Finding | None:
     return seen.surely(code, code_labels(seen.column)[code])
 
 
+def _one_wide_cell(seen: ColumnShares) -> Finding | None:
+    """As ``_one_value``, of a cell of several values: nothing is known of where rows lie in it."""
+    found, values = _one_value(seen), code_values(seen.column)
+    code = int(seen.shares[: seen.column.num_values].argmax())
+    return found if values.lows[code] < values.highs[code] else None
+
+
 def _found_constant(seen: ColumnShares) -> Finding | None:
     """Whether no range was declared, and one was found that holds one value."""
     is_found = isinstance(seen.declared, NumberFacts | DateFacts) and seen.declared.lacks_domain
@@ -478,9 +485,12 @@ COLUMN_RULES = (
     Rule(Rank.DOUBTFUL, _clipped, SOME,
          "Rows pile up at an end of the declared range, as if values beyond it were clipped: {}. "
          "Declare a wider range, unless that is how the column is."),
-    Rule(Rank.LOST, _one_value, NEARLY_ALL,
+    Rule(Rank.LOST, _one_wide_cell, NEARLY_ALL,
          "Nearly all rows have one of several values: {}. The range may be far too wide or "
-         "elsewhere, or the categories written otherwise than in the table."),
+         "elsewhere."),
+    Rule(Rank.DOUBTFUL, _one_value, NEARLY_ALL,
+         "Nearly all rows have one value of several: {}. If that is not so, the others are written "
+         "otherwise than in the table, or the range is elsewhere."),
     Rule(Rank.DOUBTFUL, _missing, MOST, "Most values are missing: {}."),
     Rule(Rank.DOUBTFUL, _unparsed, MANY, "Many values are missing: {}."),
     Rule(Rank.DOUBTFUL, _other_unsaid, MANY,

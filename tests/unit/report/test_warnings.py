@@ -149,6 +149,14 @@ def test_a_planted_fault_is_told(facts, shares, told, seed):
     assert any(re.search(told, sentence) for sentence in said), said
 
 
+@pytest.mark.parametrize(
+    ("facts", "size", "ranks"), [(CITY, 8, "1 doubtful, 0 lost"), (AGE, 12, "0 doubtful, 1 lost")]
+)
+def test_one_value_of_several_is_kept_and_one_wide_cell_is_lost(facts, size, ranks):
+    summary, _ = warnings_of(fitted(facts, [0, 1, *[0] * (size - 2)]))
+    assert ranks in summary
+
+
 def test_lost_columns_come_first_and_columns_of_one_kind_share_a_line():
     facts = {"lost": AGE, "well": AGE, "one": CITY, "two": CITY}
     schema = Schema.from_sdv(facts, num_bins=12)
