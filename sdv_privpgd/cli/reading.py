@@ -383,7 +383,8 @@ def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> 
         absent = [*absent, *(number for word in how.na if (number := _number(word)) is not None)]
         table[name] = table[name].mask(table[name].isin(absent))
     if facts is None:
-        return table.infer_objects().apply(_of_one_kind, args=(signs_of(how),))
+        cells = {name: _of_one_kind(cast(pd.Series, table[name]), signs_of(how)) for name in names}
+        return pd.DataFrame(cells).infer_objects()
     for name in names:
         column, known = cast(pd.Series, table[name]), facts.get(name, {})
         if how.is_number(name, facts):
@@ -401,7 +402,7 @@ def _of_one_kind(column: pd.Series, signs: Signs) -> pd.Series:
     if str not in kinds or kinds == {str}:
         return column
     if are_numbers(column, signs) and not written_with_zeros(column):
-        return pd.to_numeric(numbers(column, signs))
+        return numbers(column, signs)
     return column.map(str, na_action="ignore")
 
 
