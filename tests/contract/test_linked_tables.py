@@ -174,10 +174,10 @@ def test_as_many_rows_lead_to_one_as_it_may_say():
     homes = pd.DataFrame({"home": range(300), "size": [1, 2, 3] * 100})
     people = pd.DataFrame({"home": np.repeat(homes["home"], homes["size"]), "ill": True})
     columns = {"homes": {"size": Numerical(1, 3, decimal_places=0)}, "people": {"ill": Boolean()}}
-    rows = fit_tables(
-        {"homes": homes, "people": people}, columns, Link("homes", "people", "home", 4, count="size"),
-        0.2, 1e-6, method="independent", allow_lost={"homes": ["size"], "people": ["ill"]},
-    ).sample(2_000)  # fmt: skip
+    link, lost = Link("homes", "people", "home", 4, count="size"), {"homes": ["size"]}
+    told = {"method": "independent", "allow_lost": {**lost, "people": ["ill"]}}
+    made = fit_tables({"homes": homes, "people": people}, columns, link, 0.2, 1e-6, **told)
+    rows = made.sample(2_000)
     held = rows["people"]["home"].value_counts().reindex(rows["homes"]["home"])
     assert (held.to_numpy() == rows["homes"]["size"]).all()
 
