@@ -170,6 +170,14 @@ def test_rows_meet_the_constraints_of_their_table(tables):
     assert (found["dose"].isna() | found["most"].isna() | (found["dose"] <= found["most"])).all()
 
 
+def test_no_table_is_fitted_where_another_ones_column_has_no_categories(tables):
+    columns = {**COLUMNS, "drugs": {"stay": Key(), "note": {"sdtype": "categorical"}}}
+    notes = {"drugs": tables["drugs"].assign(note=[f"{n:b}" for n in range(len(tables["drugs"]))])}
+    with pytest.raises(DomainMismatchError, match="no more was") as stopped:
+        fit_tables({**tables, **notes}, columns, LINKS, 5.0, 1e-6)
+    assert not any("marginals" in each.what for each in stopped.value.ledger.charges)
+
+
 def test_as_many_rows_lead_to_one_as_it_may_say():
     homes = pd.DataFrame({"home": range(300), "size": [1, 2, 3] * 100})
     people = pd.DataFrame({"home": np.repeat(homes["home"], homes["size"]), "ill": True})
