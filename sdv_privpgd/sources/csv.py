@@ -257,7 +257,7 @@ class TextFile:
         if b"\0" in start and not encoding.startswith(("utf-16", "utf-32")):
             raise SourceError(
                 f"{self.path} has a byte of 0 near its start, as no text in {encoding} has: name "
-                "its encoding, such as utf-16-le, with CsvFiles(encoding=...), or take the byte out."
+                "its encoding, such as utf-16-le, with CsvFiles(encoding=...), or take it out."
             )
         return encoding
 
