@@ -328,7 +328,7 @@ class Asked:
         counted_by = () if size is None or not self._asks(table) else (size,)
         clocks = [link.start for link in self.tree.below(table)]
         if (link := self.tree.above(table)) is not None:
-            clocks.append(link.order)
+            clocks += [link.order, None if link.start is None else link.above(link.start)]
         description = replace(
             description, given=known, linked=added, counted_by=counted_by, clocks=clocks
         )

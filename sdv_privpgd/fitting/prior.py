@@ -360,9 +360,11 @@ def _on_lacking(lacking: Sequence[str], names: Iterable[str]) -> tuple[str, ...]
     if not lacking:
         return ()
     called = {name.strip().casefold() for name in lacking}
-    alike = [repr(name) for name in sorted(names) if name.strip().casefold() in called]
+    others = sorted({*names} - {*lacking})
+    alike = [repr(name) for name in others if name.strip().casefold() in called]
     rename = f" It has {listed(alike)}: rename them if they are the same." if alike else ""
-    return (f"The prior lacks {listed([*map(repr, lacking)])}: fitted as without it.{rename}",)
+    names_lacking = listed([*map(repr, lacking)])
+    return (f"The prior, or a part of it, lacks {names_lacking}: fitted as without it.{rename}",)
 
 
 def _unseen(cells: pd.Series) -> float:

@@ -254,7 +254,7 @@ def _written(value: Any, unit: str, datetime_format: str | None) -> str:
     if datetime_format is not None and isinstance(value, pd.Timestamp):
         return value.strftime(datetime_format)
     if not isinstance(value, int | float):
-        return str(value)
+        return str(value).removesuffix(" 00:00:00")
     if math.isnan(value):
         return "not known, as noise hides the rows"
     if unit in ("share", "points"):

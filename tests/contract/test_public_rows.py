@@ -167,6 +167,9 @@ def test_columns_that_a_prior_lacks_or_calls_otherwise_are_named():
     notes = plan_table(COLUMNS, 0.2, num_rows=500, prior=prior).to_dict()["warnings"]
     said = "lacks 'ward', 'seen': fitted as without it. It has 'Ward': rename them if"
     assert any(said in note for note in notes)
+    parts = [table(500, 1), table(500, 1).drop(columns="seen")]
+    notes = plan_table(COLUMNS, 0.2, num_rows=500, prior=parts).to_dict()["warnings"]
+    assert "The prior, or a part of it, lacks 'seen': fitted as without it." in notes
 
 
 @pytest.mark.parametrize(

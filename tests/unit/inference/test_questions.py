@@ -114,7 +114,7 @@ REFUSED = {
     "is of one column, got of=\\['age'\\]": ("mean", {"of": ["age"]}),
     "must name columns, each once": ("table", {"of": ["age", "age"]}),
     "of column 'job': choose from \\['ward'": ("count", {"where": {"job": 1}}),
-    "'Z' is not in the domain of column 'ward'": ("count", {"where": {"ward": "Z"}}),
+    "'Z' is not in the domain of column 'ward'.$": ("count", {"where": {"ward": "Z"}}),
     "40 is not in the domain of column 'age'": ("count", {"where": {"age": 40}}),
     "No row of the domain meets 'age is from 40 to 50'": (
         "count", {"where": {"age": Between(40, 50)}}
@@ -136,6 +136,14 @@ def test_what_cannot_be_asked_is_refused_with_a_reason(exact, message):
     what, how = REFUSED[message]
     with pytest.raises(ValueError, match=message):
         exact[0].answer(what, **how)
+
+
+def test_a_category_that_was_not_found_is_said_to_count_as_other():
+    facts = {"sdtype": "categorical", "range_values": ["A", "B"], "other_value": "rest"}
+    (column,) = Schema.from_sdv({"ward": facts}).columns
+    with pytest.raises(ValueError, match="count as 'rest': ask for that"):
+        part_of(column, "Z")
+    assert part_of(column, "rest").weights[2] == 1
 
 
 def test_an_interval_of_another_kind_or_level_is_refused(exact):
@@ -256,7 +264,7 @@ def test_dates_are_answers_and_conditions(coarse):
     assert "2024-07-02" in str(median)
     written = str(replace(median, datetime_format="%d.%m.%Y"))
     assert "02.07.2024 to 01.10.2024" in written
-    assert "00:00" not in str(median)
+    assert "00:00" not in str(median) + str(replace(median, datetime_format=None))
     with pytest.raises(ValueError, match="is datetime, which has no mean"):
         coarse.answer("mean", of="seen")
     first = coarse.answer("count", where={"seen": Between(high="2024-03-31")})
