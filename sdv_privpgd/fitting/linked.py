@@ -287,14 +287,11 @@ class RunningTables:
         link = self.told.tree.above(table)
         if link is None or found is None:
             return self._asked(table)
-        carried = self.told.carried(link.parent)
-        return self._asked(
-            table,
-            {
-                name: {"sdtype": found.facts[name].sdtype, **found.in_words[name]}
-                for name in carried
-            },
-        )
+        known = {
+            name: {"sdtype": found.facts[name].sdtype, **found.in_words[name]}
+            for name in self.told.carried(link.parent)
+        }
+        return self._asked(table, known)
 
     def _fitted(
         self, table: str, looked: Fit, above: Mapping[str, FittedTable], progress: Progress
