@@ -225,8 +225,9 @@ class FittedTables(SavedModel):
                 made[name], family[name] = self._children(link, *above, seed)
             for each in self.tree.below(name):
                 if each.count is not None:
-                    made[name][each.count] = sampler.counting(
-                        made[name][each.count], made[name][each.number], each.max_children
+                    own = made[name]
+                    own[each.count], own[each.number] = sampler.counting(
+                        own[each.count], own[each.number], each.max_children
                     )
         return made, family
 

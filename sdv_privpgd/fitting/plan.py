@@ -103,8 +103,7 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     notes = [
         *foretold(settings, description, num_rows),
         *on_lost(fates(settings, description, num_rows)),
-        *settings.people.on_counts,
-        *([] if settings.family else settings.absurd(num_rows)),
+        *([] if settings.family else [*settings.people.on_counts, *settings.absurd(num_rows)]),
         *said_before(settings, description, num_rows),
     ]
     return plan_report(without_choices(fit.books.ledger), num_rows, expected, notes)

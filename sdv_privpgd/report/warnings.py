@@ -99,6 +99,7 @@ class PublicFacts:
     doubts: Mapping[str, str] = field(default_factory=dict)  # what discovery says of a column
     counted: Collection[str] = ()  # columns beyond whose range it was counted how many rows lie
     added: Collection[str] = ()  # columns of an order of rows, of which there is nothing to mend
+    handed: Collection[str] = ()  # those of added ones that may be in order with others
     settings: Sequence[str] = ()  # sentences that follow from declarations and settings alone
 
     @cached_property
@@ -199,6 +200,7 @@ def _on_parsing(seen: ColumnShares) -> str:
     column, cells = seen.column, seen.column.cells
     is_typed = isinstance(column.dtype, np.dtype | pd.api.extensions.ExtensionDtype) and (
         pd.api.types.is_numeric_dtype(column.dtype)
+        or pd.api.types.is_bool_dtype(column.dtype)
         or pd.api.types.is_datetime64_any_dtype(column.dtype)
     )
     has_words = isinstance(cells, Categories) and column.sdtype != "boolean"
@@ -368,7 +370,12 @@ def _order(facts: PublicFacts) -> Finding | None:
     Within a cell the rows know of no order: stays would end before they begin.
     """
     known = {frozenset((each.low.name, each.high.name)) for each in facts.schema.differences}
-    dates = {name: s.column for name, s in facts.columns.items() if s.column.sdtype == "datetime"}
+    own = [*facts.columns, *facts.handed]
+    dates = {
+        each.name: each
+        for each in facts.schema.columns
+        if each.name in own and each.sdtype == "datetime"
+    }
     found = []
     for pair, table in facts.noisy.items():
         if len(pair) != 2 or not dates.keys() >= set(pair) or frozenset(pair) in known:

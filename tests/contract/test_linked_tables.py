@@ -149,6 +149,7 @@ def test_one_ledger_and_one_report_have_all_tables_and_a_plan_foretells_them(fit
     assert sum(plan.to_dict()["shares"].values()) == pytest.approx(1)
     assert set(plan.to_dict()["tables"]) == set(COLUMNS)
     assert "siblings of stays" in str(plan)
+    assert "weighed=True" not in str(plan)
 
 
 def test_rows_meet_the_constraints_of_their_table(tables):
@@ -167,6 +168,26 @@ def test_rows_meet_the_constraints_of_their_table(tables):
         allow_lost={"people": ["old"], "drugs": ["dose", "most"]},
     ).sample(500)["drugs"]  # fmt: skip
     assert (found["dose"].isna() | found["most"].isna() | (found["dose"] <= found["most"])).all()
+
+
+def test_no_table_is_fitted_where_another_ones_column_has_no_categories(tables):
+    columns = {**COLUMNS, "drugs": {"stay": Key(), "note": {"sdtype": "categorical"}}}
+    notes = {"drugs": tables["drugs"].assign(note=[f"{n:b}" for n in range(len(tables["drugs"]))])}
+    with pytest.raises(DomainMismatchError, match="no more was") as stopped:
+        fit_tables({**tables, **notes}, columns, LINKS, 5.0, 1e-6)
+    assert not any("marginals" in each.what for each in stopped.value.ledger.charges)
+
+
+def test_as_many_rows_lead_to_one_as_it_may_say():
+    homes = pd.DataFrame({"home": range(300), "size": [1, 2, 3] * 100})
+    people = pd.DataFrame({"home": np.repeat(homes["home"], homes["size"]), "ill": True})
+    columns = {"homes": {"size": Numerical(1, 3, decimal_places=0)}, "people": {"ill": Boolean()}}
+    link, lost = Link("homes", "people", "home", 4, count="size"), {"homes": ["size"]}
+    told = {"method": "independent", "allow_lost": {**lost, "people": ["ill"]}}
+    made = fit_tables({"homes": homes, "people": people}, columns, link, 0.2, 1e-6, **told)
+    rows = made.sample(2_000)
+    held = rows["people"]["home"].value_counts().reindex(rows["homes"]["home"])
+    assert (held.to_numpy() == rows["homes"]["size"]).all()
 
 
 def test_children_come_in_their_order(tables):
