@@ -139,7 +139,8 @@ def require_sdtypes(
         if sdtype not in sdtypes:
             raise ValueError(
                 f"columns[{str(name)!r}] needs one of the sdtypes {list(sdtypes)!r}, got "
-                f"{sdtype!r}. Leave out what is not modelled, such as personal data."
+                f"{sdtype!r}. A declaration such as Categorical() has one, and a dictionary names "
+                "it. Leave out what is not modelled, such as personal data."
             )
         kinds[str(name)], others[str(name)] = {"sdtype": sdtype}, own
     return kinds, others

@@ -200,6 +200,7 @@ def _on_parsing(seen: ColumnShares) -> str:
     column, cells = seen.column, seen.column.cells
     is_typed = isinstance(column.dtype, np.dtype | pd.api.extensions.ExtensionDtype) and (
         pd.api.types.is_numeric_dtype(column.dtype)
+        or pd.api.types.is_bool_dtype(column.dtype)
         or pd.api.types.is_datetime64_any_dtype(column.dtype)
     )
     has_words = isinstance(cells, Categories) and column.sdtype != "boolean"

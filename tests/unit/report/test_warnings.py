@@ -198,6 +198,12 @@ def test_the_share_that_is_told_is_silenced_by_a_declaration(facts):
     assert lines(fitted({**facts, "range_is_nullable": True}, shares)) == ()
 
 
+def test_truths_of_a_dtype_of_truths_are_not_written_otherwise():
+    facts = fitted(TRUTH, [5, 2, 3])
+    for dtype in (pd.BooleanDtype(), pd.ArrowDtype(pytest.importorskip("pyarrow").bool_())):
+        assert lines(replace(facts, schema=facts.schema.typed({"x": dtype}))) == ()
+
+
 @pytest.mark.parametrize(
     ("values", "remedy"),
     [
