@@ -8,6 +8,7 @@ import pickle
 import re
 import tempfile
 import warnings
+from decimal import Decimal
 from pathlib import Path
 
 import cloudpickle
@@ -134,7 +135,7 @@ def nasty(table: pd.DataFrame) -> pd.DataFrame:
     """The same columns and number of rows, with everything that a cell can hold."""
     cells = [
         10**400, -(10**400), float("inf"), float("nan"), None, pd.NA, pd.NaT, "CANARY", b"CANARY",
-        [1, 2], {"CANARY": 1}, complex(1, 2), datetime.date(9999, 12, 31), object,
+        [1, 2], {"CANARY": 1}, complex(1, 2), datetime.date(9999, 12, 31), object, Decimal("sNaN"),
         pd.Timestamp("2020-05-05", tz="Asia/Tokyo"), datetime.datetime(1, 1, 1), True, "2020-02-30",
     ]  # fmt: skip
     return pd.DataFrame(

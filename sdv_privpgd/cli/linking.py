@@ -30,6 +30,7 @@ from sdv_privpgd.cli.writing import (
     with_page,
     write_rows,
 )
+from sdv_privpgd.columns.declared import Key
 from sdv_privpgd.columns.links import read_tables
 from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.fitting.families import FittedTables
@@ -46,7 +47,7 @@ from sdv_privpgd.sources.source import Source
 
 _NOT_TAKEN = (
     "rows_per_person", "person_column", "rows_are_people", "weigh_people", "weight_column",
-    "sequence_index", "target", "columns", "make_up", "constraints", "num_bins",
+    "sequence_index", "target", "columns", "constraints", "num_bins",
     "names", "mark",
 )  # fmt: skip
 """Options of one table."""
@@ -219,6 +220,10 @@ def _asked(arguments: Namespace, *refused: str) -> tuple[Asked, dict[str, Path],
             found |= {column: facts | found.get(column, {}) for column, facts in own.items()}
         keep = arguments.public_metadata
         columns, links = read_tables(metadata, declared, most, starts, counts=counts, keep=keep)
+        for name, made_up in _by_table(getattr(arguments, "make_up", ())).items():
+            described, known = metadata["tables"][name]["columns"], columns[name]
+            known |= {each: Key(described[each].get("regex_format")) for each in made_up}
+            columns[name] = {each: known[each] for each in described if each in known}
     except ValueError as error:
         raise CommandError(in_options(error)) from None
     except (AttributeError, KeyError, TypeError):
@@ -280,8 +285,8 @@ def _typed(
     for name, path in paths.items():
         tables = tables_in([path])
         how = reading(arguments, tables[0])
-        dropped = _by_table(getattr(arguments, "drop", ())).get(name, [])
-        given = Namespace(**{**vars(arguments), "drop": dropped})
+        own = {n: _by_table(getattr(arguments, n, ())).get(name, []) for n in ("drop", "make_up")}
+        given = Namespace(**{**vars(arguments), **own})
         columns, _, own = detected(given, tables, how, is_said=bool(found))
         columns |= {column: {"sdtype": words["sdtype"]} for column, words in own.items()}
         found[name] = {"columns": columns}
@@ -303,8 +308,9 @@ def _left_out(
     Raises ``CommandError`` for those that identify nobody and are not allowed to be lost.
     """
     out, lost = [], []
+    made_up = _by_table(getattr(arguments, "make_up", ()))
     for name, own in metadata["tables"].items():
-        keys = {own.get("primary_key"), leads.get(name)} - {None}
+        keys = {own.get("primary_key"), leads.get(name), *made_up.get(name, ())} - {None}
         source = "--metadata" if is_said else "detected"
         found = Declared(columns=own["columns"], keys=sorted(keys), domain={}, source=source)
         names = [
@@ -317,10 +323,11 @@ def _left_out(
     # An audit has no rows to lose.
     allowed = [*getattr(arguments, "allow_lost", lost), *getattr(arguments, "drop", ())]
     if lost := [column for column in lost if column not in allowed]:
+        names = ",".join(lost)
         raise CommandError(
             f"Nothing was spent. {listed([*map(repr, lost)])} would not be in the rows: by their "
-            "types they are no numbers, dates or categories. Say what they are in --metadata, or "
-            f"leave them out: --allow-lost {','.join(lost)}."
+            "types they are no numbers, dates or categories. Say what they are in --metadata, "
+            f"leave them out (--allow-lost {names}), or have values made up (--make-up {names})."
         )
     if out:
         say(f"Left out: {listed(out)}. Ids, and what identifies people, are not in the rows.")
@@ -341,11 +348,13 @@ def _linked(
         name: {**own, "columns": {**own["columns"]}} for name, own in metadata["tables"].items()
     }
     ends = {(each[_ENDS[end]], each[_ENDS[end + 1]]) for each in links for end in (0, 2)}
-    for each in getattr(arguments, "drop", ()):
-        table, _, name = each.partition(".")
-        if name not in tables.get(table, {}).get("columns", ()) or (table, name) in ends:
-            raise CommandError(f"--drop {each} is no TABLE.COLUMN, or a key of --link.")
-        tables[table]["columns"][name] = {"sdtype": "unknown"}
+    for option, sdtype in (("drop", "unknown"), ("make_up", "id")):
+        for each in getattr(arguments, option, ()):
+            table, _, name = each.partition(".")
+            if name not in tables.get(table, {}).get("columns", ()) or (table, name) in ends:
+                said = f"--{option.replace('_', '-')} {each}"
+                raise CommandError(f"{said} is no TABLE.COLUMN, or a key of --link.")
+            tables[table]["columns"][name] = {**tables[table]["columns"][name], "sdtype": sdtype}
     children = [each["child_table_name"] for each in links]
     most, starts = dict(arguments.max_children), {}
     if "" in most:

@@ -36,7 +36,7 @@ from sdv_privpgd.cli.reading import (
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, say, say_each
 from sdv_privpgd.columns.dialect import Facts, is_number
 from sdv_privpgd.columns.dtypes import on_unread
-from sdv_privpgd.columns.naming import WHOSE, is_id
+from sdv_privpgd.columns.naming import WHOSE, is_id, on_repeated_ids, repeated_ids
 from sdv_privpgd.columns.vocabulary import KEYS, facts_in, modelled
 from sdv_privpgd.drafting.checking import refused
 from sdv_privpgd.drafting.formats import (
@@ -162,6 +162,9 @@ class Declared:
                 "sdtype says is no number, date or category, such as personal data, is not in the "
                 "rows."
             )
+            ids = repeated_ids({name: self.columns[name] for name in left}, self.keys)
+            if people is not None:
+                say_each(on_repeated_ids(ids, says_whose=people.is_said))
         return found
 
 
@@ -333,6 +336,8 @@ def detected(
         is_number = kind in ("ordinal", "numerical") and is_numeric_dtype(column.dtype)
         if is_open and are_all(time, column):
             written[name] = {**Typed.of("=time").words, "range_is_nullable": True}
+        elif kind == "datetime" and column.dtype.kind == "M":
+            written[name] = {"sdtype": kind, "range_is_nullable": True}
         elif is_number or (is_open and are_all(Decimal, column)):
             named = 0 if column.dtype.kind in "iu" else None
             places = places_of(column, MANY) if is_open else named

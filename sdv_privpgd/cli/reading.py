@@ -25,6 +25,7 @@ from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.opening import retyped
 from sdv_privpgd.sources.source import Source
 from sdv_privpgd.sources.texts import (
+    Signs,
     are_numbers,
     as_texts,
     convert,
@@ -382,7 +383,8 @@ def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> 
         absent = [*absent, *(number for word in how.na if (number := _number(word)) is not None)]
         table[name] = table[name].mask(table[name].isin(absent))
     if facts is None:
-        return table.infer_objects()
+        cells = {name: _of_one_kind(cast(pd.Series, table[name]), signs_of(how)) for name in names}
+        return pd.DataFrame(cells).infer_objects()
     for name in names:
         column, known = cast(pd.Series, table[name]), facts.get(name, {})
         if how.is_number(name, facts):
@@ -392,6 +394,16 @@ def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> 
         else:
             table[name] = meanings(as_texts(column), known, signs_of(how))
     return table
+
+
+def _of_one_kind(column: pd.Series, signs: Signs) -> pd.Series:
+    """A column of a workbook, of which some cells are text, as all of text, or as numbers."""
+    kinds = {*column.dropna().map(type)}
+    if str not in kinds or kinds == {str}:
+        return column
+    if are_numbers(column, signs) and not written_with_zeros(column):
+        return numbers(column, signs)
+    return column.map(str, na_action="ignore")
 
 
 def _number(word: str) -> float | None:
@@ -423,7 +435,15 @@ def _parsed_schema(path: Path) -> pd.DataFrame:
     import pyarrow.parquet
 
     with parsing(path, "Parquet"):
-        return pyarrow.parquet.read_schema(path).empty_table().to_pandas()
+        return pyarrow.parquet.read_schema(path).empty_table().to_pandas(types_mapper=_typed)
+
+
+def _typed(kind: Any) -> pd.ArrowDtype | None:
+    """The dtype of what pandas has objects for: of dates, times, decimals and bytes."""
+    from pyarrow import types
+
+    own = types.is_date, types.is_time, types.is_decimal
+    return pd.ArrowDtype(kind) if any(each(kind) for each in own) else None
 
 
 def _with_index(table: pd.DataFrame) -> pd.DataFrame:

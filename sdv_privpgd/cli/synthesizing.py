@@ -49,6 +49,7 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.releases import combining, measuring, published
 from sdv_privpgd.releases.combining import ModelledTables
+from sdv_privpgd.report.privacy import whose_row
 from sdv_privpgd.report.warnings import on_delta
 from sdv_privpgd.sources.source import Source
 
@@ -143,8 +144,9 @@ def _require_rows(arguments: Namespace, table: Source) -> None:
 
 
 def _print_report(arguments: Namespace, purchase: Purchase) -> None:
-    """Prints what was spent, unless it is to be quiet."""
+    """Prints what was spent, or if it is to be quiet, that no person is protected."""
     if arguments.quiet:
+        say_each(filter(None, [whose_row(purchase.fitted.ledger)]))
         return
     print(report_in_options(purchase.fitted.privacy_report()))
     if purchase.journal.earlier is not None:

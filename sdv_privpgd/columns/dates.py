@@ -148,7 +148,8 @@ def _text_or_instant(cell: Any, datetime_format: str | None, year: str) -> str |
 def _as_written(found: list, datetime_format: str, year: str) -> list[str | None]:
     """Text as it is, and what a format writes of instants, with a year where none is said."""
     moments = np.array([each for each in found if type(each) is int], dtype=np.int64)
-    texts = iter(write_dates(moments, "ns", datetime_format, has_zone(datetime_format)))
+    is_utc = has_zone(datetime_format)
+    texts = iter(write_dates(moments, "ns", datetime_format, is_utc, far=True))
     said = (next(texts) if type(each) is int else each for each in found)
     return [None if each is None else each + year for each in said]
 

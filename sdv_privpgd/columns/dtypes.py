@@ -296,7 +296,11 @@ def is_decimal(dtype: Any) -> bool:
 
 
 def is_wide(dtype: Any) -> bool:
-    """Whether somebody chose a dtype that holds larger whole numbers than are told apart."""
+    """Whether somebody chose a dtype that holds larger whole numbers than are told apart.
+
+    Decimals with places have 38 digits in sums of databases, and wherever nobody chooses.
+    """
     if is_decimal(dtype):
-        return 10 ** (dtype.pyarrow_dtype.precision - dtype.pyarrow_dtype.scale) > LARGEST_WHOLE
+        digits, places = dtype.pyarrow_dtype.precision, dtype.pyarrow_dtype.scale
+        return 10 ** (digits - places) > LARGEST_WHOLE and not (digits == 38 and places > 0)
     return is_whole(dtype) and dtype.kind == "u" and dtype.itemsize == 8

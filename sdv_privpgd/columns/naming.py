@@ -149,9 +149,10 @@ def _is_date(words: list[str]) -> bool:
 
 
 def repeated_ids(columns: Mapping[str, Mapping], keys: Collection[str]) -> tuple[str, ...]:
-    """The columns of ids that are no keys of the table. Public."""
-    ids = (name for name, facts in columns.items() if facts.get("sdtype") == "id")
-    return tuple(name for name in ids if name not in keys)
+    """The columns of ids, and of numbers of people, that are no keys of the table. Public."""
+    kinds = {name: facts.get("sdtype") for name, facts in columns.items() if name not in keys}
+    of_people = ("ssn", "passport_full")
+    return tuple(n for n, kind in kinds.items() if kind == "id" or (kind in of_people and is_id(n)))
 
 
 def on_repeated_ids(

@@ -51,7 +51,7 @@ class Recoding(FieldsAlone):
                 found = np.empty(len(listed), dtype=object)
                 for place, cell in enumerate(listed):
                     found[place] = self._group(cell)
-                series = pd.Series(found[places], index=series.index, name=series.name)
+                series = pd.Series(found[places], series.index, object, series.name)
             return series
 
     def _are_missing(self, series: pd.Series) -> np.ndarray:

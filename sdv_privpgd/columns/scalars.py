@@ -97,18 +97,18 @@ def category(cell: Any) -> Plain | datetime.time | datetime.date | None:
 def canonical(cell: Any) -> Value | None:
     """The cell as ``category`` returns it, in one spelling.
 
-    Whole numbers become ints, other numbers the nearest floats. Bools stay what they are, and so do
-    decimals unless they are very large or very long.
+    Whole numbers become ints, other numbers the nearest floats, infinite beyond the largest. Bools
+    stay what they are, and so do decimals unless they are very large or very long.
     """
     value = category(cell)
-    if value is None or isinstance(value, bool | str | bytes | int | datetime.time | datetime.date):
+    if value is None or isinstance(value, bool | str | bytes | datetime.time | datetime.date):
         return value
     if isinstance(value, Decimal) and _is_short(value):
         return Decimal(int(value)) if value == int(value) else value.normalize(_EXACTLY)
     nearest = real(value)
     if not math.isfinite(nearest):
         return nearest
-    return int(value) if value == int(nearest) else nearest
+    return int(value) if isinstance(value, int) or value == int(nearest) else nearest
 
 
 _EXACTLY = Context(prec=3 * _DIGITS)

@@ -95,17 +95,28 @@ class Repair:
         generator: np.random.Generator,
         *,
         held: Collection[str] = (),
+        kept: Collection[str] = (),
         donors: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns codes and positions, both of shape (row, attribute), and which rows now obey.
 
         Columns in ``held`` stay as they are, which may leave rows that do not obey. Otherwise all
-        rows obey, or ``ConstraintError`` is raised. Codes and values are taken from the rows
-        themselves unless ``donors`` that obey are given.
+        rows obey, or ``ConstraintError`` is raised. Those in ``kept`` stay in rows that obey with
+        them. Codes and values are taken from the rows themselves unless ``donors`` that obey are
+        given.
         """
         rows = _Rows(codes.copy(), positions.copy(), held, generator)
         given = None if donors is None else _Rows(*donors, held, generator)
-        return rows.codes, rows.positions, self._repair(rows, given)
+        if not kept:
+            return rows.codes, rows.positions, self._repair(rows, given)
+        fixed = _Rows(codes.copy(), positions.copy(), {*held, *kept}, generator)
+        self._fit_cells(fixed, given)
+        obeys = self._obeys(fixed)
+        bad = np.flatnonzero(~obeys)
+        own = rows.at(bad)
+        obeys[bad] = self._repair(own, given)
+        fixed.put(bad, own)
+        return fixed.codes, fixed.positions, obeys
 
     def _repair(self, rows: _Rows, donors: _Rows | None) -> np.ndarray:
         """Repairs rows in place and returns which of them obey."""

@@ -252,7 +252,8 @@ def _ticks(column: Column, values: np.ndarray) -> np.ndarray:
     if column.unit is None:
         ticks = values * 10.0 ** (column.decimal_places or 0)
         near = np.rint(ticks)
-        return np.where(np.abs(ticks - near) < 1e-3, near, ticks)  # not 7.0000001
+        # Not 7.0000001, and what is about zero stays beside zero.
+        return np.where(np.isclose(ticks, near, rtol=1e-12, atol=0), near, ticks)
     return to_ticks(np.minimum(values, float(LATEST)).astype(np.int64), column.unit)
 
 

@@ -30,12 +30,12 @@ lower case."""
 
 _TYPES = {
     "numerical": (
-        "numerical", "numeric", "number", "integer", "int", "float", "real", "decimal", "double",
-        "continuous", "money", "count", "bigint", "smallint", "percent",
+        "number", "integer", "percent", "int", "float", "real", "decimal", "double", "numerical",
+        "numeric", "continuous", "money", "count", "bigint", "smallint",
     ),
-    "datetime": ("datetime", "date", "timestamp", "time"),
+    "datetime": ("date", "time", "datetime", "timestamp"),
     "categorical": (
-        "categorical", "category", "nominal", "text", "string", "str", "char", "varchar", "enum",
+        "category", "text", "categorical", "nominal", "string", "str", "char", "varchar", "enum",
         "factor", "code", "object",
     ),
     "ordinal": ("ordinal", "ordered"),
@@ -213,7 +213,7 @@ def _headers(codebook: pd.DataFrame) -> dict[str, int]:
         return found
     raise ValueError(
         "A table of data has values, which are private: pass table.dtypes. If this is a codebook, "
-        "it needs the columns 'name' and 'type'."
+        "it needs the columns 'column' and 'type'."
     )
 
 

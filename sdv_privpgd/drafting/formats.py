@@ -108,7 +108,7 @@ def are_all(kind: type, column: pd.Series) -> bool:
 
 
 def detectable(table: pd.DataFrame) -> pd.DataFrame:
-    """The same table, with floats for decimals and moments for times, which SDV fails on."""
+    """The same table without decimals, times and bytes, which SDV fails on."""
     found = {}
     for name, column in table.items():
         known = column.dropna()
@@ -116,6 +116,8 @@ def detectable(table: pd.DataFrame) -> pd.DataFrame:
             found[name] = known.astype(float).reindex(table.index)
         elif are_all(time, known):
             found[name] = pd.to_datetime(known.astype(str), format="mixed").reindex(table.index)
+        elif are_all(bytes, known):
+            found[name] = known.map(repr).reindex(table.index)
     return table.assign(**found)
 
 

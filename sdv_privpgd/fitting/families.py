@@ -225,8 +225,9 @@ class FittedTables(SavedModel):
                 made[name], family[name] = self._children(link, *above, seed)
             for each in self.tree.below(name):
                 if each.count is not None:
-                    made[name][each.count] = sampler.counting(
-                        made[name][each.count], made[name][each.number], each.max_children
+                    own = made[name]
+                    own[each.count], own[each.number] = sampler.counting(
+                        own[each.count], own[each.number], each.max_children
                     )
         return made, family
 
@@ -273,7 +274,8 @@ class FittedTables(SavedModel):
         )
         theirs = {n: own.take(whose).reset_index(drop=True) for n, own in above.items()}
         generator = np.random.default_rng((seed, 1))
-        codes, positions, obeys = sampler.with_known(codes, positions, theirs, generator)
+        clock = [] if link.order is None else [link.order]  # who follows whom stays, if it can
+        codes, positions, obeys = sampler.with_known(codes, positions, theirs, clock, generator)
         kept = np.flatnonzero(obeys)
         if link.order is not None:
             at = names.index(link.order)

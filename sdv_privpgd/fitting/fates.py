@@ -5,7 +5,7 @@ and thresholds follow from the budget, so that it is known beforehand which colu
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any
 
@@ -255,6 +255,8 @@ def check_report(
     told, ledger = fates(settings, description, num_rows), settings.ledger()
     if names is not None:
         told = {name: each for name, each in told.items() if name in names}
+    stops = {name for name in told if any(repr(name) in said for said in refused)}
+    told |= {name: replace(told[name], becomes="a fit stops") for name in stops}
     lost = [*refused, *on_lost(told)]
     of_all = [*settings.people.on_counts, *settings.absurd(num_rows)] if names is None else []
     found = [*of_all, *said_before(settings, description, num_rows, names), *more]

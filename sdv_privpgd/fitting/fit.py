@@ -135,6 +135,7 @@ class Fitted:
                 doubts=self.doubts,
                 counted=self.doubts.keys() | description.undeclared.keys(),
                 added=description.added,
+                handed=[name for name in description.given if name not in description.clocks],
                 settings=said,
             )
         )

@@ -192,8 +192,11 @@ class RunningTables:
         try:
             begun = {table: self._begun(table) for table in told.tree.tables}
             self._require_led({table: fit.transcript for table, fit in begun.items()})
+            looked: dict[str, Fit] = {}
             for table in told.tree.tables:
-                fitted[table] = self._fitted(table, begun[table], fitted, progress)
+                looked[table] = self._looked(table, begun[table], looked, progress)
+            for table in told.tree.tables:
+                fitted[table] = self._fitted(table, looked[table], fitted, progress)
                 if (table, False) in self.pairs:
                     pairs[table] = self._asked_of_siblings(table, fitted, progress)
         except BaseException as error:
@@ -263,32 +266,55 @@ class RunningTables:
             if number < 3 * error and number + 5 * error < families / 10:
                 raise stopped("the first questions", [link.leads_nowhere], self.ledger)
 
+    def _looked(self, table: str, begun: Fit, above: Mapping[str, Fit], progress: Progress) -> Fit:
+        """What was found of a table's columns: no table is fitted if one has no categories."""
+        link = self.told.tree.above(table)
+        found = None if link is None else above[link.parent].description
+        fit = Fit(
+            *self._knowing(table, found),
+            begun=begun.books.ledger,
+            answered=begun.transcript.answered,
+        )
+        stops_at = set(fit.description.modelled) - set(self.let_pass[table])
+        try:
+            fit.discover(self.private[table], progress, stops_at=stops_at)
+        finally:
+            self._charge_more(fit.books.ledger, begun.books.ledger, table)
+        return fit
+
+    def _knowing(self, table: str, found: Description | None) -> tuple[Settings, Description]:
+        """What is asked of a table, which is told what was ``found`` of its parent's columns."""
+        link = self.told.tree.above(table)
+        if link is None or found is None:
+            return self._asked(table)
+        known = {
+            name: {"sdtype": found.facts[name].sdtype, **found.in_words[name]}
+            for name in self.told.carried(link.parent)
+        }
+        return self._asked(table, known)
+
     def _fitted(
-        self, table: str, begun: Fit, above: Mapping[str, FittedTable], progress: Progress
+        self, table: str, looked: Fit, above: Mapping[str, FittedTable], progress: Progress
     ) -> FittedTable:
-        """The fit of a table, which is told what was found of its parent's columns."""
-        link, known = self.told.tree.above(table), None
+        """The fit of a table of whose columns it was looked what they have."""
+        link, found = self.told.tree.above(table), None
         if link is not None:
             found = above[link.parent].fitted.description
-            known = {
-                name: {"sdtype": found.facts[name].sdtype, **found.in_words[name]}
-                for name in self.told.carried(link.parent)
-            }
-        asked, given = self._asked(table, known), None
+        asked, given = self._knowing(table, found), None
         if link is not None and asked[1].given:
             given = given_tables(self._so_far(above), link, AT_ONCE)
         running = running_fit(
             *asked,
             self.private[table],
-            begun=begun.books.ledger,
+            begun=looked.books.ledger,
             allow_lost=self.let_pass[table],
             given=given,
-            answered=begun.transcript.answered,
+            answered=looked.transcript.answered,
         )
         try:
             return replace(running.run(progress, stops=True), name=table)
         finally:
-            self._charge(running.ledger.charges[len(begun.books.ledger.charges) :], table)
+            self._charge_more(running.ledger, looked.books.ledger, table)
 
     def _asked_of_siblings(
         self, table: str, fitted: Mapping[str, FittedTable], progress: Progress
@@ -392,6 +418,10 @@ class RunningTables:
                 same = more + (1 - more) * again[a]
                 found[(a,)] = np.array([1 - same, same])
         return answers, found
+
+    def _charge_more(self, now: PrivacyLedger, before: PrivacyLedger, table: str) -> None:
+        """Puts what was spent on a table since then on the ledger of all."""
+        self._charge(now.charges[len(before.charges) :], table)
 
     def _charge(self, charges: Sequence[Charge], table: str) -> None:
         """Puts what was spent on a table on the ledger of all."""

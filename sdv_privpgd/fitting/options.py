@@ -139,7 +139,8 @@ def require_sdtypes(
         if sdtype not in sdtypes:
             raise ValueError(
                 f"columns[{str(name)!r}] needs one of the sdtypes {list(sdtypes)!r}, got "
-                f"{sdtype!r}. Leave out what is not modelled, such as personal data."
+                f"{sdtype!r}. A declaration such as Categorical() has one, and a dictionary names "
+                "it. Leave out what is not modelled, such as personal data."
             )
         kinds[str(name)], others[str(name)] = {"sdtype": sdtype}, own
     return kinds, others
@@ -328,7 +329,7 @@ class Asked:
         counted_by = () if size is None or not self._asks(table) else (size,)
         clocks = [link.start for link in self.tree.below(table)]
         if (link := self.tree.above(table)) is not None:
-            clocks.append(link.order)
+            clocks += [link.order, None if link.start is None else link.above(link.start)]
         description = replace(
             description, given=known, linked=added, counted_by=counted_by, clocks=clocks
         )

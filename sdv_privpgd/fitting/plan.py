@@ -103,8 +103,7 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     notes = [
         *foretold(settings, description, num_rows),
         *on_lost(fates(settings, description, num_rows)),
-        *settings.people.on_counts,
-        *([] if settings.family else settings.absurd(num_rows)),
+        *([] if settings.family else [*settings.people.on_counts, *settings.absurd(num_rows)]),
         *said_before(settings, description, num_rows),
     ]
     return plan_report(without_choices(fit.books.ledger), num_rows, expected, notes)
@@ -156,7 +155,7 @@ class _RepeatedRecords(Records):
 
 
 def _of_questions(fit: Fit) -> dict[str, float]:
-    """The 95 % error of the number of rows that each listed question is about."""
+    """The 95 % error of the number of rows that each listed question is about, if it has any."""
     assert fit.curator is not None
     linear = LinearEstimate(fit.curator.domain, fit.curator.measurements)
     found = {}
@@ -164,7 +163,7 @@ def _of_questions(fit: Fit) -> dict[str, float]:
         for words, product in question.numbers(fit.description.attributes.named).items():
             variance = float(linear.answers([product]).covariance[0, 0])
             found[words] = CONFIDENT * math.sqrt(max(variance, 0.0))
-    return found
+    return {words: error for words, error in found.items() if error}
 
 
 def without_choices(ledger: PrivacyLedger) -> PrivacyLedger:

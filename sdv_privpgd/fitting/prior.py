@@ -26,7 +26,7 @@ from sdv_privpgd.methods.method import MatchError
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.warnings import MANY, NEARLY_ALL
+from sdv_privpgd.report.warnings import MANY, MOST, NEARLY_ALL
 from sdv_privpgd.synthesize.engine import Model, Particles
 
 
@@ -160,7 +160,9 @@ class PublicTable:
             rows = cast(Any, rows.iloc[np.sort(drawn)].reset_index(drop=True))
             weights = np.ones(MOST_ROWS)
         said = tuple(each.said(len(frame)) for each, frame in zip(priors, frames, strict=True))
-        return cls(frame=rows, weights=weights, said=said)
+        names = {str(name) for frame in frames for name in frame} - {*kept}
+        notes = _on_lacking([name for name in modelled if name not in kept], names)
+        return cls(frame=rows, weights=weights, said=said, notes=notes)
 
     def taken(self, places: np.ndarray) -> "PublicTable":
         """Returns the rows at these places."""
@@ -313,23 +315,56 @@ def _without_unread(
 
     What can be read of a column is of use. With 1 % of one, pairs of Nebraska with Colorado were
     20 % nearer at epsilon 0.2 than without it, and with none 9 % further off (means of 8 fits).
+    Numbers and dates are other ones if most lie beyond the declared range.
     """
-    said, kept = [], {}
+    said, small, kept = [], [], {}
     for name, known in facts.items():
-        (codes,) = Readable(name=name, facts=known).codes(read[name])
-        _, missing, wrong = np.bincount(codes, minlength=3)[:3] / len(codes)
+        _, missing, wrong, low, high = _parts_read(name, known, read[name])
         most = MANY if getattr(known, "other", None) is None else NEARLY_ALL
         if wrong >= most * (1 - missing):
             said.append(f"{name!r} ({share(missing + wrong)})")
-        if not np.isin(codes, (1, 2)).all():
+        elif low + high >= MANY * (1 - missing):
+            said.append(f"{name!r} ({share(low + high)} beyond its range)")
+        elif isinstance(known, NumberFacts) and known.low is not None and known.high is not None:
+            start, end = known.ends
+            least = replace(known, high=float(start + (end - start) / 100), cuts=None)
+            if missing < 1 and not _parts_read(name, least, read[name])[4]:
+                small.append(repr(name))
+        if missing + wrong < 1 and low + high <= MOST * (1 - missing - wrong):
             kept[name] = read[name]
     prior = "; ".join(public.said)
     text = f"Cells of the prior ({prior}) are missing or no declared values: {listed(said)}."
-    remedy = "write them there as they are declared."
+    remedy = "write them there as they are declared, and in the same units."
     if not kept:
         raise ValueError(f"{text} None can be used: {remedy}")
-    note = f"{text} A column of which none can be read is fitted as without a prior: {remedy}"
-    return replace(public, frame=pd.DataFrame(kept), notes=(note,) * bool(said))
+    note = (
+        f"{text} A column of which none can be read, or most is beyond the range, is fitted as "
+        f"without a prior: {remedy}"
+    )
+    few = (
+        f"All values of the prior are in the lowest hundredth of the declared range of "
+        f"{listed(small)}: check that they are in the same units."
+    )
+    notes = *public.notes, *[note] * bool(said), *[few] * bool(small)
+    return replace(public, frame=pd.DataFrame(kept), notes=notes)
+
+
+def _parts_read(name: str, facts: ColumnFacts, cells: pd.Series) -> np.ndarray:
+    """The parts of cells as declared, missing, wrong, and below and above the declared range."""
+    (codes,) = Readable(name=name, facts=facts).codes(cells)
+    return np.bincount(codes, minlength=5)[:5] / len(codes)
+
+
+def _on_lacking(lacking: Sequence[str], names: Iterable[str]) -> tuple[str, ...]:
+    """A sentence on the columns that a prior lacks, if any, and on others that are called so."""
+    if not lacking:
+        return ()
+    called = {name.strip().casefold() for name in lacking}
+    others = sorted({*names} - {*lacking})
+    alike = [repr(name) for name in others if name.strip().casefold() in called]
+    rename = f" It has {listed(alike)}: rename them if they are the same." if alike else ""
+    names_lacking = listed([*map(repr, lacking)])
+    return (f"The prior, or a part of it, lacks {names_lacking}: fitted as without it.{rename}",)
 
 
 def _unseen(cells: pd.Series) -> float:

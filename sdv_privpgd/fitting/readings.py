@@ -27,7 +27,15 @@ from sdv_privpgd.estimate.support import grid_noise
 from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, Origin, extremes_of, on_people
 from sdv_privpgd.inference.bootstrap import with_bootstrap
 from sdv_privpgd.inference.conditions import code_values, meeting, parts_of
-from sdv_privpgd.inference.intervals import Enclosed, OfFamilies, Open, Ratio, Total, middle_of
+from sdv_privpgd.inference.intervals import (
+    Enclosed,
+    OfFamilies,
+    Open,
+    Ratio,
+    Total,
+    middle_of,
+    possible,
+)
 from sdv_privpgd.inference.linear import Product
 from sdv_privpgd.inference.questions import Asked, Questions, asked_of, extremes, weighed
 
@@ -128,13 +136,13 @@ def of_holders(
     is_told = link.max_children == 1 or (link.max_children == 2 and knows_pairs)
     if len(bounds) == 2 and is_told and not asked.is_cut:
         statistic: Any = bounds[0]
-        estimate, stddev, basis = statistic.value, statistic.stddev, TABLES
+        estimate, stddev, basis = possible(statistic), statistic.stddev, TABLES
     else:
         (estimate, number), statistic = _sampled(tables, name, wishes, *conditions), None
         if what == "count":
             estimate *= float(root.linear.answers([asked_base.rows]).values[0])
         if len(bounds) == 2:
-            estimate = min(max(estimate, bounds[0].value), bounds[1].value)
+            estimate = _between(estimate, *bounds)
             statistic = Enclosed(bounds[0], *bounds)
             notes = (_BOUNDED.format(number), *notes)
         stddev, basis = None, MODEL
@@ -192,7 +200,7 @@ class _Rows:
         limits = middle.low, middle.high
         return Answer(
             question=asked.question,
-            estimate=float(middle.value),
+            estimate=possible(middle),
             stddev=middle.stddev if is_known else None,
             basis=basis,
             statistic=statistic if is_known else None,
@@ -284,6 +292,13 @@ class _Rows:
             return OfFamilies.of(total, squares - value**2 / max(number, 1.0))
         ratio = Ratio(value, number, np.diag([variance, whole[0, 0]]))
         return OfFamilies.of(ratio, [[squares, value], [value, number]])
+
+
+def _between(estimate: float, least: OfFamilies, most: OfFamilies) -> float:
+    """The model's estimate, or what is nearest to it between bounds, whose order noise may turn."""
+    low, high = sorted((float(least.value), float(most.value)))
+    first, last = (each.interval("table", 0.95) for each in (least, most))
+    return min(max(estimate, low, first.low), max(high, first.low), last.high)
 
 
 def _pairs_that_meet(

@@ -76,8 +76,10 @@ class Answer:
 
     Attributes:
         question: What it answers, in words.
-        estimate: The answer. From the tables it is unbiased and neither shrunken nor clipped, but
-            for shares, means and quantiles, which are functions of such.
+        estimate: The answer. From the tables it is not shrunken: counts and sums are without bias,
+            and shares, means and quantiles are functions of such. What noise moves out of what is
+            possible, as a count below 0 or a share above 1, is moved to its end. It is not a number
+            where noise hides all rows that a share or a mean is of.
         stddev: The standard deviation of the noise; ``None`` for quantiles, and where the model
             answers.
         basis: ``"tables"`` or ``"model"``.
@@ -153,7 +155,7 @@ class Answer:
     def __str__(self) -> str:
         how = self.unit, self.datetime_format
         text = f"{self.question}: {_written(self.estimate, *how)}"
-        if self.stddev:
+        if self.stddev and pd.notna(self.estimate):
             noise = 100 * self.stddev if self.unit in ("share", "points") else self.stddev
             text += f" (standard deviation of the noise: {noise:,.3g})"
         if self.statistic is None:
@@ -177,7 +179,8 @@ class TableAnswer:
     Attributes:
         question: What it answers, in words.
         estimate: The count of each cell, a Series by the labels of the columns. ``unstack()``
-            makes a cross table of it.
+            makes a cross table of it. Noise makes some negative: they stay, so sums of cells are
+            without bias.
         stddev: The standard deviation of the noise in each; ``None`` where the model answers.
         basis: ``"tables"`` or ``"model"``.
         num_rows: The number of rows, as far as it is known.
@@ -251,7 +254,9 @@ def _written(value: Any, unit: str, datetime_format: str | None) -> str:
     if datetime_format is not None and isinstance(value, pd.Timestamp):
         return value.strftime(datetime_format)
     if not isinstance(value, int | float):
-        return str(value)
+        return str(value).removesuffix(" 00:00:00")
+    if math.isnan(value):
+        return "not known, as noise hides the rows"
     if unit in ("share", "points"):
         text = f"{100 * value:.3g} {'%' if unit == 'share' else unit}"
     else:
@@ -294,10 +299,11 @@ class Combined:
     @property
     def value(self) -> float:
         """The estimate."""
-        one, other = (middle_of(each).value for each in (self.first, self.second))
+        one, other = (middle_of(each) for each in (self.first, self.second))
         if self.how == DIFFERENCE:
-            return one - other
-        return one / other if other > 0 else math.nan
+            least, most = one.low - other.high, one.high - other.low
+            return min(max(one.value - other.value, least), most)
+        return max(one.value, 0.0) / other.value if other.value > 0 else math.nan
 
     def interval(self, kind: str, level: float) -> Interval:
         """The interval of one of ``KINDS``."""

@@ -149,7 +149,10 @@ def _tick_of(column: Column, value: Any) -> Any:
     """A value as the column's cells hold it."""
     series = pd.Series([value], dtype=object)
     if not decoder_for(column).holds(series)[0]:
-        raise ValueError(f"{value!r} is not in the domain of column {column.name!r}.")
+        cells, hint = column.cells, ""
+        if isinstance(cells, Categories) and cells.has_other:
+            hint = f" Rows with it, if there are any, count as {cells.values[-1]!r}: ask for that."
+        raise ValueError(f"{value!r} is not in the domain of column {column.name!r}.{hint}")
     if isinstance(column.cells, Interval):
         raise ValueError(
             f"Column {column.name!r} has real numbers, of which tables know ranges only: ask for "

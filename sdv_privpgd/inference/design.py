@@ -238,9 +238,10 @@ def _notes(involved: Mapping[str, Column], event: Any) -> list[str]:
         if column.sdtype in ("numerical", "datetime") and not code_values(column).are_single
     ]
     notes = [
-        f"{column.name!r} counts in days since {as_users(column, code_values(column).lows[0])}."
+        f"{column.name!r} counts in days since {str(first).removesuffix(' 00:00:00')}."
         for column in involved.values()
         if column.sdtype == "datetime" and not (event is not None and column is outcome)
+        for first in [as_users(column, code_values(column).lows[0])]
     ]
     if cells:
         notes.append(

@@ -73,7 +73,7 @@ class Total:
 
     def interval(self, kind: str, level: float) -> Interval:
         """The interval of one of ``KINDS``."""
-        z, value = deviations(kind, level), min(max(self.value, self.low), self.high)
+        z, value = deviations(kind, level), possible(self)
         if kind == "population" and self.squares is None:
             # (value - m)^2 <= z^2 (variance + m (1 - m / n)); m is at most n.
             ends = _between_roots(
@@ -194,7 +194,8 @@ class Enclosed:
 
     Its intervals hold the truth however they are: they reach from the interval with these rows
     where it is lowest, such as at the lowest values of their cells, to that where it is highest.
-    ``middle``, with rows spread as sampled rows are, is the estimate.
+    ``middle``, with rows spread as sampled rows are, is the estimate. It lies between them, unless
+    noise makes rows of a cell fewer than none.
     """
 
     middle: Estimated
@@ -203,8 +204,9 @@ class Enclosed:
 
     def interval(self, kind: str, level: float) -> Interval:
         """The interval of one of ``KINDS``."""
-        low, high = (each.interval(kind, level) for each in (self.lowest, self.highest))
-        return Interval(low.low, high.high)
+        all_three = (self.lowest, self.middle, self.highest)
+        lows, highs = zip(*(each.interval(kind, level) for each in all_three), strict=True)
+        return Interval(min(lows), max(highs))
 
 
 @dataclass(frozen=True)
@@ -238,6 +240,11 @@ class Open:
         """The interval of one of ``KINDS``."""
         low, high = self.inner.interval(kind, level)
         return Interval(-math.inf if self.below else low, math.inf if self.above else high)
+
+
+def possible(statistic: Any) -> float:
+    """The value of an ``Estimated``, moved to the end of what is possible if noise moved it out."""
+    return float(min(max(statistic.value, statistic.low), statistic.high))
 
 
 def middle_of(statistic: Any) -> Any:

@@ -262,7 +262,8 @@ def require_distinct(
         named = [term.name for term, load in zip(terms, loads, strict=True) if load > alike]
         raise ValueError(
             f"The terms {', '.join(named)} cannot be told apart: one follows from the others, or "
-            "they decide the outcome, or too few rows differ in them. Leave one out."
+            "they decide the outcome, or too few rows differ in them, or noise hides that they do. "
+            "Leave one out, or spend more."
         )
 
 

@@ -44,6 +44,7 @@ from sdv_privpgd.inference.intervals import (
     Scaled,
     Total,
     middle_of,
+    possible,
 )
 from sdv_privpgd.inference.linear import LinearEstimate, Product
 from sdv_privpgd.methods.pipeline import Release
@@ -60,6 +61,8 @@ _FAR = (
     "where: the intervals hold wherever they lie. A smaller range, or cut_points beyond the rows, "
     "makes them narrower."
 )
+
+_BELOW_ZERO = "Noise makes some counts negative: they stay, so that sums of cells are without bias."
 
 _AS_DAYS = " (the first or the last day of the calendar stands for it)"
 
@@ -302,7 +305,7 @@ class Questions:
             told = Open(told, *ends)
         return Answer(
             question=asked.question,
-            estimate=float(middle.value) * units,
+            estimate=possible(middle) * units,
             stddev=middle.stddev * units if is_known else None,
             basis=basis,
             statistic=told if is_known else None,
@@ -497,7 +500,11 @@ class Questions:
             stddev=variance.pow(0.5) * (self._units or 1.0) if basis == TABLES else None,
             num_rows=float(self.sums([{}]).values[0]),
             basis=basis,
-            notes=(*asked.notes, *on_people(self.release)),
+            notes=(
+                *asked.notes,
+                *[_BELOW_ZERO] * bool((counts < 0).any()),
+                *on_people(self.release),
+            ),
             units=self._units,
         )
 

@@ -109,7 +109,8 @@ class PrivateTable(_Table):
             weighing, columns = weighing_of(bound, list(source)), dict(source)
             if weighing is not None:
                 whole = bound.high if isinstance(bound, Weights) else 1
-                columns[weighing.name] = next(iter(source.values())).isna() * 0 + whole
+                first = next(iter(source.values()))
+                columns[weighing.name] = type(first)(whole, first.index)  # of no cell
             self._source = FrameSource(columns, list(source))
         else:
             named = bound.column if isinstance(bound, Weights) else None

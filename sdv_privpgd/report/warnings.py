@@ -99,6 +99,7 @@ class PublicFacts:
     doubts: Mapping[str, str] = field(default_factory=dict)  # what discovery says of a column
     counted: Collection[str] = ()  # columns beyond whose range it was counted how many rows lie
     added: Collection[str] = ()  # columns of an order of rows, of which there is nothing to mend
+    handed: Collection[str] = ()  # those of added ones that may be in order with others
     settings: Sequence[str] = ()  # sentences that follow from declarations and settings alone
 
     @cached_property
@@ -199,6 +200,7 @@ def _on_parsing(seen: ColumnShares) -> str:
     column, cells = seen.column, seen.column.cells
     is_typed = isinstance(column.dtype, np.dtype | pd.api.extensions.ExtensionDtype) and (
         pd.api.types.is_numeric_dtype(column.dtype)
+        or pd.api.types.is_bool_dtype(column.dtype)
         or pd.api.types.is_datetime64_any_dtype(column.dtype)
     )
     has_words = isinstance(cells, Categories) and column.sdtype != "boolean"
@@ -250,6 +252,13 @@ def _one_value(seen: ColumnShares) -> Finding | None:
     if is_found or seen.column.num_values < SEVERAL or seen.shares[code] + seen.error < 1 - SOME:
         return None
     return seen.surely(code, code_labels(seen.column)[code])
+
+
+def _one_wide_cell(seen: ColumnShares) -> Finding | None:
+    """As ``_one_value``, of a cell of several values: nothing is known of where rows lie in it."""
+    found, values = _one_value(seen), code_values(seen.column)
+    code = int(seen.shares[: seen.column.num_values].argmax())
+    return found if values.lows[code] < values.highs[code] else None
 
 
 def _found_constant(seen: ColumnShares) -> Finding | None:
@@ -361,7 +370,12 @@ def _order(facts: PublicFacts) -> Finding | None:
     Within a cell the rows know of no order: stays would end before they begin.
     """
     known = {frozenset((each.low.name, each.high.name)) for each in facts.schema.differences}
-    dates = {name: s.column for name, s in facts.columns.items() if s.column.sdtype == "datetime"}
+    own = [*facts.columns, *facts.handed]
+    dates = {
+        each.name: each
+        for each in facts.schema.columns
+        if each.name in own and each.sdtype == "datetime"
+    }
     found = []
     for pair, table in facts.noisy.items():
         if len(pair) != 2 or not dates.keys() >= set(pair) or frozenset(pair) in known:
@@ -478,9 +492,12 @@ COLUMN_RULES = (
     Rule(Rank.DOUBTFUL, _clipped, SOME,
          "Rows pile up at an end of the declared range, as if values beyond it were clipped: {}. "
          "Declare a wider range, unless that is how the column is."),
-    Rule(Rank.LOST, _one_value, NEARLY_ALL,
+    Rule(Rank.LOST, _one_wide_cell, NEARLY_ALL,
          "Nearly all rows have one of several values: {}. The range may be far too wide or "
-         "elsewhere, or the categories written otherwise than in the table."),
+         "elsewhere."),
+    Rule(Rank.DOUBTFUL, _one_value, NEARLY_ALL,
+         "Nearly all rows have one value of several: {}. If that is not so, the others are written "
+         "otherwise than in the table, or the range is elsewhere."),
     Rule(Rank.DOUBTFUL, _missing, MOST, "Most values are missing: {}."),
     Rule(Rank.DOUBTFUL, _unparsed, MANY, "Many values are missing: {}."),
     Rule(Rank.DOUBTFUL, _other_unsaid, MANY,

@@ -235,38 +235,53 @@ class Sampler:
         positions: np.ndarray,
         generator: np.random.Generator,
         held: Sequence[str],
+        kept: Sequence[str] = (),
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows that obey the rules with their values in the held columns, and which ones do."""
+        """Rows that obey the rules with their values in the held columns, and which ones do.
+
+        Values in the ``kept`` columns stay where rows obey with them.
+        """
         if self._repair is None:
             return codes, positions, np.ones(len(codes), dtype=bool)
-        return self._repair(codes, positions, generator, held=held, donors=self._donating())
+        donors = self._donating()
+        return self._repair(codes, positions, generator, held=held, kept=kept, donors=donors)
 
     def with_known(
         self,
         codes: np.ndarray,
         positions: np.ndarray,
         known: Mapping[str, pd.Series],
+        kept: Sequence[str],
         generator: np.random.Generator,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rows that have these columns, repaired in others, and which obey the constraints.
 
-        Rows stay as they are where nothing has to be obeyed.
+        Columns that are ``kept`` are the last ones to change. Rows stay as they are where nothing
+        has to be obeyed.
         """
         if self._repair is not None:
             for axis, each in enumerate(self.attributes):
                 if each.name in known:
                     codes[:, axis], positions[:, axis] = encode(each, known[each.name])
-        return self.repaired(codes, positions, generator, held=list(known))
+        return self.repaired(codes, positions, generator, held=list(known), kept=kept)
 
-    def counting(self, column: pd.Series, number: pd.Series, most: int) -> pd.Series:
-        """A column that says a number, as far as its range goes; what it says if both are more."""
+    def counting(
+        self, column: pd.Series, number: pd.Series, most: int
+    ) -> tuple[pd.Series, np.ndarray]:
+        """A column that says a number, or what it says if both are more; and what it then is.
+
+        Numbers are as far as the column's range goes.
+        """
         name = str(column.name)
         decoder, numbers = self.decoded.decoders[name], number.to_numpy(dtype=np.int64)
         own, missing = read(decoder.column, column)
         more = np.where(missing, most, np.maximum(own, most))
         values = np.where(numbers < most, numbers, more).astype(own.dtype)
-        codes, positions = decoder.column.locate(np.clip(values, *decoder.column.cells.ends))
-        return decoder.decode(codes, positions, holds_missing=name in self.decoded.with_missing)
+        values = np.clip(values, *decoder.column.cells.ends)
+        written = decoder.decode(
+            *decoder.column.locate(values), holds_missing=name in self.decoded.with_missing
+        )
+        return written, np.minimum(values, most)
 
     def meeting(self, conditions: pd.DataFrame) -> tuple[dict[str, pd.Series], np.ndarray]:
         """A row for each condition that lies in the public domain, and which conditions do; bool.

@@ -256,8 +256,8 @@ class TextFile:
         encoding = self.how.encoding or (marked[0] if marked else "utf-8")
         if b"\0" in start and not encoding.startswith(("utf-16", "utf-32")):
             raise SourceError(
-                f"{self.path} is not in {encoding}. Name its encoding, such as utf-16-le, with "
-                "CsvFiles(encoding=...)."
+                f"{self.path} has a byte of 0 near its start, as no text in {encoding} has: name "
+                "its encoding, such as utf-16-le, with CsvFiles(encoding=...), or take it out."
             )
         return encoding
 

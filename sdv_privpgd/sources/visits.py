@@ -146,4 +146,6 @@ def _taken(series: pd.Series, places: np.ndarray) -> pd.Series:
     elif isinstance(series.dtype, pd.SparseDtype):
         array = series.astype(object).array
     taken = array.take(places, allow_fill=True)
+    if isinstance(taken, pd.arrays.NumpyExtensionArray):
+        taken = np.asarray(taken)  # pandas asks cells of its own array whether they are missing
     return pd.Series(taken, dtype=taken.dtype)  # else pandas looks into objects

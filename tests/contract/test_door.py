@@ -90,6 +90,7 @@ def test_what_was_found_privately_can_be_declared(fitted):
         ({}, {}, "columns names no column: declare those"),
         ({"ward": 3}, {}, "must be a declaration"),
         ({"name": {"sdtype": "email"}}, {}, "personal data"),
+        ({"name": {"range_values": None}}, {}, r"such as Categorical\(\) has one"),
         ({"name": {"sdtype": "id", "regex_format": "[0-9]+"}}, {}, "cannot be counted up"),
         ({"age": Key("[0-9]{1,3}")}, {}, "several ways"),
         ({"name": {**Key(), "sdtype": "id", "range_min": 0}}, {}, "regex_format alone"),

@@ -196,6 +196,7 @@ def test_types_of_numbers_beyond_those_told_apart_are_named_before_anything_is_s
         pd.DataFrame({"x": cells.astype("UInt32")}),
         pa.Table.from_pandas(pd.DataFrame({"x": [Decimal(10**25), Decimal(2)] * 500})),
         pd.DataFrame({"x": cells.astype("int8").astype(pd.ArrowDtype(pa.decimal128(18, 2)))}),
+        pa.table({"x": pa.array(cells).cast(pa.decimal128(38, 2))}),
     ):
         assert "hold whole numbers" not in str(check(table, {"x": Numerical()}, 5.0))
     assert "hold whole numbers" not in str(check(wide[0], {"x": Numerical(0, 9)}, 5.0))

@@ -15,6 +15,7 @@ from sdv.metadata import Metadata
 from sdv_privpgd import (
     Boolean,
     Categorical,
+    Datetime,
     DomainMismatchError,
     FittedTable,
     MatchError,
@@ -134,6 +135,41 @@ def test_columns_that_a_prior_lacks_or_has_in_other_words_are_fitted_without_it(
     assert ((rows["paid"] == "J") == rows["ill"]).mean() > 0.9
     assert share_of_old_and_ill(rows) == pytest.approx(share_of_old_and_ill(real), abs=0.05)
     assert rows["age"].mean() == pytest.approx(real["age"].mean(), abs=2)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said", "lacking"),
+    [
+        ({"age": lambda rows: rows["age"] * 12}, r"'age' \(100 % beyond its range\)", {"age"}),
+        ({"age": lambda rows: rows["age"] + 35}, r"'age' \(\d+ % beyond its range\)", set()),
+        ({"age": lambda rows: rows["age"] / 100}, "lowest hundredth .* of 'age': check", set()),
+        (
+            {"seen": lambda rows: rows["seen"] - pd.Timedelta(3_650, "D")},
+            r"'seen' \(100 % beyond its range\)",
+            {"seen"},
+        ),
+    ],
+)
+def test_a_prior_in_other_units_is_told_before_anything_is_spent(changed, said, lacking):
+    columns = {**COLUMNS, "age": Numerical(0, 99), "seen": Datetime("2020-01-01", "2022-01-01")}
+    prior = table(500, 1).assign(**changed)
+    plan = plan_table(columns, 0.2, num_rows=500, prior=prior)
+    assert any(re.search(said, note) for note in plan.to_dict()["warnings"])
+    with pytest.warns(UserWarning, match=said):
+        fitted = fit_table(table(200, 0), columns, epsilon=0.2, prior=prior)
+    assert fitted.fitted.description.public_rows.lacking >= lacking
+    notes = plan_table(columns, 0.2, num_rows=500, prior=table(500, 1)).to_dict()["warnings"]
+    assert not any("beyond its range" in note or "hundredth" in note for note in notes)
+
+
+def test_columns_that_a_prior_lacks_or_calls_otherwise_are_named():
+    prior = table(500, 1).rename(columns={"ward": "Ward"}).drop(columns="seen")
+    notes = plan_table(COLUMNS, 0.2, num_rows=500, prior=prior).to_dict()["warnings"]
+    said = "lacks 'ward', 'seen': fitted as without it. It has 'Ward': rename them if"
+    assert any(said in note for note in notes)
+    parts = [table(500, 1), table(500, 1).drop(columns="seen")]
+    notes = plan_table(COLUMNS, 0.2, num_rows=500, prior=parts).to_dict()["warnings"]
+    assert "The prior, or a part of it, lacks 'seen': fitted as without it." in notes
 
 
 @pytest.mark.parametrize(

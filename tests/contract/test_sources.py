@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from same_rows import observed, table
 
-from sdv_privpgd import Boolean, Categorical, People, fit_table, measure
+from sdv_privpgd import Boolean, Categorical, People, check, fit_table, measure
 from sdv_privpgd.columns.dtypes import unread
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.sources import arrow, frames
@@ -279,6 +279,8 @@ class TestTypesThatNoColumnReads:
         for column in (table["odd"], table["odd"].astype("category")):
             with pytest.raises(ValueError, match=r"No type of column reads {'odd'"):
                 fit_table(table.assign(odd=column), {"odd": Categorical()}, epsilon=1.0)
+        told = check(table, {"odd": Categorical(), "ill": Boolean()}, epsilon=1.0).to_dict()
+        assert [each["becomes"] for each in told["columns"].values()] == ["a fit stops", "modelled"]
 
     def test_types_of_one_cell_each_are_read(self):
         pa = pytest.importorskip("pyarrow")

@@ -169,6 +169,7 @@ def test_all_that_advises_is_followed():
         "Many values are missing": "the same",
         "Some values are missing": "the same",
         "One value was found in all rows": "there may be no others",
+        "Nearly all rows have one value of": "the same",
         "{} of columns were measured over a few groups": "of more than 50 columns",
     }
     for rule in (*COLUMN_RULES, *FIT_RULES):

@@ -51,7 +51,8 @@ def test_a_file_in_a_file_out(csv, suffix, capsys, tmp_path):
 
 
 def test_declared_columns_and_silence(csv, tmp_path, capsys):
-    assert declared(csv, "--adjacency", "add_remove", "--delta", 1e-5, "--rows", 50, "--quiet") == 0
+    asked = ("--rows", 50, "--rows-are-people", "--quiet")
+    assert declared(csv, "--adjacency", "add_remove", "--delta", 1e-5, *asked) == 0
     said = capsys.readouterr()
     assert (said.out, said.err) == ("", "")
     rows = pd.read_csv(tmp_path / "out.csv", dtype={"ward": str})
@@ -200,6 +201,7 @@ def test_whatever_ends_it_the_books_are_kept_and_no_half_file_is_left(
 def test_a_ledger_goes_on_from_run_to_run(csv, tmp_path, capsys):
     ledger = tmp_path / "ledger.json"
     assert declared(csv, "--ledger", ledger, "--quiet") == 0
+    assert "ONE ROW, NOT ONE PERSON, is protected: epsilon is 1" in capsys.readouterr().err
     first = json.loads(ledger.read_text())
     assert first["spent_epsilon"]["replace_one"] == pytest.approx(1)
     assert declared(csv, "--ledger", ledger, out="b.csv") == 0

@@ -291,6 +291,7 @@ def test_decimals_times_and_truths_of_a_schema_or_a_workbook_are_what_they_are(t
             "cost": [Decimal(each % 150).scaleb(-1) for each in range(300)],
             "at": [time(each % 24, each % 60) for each in range(300)],
             "ill": [each % 9 == 0 for each in range(300)],
+            "raw": [b"\xff" * (1 + each % 2) for each in range(300)],
         }
     )
     frame.to_parquet(tmp_path / "table.parquet")
@@ -299,21 +300,24 @@ def test_decimals_times_and_truths_of_a_schema_or_a_workbook_are_what_they_are(t
     assert run("check", tmp_path / "table.xlsx", "--header", "--epsilon", 5) == 0
     lines = [line.split()[:3] for line in capsys.readouterr().out.splitlines()]
     assert ["cost", "numerical", "found"] in lines
+    assert ["raw", "categorical", "found"] in lines
     assert lines.count(["at", "datetime", "declared"]) == 2
     assert lines.count(["ill", "boolean", "declared"]) == 2
 
 
 def test_whole_numbers_are_numbers_and_whole(tmp_path, capsys):
     frame = made_up(1_500, **{f"item {number}": (1, 6) for number in range(20)})
-    frame.loc[::3, "item 0"] = None
-    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(frame["item 1"], "D")
+    frame.loc[::3, ["item 0", "day"]] = None
+    frame.to_parquet(tmp_path / "t.parquet")
     out = tmp_path / "out.csv"
-    asked = ("--header", "--epsilon", 2, "--method", "independent", "--rows-are-people")
-    assert run("synthesize", tmp_path / "t.csv", *asked, "--out", out) == 0
+    asked = ("--epsilon", 2, "--method", "independent", "--rows-are-people")
+    assert run("synthesize", tmp_path / "t.parquet", *asked, "--out", out) == 0
     said = capsys.readouterr()
     assert re.search(r"item 0 +numerical +detected", said.out)
-    assert "values are missing" not in said.err + said.out  # all others are numbers
-    rows = pd.read_csv(out)
+    # All others are numbers, or dates.
+    assert "values are missing" not in said.err + said.out
+    rows = pd.read_csv(out).drop(columns="day")
     assert (rows.dropna() % 1 == 0).all(axis=None)
     assert (rows.mean() - 3).abs().median() < 0.5
 

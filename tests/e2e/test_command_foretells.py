@@ -42,6 +42,11 @@ def test_types_and_repeated_ids_are_said_before_anything_is_spent(
     assert "Nothing was spent." in said.err
     assert declared(csv, "--quiet") == 130
     assert capsys.readouterr().out == ""
+    for sdtype, asks in (("email", 0), ("ssn", 1)):
+        written["columns"]["mail"]["sdtype"] = sdtype
+        (tmp_path / "metadata.json").write_text(json.dumps(written))
+        assert declared(csv, "--drop", "patient") == 130
+        assert capsys.readouterr().err.count("Whose rows are these?") == asks
 
 
 @pytest.mark.parametrize("command", ["plan", "dry run"])

@@ -123,6 +123,7 @@ def test_a_kept_model_is_described_and_gives_more_rows(folder, capsys):
         (("--allow-lost", "persons.x"), "no columns"),
         (("--drop", "rents"), "--drop rents is no TABLE.COLUMN"),
         (("--drop", "persons.home"), "or a key of --link"),
+        (("--make-up", "persons.home"), "--make-up persons.home is no TABLE.COLUMN, or a key"),
         (("--prior", "homes.csv"), "--prior takes one kept model"),
         (("--count", "homes=age"), "--count names ['homes'], which lead to no table"),
         (("--count", "persons=rents"), "--count names 'rents', which must be a column of whole"),
@@ -217,13 +218,16 @@ def test_types_are_detected_where_nobody_says_them_and_what_would_be_lost_stops(
     dropped = ("--drop", "persons.city,persons.age", "--dry-run", "--rows", 400)
     assert run(*asked, *dropped) == 0
     assert "Left out: persons.email, persons.age, persons.city" in capsys.readouterr().err
-    assert run(*asked, "--allow-lost", "persons.city") == 0
+    assert run(*asked, "--allow-lost", "persons.city", "--dry-run", "--rows", 400) == 0
+    assert "Left out: persons.city, persons.email" in capsys.readouterr().err
+    assert run(*asked, "--make-up", "persons.city") == 0
     said = capsys.readouterr().err
     assert said.count("were detected from the table") == 1
-    assert "Left out: persons.city, persons.email" in said
+    assert "Left out: persons.email." in said
     assert SECRET not in said
     rows = {name: pd.read_csv(folder / "out" / f"{name}.csv") for name in ("homes", "persons")}
-    assert [*rows["persons"].columns] == ["home", "age"]
+    assert sorted(rows["persons"].columns) == ["age", "city", "home"]
+    assert rows["persons"]["city"].is_unique
     assert rows["persons"]["home"].isin(rows["homes"]["id"]).all()
 
 

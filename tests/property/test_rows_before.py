@@ -1,5 +1,7 @@
 """Rows are told of the row before from their person's own rows, of which so many are read alone."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -146,6 +148,7 @@ def test_each_first_row_is_as_likely():
         pd.Series([1, 2, 3], dtype="uint8"),
         pd.Series([True, False, True]),
         pd.Series([True, None, 0.5], dtype=object),
+        pd.Series([Decimal("sNaN"), 10**400, 1], dtype=object),
         pd.Series([0.5, np.nan, 1.5]),
         pd.Series(["a", None, "b"], dtype="category"),
         pd.Series(["a", None, "b"], dtype="string"),
@@ -169,7 +172,7 @@ def test_cells_of_the_row_before_are_those_that_were_there(cells, block, monkeyp
     told = pd.concat(found).tolist()
     assert pd.isna(told[0])
     for one, other in zip(told[1:], cells.astype(object), strict=False):
-        assert (pd.isna(one) and pd.isna(other)) or one == other
+        assert one is other or (pd.isna(one) and pd.isna(other)) or one == other
 
 
 class Shuffled:

@@ -3,10 +3,12 @@
 No message quotes a cell, nor a first record that may be one.
 """
 
+import datetime
 import gzip
 import io
 import os
 import zipfile
+from decimal import Decimal
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,6 +21,7 @@ from hypothesis import strategies as st
 from sdv_privpgd.cli.reading import open_table, read_table, tables_in, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options
 from sdv_privpgd.columns.dialect import Reading
+from sdv_privpgd.drafting.template import sdtype_of
 from sdv_privpgd.report import warnings
 from sdv_privpgd.sources.source import SourceError
 from sdv_privpgd.sources.texts import UNREAD
@@ -106,6 +109,7 @@ def test_an_encoding_that_does_not_fit_names_the_option(tmp_path, written):
     text = f"größe,ort\n1,Münster {SECRET}\n".encode(written)
     assert "--encoding" in refused(tmp_path, text, None)
     assert "--encoding" in refused(tmp_path, text, None, encoding="utf-8")
+    assert "or take it out" in refused(tmp_path, f"\0größe\n{SECRET}\n", None)
 
 
 @pytest.mark.parametrize("sep", [",", ";"])
@@ -402,6 +406,11 @@ def test_workbooks(workbook):
     table = read_table(workbook([["n", "day"], [1, day], [2.5, day]]), Reading(header=True), None)
     assert table["n"].tolist() == [1, 2.5]
     assert table["day"].tolist() == [day, day]
+    path = workbook([["n", "code", "temp", "x"], [1, "07", 36.5, day], ["2", 8, "low", "-"]])
+    table = read_table(path, Reading(header=True), None)  # for detection no cells are of two kinds
+    assert table["n"].tolist() == [1, 2]
+    texts = [["07", "8"], ["36.5", "low"], [str(day), "-"]]
+    assert [table[name].tolist() for name in ("code", "temp", "x")] == texts
     path, alley = workbook([["alley"], ["NA"], ["Grvl"]]), {"sdtype": "categorical"}
     for known, first in (({}, "NA"), ({"range_values": ["Grvl"]}, None)):
         cells = read_table(path, Reading(header=True), {"alley": {**alley, **known}})["alley"]
@@ -427,6 +436,14 @@ def test_no_column_of_parquet_is_lost(tmp_path, capsys):
     assert "index without a name" in capsys.readouterr().err
     with pytest.raises(CommandError, match="leave out --names"):
         read_table(tmp_path / "table.parquet", Reading(names=("a",)), None)
+
+
+def test_a_schema_says_what_is_a_date_or_a_decimal_where_pandas_has_objects(tmp_path):
+    cells = {"day": [datetime.date(2020, 1, 1)], "pay": [Decimal("1.50")], "raw": [b"\xff"]}
+    pd.DataFrame(cells).to_parquet(tmp_path / "table.parquet")
+    types = types_in([tmp_path / "table.parquet"], Reading())
+    kinds = ["datetime", "numerical", "categorical"]
+    assert [sdtype_of(name, dtype) for name, dtype in types.items()] == kinds
 
 
 @pytest.mark.parametrize("name", ["table", "table.sav", "table.xls", "table.csv.7z", "gz"])

@@ -111,6 +111,14 @@ def test_an_instant_is_exact(cell, nanoseconds):
         assert (found.tolist(), missing.tolist()) == ([nanoseconds], [False])
 
 
+def test_never_has_its_own_day_in_a_format_without_a_year():
+    cells = pd.Series(
+        [datetime.date(9999, 12, 31), "31.12.", datetime.date(1, 1, 1), "01.01."], dtype=object
+    )
+    found, _ = dates_.instants(cells, "%d.%m.")
+    assert found[0] == found[1] != found[2] == found[3]
+
+
 def test_precisions_are_those_of_cells():
     cells = ["2020-01-01", datetime.date(2020, 1, 1), "2020-01-01 10:00", None, "no date",
              pd.Timestamp("2020-01-01T00:00:00.5")]  # fmt: skip

@@ -42,6 +42,8 @@ class Large(int):
         (Decimal("-Infinity"), -np.inf),
         (Decimal("-1E999"), -np.inf),
         (Decimal("1E999"), np.inf),
+        (-(10**400), -np.inf),
+        (2**70 + 1, 2**70 + 1),
         (datetime.date(2020, 1, 2), datetime.date(2020, 1, 2)),
         (UUID(int=5), f"{UUID(int=5)}"),
         (pd.Timestamp("2020-01-02 00:00:00.000000001"), datetime.datetime(2020, 1, 2)),

@@ -46,6 +46,14 @@ class TestNumbers:
         lows = [found(numbers, {"sdtype": "numerical"}, seed=seed)[0] for seed in range(20)]
         assert all(facts["range_min"] < -1.5 for facts in lows)  # 0 where a 256th is near an end
 
+    @pytest.mark.parametrize("seed", range(4))
+    def test_few_rows_beside_zero_are_not_taken_for_zeros(self, seed):
+        """Hardly any noise, as of public rows, shows each row that is counted in two cells."""
+        numbers = np.random.default_rng(seed).normal(6.4, 1.7, ROWS).round(1)
+        facts, _ = found(numbers, {"sdtype": "numerical"}, epsilon=1e4)
+        assert facts["range_min"] == pytest.approx(numbers.min(), abs=1.5)
+        assert facts["range_max"] == pytest.approx(numbers.max(), abs=1.5)
+
     def test_frequent_numbers_have_cells_of_their_own_and_even_ones_equal_cells(self):
         rng = np.random.default_rng(0)
         numbers = np.where(rng.random(ROWS) < 0.4, 40, rng.integers(1, 100, ROWS))

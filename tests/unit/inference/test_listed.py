@@ -205,7 +205,9 @@ def test_a_plan_says_how_precise_a_listed_count_will_be():
         Question(what="count", where={"town": "north", "cost": Between(250, 900)}),
     ]
     frame = TABLE.assign(town=RNG.choice(["north", "south"], len(TABLE)))
-    told: dict = {"epsilon": 2.0, "delta": 1e-5, "questions": asked, "method": "privpgd+pgm"}
+    of_all = Question(what="mean", of="age")  # the number of all rows is known
+    told: dict = {"epsilon": 2.0, "delta": 1e-5, "method": "privpgd+pgm"}
+    told["questions"] = [*asked, of_all]
     plan = plan_table(whole, num_rows=len(TABLE), **told)
     expected = plan.to_dict()["expected"]["questions"]
     fitted = fit_table(frame, whole, **told)

@@ -217,7 +217,7 @@ def test_interactions_and_dates_are_predictors():
     found = regression(asked, "pay", ["seen", "age", ("seen", "age")])
     real = sm.OLS(codes[:, 2], frame).fit()
     np.testing.assert_allclose(found.coefficients, real.params, rtol=1e-5)
-    assert "'seen' counts in days since 2024-01-01" in str(found)
+    assert "'seen' counts in days since 2024-01-01." in str(found)
 
 
 def test_categories_that_follow_hide_or_come_first_are_references():

@@ -13,7 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up import quiet
 
-from sdv_privpgd import Boolean, MSTSynthesizer, Numerical, draft_metadata, fit_table
+from sdv_privpgd import (
+    Boolean,
+    Datetime,
+    Link,
+    MSTSynthesizer,
+    Numerical,
+    draft_metadata,
+    fit_table,
+    fit_tables,
+)
 from sdv_privpgd.cli.saying import in_options
 from sdv_privpgd.columns.facts import CategoryFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.parsing import describe, read_facts
@@ -149,6 +158,14 @@ def test_a_planted_fault_is_told(facts, shares, told, seed):
     assert any(re.search(told, sentence) for sentence in said), said
 
 
+@pytest.mark.parametrize(
+    ("facts", "size", "ranks"), [(CITY, 8, "1 doubtful, 0 lost"), (AGE, 12, "0 doubtful, 1 lost")]
+)
+def test_one_value_of_several_is_kept_and_one_wide_cell_is_lost(facts, size, ranks):
+    summary, _ = warnings_of(fitted(facts, [0, 1, *[0] * (size - 2)]))
+    assert ranks in summary
+
+
 def test_lost_columns_come_first_and_columns_of_one_kind_share_a_line():
     facts = {"lost": AGE, "well": AGE, "one": CITY, "two": CITY}
     schema = Schema.from_sdv(facts, num_bins=12)
@@ -179,6 +196,12 @@ def test_the_share_that_is_told_is_silenced_by_a_declaration(facts):
     (told,) = lines(fitted(facts, shares))
     assert "range_is_nullable=True" in told
     assert lines(fitted({**facts, "range_is_nullable": True}, shares)) == ()
+
+
+def test_truths_of_a_dtype_of_truths_are_not_written_otherwise():
+    facts = fitted(TRUTH, [5, 2, 3])
+    for dtype in (pd.BooleanDtype(), pd.ArrowDtype(pytest.importorskip("pyarrow").bool_())):
+        assert lines(replace(facts, schema=facts.schema.typed({"x": dtype}))) == ()
 
 
 @pytest.mark.parametrize(
@@ -563,6 +586,20 @@ class TestOrder:
         assert "the constraint Inequality('came', 'left')." in sentence
         (sentence,) = told({"left": later(RNG.integers(0, 2, ROWS))})
         assert "Inequality(earlier, later) of 'came' and 'left'." in sentence
+
+    @pytest.mark.parametrize("start", ["came", None])
+    def test_a_visit_after_its_parents_date_is_told_unless_it_starts_there(self, start):
+        days = Datetime("2022-09-01", "2024-06-30")
+        people = pd.DataFrame({"key": range(ROWS), "came": CAME})
+        visits = people[["key"]].assign(seen=later(RNG.gamma(2.0, 15.0, ROWS).astype(int)))
+        found = fit_tables(
+            {"people": people, "visits": visits},
+            {"people": {"came": days}, "visits": {"seen": days}},
+            Link("people", "visits", "key", 2, order="seen", start=start),
+            *(5.0, 1e-6),
+        )
+        said = " ".join(found.warnings)
+        assert said.count("Inequality") == said.count("people.came") == (start is None)
 
     @pytest.mark.parametrize("order", [1, -1])
     def test_other_dates_are_met_with_silence(self, order):
