@@ -100,7 +100,7 @@ class Reading:
         return np.where(missing, np.nan, numbers)
 
 
-def steps_of(numbers: np.ndarray, missing: np.ndarray | bool = False) -> np.ndarray:
+def steps_of(numbers: np.ndarray, missing: np.ndarray | bool) -> np.ndarray:
     """The place of the first of ``STEPS`` that each number is a multiple of, int64.
 
     It is one after the last for numbers that are of none, and two for missing ones.
@@ -109,7 +109,7 @@ def steps_of(numbers: np.ndarray, missing: np.ndarray | bool = False) -> np.ndar
     left = np.rint(np.where(missing, 0.0, numbers) * 10.0 ** np.minimum(places, MOST_PLACES))
     steps, held = 2 * (MOST_PLACES + places), np.arange(len(places))
     for factor in (5, 2) * MOST_PLACES:  # from each step to the one before
-        held = held[(np.fmod(left[held], factor) == 0) & (steps[held] > 0)]
+        held = held[np.fmod(left[held], factor) == 0]
         left[held] /= factor
         steps[held] -= 1
     return np.where(places > MOST_PLACES, len(STEPS) + places - MOST_PLACES - 1, steps)

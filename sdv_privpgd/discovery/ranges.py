@@ -339,7 +339,7 @@ def _rounding(
     multiples of a coarser one.
     """
     (low, high), tick = found.ends, Fraction(1, 10 ** (found.decimal_places or 0))
-    places, size = steps_of(np.array([*alone])), len(STEPS) + 1
+    places, size = steps_of(np.array([*alone]), False), len(STEPS) + 1
     seen = precision.counts[:size] - np.bincount(places, [*alone.values()], size)[:size]
     noise = precision.variance * (1 + np.bincount(places, minlength=size)[:size])
     first = next((at for at, step in enumerate(STEPS) if step <= high - low), len(STEPS))

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -167,7 +168,8 @@ class Sampler:
     A column has missing values if some surely occurred, by what each column ``held``: missing
     values that only noise may have produced are left out, so that all fits to a table give its
     columns the same dtypes. Rows obey ``rules`` by their cells and ``predicates`` by their values;
-    ``differences`` say which columns are computed from another column and a difference.
+    ``differences`` say which columns are computed from another column and a difference. Codes
+    ``beyond`` those that surely occurred have ever fewer rows (``Filled``).
     """
 
     def __init__(
@@ -180,6 +182,7 @@ class Sampler:
         rules: Sequence[Rule] = (),
         predicates: Sequence[Predicate] = (),
         differences: Sequence[Difference] = (),
+        beyond: Mapping[str, Sequence[int]] = MappingProxyType({}),
     ) -> None:
         self.attributes = schema.attributes
         nullable = {column.name: column for column in schema.columns if column.nullable}
@@ -196,8 +199,9 @@ class Sampler:
         self._repair = None
         if rules or predicates:
             self._repair = Repair(schema.attributes, rules, predicates, self.decoded, differences)
-        if without:
-            model = Filled(model=model, empty={n: each.num_values for n, each in without.items()})
+        if without or beyond:
+            empty = {name: each.num_values for name, each in without.items()}
+            model = Filled(model=model, empty=empty, beyond=dict(beyond))
         columns = tuple(schema.columns)
         self._rows = RowStream(model=model, seed=seed, columns=columns, repair=self._repair)
         self._donors: tuple[np.ndarray, np.ndarray] | None = None
@@ -408,42 +412,55 @@ class Decoder:
 
 @dataclass(frozen=True, kw_only=True)
 class Filled(Wrapped):
-    """A model in which one code of some attributes is drawn anew wherever it occurs.
+    """A model in which some codes of attributes are drawn anew wherever they occur.
 
-    The other codes are drawn as often as they occur, whatever the row's other codes are. Use this
-    for a code that only noise has produced: ``empty`` has that of each attribute with one.
+    Whatever the row's other codes are. Use this for codes that only noise has produced: ``empty``
+    has one of an attribute, in whose place the others are drawn as often as they occur. ``beyond``
+    has neighbors far out: together they stay as frequent, and each has half the rows of the one
+    before it.
     """
 
     empty: Mapping[str, int]
+    beyond: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def marginal(self, clique: Clique) -> np.ndarray:
         """The probabilities of a clique's cells, axes in the clique's order."""
         table = np.array(super().marginal(clique), dtype=np.float64)
         for axis, name in enumerate(clique):
-            if name in self.empty:
+            if name in (*self.empty, *self.beyond):
+                codes, chances = self._anew(name)
                 cells = np.moveaxis(table, axis, -1)  # a view: writing to it changes the table
-                moved = cells[..., self.empty[name]].copy()
-                cells[..., self.empty[name]] = 0.0
-                cells += moved[..., None] * self._others(name)
+                moved = cells[..., codes].sum(axis=-1)
+                cells[..., codes] = 0.0
+                cells += moved[..., None] * chances
         return table
 
     def sample(self, num_rows: int, seed: int) -> np.ndarray:
         """Codes of shape (row, attribute). The same seed gives the same rows."""
-        codes = self.model.sample(num_rows, seed).copy()
-        for name, axis in zip(self.empty, self.domain.axes(self.empty), strict=True):
-            rows = np.flatnonzero(codes[:, axis] == self.empty[name])
-            others = self._others(name)
+        codes, names = self.model.sample(num_rows, seed).copy(), [*self.empty, *self.beyond]
+        for name, axis in zip(names, self.domain.axes(names), strict=True):
+            gone, chances = self._anew(name)
+            rows = np.flatnonzero(np.isin(codes[:, axis], gone))
             generator = np.random.default_rng((seed, axis))
-            codes[rows, axis] = generator.choice(len(others), len(rows), p=others)
+            codes[rows, axis] = generator.choice(len(chances), len(rows), p=chances)
         return codes
 
-    def _others(self, name: str) -> np.ndarray:
-        """The probability of each other code of an attribute; equal ones if the model has none."""
-        chances = np.array(self.model.marginal((name,)), dtype=np.float64)
-        chances[self.empty[name]] = 0.0
+    def _anew(self, name: str) -> tuple[Sequence[int], np.ndarray]:
+        """The codes of an attribute that are drawn anew, and the probability of each code then.
+
+        Others are drawn alike if the model has none.
+        """
+        chances, gone = np.zeros(self.domain.size_of[name]), self.beyond.get(name)
+        if gone:
+            chances[gone] = 0.5 ** np.arange(len(gone))
+            return gone, chances / chances.sum()
+        gone = [self.empty[name]]
+        chances += self.model.marginal((name,))
+        chances[gone] = 0.0
         if not chances.any():
-            chances = (np.arange(len(chances)) != self.empty[name]).astype(np.float64)
-        return chances / chances.sum()
+            chances += 1.0
+            chances[gone] = 0.0
+        return gone, chances / chances.sum()
 
 
 def row_keys(rows: np.ndarray) -> np.ndarray:

@@ -117,6 +117,10 @@ def test_never_has_its_own_day_in_a_format_without_a_year():
     )
     found, _ = dates_.instants(cells, "%d.%m.")
     assert found[0] == found[1] != found[2] == found[3]
+    cells = [pd.Timestamp("2020-05-01 10:00", tz="Asia/Tokyo"), "01.05. 01:00 +0000"]
+    found, missing = dates_.instants(pd.Series(cells, dtype=object), "%d.%m. %H:%M %z")
+    assert found[0] == found[1]
+    assert not missing.any()
 
 
 def test_precisions_are_those_of_cells():

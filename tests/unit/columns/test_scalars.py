@@ -149,9 +149,9 @@ def test_decimal_places_are_the_fewest_that_write_a_number():
 
 
 def test_steps_are_the_largest_that_a_number_is_a_multiple_of():
-    numbers = [0, -7, 3e6, 2.5e6, 12_000, -500, 45, 1.5, 0.1 + 0.2, 0.05, 19.99, 2e-6, 1e-7, np.inf]
+    numbers = [0, -7, 3e6, 2.5e6, 12_000, -500, 45, 1.5, 0.3, 0.05, 19.99, 5e-6, 1e-7, np.inf]
     with np.errstate(all="raise"):
         found = steps_of(np.array(numbers), np.isinf(numbers))
-    steps = [10**6, 1, 10**6, 500_000, 1_000, 500, 5, 0.5, 0.1, 0.05, 0.01, 1e-6]
+    steps = [10**6, 1, 10**6, 500_000, 1_000, 500, 5, 0.5, 0.1, 0.05, 0.01, 5e-6]
     assert [float(STEPS[place]) for place in found[:12]] == steps
     assert found[12:].tolist() == [len(STEPS), len(STEPS) + 1]

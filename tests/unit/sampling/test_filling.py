@@ -54,6 +54,17 @@ def test_its_marginals_are_those_of_its_rows(clique):
     np.testing.assert_allclose(found, marginal, atol=5 * 0.5 / np.sqrt(ROWS))
 
 
+def test_codes_far_out_stay_as_frequent_together_and_each_has_half_of_the_one_before():
+    model = particles()
+    filled = Filled(model=model, empty={}, beyond={"c": [1, 2, 3]})
+    before, after = model.marginal(("a", "c")), filled.marginal(("a", "c"))
+    assert after[:, 0].tolist() == before[:, 0].tolist()
+    falling = before[:, 1:].sum(axis=1, keepdims=True) * np.array([4, 2, 1]) / 7
+    np.testing.assert_allclose(after[:, 1:], falling, rtol=1e-12)
+    found = counted(filled.sample(ROWS, 1), ("a", "c"))
+    np.testing.assert_allclose(found, after, atol=5 * 0.5 / np.sqrt(ROWS))
+
+
 def test_where_there_is_nothing_else_the_others_are_drawn_alike():
     codes = np.full((ROWS, 3), 1)
     filled = Filled(model=Particles(domain=DOMAIN, codes=codes), empty={"b": 1})
