@@ -77,6 +77,8 @@ class Prior:
                     f"A prior's file is a Parquet or CSV file, got {Path(rows).name!r}. Load a "
                     "model first: FittedTable.load(path)."
                 )
+            if not Path(rows).exists():
+                raise ValueError(f"No file {str(rows)!r} has the public rows of prior (--prior).")
             return read(rows)
         if hasattr(rows, "sample") and hasattr(rows, "fitted"):
             return deepcopy(rows).sample(MOST_ROWS)  # its next rows stay the next ones

@@ -181,6 +181,7 @@ def test_columns_that_a_prior_lacks_or_calls_otherwise_are_named():
         ([table(50, 0), table(0, 0)], ValueError, "needs rows"),
         (Prior(table(50, 0), weight=np.ones(3)), ValueError, "one of each row, got 3 for 50"),
         ("rows.xlsx", ValueError, "Parquet or CSV"),
+        ("nowhere/rows.csv", ValueError, r"No file .nowhere/rows.csv. .* prior \(--prior\)"),
         (table(50, 0).assign(age="old", seen=7.5), ValueError, "prior is not as"),
         (pd.DataFrame({"ill": ["yes", "no"]}), ValueError, r"values: 'ill' \(100 %\). None can be"),
     ],
