@@ -217,6 +217,18 @@ class Density:
         """The edges of the same cells, and of more where rows fall in one."""
         return _cut(self, np.where(self.falls, 2.0, 1.0))
 
+    @property
+    def idle(self) -> np.ndarray:
+        """The edges of cells for one number that hardly has rows to their wider neighbors.
+
+        Noise in such a cell, and in a code of it, would be many rows of one number.
+        """
+        widths = np.diff(self.edges)
+        before, after = np.append(0.0, widths[:-1]), np.append(widths[1:], 0.0)
+        is_narrow = np.maximum(before, after) > MANY * widths
+        own = np.flatnonzero(is_narrow & (self.counts < HINT * np.sqrt(self.variances)))
+        return self.edges[own + (after > before)[own]]
+
     def light_shares(self, edges: np.ndarray) -> np.ndarray:
         """The ``shares`` with light ends."""
         cells = np.clip(np.searchsorted(self.edges, edges[:-1], side="right"), 1, self.counts.size)

@@ -195,9 +195,11 @@ def looked_into(
     finer = _ticks(column, density.finer)
     finer = finer if isinstance(column.cells, Interval) else np.ceil(finer).astype(np.int64)
     cells = column.cells.cut(finer.tolist())
-    edges = edges_of(replace(column, cells=cells))
-    first, last = np.searchsorted(edges, density.edges[[first, last]]).tolist()
-    cuts = _written(column, cells.starts[first + 1 : last])
+    edges, ends = edges_of(replace(column, cells=cells)), density.edges[[first, last]]
+    is_kept = ~np.isin(edges, np.setdiff1d(density.idle, ends))
+    edges, starts = edges[is_kept], cells.starts[is_kept[:-1]]
+    first, last = np.searchsorted(edges, ends).tolist()
+    cuts = _written(column, starts[first + 1 : last])
     shape: dict[str, Any] = {"nullable": nullable, "cuts": inside(cuts, held)}
     if cuts and len(shape["cuts"]) == len(cuts):
         shape["frequencies"] = tuple(density.light_shares(edges)[first:last].tolist())

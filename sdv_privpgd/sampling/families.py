@@ -58,7 +58,8 @@ class VisitSampler:
     (``context_columns`` and the number of rows), and about the same time. Where fewer
     than ten rows agree, the time is given up, then the number of rows, then the other columns from
     the last one on. The values of the person are those of the first row; a row's time is
-    that of the row before, and the time since, up to the end of the declared range.
+    that of the row before, and the time since. Is that beyond the declared range, the row lies
+    anywhere in what is left of it: at the end of the range there would be many rows.
     """
 
     def __init__(self, rows: Sampler, visits: Visits) -> None:
@@ -157,7 +158,10 @@ class VisitSampler:
         for name, axis in zip(visits.previous, before, strict=True):
             codes[:, axis] = last.codes[:, axes[name]]
         clock, made = self._sampler.attributes[by], _Made(codes, positions, last.whose)
-        times = time_after(clock, self._values(last, visits.by), self._values(made, visits.since))
+        earlier, since = self._values(last, visits.by), self._values(made, visits.since)
+        room = (clock.cells.ends[1] - earlier) / steps(clock)
+        sooner = (generator.random(len(room)) * room).astype(since.dtype)
+        times = time_after(clock, earlier, np.where(since > room, sooner, since))
         timeless = last.codes[:, by] == clock.num_values
         codes[:, by], positions[:, by] = clock.locate(times)
         codes[timeless, by] = clock.num_values

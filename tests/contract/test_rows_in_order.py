@@ -3,6 +3,7 @@
 import json
 import pickle
 import zipfile
+from datetime import date
 from itertools import pairwise
 
 import numpy as np
@@ -80,6 +81,19 @@ class TestRows:
         assert np.abs(transitions(rows) - transitions(real)).sum() / 2 < 0.06
         days = rows.groupby("patient")["admitted"].diff().dt.days.dropna()
         assert 5 <= days.median() <= 9  # it is 7
+
+    def test_times_that_would_lie_beyond_the_range_are_not_all_at_its_end(self):
+        """Visits lie anywhere in two years but the last fortnight, so times between are long."""
+        rng = np.random.default_rng(0)
+        days = pd.to_timedelta(rng.integers(0, 715, 1_600), unit="D")
+        table = pd.DataFrame({"patient": np.repeat(np.arange(400), 4), "sex": True})
+        table["admitted"] = pd.Timestamp("2022-01-01") + days
+        table["ward"] = rng.choice(["A", "B", "C"], len(table))
+        told = {**COLUMNS, "admitted": Datetime(date(2022, 1, 1), date(2023, 12, 31))}
+        order = in_order(context_columns=(), max_rows=4)
+        rows = fit_table(table, told, 1.0, method="privpgd+pgm", **order).sample(2_000)
+        assert (rows["admitted"] == "2023-12-31").mean() < 0.02
+        assert rows.groupby("patient", sort=False)["admitted"].is_monotonic_increasing.all()
 
     def test_the_sequence_is_the_same_however_it_is_cut(self, fitted):
         fitted.reset_sampling()
