@@ -124,6 +124,10 @@ class Ticks(FieldsAlone):
         """The numbers at positions of the part of each cell in a range; each has its share."""
         starts = np.maximum(self.starts[codes], low)
         ends = np.minimum(self.starts[codes] + self.widths[codes] - 1, high)
+        return self.inside(starts, ends, positions)
+
+    def inside(self, starts: np.ndarray, ends: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """The numbers at positions from starts to ends, whatever the cells are."""
         if not self.rounding:
             # Below the width for every position up to 1 - 2**-53, which takes at least half a unit
             # in the last place off a width that float64 has rounded up by at most that.

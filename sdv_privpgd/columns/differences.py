@@ -134,7 +134,11 @@ class Difference(FieldsAlone):
             code, place = _either(is_shared | (stays & (code != was[0])), was, (code, place))
             codes[known][rows], places[known][rows] = code, place
         value = self._steps(own, own.at(code, place))
-        found = self._located(other, value + step, upwards)
+        reached = value + step
+        if getattr(other.cells, "rounding", ()):
+            how = codes[self.name][rows[lent]], places[self.name][rows[lent]]
+            reached = self._round(other, value, *how, upwards=upwards)
+        found = self._located(other, reached, upwards)
         wide, fine = self.widths(self.column), self.widths(other)
         coarse = wide[codes[self.name][rows[lent]]] > _FAR * fine[there[0]]
         least = _ends(self.column)[0] * (1 if upwards else -1)
@@ -142,6 +146,27 @@ class Difference(FieldsAlone):
         keeps = (is_shared | coarse | _are_shared(other, *found)) & (found[0] != there[0])
         found = _either(keeps & (kept[0] == there[0]), kept, found)
         codes[other.name][rows], places[other.name][rows] = _either(stays, there, found)
+
+    def _round(
+        self,
+        other: Column,
+        value: np.ndarray,
+        code: np.ndarray,
+        place: np.ndarray,
+        *,
+        upwards: bool,
+    ) -> np.ndarray:
+        """What the difference's codes reach from values, as round as the other column is."""
+        ends = [self.column.at(code, np.full(code.shape, part)) for part in (0.0, BELOW_ONE)]
+        low, high = (
+            (value + end for end in ends) if upwards else (value - end for end in ends[::-1])
+        )
+        low, high = (
+            np.clip(self._values(other, reached, is_least), *_ends(other))
+            for reached, is_least in ((low, True), (high, False))
+        )
+        assert isinstance(other.cells, Ticks)
+        return self._steps(other, other.cells.inside(low, np.maximum(low, high), place))
 
     def _moved(
         self, own: Column, code: np.ndarray, place: np.ndarray, limit: np.ndarray, is_most: bool

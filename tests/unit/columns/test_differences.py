@@ -52,6 +52,10 @@ PAIRS = {
         numbers("a", 0, 900, increment=30, decimal_places=0),
         numbers("b", 0, 990, increment=45),
     ),
+    "rounded": (
+        numbers("a", 0, 900, decimal_places=0, rounding=[[10, 0.5]]),
+        numbers("b", 0, 950, decimal_places=1, rounding=[[50, 0.5], [5, 0.4]]),
+    ),
     "real": (numbers("a", -1.5, 1), numbers("b", 0.25, 2)),
     "real, whole": (numbers("a", 0.5, 90.5), numbers("b", 0, 100, decimal_places=0)),
 }  # fmt: skip
@@ -67,6 +71,18 @@ def rows_of(pair, difference, number=3_000, seed=0):
 def values_of(column, codes, places):
     here = codes[column.name] < column.num_values
     return column.at(np.where(here, codes[column.name], 0), places[column.name]), here
+
+
+def test_a_column_that_follows_from_a_difference_is_as_round_as_it_is():
+    low, high = PAIRS["rounded"]
+    difference = difference_of(low, high, strict=False, name="d", num_cells=8)
+    codes, places = rows_of((low, high), difference)
+    there = (codes["a"] < low.num_values) & (codes["d"] < difference.column.num_values)
+    there &= codes["b"] < high.num_values
+    put_differences([difference], codes, places, held=["a"])
+    ticks, _ = values_of(high, codes, places)
+    assert (ticks[there] % 50 == 0).mean() > 0.5  # of all ticks a fiftieth are
+    assert (values_of(low, codes, places)[0] <= ticks / 10)[there].all()
 
 
 @pytest.mark.parametrize("strict", [False, True])
