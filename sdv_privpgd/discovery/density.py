@@ -221,11 +221,13 @@ class Density:
     def idle(self) -> np.ndarray:
         """The edges of cells for one number that hardly has rows to their wider neighbors.
 
-        Noise in such a cell, and in a code of it, would be many rows of one number.
+        Noise in such a cell, and in a code of it, would be many rows of one number. Zero is usual
+        enough to keep its own.
         """
         widths = np.diff(self.edges)
         before, after = np.append(0.0, widths[:-1]), np.append(widths[1:], 0.0)
         is_narrow = np.maximum(before, after) > MANY * widths
+        is_narrow &= (self.edges[:-1] > 0) | (self.edges[1:] <= 0)
         own = np.flatnonzero(is_narrow & (self.counts < HINT * np.sqrt(self.variances)))
         return self.edges[own + (after > before)[own]]
 
