@@ -6,10 +6,10 @@ from house import ROOT, circles, floors, lines_of_code, measured
 from second_runs import SECOND_RUN
 
 MOST = {
-    "package lines": 63_286,
-    "package lines of code": 42_494,
+    "package lines": 63_367,
+    "package lines of code": 42_550,
     "package files": 240,
-    "test lines": 53_608,
+    "test lines": 53_684,
     "constants": 245,
     "floors": 14,
     "circles": 0,
