@@ -24,7 +24,9 @@ _OF_SDV = ("table_name", "learning_strategy")
 
 _TYPE_OF_KEY = {
     "datetime_format": "datetime",
-    **dict.fromkeys(("range_min", "range_max", "decimal_places", "increment"), "numerical"),
+    **dict.fromkeys(
+        ("range_min", "range_max", "decimal_places", "increment", "rounding"), "numerical"
+    ),
     **dict.fromkeys(("range_values", "other_value", "groups", "prefix"), "categorical"),
 }
 """What each fact says a column holds, the ends of ranges if they are numbers."""

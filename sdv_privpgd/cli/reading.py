@@ -439,7 +439,7 @@ def _parsed_schema(path: Path) -> pd.DataFrame:
 
 
 def _typed(kind: Any) -> pd.ArrowDtype | None:
-    """The dtype of what pandas has objects for: of dates, times, decimals and bytes."""
+    """The dtype of what pandas has objects for: of dates, times and decimals."""
     from pyarrow import types
 
     own = types.is_date, types.is_time, types.is_decimal

@@ -32,6 +32,7 @@ _OPTIONS = (
     (r"allow_lost=\{'(.*?)': \['(.*?)'\]\}", r"--allow-lost '\1.\2'"),
     (r"public_domain\[('[^']*')\]", r"\1 in --domain"),
     (r"public_domain", "--domain"),
+    ("prior=", "--prior"),
     (
         r"text with a decimal comma, separators of thousands or units is read in a declared "
         "number_format alone",

@@ -71,7 +71,9 @@ def questions_of(known: ColumnFacts) -> set[str]:
         return asks if lacks else {"precision"} if in_seconds else set()
     if not isinstance(known, NumberFacts):
         return set()
-    asks = {"grid", "numbers", "precision"} if lacks else {"numbers", "precision"}
+    asks = {"grid", "numbers"} if lacks else {"numbers"}
+    if None in (known.decimal_places, known.rounding):
+        asks.add("precision")
     cells = None if lacks or known.decimal_places is None else column_of("", known).cells
     return set() if isinstance(cells, Ticks) and cells.last - cells.first < SINGLE else asks
 

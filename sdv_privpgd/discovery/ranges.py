@@ -149,7 +149,8 @@ def roughly(
         found: NumberFacts | DateFacts = _rough_dates(known, ends, precision, utc)
     else:
         found = _rough_numbers(known, ends, density, precision, total)
-        if precision is not None and found.decimal_places is not None:
+        is_open = known.rounding is None and found.decimal_places is not None
+        if precision is not None and is_open:
             found = replace(found, rounding=_rounding(found, precision, alone))
     is_clear = density is None or density.clear > 0
     if density is not None:

@@ -78,7 +78,7 @@ class Prior:
                     "model first: FittedTable.load(path)."
                 )
             if not Path(rows).exists():
-                raise ValueError(f"No file {str(rows)!r} has the public rows of prior (--prior).")
+                raise ValueError(f"prior= names the file {str(rows)!r}, which is not there.")
             return read(rows)
         if hasattr(rows, "sample") and hasattr(rows, "fitted"):
             return deepcopy(rows).sample(MOST_ROWS)  # its next rows stay the next ones

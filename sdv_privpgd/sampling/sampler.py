@@ -426,41 +426,35 @@ class Filled(Wrapped):
     def marginal(self, clique: Clique) -> np.ndarray:
         """The probabilities of a clique's cells, axes in the clique's order."""
         table = np.array(super().marginal(clique), dtype=np.float64)
-        for axis, name in enumerate(clique):
-            if name in (*self.empty, *self.beyond):
-                codes, chances = self._anew(name)
-                cells = np.moveaxis(table, axis, -1)  # a view: writing to it changes the table
-                moved = cells[..., codes].sum(axis=-1)
-                cells[..., codes] = 0.0
-                cells += moved[..., None] * chances
+        for name, codes, chances in self._anew(clique):
+            cells = np.moveaxis(table, clique.index(name), -1)  # a view: the table changes with it
+            moved = cells[..., codes].sum(axis=-1)
+            cells[..., codes] = 0.0
+            cells += moved[..., None] * chances
         return table
 
     def sample(self, num_rows: int, seed: int) -> np.ndarray:
         """Codes of shape (row, attribute). The same seed gives the same rows."""
-        codes, names = self.model.sample(num_rows, seed).copy(), [*self.empty, *self.beyond]
-        for name, axis in zip(names, self.domain.axes(names), strict=True):
-            gone, chances = self._anew(name)
+        codes = self.model.sample(num_rows, seed).copy()
+        for name, gone, chances in self._anew(self.domain.attributes):
+            (axis,) = self.domain.axes([name])
             rows = np.flatnonzero(np.isin(codes[:, axis], gone))
             generator = np.random.default_rng((seed, axis))
             codes[rows, axis] = generator.choice(len(chances), len(rows), p=chances)
         return codes
 
-    def _anew(self, name: str) -> tuple[Sequence[int], np.ndarray]:
-        """The codes of an attribute that are drawn anew, and the probability of each code then.
-
-        Others are drawn alike if the model has none.
-        """
-        chances, gone = np.zeros(self.domain.size_of[name]), self.beyond.get(name)
-        if gone:
-            chances[gone] = 0.5 ** np.arange(len(gone))
-            return gone, chances / chances.sum()
-        gone = [self.empty[name]]
-        chances += self.model.marginal((name,))
-        chances[gone] = 0.0
-        if not chances.any():
-            chances += 1.0
-            chances[gone] = 0.0
-        return gone, chances / chances.sum()
+    def _anew(self, names: Sequence[str]) -> Iterator[tuple[str, Sequence[int], np.ndarray]]:
+        """Attributes, their codes that are drawn anew, and the probability of each code then."""
+        for name in (each for each in names if each in self.empty):
+            chances = np.array(self.model.marginal((name,)), dtype=np.float64)
+            chances[self.empty[name]] = 0.0
+            if not chances.any():  # the model has no others: they are drawn alike
+                chances = (np.arange(len(chances)) != self.empty[name]).astype(np.float64)
+            yield name, [self.empty[name]], chances / chances.sum()
+        for name in (each for each in names if each in self.beyond):
+            chances, codes = np.zeros(self.domain.size_of[name]), self.beyond[name]
+            chances[codes] = 0.5 ** np.arange(len(codes))
+            yield name, codes, chances / chances.sum()
 
 
 def row_keys(rows: np.ndarray) -> np.ndarray:

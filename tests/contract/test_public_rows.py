@@ -26,6 +26,7 @@ from sdv_privpgd import (
     fit_table,
     plan_table,
 )
+from sdv_privpgd.cli.saying import in_options
 from sdv_privpgd.privacy import curator
 
 KINDS = {"ward": "categorical", "age": "numerical", "ill": "boolean", "seen": "datetime"}
@@ -181,14 +182,15 @@ def test_columns_that_a_prior_lacks_or_calls_otherwise_are_named():
         ([table(50, 0), table(0, 0)], ValueError, "needs rows"),
         (Prior(table(50, 0), weight=np.ones(3)), ValueError, "one of each row, got 3 for 50"),
         ("rows.xlsx", ValueError, "Parquet or CSV"),
-        ("nowhere/rows.csv", ValueError, r"No file .nowhere/rows.csv. .* prior \(--prior\)"),
+        ("nowhere/rows.csv", ValueError, "prior= names the file 'nowhere/rows.csv', which"),
         (table(50, 0).assign(age="old", seen=7.5), ValueError, "prior is not as"),
         (pd.DataFrame({"ill": ["yes", "no"]}), ValueError, r"values: 'ill' \(100 %\). None can be"),
     ],
 )
 def test_what_is_no_prior_is_refused_before_anything_is_spent(prior, error, words):
-    with pytest.raises(error, match=words):
+    with pytest.raises(error, match=words) as caught:
         fit_table(table(200, 0), COLUMNS, epsilon=1.0, prior=prior)
+    assert "prior=" not in in_options(caught.value)
 
 
 def test_a_prior_of_few_rows_does_not_say_which_categories_there_are():

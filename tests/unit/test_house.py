@@ -7,9 +7,9 @@ from second_runs import SECOND_RUN
 
 MOST = {
     "package lines": 63_367,
-    "package lines of code": 42_550,
+    "package lines of code": 42_553,
     "package files": 240,
-    "test lines": 53_684,
+    "test lines": 53_690,
     "constants": 245,
     "floors": 14,
     "circles": 0,

@@ -85,6 +85,8 @@ class TestValues:
         by = rng.choice([1_000, 100, 1], ROWS, p=[0.5, 0.3, 0.2])
         paid = np.rint(np.exp(rng.normal(9.5, 1, ROWS)) / by) * by
         rows = drawn(paid, "numerical", facts, epsilon=1.0)
+        declared = found(paid, {"sdtype": "numerical", "rounding": [[7, 0.5]]})[0]
+        assert [*map(list, declared["rounding"])] == [[7, 0.5]]
         for step in (1_000, 500, 100, 10):
             round_ones = [(each % step == 0).mean() for each in (paid, rows)]
             assert round_ones[1] == pytest.approx(round_ones[0], rel=0.25)
@@ -121,6 +123,8 @@ class TestLooks:
         assert self.asks(sdtype="numerical") == {"grid", "numbers", "precision"}
         assert self.asks(sdtype="numerical", **ends) == {"numbers", "precision"}
         assert self.asks(sdtype="numerical", **ends, decimal_places=0) == {"numbers", "precision"}
+        rounded = {"decimal_places": 0, "rounding": [[10, 0.5]]}
+        assert self.asks(sdtype="numerical", **ends, **rounded) == {"numbers"}
         narrow = {"range_min": 0, "range_max": 99}
         assert self.asks(sdtype="numerical", **narrow) == {"numbers", "precision"}
         assert self.asks(sdtype="numerical", **narrow, decimal_places=0) == set()
