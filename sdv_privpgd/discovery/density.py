@@ -224,12 +224,9 @@ class Density:
         Noise in such a cell, and in a code of it, would be many rows of one number. Zero is usual
         enough to keep its own.
         """
-        widths = np.diff(self.edges)
-        before, after = np.append(0.0, widths[:-1]), np.append(widths[1:], 0.0)
-        is_narrow = np.maximum(before, after) > MANY * widths
-        is_narrow &= (self.edges[:-1] > 0) | (self.edges[1:] <= 0)
-        own = np.flatnonzero(is_narrow & (self.counts < HINT * np.sqrt(self.variances)))
-        return self.edges[own + (after > before)[own]]
+        widths = np.append(np.diff(self.edges), 0.0)
+        own = np.flatnonzero(self._is_narrow & ~self._is_hinted & ~self._has_zero)
+        return self.edges[own + (widths[own + 1] > widths[own - 1])]
 
     def light_shares(self, edges: np.ndarray) -> np.ndarray:
         """The ``shares`` with light ends."""
@@ -404,6 +401,21 @@ class Density:
         return _cut(replace(self, edges=edges), parts)
 
     @property
+    def _is_narrow(self) -> np.ndarray:
+        """Whether each cell is for one number: one beside it is many times as wide."""
+        widths = np.append(np.diff(self.edges), 0.0)
+        return np.maximum(widths[1:], np.roll(widths, 1)[:-1]) > MANY * widths[:-1]
+
+    @property
+    def _is_hinted(self) -> np.ndarray:
+        """Whether each cell is likely to have rows."""
+        return self.counts >= HINT * np.sqrt(self.variances)
+
+    @property
+    def _has_zero(self) -> np.ndarray:
+        return (self.edges[:-1] <= 0) & (self.edges[1:] > 0)
+
+    @property
     def _block_sums(self) -> np.ndarray:
         return np.bincount(self.of_cell, weights=self.counts)
 
@@ -414,11 +426,13 @@ class Density:
     def _held(self, inside: slice) -> np.ndarray:
         """The rows of cells: of those that stand out as counted, and others share their block's.
 
+        Of zeros a hint is enough.
         They do in groups of neighbors that differ by no more than noise, as expected before.
         """
         counts, expected = self.counts[inside], self.expected[inside]
         expected = expected + LIGHT * max(float(expected.max()), _TINIEST)
         seen = outstanding(counts, self.variances[inside])
+        seen |= (self._is_narrow & self._is_hinted & self._has_zero)[inside]
         found = pooled(counts, self.variances[inside], seen, expected)
         start = self.of_cell[inside][0]
         of_cell, weak = self.of_cell[inside] - start, ~seen

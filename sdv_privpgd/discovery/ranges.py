@@ -88,6 +88,7 @@ class Rough(NamedTuple):
             return to_ticks(np.append(days, days + DAY), column.unit)
         alone = list(self.alone)[: SINGLE // 8]
         if isinstance(column.cells, Interval):
+            alone = [0.0, *alone]
             return np.append(alone, np.nextafter(alone, np.inf))
         ticks = _ticks(column, np.array([*alone, *USUAL_NUMBERS]))
         ticks = np.rint(ticks[np.isclose(ticks, np.rint(ticks), atol=0.01)])
