@@ -140,7 +140,7 @@ def test_fewer_columns_and_a_larger_epsilon_make_pairs_better():
 
     usual, said = errors(names, 1.0)
     assert "The rows are few for this epsilon and these columns" in said
-    assert "Noise moves a correlation of two columns" in said
+    assert "Correlations of two columns come out weaker" in said
     for columns, epsilon in ((names[:3], 1.0), (names, 8.0)):
         assert errors(columns, epsilon)[0] < usual
 
