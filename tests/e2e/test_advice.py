@@ -159,7 +159,7 @@ def test_who_spends_more_sees_the_tail_that_noise_hid():
 
 def test_all_that_advises_is_followed():
     followed = [said for said, *_ in COLUMNS] + [
-        "Dates seem to be in order", "The rows are few", "Noise moves a", "Noise hid what",
+        "Dates seem to be in order", "The rows are few", "Correlations of two", "Noise hid what",
     ]  # fmt: skip
     others = {
         "": "what a look found unclear: its own text",
