@@ -21,14 +21,16 @@ from benchmarks.experiment import means, options, quiet
 from sdv_privpgd import fit_table
 
 
-@options(epsilons=[1.0], seeds=1, rows=[1_500, 62_000], columns=[4, 40], tables=int)
+@options(
+    epsilons=[1.0], seeds=1, rows=[1_500, 62_000], columns=[4, 40], tables=int, method="privpgd"
+)
 def rows(given):
     tables = list(_tables(given))
     for epsilon in given.epsilons:
         lines = []
         for name, table in tables[: given.tables]:
             with quiet():
-                line = means([_scores(table, epsilon) for _ in range(given.seeds)])
+                line = means([_scores(table, epsilon, given.method) for _ in range(given.seeds)])
             lines.append(line)
             size = {"rows": len(table), "columns": table.shape[1]}
             yield {"table": name, **size, "epsilon": epsilon, **line}
@@ -52,15 +54,16 @@ def _tables(given):
             yield f"{package}.{item}", table
 
 
-def _scores(table, epsilon):
+def _scores(table, epsilon, method):
     columns = {name: {"sdtype": _sdtype(table[name])} for name in table}
     floats = [name for name in table if table[name].dtype.kind == "f"]
     numbers = [name for name, facts in columns.items() if facts["sdtype"] == "numerical"]
     start, stops = time.process_time(), 0
     try:
-        fitted = fit_table(table, columns, epsilon)
+        fitted = fit_table(table, columns, epsilon, method=method)
     except ValueError:
-        fitted, stops = fit_table(table, columns, epsilon, allow_lost=list(table)), 1
+        lost = list(table)
+        fitted, stops = fit_table(table, columns, epsilon, method=method, allow_lost=lost), 1
     rows = fitted.sample(len(table))
     seconds = time.process_time() - start
     real, ours = (each[numbers].astype(float).corr("spearman") for each in (table, rows))
