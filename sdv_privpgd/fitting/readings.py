@@ -29,7 +29,6 @@ from sdv_privpgd.inference.bootstrap import with_bootstrap
 from sdv_privpgd.inference.conditions import code_values, meeting, parts_of
 from sdv_privpgd.inference.intervals import (
     Enclosed,
-    OfFamilies,
     Open,
     Ratio,
     Total,
@@ -223,7 +222,7 @@ class _Rows:
         (column,) = asked.columns
         values = code_values(column)
 
-        def of(numbers: np.ndarray) -> tuple[OfFamilies, str]:
+        def of(numbers: np.ndarray) -> tuple[Total | Ratio, str]:
             powers = [weighed(rows, column, numbers**power) for power in (1, 2, 0)]
             limits = float(values.lows.min()), float(values.highs.max())
             return self._ratio_or_total(what, (powers[0], powers[1]), powers[2], limits)
@@ -243,7 +242,7 @@ class _Rows:
         above: tuple[Product, Product],
         below: Product,
         limits: tuple[float, float] = (0.0, 1.0),
-    ) -> tuple[OfFamilies, str]:
+    ) -> tuple[Total | Ratio, str]:
         """A sum over rows of values, given with their squares, or that sum over another one."""
         once, twice = self.numbers, self.numbers**2
         value, square = above
@@ -252,13 +251,14 @@ class _Rows:
             (total, squares, families), noise, basis = self.questions.sums(products)
             low = 0.0 if what == "count" or limits[0] >= 0 else -np.inf
             spread = squares - total**2 / max(families, 1.0)
-            return OfFamilies.of(Total(total, noise[0, 0], np.inf, low=low), spread), basis
+            return Total(total, noise[0, 0], np.inf, low=low, drawn=spread), basis
         products = [self.times(each, once) for each in (value, below)]
         products += [self.times(each, twice) for each in (square, value, below)]
         found, noise, basis = self.questions.sums(products)
         low, high = limits
-        ratio = Ratio(found[0], found[1], noise[:2, :2], low=low, high=high)
-        return OfFamilies.of(ratio, [[found[2], found[3]], [found[3], found[4]]]), basis
+        drawn = np.array([[found[2], found[3]], [found[3], found[4]]])
+        ratio = Ratio(found[0], found[1], noise[:2, :2], low=low, high=high, drawn=drawn)
+        return ratio, basis
 
     def bound(
         self,
@@ -269,7 +269,7 @@ class _Rows:
         pairs: Sequence[tuple[float, float]] | None,
         *,
         is_most: bool,
-    ) -> OfFamilies | None:
+    ) -> Total | Ratio | None:
         """The least number of families that hold such a row, or the largest, or a share of them.
 
         ``None`` where the tables do not tell.
@@ -288,13 +288,13 @@ class _Rows:
         # A family counts as one at most; what bounds it from above counts all its rows.
         squares = found[1] if is_most else value
         if what == "count":
-            total = Total(value, variance, np.inf, low=0.0)
-            return OfFamilies.of(total, squares - value**2 / max(number, 1.0))
-        ratio = Ratio(value, number, np.diag([variance, whole[0, 0]]))
-        return OfFamilies.of(ratio, [[squares, value], [value, number]])
+            drawn = squares - value**2 / max(number, 1.0)
+            return Total(value, variance, np.inf, low=0.0, drawn=drawn)
+        noise, drawn = np.diag([variance, whole[0, 0]]), [[squares, value], [value, number]]
+        return Ratio(value, number, noise, drawn=np.array(drawn))
 
 
-def _between(estimate: float, least: OfFamilies, most: OfFamilies) -> float:
+def _between(estimate: float, least: Total | Ratio, most: Total | Ratio) -> float:
     """The model's estimate, or what is nearest to it between bounds, whose order noise may turn."""
     low, high = sorted((float(least.value), float(most.value)))
     first, last = (each.interval("table", 0.95) for each in (least, most))

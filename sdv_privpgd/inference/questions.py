@@ -46,7 +46,7 @@ from sdv_privpgd.inference.intervals import (
     middle_of,
     possible,
 )
-from sdv_privpgd.inference.linear import LinearEstimate, Product
+from sdv_privpgd.inference.linear import LinearEstimate, Product, cell_products, times
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.synthesize.engine import Model
 
@@ -439,8 +439,8 @@ class Questions:
             excess,
             np.maximum(np.einsum("ij,jk,ik->i", weights, sums.covariance, weights), 0.0),
             count,
-            lows=_as_users(column, values.lows),
-            highs=_as_users(column, values.highs),
+            lows=[as_users(column, value) for value in values.lows],
+            highs=[as_users(column, value) for value in values.highs],
             below=below,
             above=above,
             limits=CALENDAR if column.unit is not None else (-np.inf, np.inf),
@@ -513,12 +513,7 @@ class Questions:
         # Products whose covariance is computed at once, where only their variances are wanted.
         at_once = 256
         shape = self.release.domain.shape(order)
-        products = []
-        for cell in np.ndindex(shape):
-            product = dict(asked.rows)
-            for name, size, code in zip(order, shape, cell, strict=True):
-                product[name] = np.eye(size)[code] * product.get(name, 1.0)
-            products.append(product)
+        products = [times(asked.rows, cell) for cell in cell_products(order, map(np.eye, shape))]
         blocks = [
             self.sums(products[start : start + at_once])
             for start in range(0, len(products), at_once)
@@ -583,9 +578,3 @@ def weighed(rows: Product, column: Column, values: np.ndarray) -> dict[str, np.n
     """The rows that have a value in the column, each with a number that depends on its code."""
     weights = np.append(values, np.zeros(int(column.nullable)))
     return {**rows, column.name: rows.get(column.name, not_missing(column)) * weights}
-
-
-def _as_users(column: Column, values: np.ndarray) -> np.ndarray:
-    found = np.empty(len(values), dtype=object)
-    found[:] = [as_users(column, value) for value in values]
-    return found
