@@ -36,7 +36,7 @@ from sdv_privpgd.inference.intervals import (
     possible,
 )
 from sdv_privpgd.inference.linear import Product
-from sdv_privpgd.inference.questions import Asked, Questions, asked_of, extremes, weighed
+from sdv_privpgd.inference.questions import Asked, Questions, Sums, asked_of, enclosed, weighed
 
 if TYPE_CHECKING:
     from sdv_privpgd.fitting.families import FittedTables
@@ -189,7 +189,7 @@ class _Rows:
         """What is asked of rows."""
         statistic, basis, why = self.statistic(asked)
         middle, is_known, ends = middle_of(statistic), basis == TABLES, (False, False)
-        form = self.questions.form(asked, middle.table)
+        form = self.questions.form(asked, middle)
         form = [(weight, self.times(product, self.numbers)) for weight, product in form]
         lowest, highest = (float(each.value) for each in extremes_of(statistic))
         for name in [each.name for each in asked.columns if each.name in self.questions.unseen]:
@@ -210,31 +210,22 @@ class _Rows:
 
     def statistic(self, asked: Asked) -> tuple[Any, str, Sequence[str]]:
         """What is asked of rows, and what it rests on; enclosed where cells hide some, and why."""
-        rows, base, what = asked.rows, asked.base, asked.what
-        if not asked.columns:
-            middle, basis = self._ratio_or_total(what, (rows, rows), base)
-            if not asked.is_cut:
-                return middle, basis, ()
-            least, most = asked.least, asked.most
-            lowest, _ = self._ratio_or_total(what, (least[0], least[0]), most[1])
-            highest, _ = self._ratio_or_total(what, (most[0], most[0]), least[1])
-            return Enclosed(middle, lowest, highest), basis, ()
-        (column,) = asked.columns
-        values = code_values(column)
 
-        def of(numbers: np.ndarray) -> tuple[Total | Ratio, str]:
-            powers = [weighed(rows, column, numbers**power) for power in (1, 2, 0)]
+        def of_rows(rows: Product, base: Product) -> tuple[Total | Ratio, str]:
+            return self._ratio_or_total(asked.what, (rows, rows), base)
+
+        def of_numbers(numbers: np.ndarray) -> tuple[Total | Ratio, str]:
+            (column,) = asked.columns
+            values = code_values(column)
+            powers = [weighed(asked.rows, column, numbers**power) for power in (1, 2, 0)]
             limits = float(values.lows.min()), float(values.highs.max())
-            return self._ratio_or_total(what, (powers[0], powers[1]), powers[2], limits)
+            return self._ratio_or_total(asked.what, (powers[0], powers[1]), powers[2], limits)
 
-        middle, basis = of(values.means)
-        units = [weighed(rows, column, unit) for unit in np.eye(column.num_values)]
-        counts = self.questions.sums([self.times(each, self.numbers) for each in units])
+        def sums(products: Sequence[Product]) -> Sums:
+            return self.questions.sums([self.times(each, self.numbers) for each in products])
+
         noise = grid_noise(self.questions.release.ledger)
-        ends, why = extremes(column, counts, noise)
-        if not ends:
-            return middle, basis, ()
-        return Enclosed(middle, *(of(each)[0] for each in ends)), basis, why
+        return enclosed(asked, of_rows, of_numbers, sums, noise)
 
     def _ratio_or_total(
         self,
