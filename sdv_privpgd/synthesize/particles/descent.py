@@ -28,13 +28,6 @@ from sdv_privpgd.synthesize.particles import binned
 from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
 from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
 from sdv_privpgd.synthesize.particles.compiler import HAS_NUMBA, is_compiled
-from sdv_privpgd.synthesize.particles.draws import (
-    draw_steps,
-    looks,
-    mean_loss,
-    stretches,
-    transport_visits,
-)
 from sdv_privpgd.synthesize.particles.finish import (
     ExchangeFinish,
     Finish,
@@ -51,7 +44,16 @@ from sdv_privpgd.synthesize.particles.kernels import (
 )
 from sdv_privpgd.synthesize.particles.penalties import Loss, Penalty
 from sdv_privpgd.synthesize.particles.projection import CompiledProjection, Projection, improve
-from sdv_privpgd.synthesize.particles.steps import StepRule, TransportStep, steps_by_pulls
+from sdv_privpgd.synthesize.particles.steps import (
+    StepRule,
+    TransportStep,
+    draw_steps,
+    looks,
+    mean_loss,
+    steps_by_pulls,
+    stretches,
+    transport_visits,
+)
 from sdv_privpgd.synthesize.particles.targets import (
     TARGETS,
     draw_codes,

@@ -16,11 +16,10 @@ from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Particles, default_number
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-from sdv_privpgd.synthesize.particles.draws import draw_steps, stratified_directions
 from sdv_privpgd.synthesize.particles.kernels import PackedTargets
 from sdv_privpgd.synthesize.particles.penalties import DifferentiablePenalty, ProtectedThreshold
 from sdv_privpgd.synthesize.particles.published import AdamStep
-from sdv_privpgd.synthesize.particles.steps import TransportStep
+from sdv_privpgd.synthesize.particles.steps import TransportStep, draw_steps, stratified_directions
 from sdv_privpgd.synthesize.particles.targets import draw_codes, embed, nearest_codes
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
