@@ -10,9 +10,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.synthesize.particles.batched_projection import simplex_projection
+from sdv_privpgd.synthesize.particles.descent import embed
 from sdv_privpgd.synthesize.particles.kernels import displacement_to_targets, quantile_targets
 from sdv_privpgd.synthesize.particles.projection import Projection, SignedTable
-from sdv_privpgd.synthesize.particles.targets import embed
 
 
 def cell_centers(shape: Sequence[int]) -> Float[Tensor, "cell dim"]:
