@@ -15,7 +15,6 @@ of a family's sum is at most k times the sum of squares: so wide are intervals o
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +24,6 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import sibling
 from sdv_privpgd.estimate.support import grid_noise
 from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, Origin, extremes_of, on_people
-from sdv_privpgd.inference.bootstrap import with_bootstrap
 from sdv_privpgd.inference.conditions import code_values, meeting, parts_of
 from sdv_privpgd.inference.intervals import (
     Enclosed,
@@ -83,9 +81,7 @@ def by_rows(tables: "FittedTables", name: str, what: str, **how: Any) -> Answer:
     def estimate(questions: Questions) -> float:
         return replace(own, questions=questions).answer(asked).estimate
 
-    again = fitted._refits, repetitions, what, estimate  # noqa: SLF001
-    shown = partial(fitted._shown_repeating, None)  # noqa: SLF001
-    return with_bootstrap(found, own.questions, *again, shown=shown)  # pyright: ignore
+    return fitted._with_bootstrap(found, own.questions, repetitions, what, estimate)  # noqa: SLF001
 
 
 def of_holders(

@@ -17,9 +17,7 @@ from sdv_privpgd.synthesize.particles.projection import Projection, SignedTable
 
 def cell_centers(shape: Sequence[int]) -> Float[Tensor, "cell dim"]:
     """Centers of all cells of a table, float64, in the order of ``numpy.ravel``."""
-    return embed(
-        torch.cartesian_prod(*map(torch.arange, shape)).view(-1, len(shape)), shape, torch.float64
-    )
+    return embed(torch.cartesian_prod(*map(torch.arange, shape)).view(-1, len(shape)), shape)
 
 
 def on_simplex(values: Float[Tensor, " cell"]) -> Float[Tensor, " cell"]:

@@ -389,11 +389,10 @@ class ParticleGradientDescent(Engine):
 
 
 def embed(
-    codes: Int[Tensor, "particle dim"], sizes: Sequence[int], dtype: torch.dtype = torch.float32
+    codes: Int[Tensor, "particle dim"], sizes: Sequence[int]
 ) -> Float[Tensor, "particle dim"]:
     """Cell centers (2 c + 1) / (2 k) of codes c = 0, ..., k - 1 (Donhauser et al. 2024, Eq. 4)."""
-    shape = torch.tensor(sizes, dtype=dtype, device=codes.device)
-    return (2 * codes + 1).to(dtype) / (2 * shape)
+    return (2 * codes + 1).double() / (2 * torch.tensor(sizes))
 
 
 def nearest_codes(
@@ -454,7 +453,7 @@ def goals_of(
         held &= possible_cells(clique, table.shape, possible)
         if held.any():
             cells = torch.from_numpy(np.argwhere(held))
-            centers = embed(cells, domain.shape(clique), torch.float64)
+            centers = embed(cells, domain.shape(clique))
             goals[clique] = SignedTable(centers, torch.from_numpy(table[held] / agreed.total))
     return agreed, goals
 
