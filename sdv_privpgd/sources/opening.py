@@ -315,8 +315,7 @@ class _MappedCluster(_Mapped):
         return self.inner.total(names, MappedTally(tally, partial(_alone, self.mapped)))
 
     def of_people(self, person: str, most: int, *, numbered: bool = False) -> Source:
-        found = self.inner.of_people(person, most, numbered=numbered)
-        return _MappedCluster(found, self.mapped)
+        return _MappedCluster(self.inner.of_people(person, most, numbered=numbered), self.mapped)
 
 
 def _alone(mapped: Callable[[Columns], Columns], columns: Columns) -> list[Columns]:
