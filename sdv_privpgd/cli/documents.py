@@ -86,7 +86,7 @@ def read_facts(path: Path | None, decimal: str) -> dict[str, dict]:
 
 def read_constraints(
     path: Path | None, tables: Collection[str] = ()
-) -> dict[str | None, list[kinds.Constraint]]:
+) -> dict[str, list[kinds.Constraint]]:
     """Reads constraints in SDV's form: a list of ``{"class_name": ..., "parameters": {...}}``.
 
     They are by the ``table_name`` among their parameters, which must be one of several ``tables``.
@@ -94,11 +94,11 @@ def read_constraints(
     listed = [] if path is None else read_json(path)
     if not isinstance(listed, list):
         raise CommandError(f"--constraints {path} must hold a list of constraints.")
-    found: dict[str | None, list[kinds.Constraint]] = {}
+    found: dict[str, list[kinds.Constraint]] = {}
     for number, each in enumerate(listed, 1):
         where = f"--constraints {path}, number {number}"
         constraint = _constraint(each, where)
-        table = each["parameters"].get("table_name") if tables else None
+        table = each["parameters"].get("table_name") if tables else ""
         if tables and table not in tables:
             raise CommandError(
                 f"{where}: parameters must have a table_name of {', '.join(sorted(tables))}."

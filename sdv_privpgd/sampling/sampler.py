@@ -443,14 +443,14 @@ class Filled(Wrapped):
             codes[rows, axis] = generator.choice(len(chances), len(rows), p=chances)
         return codes
 
-    def _anew(self, names: Sequence[str]) -> Iterator[tuple[str, Sequence[int] | np.ndarray, np.ndarray]]:
+    def _anew(self, names: Sequence[str]) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         """Attributes, their codes that are drawn anew, and the probability of each code then."""
         for name in (each for each in names if each in self.empty):
             chances = np.array(self.model.marginal((name,)), dtype=np.float64)
             chances[self.empty[name]] = 0.0
             if not chances.any():  # the model has no others: they are drawn alike
                 chances = (np.arange(len(chances)) != self.empty[name]).astype(np.float64)
-            yield name, [self.empty[name]], chances / chances.sum()
+            yield name, np.array([self.empty[name]]), chances / chances.sum()
         for name in (each for each in names if each in self.sure):
             chances, codes = np.zeros(self.domain.size_of[name]), self._beyond(name)
             chances[codes] = 0.5 ** np.arange(len(codes))

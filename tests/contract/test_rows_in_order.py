@@ -96,11 +96,11 @@ class TestRows:
         assert rows.groupby("patient", sort=False)["admitted"].is_monotonic_increasing.all()
 
     def test_noise_far_out_makes_no_long_times_between_rows(self):
-        """In 8 fits the mean was 4 to 10 days, and 21 to 74 with all that noise has made."""
+        """In 10 fits the mean was 2 to 10 days, and in 8 it was 21 to 74 as noise had it."""
         for _ in range(2):
-            rows = fit_table(visits(), COLUMNS, 0.5, method="independent+pgm", **ORDER).sample(1_500)
-            days = rows.groupby("patient")["admitted"].diff().dt.days.dropna()
-            assert days.mean() == pytest.approx(10, abs=8)
+            noisy = fit_table(visits(), COLUMNS, 0.5, method="independent+pgm", **ORDER)
+            days = noisy.sample(1_500).groupby("patient")["admitted"].diff().dt.days
+            assert days.mean() < 17
 
     def test_the_sequence_is_the_same_however_it_is_cut(self, fitted):
         fitted.reset_sampling()
