@@ -26,7 +26,7 @@ from sdv_privpgd.estimate.signals import FirstLook
 
 
 def with_factors(tables: ConsistentTables, look: FirstLook) -> ConsistentTables:
-    """The same tables, with pairs over codes expected to have what all pairs share.
+    """The same tables, with all pairs expected to have what the pairs over codes share.
 
     ``shared`` of ``tests/benchmarks budget`` is the L1 error of pairs with it beside that without.
     """
@@ -62,7 +62,7 @@ def with_factors(tables: ConsistentTables, look: FirstLook) -> ConsistentTables:
         list(places.values()),
     )
     found = dict(tables.expected)
-    for residual in look.residuals:
+    for residual in [*look.residuals, *look.unseen]:
         first, second = residual.clique
         rows, columns = (
             look.bases[name] @ turned[name] @ loadings(places[name], places[other])

@@ -34,10 +34,10 @@ _STEPS = 10
 """Steps of the EM algorithm. Ten to thirty give errors within 3 % of each other on Adult and
 Bank."""
 
-_SMOOTH, _LENGTH = 0.7, 5.0
-"""Share of the prior factor's variance that varies smoothly with the code, and the number of
-codes over which its correlation falls to 1 / e. On Adult, Bank and simulated rows shares of 0.5
-to 0.7 and lengths of 3 to 8 are as good within 3 %."""
+_PRIORS = ((0.7, 5.0), (0.97, 20.0))
+"""Shares of the prior factor's variance that vary smoothly with the code, with the number of codes
+over which its correlation falls to 1 / e. On Adult, Bank and simulated rows shares of 0.5 to 0.7
+and lengths of 3 to 8 are as good within 3 %. The second is for codes that are answers in order."""
 
 _SMALLEST = 1e-12
 """Variances below this share of the largest are raised to it, so that nothing is divided by
@@ -110,7 +110,8 @@ class FirstLook:
         residuals: Those of pairs that were measured over codes.
         unseen: Those of pairs that were measured over groups alone.
         sums: What tables over groups say of each pair.
-        start: The prior covariance of each attribute in the residuals.
+        start: The prior covariance of each attribute in the residuals, the one of ``_PRIORS`` that
+            makes its residuals likelier.
         evidence: What was seen of the ``residuals``.
         scales: The likeliest scale of each of them.
     """
@@ -128,12 +129,20 @@ class FirstLook:
         bases = contrast_bases(tables)
         residuals, sums = residuals_of(tables, bases), group_sums_of(tables, bases)
         unseen = unseen_residuals(tables, bases, sums)
-        start = {
-            name: Covariance.of(_prior(tables.one_way[name], bases[name]))
-            for name in dict.fromkeys(
-                name for each in [*residuals, *unseen] for name in each.clique
-            )
-        }
+        names = dict.fromkeys(name for each in [*residuals, *unseen] for name in each.clique)
+        starts = [
+            {
+                name: Covariance.of(_prior(tables.one_way[name], bases[name], *prior))
+                for name in names
+            }
+            for prior in _PRIORS
+        ]
+        looks = [Evidence(residuals, sums, start) for start in starts]
+        nats = np.array([each.nats(each.likeliest_scales()[:, None])[:, 0] for each in looks])
+        start = {}
+        for name in names:
+            of_name = [name in each.clique for each in residuals]
+            start[name] = starts[int(nats[:, of_name].sum(axis=1).argmin())][name]
         evidence = Evidence(residuals, sums, start)
         return cls(bases, residuals, unseen, sums, start, evidence, evidence.likeliest_scales())
 
@@ -172,15 +181,15 @@ def signals_of(
     return found
 
 
-def _prior(one_way: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """The prior covariance of the supported codes, of trace 1, in the coordinates of the basis.
+def _prior(one_way: np.ndarray, basis: np.ndarray, share: float, length: float) -> np.ndarray:
+    """A prior covariance of the supported codes, of trace 1, in the coordinates of the basis.
 
     It is that of p_i f_i, shifted to sum to zero in proportion to p, for factors f of one variance.
     """
     codes = np.flatnonzero(one_way)
     p = one_way[codes] / one_way.sum()
-    smooth = np.exp(-np.abs(codes[:, None] - codes) / _LENGTH)
-    factor = _SMOOTH * smooth + (1 - _SMOOTH) * np.eye(len(codes))
+    smooth = np.exp(-np.abs(codes[:, None] - codes) / length)
+    factor = share * smooth + (1 - share) * np.eye(len(codes))
     shifted = basis.T @ (np.diag(p) - np.outer(p, p))
     covariance = shifted @ factor @ shifted.T
     return covariance / np.trace(covariance)
