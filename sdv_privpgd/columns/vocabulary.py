@@ -17,7 +17,7 @@ _CELLS = (*_RANGE, *_OF_ANY, "num_bins", "cut_points", "frequencies")
 _CATEGORIES = ("range_values", "other_value", "groups", "prefix", *_OF_ANY, "frequencies")
 KEYS = {
     "numerical": (*_CELLS, "decimal_places", "increment", "rounding", "number_format"),
-    "datetime": (*_CELLS, "datetime_format"),
+    "datetime": (*_CELLS, "datetime_format", "whole"),
     "categorical": _CATEGORIES,
     "ordinal": _CATEGORIES,
     "boolean": (*_OF_ANY, "true_value", "false_value"),
@@ -151,7 +151,7 @@ def _is_empty(fact: Any) -> bool:
 
 _FIELDS = {
     "decimal_places": "decimal_places", "increment": "increment", "number_format": "number_format",
-    "rounding": "rounding",
+    "rounding": "rounding", "whole": "whole",
     "range_min": "low", "range_max": "high", "range_values": "values", "other_value": "other",
     "range_is_nullable": "nullable", "true_value": "true", "false_value": "false",
     "cut_points": "cuts", "frequencies": "frequencies", "num_bins": "num_bins",

@@ -247,8 +247,8 @@ class Description(FieldsAlone):
     def lacking(self) -> dict[str, ColumnFacts]:
         """What is known of each column that it would help to look into."""
         clocks = self.clocks if self.visits is None else {self.visits.by}
-        known = {  # without what makes a fit look for the unit of a clock
-            name: replace(facts, of_times=None)
+        known = {  # what is known of a clock's unit is not looked for
+            name: replace(facts, whole=facts.unit)
             if name in clocks and isinstance(facts, DateFacts)
             else facts
             for name, facts in self.stated.items()
