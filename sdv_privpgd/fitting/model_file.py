@@ -108,6 +108,7 @@ _TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "float": (float, repr, float),  # of what is not finite
     "Fraction": (Fraction, str, Fraction),
     "Decimal": (Decimal, str, Decimal),
+    "bytes": (bytes, bytes.hex, bytes.fromhex),
     "Timestamp": (pd.Timestamp, pd.Timestamp.isoformat, pd.Timestamp),
     **{
         each.__name__: (each, each.isoformat, each.fromisoformat) for each in (datetime, date, time)

@@ -156,7 +156,7 @@ def test_what_a_fit_that_stopped_has_paid_for_comes_back(tmp_path, monkeypatch):
         np.dtype("datetime64[ns]"),
         [pd.NaT, pd.NA, float("nan"), -float("inf"), 0.1, 2**80, np.float32(0.1), "\ud800"],
         (datetime.date(2020, 1, 2), datetime.time(3), datetime.datetime(2020, 1, 2, 3, 4)),
-        {("a", 1): {3, 1}, None: frozenset("ab"), True: Fraction(1, 3), 2.5: Decimal("1.50")},
+        {("a", 1): {3, 1}, None: frozenset("ab"), True: Fraction(1, 3), 2.5: Decimal("1.50"), b"\x00y": 1},
         Adjacency.ADD_REMOVE,
     ],
     ids=lambda whole: type(whole).__name__,
