@@ -65,6 +65,9 @@ _ENDS = {"range_min", "range_max", "range_values", "groups", "prefix"}
 _ZONE = re.compile("(Z|[+-][0-9]{2}:?[0-9]{2})$")
 """The time zone of a moment in text."""
 
+_AMOUNT = re.compile("234[.,]5|[€$£%]")
+"""What the format of 1234.5 has that is of no id: decimals, or what amounts are in."""
+
 _NOT_MODELLED = (
     "{} would not be in the rows: by their types they are no numbers, dates or categories."
 )
@@ -366,7 +369,7 @@ def detected(
         if cells and all(isinstance(cell, str) for cell in cells):
             said = type_of(cells)
             may_be_id = kind == "id" and (said or "").startswith("number")
-            if said and not may_be_id:
+            if said and (not may_be_id or _AMOUNT.search(said)):
                 facts = Typed.of(f"{name}={said}").facts(arguments.decimal or ".")
                 written[name] = {**facts, "range_is_nullable": True}
             elif kind == "categorical" and (

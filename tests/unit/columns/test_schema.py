@@ -270,10 +270,11 @@ IDS = [
     "N° patient", "id_hogar", "Assuré", "Schüler", "codice_paziente", "patientno", "пациент",
     "患者番号", "пациент_ид", "номер пациента", "nr_pacjenta", "환자번호", "病历号", "NHS number",
     "N° de dossier", "caseid", "StudyID", "account_number", "Policy No", "Aktenzeichen", "KVNR",
+    "Fallnr", "lopnr", "customer_ref", "patient_hash", "IMEI",
 ]  # fmt: skip
 DATES = ["date", "birth_date", "date_of_birth", "DOB", "Geburtsdatum", "visit date", "Datum"]
 ORDINARY = [
-    "paid", "covid", "grid", "key", "valid", "type_id", "status_id", "hausnr", "id_type", "update",
+    "paid", "covid", "grid", "key", "valid", "type_id", "status_id", "hausnr", "page_ref", "id_type", "update",
     "mandate", "dated", "date_type", "sex", "age", "", "7", "is_customer", "new patient",
     "hours per person", "household_size", "house number", "customer type", "kundenart", "postcode",
     "numero_de_pieces", "nation", "код", "номер дома", "nr_domu", "성별", "年龄", "age_of_patient",
