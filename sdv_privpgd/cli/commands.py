@@ -30,7 +30,6 @@ from sdv_privpgd.cli.reading import (
     told,
 )
 from sdv_privpgd.cli.saying import CommandError, own_errors, report_in_options, say
-from sdv_privpgd.columns.dtypes import on_unread
 from sdv_privpgd.cli.writing import (
     Output,
     Outputs,
@@ -41,6 +40,7 @@ from sdv_privpgd.cli.writing import (
     sampled,
     write_out,
 )
+from sdv_privpgd.columns.dtypes import on_unread
 from sdv_privpgd.drafting.files import FILES, SHEETS, write_domain
 from sdv_privpgd.drafting.template import draft_domain as drafted
 from sdv_privpgd.drafting.template import sdtype_of

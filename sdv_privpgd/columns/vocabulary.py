@@ -97,7 +97,7 @@ def problems(
                     "from public_domain, or declare another sdtype."
                 )
         elif isinstance(facts, Mapping):
-            yield from _misplaced(name, columns[name]["sdtype"], facts)
+            yield from misplaced(name, columns[name]["sdtype"], facts)
 
 
 def _is_blank(facts: object) -> bool:
@@ -109,7 +109,9 @@ def _is_blank(facts: object) -> bool:
     )
 
 
-def _misplaced(name: str, sdtype: str, facts: Mapping) -> Iterator[str]:
+def misplaced(
+    name: str, sdtype: str, facts: Mapping, argument: str = "public_domain"
+) -> Iterator[str]:
     """A sentence on all keys that say nothing about a column of this sdtype."""
     wrong = [
         key
@@ -122,7 +124,7 @@ def _misplaced(name: str, sdtype: str, facts: Mapping) -> Iterator[str]:
         named = ", ".join(map(repr, wrong))
         kind = f"{'an' if sdtype == 'ordinal' else 'a'} {sdtype} column"
         yield (
-            f"public_domain[{name!r}] has the key{'s' * (len(wrong) > 1)} {named}, which "
+            f"{argument}[{name!r}] has the key{'s' * (len(wrong) > 1)} {named}, which "
             f"{'say' if len(wrong) > 1 else 'says'} nothing about {kind}. Use some of "
             f"{list(KEYS[sdtype])!r}, or declare another sdtype."
         )

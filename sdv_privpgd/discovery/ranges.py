@@ -207,7 +207,7 @@ def looked_into(
     shape |= {"low": held.low, "high": held.high}
     if isinstance(held, DateFacts):
         written = column.datetime_format
-        aware, whole = written is None and column.utc, rough.known.whole
+        aware, whole = written is None and column.utc, getattr(rough.known, "whole", None)
         return DateFacts(datetime_format=written, aware=aware, whole=whole, **shape)
     places = column.decimal_places if held.decimal_places is None else None
     rounding = getattr(rough.known, "rounding", None)

@@ -8,6 +8,7 @@ import pytest
 from commands import DOMAIN, SECRET, declared, refused, run
 
 import sdv_privpgd
+from sdv_privpgd.base.files import write_archive
 
 
 @pytest.fixture
@@ -193,6 +194,9 @@ def test_files_that_hold_no_model(csv, tmp_path, capsys):
     pd.Series([1]).to_pickle(tmp_path / "other.pkl")
     assert run("describe", tmp_path / "other.pkl") == 1
     assert "it is a pickle, as SDV writes its synthesizers" in capsys.readouterr().err
+    write_archive(tmp_path / "north.zip", {"release.json": b"{}"})
+    assert run("describe", tmp_path / "north.zip") == 1
+    assert "it is the release of one site, which combine" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
