@@ -60,7 +60,8 @@ _MEASURED = """
 _FITTED = """
     --make-up A,B,...   columns that are not read, and have values that are made up: whole numbers,
                         or the metadata's regex_format
-    --constraints FILE  SDV's, JSON: class names and parameters; never learned
+    --constraints FILE  SDV's, JSON: class names and parameters, with --link a table_name, too;
+                        never learned
     --discovery-share X (0.2)  the part of the budget that finds what is not declared
     --seed N (0)        of the engine, not of the noise
     --question TEXT*    what the table will be asked, which is public: it gets more of the budget,

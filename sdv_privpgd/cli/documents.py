@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
@@ -20,7 +20,7 @@ _TABLE = "table"
 _CONSTRAINTS = ("Inequality", "Range", "FixedIncrements", "OneHotEncoding", "FixedCombinations")
 
 _OF_SDV = ("table_name", "learning_strategy")
-"""Parameters in SDV's files that say nothing about rows."""
+"""Parameters in SDV's files that say nothing about a table's rows."""
 
 _TYPE_OF_KEY = {
     "datetime_format": "datetime",
@@ -84,14 +84,27 @@ def read_facts(path: Path | None, decimal: str) -> dict[str, dict]:
         raise CommandError(f"Cannot read {path}: {reason(error)}.") from None
 
 
-def read_constraints(path: Path | None) -> list[kinds.Constraint]:
-    """Reads constraints in SDV's form: a list of ``{"class_name": ..., "parameters": {...}}``."""
+def read_constraints(
+    path: Path | None, tables: Collection[str] = ()
+) -> dict[str, list[kinds.Constraint]]:
+    """Reads constraints in SDV's form: a list of ``{"class_name": ..., "parameters": {...}}``.
+
+    They are by the ``table_name`` among their parameters, which must be one of several ``tables``.
+    """
     listed = [] if path is None else read_json(path)
     if not isinstance(listed, list):
         raise CommandError(f"--constraints {path} must hold a list of constraints.")
-    return [
-        _constraint(each, f"--constraints {path}, number {n}") for n, each in enumerate(listed, 1)
-    ]
+    found: dict[str, list[kinds.Constraint]] = {}
+    for number, each in enumerate(listed, 1):
+        where = f"--constraints {path}, number {number}"
+        constraint = _constraint(each, where)
+        table = each["parameters"].get("table_name") if tables else ""
+        if tables and table not in tables:
+            raise CommandError(
+                f"{where}: parameters must have a table_name of {', '.join(sorted(tables))}."
+            )
+        found.setdefault(table, []).append(constraint)
+    return found
 
 
 def _constraint(written: Any, where: str) -> kinds.Constraint:

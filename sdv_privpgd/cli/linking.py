@@ -9,7 +9,7 @@ from typing import Any
 
 from sdv_privpgd.base.progress import one_step, shown
 from sdv_privpgd.base.words import listed
-from sdv_privpgd.cli.documents import read_json
+from sdv_privpgd.cli.documents import read_constraints, read_json
 from sdv_privpgd.cli.journal import Journal
 from sdv_privpgd.cli.keeping import kept_in
 from sdv_privpgd.cli.questions import Declared, detected, question, signs_of
@@ -47,7 +47,7 @@ from sdv_privpgd.sources.source import Source
 
 _NOT_TAKEN = (
     "rows_per_person", "person_column", "rows_are_people", "weigh_people", "weight_column",
-    "sequence_index", "target", "columns", "constraints", "num_bins",
+    "sequence_index", "target", "columns", "num_bins",
     "names", "mark",
 )  # fmt: skip
 """Options of one table."""
@@ -243,7 +243,7 @@ def _asked(arguments: Namespace, *refused: str) -> tuple[Asked, dict[str, Path],
             links,
             arguments.epsilon,
             arguments.delta,
-            {},
+            read_constraints(getattr(arguments, "constraints", None), columns),
             discovery_share=arguments.discovery_share,
             method=arguments.method,
             seed=arguments.seed,

@@ -458,7 +458,7 @@ def questions(
         "columns": found.for_fit(public_metadata=arguments.public_metadata, people=people),
         "people": people,
         "method": method,
-        "constraints": read_constraints(arguments.constraints),
+        "constraints": read_constraints(arguments.constraints).get("", []),
         **{name: getattr(arguments, name) for name in same},
     }
     if sentences := getattr(arguments, "question", ()):

@@ -243,13 +243,17 @@ class Description(FieldsAlone):
             and name not in (*self.undeclared, *self.given)
         }
 
+    @property
+    def orders(self) -> Collection[str]:
+        """The columns by which rows are in order, or from which on they are."""
+        return self.clocks if self.visits is None else {self.visits.by}
+
     @cached_property
     def lacking(self) -> dict[str, ColumnFacts]:
         """What is known of each column that it would help to look into."""
-        clocks = self.clocks if self.visits is None else {self.visits.by}
         known = {  # what is known of a clock's unit is not looked for
             name: replace(facts, whole=facts.unit)
-            if name in clocks and isinstance(facts, DateFacts)
+            if name in self.orders and isinstance(facts, DateFacts)
             else facts
             for name, facts in self.stated.items()
         }

@@ -24,7 +24,6 @@ from sdv_privpgd.inference.intervals import (
     Enclosed,
     Estimated,
     Interval,
-    OfFamilies,
     Open,
     Scaled,
     Statistic,
@@ -402,11 +401,11 @@ def _covariances(one: Origin, other: Origin) -> tuple[np.ndarray, np.ndarray, bo
     found = source.linear.answers([{}, *products])
     rows, sums = max(float(found.values[0]), 1.0), found.values[1:]
     noise = found.covariance[1:, 1:]
-    pairs = [(i, j) for i in range(len(products)) for j in range(i + 1)]
-    both, is_exact = _sums(source, [times(products[i], products[j]) for i, j in pairs])
+    i, j = np.tril_indices(len(products))
+    pairs = zip(i, j, strict=True)
+    both, is_exact = _sums(source, [times(products[one], products[two]) for one, two in pairs])
     second = np.zeros((len(products), len(products)))
-    for (i, j), value in zip(pairs, both, strict=True):
-        second[i, j] = second[j, i] = value
+    second[i, j] = second[j, i] = both
     sampling = second - np.outer(sums, sums) / rows
     return weights @ noise @ weights.T, weights @ sampling @ weights.T, is_exact
 
@@ -477,8 +476,6 @@ def _ratio(
 def _uncut(statistic: Estimated, kind: str, level: float) -> Sequence[float]:
     """The estimate, and the ends of an interval that is not cut at what is possible."""
     value = statistic.value
-    if isinstance(statistic, OfFamilies):
-        statistic, kind = statistic.of_kind(kind), "table"
     whole = replace(statistic, low=-math.inf, high=math.inf)
     return value, *whole.interval(kind, level)
 

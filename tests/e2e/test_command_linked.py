@@ -40,6 +40,14 @@ def folder(tmp_path):
     return tmp_path
 
 
+def constrained(folder, **parameters):
+    """The option of a file with a constraint on the ages of persons."""
+    of_all = {"column_name": "age", "increment_value": 5, **parameters}
+    listed = [{"class_name": "FixedIncrements", "parameters": of_all}]
+    (folder / "constraints.json").write_text(json.dumps(listed))
+    return "--constraints", folder / "constraints.json"
+
+
 def fit(folder, *more, link=LINK, files=("homes", "persons")):
     tables = (folder / f"{name}.csv" for name in files)
     return run(
@@ -58,6 +66,7 @@ def test_a_folder_gets_rows_of_each_table(folder, link, capsys):
         folder / "p.html",
         "--ledger",
         folder / "l.json",
+        *constrained(folder, table_name="persons"),
     )
     assert fit(folder, *kept, link=link) == 0
     told = capsys.readouterr()
@@ -65,6 +74,7 @@ def test_a_folder_gets_rows_of_each_table(folder, link, capsys):
     assert SECRET not in told.out + told.err
     homes, persons = (pd.read_csv(folder / "out" / f"{n}.csv") for n in ("homes", "persons"))
     assert persons["home"].isin(homes["id"]).all()
+    assert (persons["age"].dropna() % 5 == 0).all()
     assert len(homes) == pytest.approx(400, abs=60)
     ledger = read_ledger((folder / "l.json").read_text())
     assert ledger == FittedTables.load(folder / "m.pkl").ledger
@@ -129,10 +139,13 @@ def test_a_kept_model_is_described_and_gives_more_rows(folder, capsys):
         (("--count", "persons=rents"), "--count names 'rents', which must be a column of whole"),
         (("--in-order", "persons.age=rents"), "--in-order names 'rents', which must be"),
         (("--question", "mean of age"), "'mean of age' is not TABLE: QUESTION, of one of ['homes'"),
+        ({}, "number 1: parameters must have a table_name of homes, persons."),
+        ({"table_name": "homes"}, "(column_name='age', increment_value=5) names ['age']"),
         (("--question", "homes: mean of age"), "--question names ['age'], which are no modelled"),
     ],
 )
 def test_what_cannot_be_is_said_and_nothing_is_spent(folder, more, said, capsys):
+    more = constrained(folder, **more) if isinstance(more, dict) else more
     told = refused(fit(folder, *more), capsys)
     assert said in told
     assert "Traceback" not in told
