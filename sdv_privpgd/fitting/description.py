@@ -253,7 +253,9 @@ class Description(FieldsAlone):
         """What is known of each column that it would help to look into."""
         known = {  # what is known of a clock's unit is not looked for
             name: replace(facts, whole=facts.unit)
-            if name in self.orders and isinstance(facts, DateFacts)
+            if name in self.orders
+            and isinstance(facts, DateFacts)
+            and (facts.datetime_format or not facts.lacks_domain)
             else facts
             for name, facts in self.stated.items()
         }
