@@ -105,6 +105,7 @@ def test_what_was_found_privately_can_be_declared(fitted):
         ({"age": Key("[0-8]")}, {}, "fewer values in its pattern .* which are 10"),
         ({"weight": Numerical(0, 9)}, {}, "missing in the data"),
         ({"age": Numerical()}, {"discovery_share": 0.0}, "need a public domain"),
+        ({"age": {**Numerical(), "sdtype": "numerical", "lowest": 0}}, {}, r"^columns.'age'. has"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_a_row_is_read(columns, settings, words):

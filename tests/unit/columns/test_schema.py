@@ -270,11 +270,13 @@ IDS = [
     "N° patient", "id_hogar", "Assuré", "Schüler", "codice_paziente", "patientno", "пациент",
     "患者番号", "пациент_ид", "номер пациента", "nr_pacjenta", "환자번호", "病历号", "NHS number",
     "N° de dossier", "caseid", "StudyID", "account_number", "Policy No", "Aktenzeichen", "KVNR",
+    "Fallnr", "lopnr", "customer_ref", "patient_hash", "IMEI",
 ]  # fmt: skip
 DATES = ["date", "birth_date", "date_of_birth", "DOB", "Geburtsdatum", "visit date", "Datum"]
 ORDINARY = [
     "paid", "covid", "grid", "key", "valid", "type_id", "status_id", "hausnr", "id_type", "update",
     "mandate", "dated", "date_type", "sex", "age", "", "7", "is_customer", "new patient",
+    "page_ref",
     "hours per person", "household_size", "house number", "customer type", "kundenart", "postcode",
     "numero_de_pieces", "nation", "код", "номер дома", "nr_domu", "성별", "年龄", "age_of_patient",
     "number", "name_of_ward", "ward_name", "person_years", "hausnummer_zusatz", "visit_number",
