@@ -513,8 +513,8 @@ COLUMN_RULES = (
          "Numbers may be dates, as 20240131 is: {}. Most that are sampled are no dates then: "
          "declare Datetime(datetime_format='%Y%m%d')."),
     Rule(Rank.DOUBTFUL, _wide, 0,
-         "How rows are spread in wide cells is not known of {}: means, sums and high quantiles may "
-         "be far off. answer() gives intervals that hold for any spread."),
+         "Wide cells hide how rows are spread: {}. Means, sums and high quantiles may be far off. "
+         "answer() gives intervals that hold for any spread."),
     Rule(Rank.NOISE, _rare, MOST,
          "Most categories have too few rows to be told from none: {}. They may vanish or be far "
          "too many: put rare ones together, or spend more."),

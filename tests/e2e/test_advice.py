@@ -78,14 +78,14 @@ COLUMNS = [  # what is said first, the cells, what is declared, what is advised,
      Numerical(0, 10**6), Numerical(0, 110), apart),
     ("Many values are not among", WARDS, Categorical(), Categorical(sorted(set(WARDS))), apart),
     ("Numbers may be dates", NUMBERS, Numerical(), Datetime(datetime_format="%Y%m%d"), no_dates),
-    ("How rows are spread in wide cells", COSTS, Numerical(0, 10**5),
+    ("Wide cells hide how rows are", COSTS, Numerical(0, 10**5),
      Numerical(0, 10**5, cut_points=DOUBLING, decimal_places=2), of_mean),
     ("Most categories have too few rows", STREETS, Categorical(sorted(set(STREETS))),
      Categorical(sorted({*TENS.values()}), groups=TENS), in_tens),
 ]  # fmt: skip
 """Of each column alone, without another one; without a look where that would have found it."""
 
-UNSEEN = ("Nearly all rows have one", "How rows are spread")
+UNSEEN = ("Nearly all rows have one", "Wide cells hide")
 
 
 def said_of(fitted, first):

@@ -329,7 +329,7 @@ def test_a_column_that_was_found_to_be_constant_is_told(declared, told):
     assert any("One value was found in all rows: 'x' (0; " in each for each in said) == told
 
 
-SPREAD = "How rows are spread in wide cells is not known of 'x'"
+SPREAD = "Wide cells hide how rows are spread: 'x'"
 PAID = whole(0, 280, decimal_places=2)
 CENTS = {"cut_points": [*(cent / 100 for cent in range(1, 9)), 1.0, 10.0], "num_bins": 2}
 LONG, NOBODY = INCOME | {"range_max": 1e6}, {"frequencies": [9] * 10 + [1e-6] * 2}
