@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from answers import noisy_answers, number_of_rows
+from columns_of_words import ranged
 from fast_fits import DOMAIN, QUESTIONS, SCHEMA, asked, drawn
 from small_engine import Joint
 
@@ -158,12 +159,7 @@ COARSE = Schema.from_sdv(
     {
         "age": {"sdtype": "numerical", "range_min": 0, "range_max": 39, "decimal_places": 0},
         "dose": {"sdtype": "numerical", "range_min": 0.0, "range_max": 1.0},
-        "seen": {
-            "sdtype": "datetime",
-            "range_min": "2024-01-01",
-            "range_max": "2024-12-31",
-            "datetime_format": "%Y-%m-%d",
-        },
+        "seen": ranged("datetime", "2024-01-01", "2024-12-31", datetime_format="%Y-%m-%d"),
         "job": {"sdtype": "categorical", "range_values": ["a", "b", "other"]},
     },
     num_bins=4,
