@@ -340,14 +340,14 @@ class FitsOfTables(FittedState):
 
     # Transformers: those of modelled columns follow from public facts, and none learns anything.
 
-    def _transformers(self, description: Description) -> dict[str, ColumnTransformer]:
-        """The transformers, with stand-ins for columns that discovery has yet to look into."""
+    def _transformers(self, description: Description) -> dict[str, ColumnTransformer | None]:
+        """The transformers, none of columns that discovery has yet to look into."""
         try:
             known = description.schema
         except PublicDomainError:
             known = description.declared_schema
         own = {column.name: ColumnTransformer(column) for column in known.columns}
-        return generators.with_stand_ins(own, self._described, description.modelled)
+        return {name: own.get(name) for name in description.modelled}
 
     def auto_assign_transformers(self, data) -> None:
         """Assigns a transformer to each column from public facts; of the data it reads names."""
