@@ -13,6 +13,7 @@ from small_engine import Joint
 
 from sdv_privpgd import Numerical, fit_table
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.inference.answers import Answer
 from sdv_privpgd.inference.conditions import code_values, part_of
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.methods.fixed import Independent
@@ -295,6 +296,9 @@ def test_sentences_have_units():
     assert str(questions.answer("count")).startswith(
         "Count: 2,000 rows. With 95 % confidence 2,000"
     )
+    for unit, zero in (("share", -0.0), ("rows", -0.2)):
+        nothing = Answer(question="None", estimate=zero, stddev=1.0, unit=unit, statistic=None)
+        assert str(nothing).startswith("None: 0 ")
 
 
 def test_estimates_are_possible_and_in_their_intervals_where_noise_hides_the_rows():
