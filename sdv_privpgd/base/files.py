@@ -101,6 +101,13 @@ def read_archive(path: Path, kind: str, read: Callable[["Members"], Read]) -> Re
             return read(Members(archive))
 
 
+_HOLDS = {
+    "model.json": "a model, of which FittedTable.load, sample and describe know more",
+    "release.json": "the release of one site, which combine makes rows of",
+}
+"""What the archives with these members are."""
+
+
 class Members:
     """What an archive holds. No member may be larger than its reader expects."""
 
@@ -109,6 +116,9 @@ class Members:
 
     def bytes(self, name: str, most: int) -> bytes:
         """A member that is no larger than it may be, whatever it claims to be."""
+        for other in {*_HOLDS} - {name} if name in _HOLDS else ():
+            if other in self._archive.namelist():
+                raise ValueError(f"it is {_HOLDS[other]}.")
         with self._archive.open(name) as member:
             content = member.read(most + 1)
         if len(content) > most:

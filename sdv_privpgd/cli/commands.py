@@ -40,6 +40,7 @@ from sdv_privpgd.cli.writing import (
     sampled,
     write_out,
 )
+from sdv_privpgd.columns.dtypes import on_unread
 from sdv_privpgd.drafting.files import FILES, SHEETS, write_domain
 from sdv_privpgd.drafting.template import draft_domain as drafted
 from sdv_privpgd.drafting.template import sdtype_of
@@ -169,6 +170,9 @@ def draft_domain(arguments: Namespace) -> None:
         if tables:
             source: Any = known_types_in(tables, reading(arguments, tables[0]))
             source |= {name: _stand_in(own["sdtype"]) for name, own in typed.items()}
+            known = {n: dtype for n, dtype in source.items() if dtype is not None}
+            for name in [each for each, dtype in known.items() if on_unread({each: dtype})]:
+                say(f"Left out. {on_unread({name: source.pop(name)})[0]}")
             unknown = [n for n, dtype in source.items() if dtype is None and n not in typed]
         else:
             source = read_metadata(arguments.metadata)

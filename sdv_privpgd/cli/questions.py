@@ -35,7 +35,7 @@ from sdv_privpgd.cli.reading import (
 )
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, say, say_each
 from sdv_privpgd.columns.dialect import Facts, is_number
-from sdv_privpgd.columns.dtypes import on_unread
+from sdv_privpgd.columns.dtypes import is_of_times, on_unread
 from sdv_privpgd.columns.naming import WHOSE, is_id, on_repeated_ids, repeated_ids
 from sdv_privpgd.columns.vocabulary import KEYS, facts_in, modelled
 from sdv_privpgd.drafting.checking import refused
@@ -48,7 +48,7 @@ from sdv_privpgd.drafting.formats import (
     places_of,
     type_of,
 )
-from sdv_privpgd.drafting.template import sdtype_of, table_of
+from sdv_privpgd.drafting.template import facts_of, sdtype_of, table_of
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import IDENTIFYING
 from sdv_privpgd.fitting.options import asked, check_match
@@ -64,6 +64,9 @@ _ENDS = {"range_min", "range_max", "range_values", "groups", "prefix"}
 
 _ZONE = re.compile("(Z|[+-][0-9]{2}:?[0-9]{2})$")
 """The time zone of a moment in text."""
+
+_AMOUNT = re.compile("234[.,]5|[€$£%]")
+"""What the format of 1234.5 has that is of no id: decimals, or what amounts are in."""
 
 _NOT_MODELLED = (
     "{} would not be in the rows: by their types they are no numbers, dates or categories."
@@ -119,7 +122,7 @@ class Declared:
         lost = {}
         for name, known in self.columns.items():
             sdtype, is_named = known.get("sdtype"), is_id(name)
-            is_said = self.source != "detected" or name in self.said
+            is_said = self.source == "--metadata" or name in self.said
             if name in (*names, people.column) or sdtype in IDENTIFYING:
                 continue
             if sdtype == "id" or name in self.keys:
@@ -240,11 +243,14 @@ def _typed(
     said = {**dict.fromkeys(kinds, "--domain"), **told}
     columns: dict[str, dict] = {}
     if arguments.types == "dtypes":
-        with own_errors(ValueError):
-            columns = {
-                name: {"sdtype": kinds[name] if name in told else sdtype_of(name, dtype)}
-                for name, dtype in types_in(tables, how, told).items()
-            }
+        dtypes = types_in(tables, how, told)
+        unread = (*left_out(arguments, list(dtypes)), *getattr(arguments, "make_up", ()))
+        _require_read(tables, how, (*unread, *told))
+        for name, dtype in dtypes.items():
+            kind = "unknown" if name in unread else kinds.get(name) if name in told else None
+            columns[name] = {"sdtype": kind or sdtype_of(name, dtype)}
+            if is_of_times(dtype) and name not in said:
+                domain = {**domain, name: facts_of(dtype)}
         if kind_read(tables[0]).form != "parquet":
             dates = [name for name, dtype in how.dtypes.items() if dtype.kind == "M"]
             if unsaid := [name for name in dates if not has_format(domain.get(name))]:
@@ -310,12 +316,7 @@ def detected(
     from sdv.metadata import Metadata
 
     dropped = left_out(arguments, list(map(str, known_types_in(tables, how))))
-    if kind_read(tables[0]).form == "parquet":
-        dtypes = open_table(tables, how, {}).dtypes
-        unread = [n for n in dtypes if n not in dropped and on_unread({n: dtypes[n]})]
-        if unread:
-            (said,) = on_unread({name: dtypes[name] for name in unread})
-            raise CommandError(f"{said} Or leave them out: --drop {quote(','.join(unread))}.")
+    _require_read(tables, how, dropped)
     table = read_table(tables, how, None).drop(columns=dropped)
     if not is_said:
         say(
@@ -368,7 +369,7 @@ def detected(
         if cells and all(isinstance(cell, str) for cell in cells):
             said = type_of(cells)
             may_be_id = kind == "id" and (said or "").startswith("number")
-            if said and not may_be_id:
+            if said and (not may_be_id or _AMOUNT.search(said)):
                 facts = Typed.of(f"{name}={said}").facts(arguments.decimal or ".")
                 written[name] = {**facts, "range_is_nullable": True}
             elif kind == "categorical" and (
@@ -376,6 +377,14 @@ def detected(
             ):
                 columns[name] = {"sdtype": "unknown"}
     return {**columns, **{name: {"sdtype": "unknown"} for name in dropped}}, keys, written
+
+
+def _require_read(tables: Sequence[Path], how: Any, but: Collection[str]) -> None:
+    """Raises ``CommandError`` for other columns of files with types that none of columns reads."""
+    dtypes = open_table(tables, how, {}).dtypes if kind_read(tables[0]).form == "parquet" else {}
+    unread = {n: each for n, each in dtypes.items() if n not in but and on_unread({n: each})}
+    for said in on_unread(unread):
+        raise CommandError(f"{said} Or leave them out: --drop {quote(','.join(unread))}.")
 
 
 @dataclass(frozen=True, kw_only=True)

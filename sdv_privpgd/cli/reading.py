@@ -20,9 +20,8 @@ from sdv_privpgd.cli.saying import CommandError, own_errors, say
 from sdv_privpgd.columns.declared import Boolean, TimeOfDay
 from sdv_privpgd.columns.dialect import Facts, Reading, missing_words, percent_of
 from sdv_privpgd.sources.csv import CsvSource, TextFile, named, orders_in, parsing
-from sdv_privpgd.sources.files import open_files
 from sdv_privpgd.sources.frames import FrameSource
-from sdv_privpgd.sources.opening import retyped
+from sdv_privpgd.sources.opening import open_files, retyped
 from sdv_privpgd.sources.source import Source
 from sdv_privpgd.sources.texts import (
     Signs,

@@ -106,14 +106,13 @@ def on_the_clock(moments: np.ndarray, zone: Any) -> np.ndarray:
     return np.where(np.isin(moments, BEYOND), moments, told)
 
 
-def precisions(series: pd.Series, clock: str | None = None) -> np.ndarray:
+def precisions(series: pd.Series, datetime_format: str | None = None) -> np.ndarray:
     """The precision of each date, int64: 0 for days, then minutes, seconds and finer; 4 is missing.
 
-    The dates are read as ``instants`` reads them without a format. Where the dtype has a time zone,
-    its clock says whether a date has a time of the day. Times of the day are read by one of
-    ``CLOCKS``.
+    The dates are read as ``instants`` reads them. Where the dtype has a time zone, its clock says
+    whether a date has a time of the day.
     """
-    moments, missing = instants(series, clock)
+    moments, missing = instants(series, datetime_format)
     if (zone := zone_of(series.dtype)) is not None:
         moments = on_the_clock(np.clip(moments, *BEYOND), zone)
     places = [moments % step == 0 for step in (_DAY_OF, MINUTE, 10**9)]

@@ -104,7 +104,7 @@ def facts_of_dtype(dtype: Any) -> NumberFacts:
 def unread(dtype: Any) -> bool:
     """Whether no type of column reads what a column of the dtype holds, which is public."""
     if isinstance(dtype, pd.CategoricalDtype):
-        return unread(dtype.categories.dtype)
+        return dtype.categories is not None and unread(dtype.categories.dtype)
     if isinstance(dtype, pd.ArrowDtype) and dtype.kind == "O":
         return _unread_of_arrow(dtype.pyarrow_dtype)
     return dtype.kind in "mc" or isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype)
@@ -147,6 +147,11 @@ def holds_missing(dtype: Any) -> bool:
 def is_of_days(dtype: Any) -> bool:
     """Whether it is Arrow's dtype of days, which have no time: no reader of pandas chooses it."""
     return isinstance(dtype, pd.ArrowDtype) and dtype.type is datetime.date
+
+
+def is_of_times(dtype: Any) -> bool:
+    """Whether it is one of Arrow's dtypes of times of the day."""
+    return isinstance(dtype, pd.ArrowDtype) and dtype.type is datetime.time
 
 
 def is_whole(dtype: Any) -> bool:

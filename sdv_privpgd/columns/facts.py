@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.scalars import Number
-from sdv_privpgd.columns.units import has_zone, unit_of_bounds, unit_of_format
+from sdv_privpgd.columns.units import UNITS, has_days, has_zone, unit_of_bounds, unit_of_format
 
 Kind = TypeVar("Kind", bound="_Facts")
 
@@ -121,7 +121,7 @@ class DateFacts(_RangedFacts):
             Python's ``time`` then.
         of_numbers: True if both were declared as whole numbers, of the digits that the format
             writes: dates are such numbers then.
-        in_minutes: True if all of them were found to be whole minutes.
+        whole: The unit of which all of them are whole, if it was found to be a coarser one.
     """
 
     low: int | None = None
@@ -132,17 +132,28 @@ class DateFacts(_RangedFacts):
     of_days: bool | None = None
     of_times: bool | None = None
     of_numbers: bool | None = None
-    in_minutes: bool | None = None
+    whole: str | None = None
 
     sdtype: ClassVar[str] = "datetime"
 
     @property
     def unit(self) -> str:
         """The unit in which the dates are counted."""
-        if self.datetime_format is not None:
-            return unit_of_format(self.datetime_format)
-        unit = unit_of_bounds(*self.ends)
-        return "m" if self.in_minutes and unit == "s" else unit
+        written = self.datetime_format
+        unit = unit_of_bounds(*self.ends) if written is None else unit_of_format(written)
+        return max(unit, self.whole or unit, key=UNITS.index)
+
+    @property
+    def coarser(self) -> list[str]:
+        """The units, the coarsest first, of which all dates may be found to be whole."""
+        written, low = self.datetime_format, 0 if self.of_times else self.low or 0
+        if self.whole is not None:
+            return []
+        unit = "ns" if written is None and self.lacks_domain else self.unit
+        are_days = written is None or has_days(written)
+        steps = {"D": 86_400 * 10**9, "m": 60 * 10**9} if are_days else {"m": 60 * 10**9}
+        finer = UNITS[UNITS.index(unit) + 1 :]
+        return [each for each, step in steps.items() if each in finer and low % step == 0]
 
     @property
     def utc(self) -> bool:

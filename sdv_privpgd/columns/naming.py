@@ -24,7 +24,8 @@ _ALONE = {"id", "ids", "uuid", "guid"}
 
 _NUMBERS = {
     *_IDS, "no", "num", "number", "nummer", "numero", "numer", "code", "codigo", "codice", "cod",
-    "identifiant", "identificador", "nro", "cislo", "ид", "номер", "код",
+    "identifiant", "identificador", "nro", "cislo", "ид", "номер", "код", "ref", "reference",
+    "hash", "token",
 }  # fmt: skip
 """With one of these words before or behind it, or at its end, a word for people is one for ids."""
 
@@ -55,11 +56,12 @@ _OF_PEOPLE = {
     # Numbers of records and of insured people
     "dossier", "nhc", "nhs", "svnr", "nik", "chart", "enrollee", "insured", "claimant", "tenant",
     "vsnr", "kvnr", "aktenzeichen", "pseudonym", "identifier", "identificador", "identificativo",
-    "rut", "rfc", "cnp", "nip", "pasient", "pasiente", "henkilotunnus", "personnummer",
+    "rut", "rfc", "cnp", "nip", "pasient", "pasiente", "henkilotunnus", "personnummer", "pnr",
+    "msisdn", "imei",
 }  # fmt: skip
 """Words, without accents, for who somebody is: alone, or behind one other word."""
 
-_RECORDS = "account|acct|case|claim|file|invoice|passport|policy|record|study"
+_RECORDS = "account|acct|case|claim|fall|file|invoice|konto|lop|passport|policy|record|study"
 _OF_RECORDS = re.compile(rf"({_RECORDS}) ?(id|no|nr|num|number|nummer)")
 """Names of numbers that a person has alone."""
 

@@ -34,7 +34,7 @@ from sdv_privpgd.columns.facts import (
 from sdv_privpgd.columns.number_formats import NumberFormat
 from sdv_privpgd.columns.recoding import code_of
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE, Number, category, plain, quiet
-from sdv_privpgd.columns.units import digits_of
+from sdv_privpgd.columns.units import UNITS, digits_of
 from sdv_privpgd.columns.vocabulary import blank, modelled, needed, problems
 
 Read = TypeVar("Read")
@@ -191,6 +191,7 @@ class _Words:
             of_times=clock is not None or None,
             of_numbers=_are_numbers([self.words.get(key) for key in _RANGE], written) or None,
             num_bins=self.read("num_bins", check_integer),
+            whole=self.read("whole", _unit),
         )
         self.found(self._check_order, facts)
         facts = self._with_cells(facts, partial(_moments, written))
@@ -347,6 +348,12 @@ def _end(datetime_format: str | None, what: str, end: Any) -> tuple[int, bool]:
     """An end of a range of dates, and whether it says so without a format that it has a zone."""
     (moment,) = _moments(datetime_format, what, [end])
     return moment, datetime_format is None and pd.Timestamp(end).tzinfo is not None
+
+
+def _unit(what: str, value: Any) -> str:
+    if value not in UNITS:
+        raise ValueError(f"{what} must be one of NumPy's units, such as 'D', got {value!r}.")
+    return value
 
 
 def _are_numbers(ends: Sequence, datetime_format: str | None) -> bool:

@@ -85,7 +85,7 @@ class Reading:
             own |= {"cells": self.cells, "unit": unit, "dtype": series.dtype}
             yield encode(Column(name=self.name, sdtype=kind, **own), series)[0]
         if "precision" in self.asks:
-            if self._are_dates:  # of others with a format it is not asked
+            if self._are_dates:
                 yield precisions(series, self.datetime_format)
             else:
                 yield steps_of(*real_numbers(series, self.number_format))

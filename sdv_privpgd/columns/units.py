@@ -44,6 +44,11 @@ def unit_of_format(datetime_format: str) -> str:
     return next((unit for unit, letters in _WRITTEN.items() if not said.isdisjoint(letters)), "D")
 
 
+def has_days(datetime_format: str) -> bool:
+    """Whether a format writes days, and no times of the day alone."""
+    return not directives(datetime_format).isdisjoint("cs" + _WRITTEN["D"])
+
+
 def years_of(datetime_format: str | None) -> tuple[bool, str]:
     """Returns if a format says the whole year, and the year that is added to what says none."""
     said = directives(datetime_format or "%Y")

@@ -17,7 +17,7 @@ _CELLS = (*_RANGE, *_OF_ANY, "num_bins", "cut_points", "frequencies")
 _CATEGORIES = ("range_values", "other_value", "groups", "prefix", *_OF_ANY, "frequencies")
 KEYS = {
     "numerical": (*_CELLS, "decimal_places", "increment", "rounding", "number_format"),
-    "datetime": (*_CELLS, "datetime_format"),
+    "datetime": (*_CELLS, "datetime_format", "whole"),
     "categorical": _CATEGORIES,
     "ordinal": _CATEGORIES,
     "boolean": (*_OF_ANY, "true_value", "false_value"),
@@ -97,7 +97,7 @@ def problems(
                     "from public_domain, or declare another sdtype."
                 )
         elif isinstance(facts, Mapping):
-            yield from _misplaced(name, columns[name]["sdtype"], facts)
+            yield from misplaced(name, columns[name]["sdtype"], facts)
 
 
 def _is_blank(facts: object) -> bool:
@@ -109,7 +109,9 @@ def _is_blank(facts: object) -> bool:
     )
 
 
-def _misplaced(name: str, sdtype: str, facts: Mapping) -> Iterator[str]:
+def misplaced(
+    name: str, sdtype: str, facts: Mapping, argument: str = "public_domain"
+) -> Iterator[str]:
     """A sentence on all keys that say nothing about a column of this sdtype."""
     wrong = [
         key
@@ -122,7 +124,7 @@ def _misplaced(name: str, sdtype: str, facts: Mapping) -> Iterator[str]:
         named = ", ".join(map(repr, wrong))
         kind = f"{'an' if sdtype == 'ordinal' else 'a'} {sdtype} column"
         yield (
-            f"public_domain[{name!r}] has the key{'s' * (len(wrong) > 1)} {named}, which "
+            f"{argument}[{name!r}] has the key{'s' * (len(wrong) > 1)} {named}, which "
             f"{'say' if len(wrong) > 1 else 'says'} nothing about {kind}. Use some of "
             f"{list(KEYS[sdtype])!r}, or declare another sdtype."
         )
@@ -151,7 +153,7 @@ def _is_empty(fact: Any) -> bool:
 
 _FIELDS = {
     "decimal_places": "decimal_places", "increment": "increment", "number_format": "number_format",
-    "rounding": "rounding",
+    "rounding": "rounding", "whole": "whole",
     "range_min": "low", "range_max": "high", "range_values": "values", "other_value": "other",
     "range_is_nullable": "nullable", "true_value": "true", "false_value": "false",
     "cut_points": "cuts", "frequencies": "frequencies", "num_bins": "num_bins",

@@ -60,15 +60,13 @@ def questions_of(known: ColumnFacts) -> set[str]:
     Which values many rows have (``categories``, ``numbers``), in which cells of the first grid rows
     lie (``grid``), and how precise they are (``precision``). Of a declared range closer looks find
     where in it rows lie, and single values of a narrow one: whether it is narrow is not known if
-    its precision is not. Times of the day in a range of seconds may all be whole minutes.
+    its precision is not. Moments may all be whole days or minutes.
     """
     lacks = known.lacks_domain
     if isinstance(known, CategoryFacts):
         return {"categories"} if lacks else set()
     if isinstance(known, DateFacts):
-        asks = {"grid"} if known.datetime_format else {"grid", "precision"}
-        in_seconds = known.of_times and known.unit == "s"
-        return asks if lacks else {"precision"} if in_seconds else set()
+        return {kind for kind, asks in (("grid", lacks), ("precision", known.coarser)) if asks}
     if not isinstance(known, NumberFacts):
         return set()
     asks = {"grid", "numbers"} if lacks else {"numbers"}

@@ -24,7 +24,7 @@ from sdv_privpgd.columns.facts import (
 )
 from sdv_privpgd.columns.readings import MOST_PLACES, STEPS, steps_of
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE, Number
-from sdv_privpgd.columns.units import has_zone, unit_of_format
+from sdv_privpgd.columns.units import UNITS, has_zone, unit_of_format
 from sdv_privpgd.columns.values import USUAL_DATES, USUAL_NUMBERS
 from sdv_privpgd.discovery.density import (
     DAY,
@@ -207,9 +207,8 @@ def looked_into(
     shape |= {"low": held.low, "high": held.high}
     if isinstance(held, DateFacts):
         written = column.datetime_format
-        is_coarse = (written is None and column.unit == "m") or None
-        aware = written is None and column.utc
-        return DateFacts(datetime_format=written, aware=aware, in_minutes=is_coarse, **shape)
+        aware, whole = written is None and column.utc, getattr(rough.known, "whole", None)
+        return DateFacts(datetime_format=written, aware=aware, whole=whole, **shape)
     places = column.decimal_places if held.decimal_places is None else None
     rounding = getattr(rough.known, "rounding", None)
     return NumberFacts(decimal_places=places, rounding=rounding, **shape)
@@ -414,12 +413,12 @@ def _rough_dates(
     A format that cannot write that range is given up, and with it all bounds.
     """
     known = replace(known, cuts=None, frequencies=None)
-    if ends is None:
-        is_coarse = known.of_times and precision is not None and _finest(precision)[0] < 2
-        return _in_minutes(known) if is_coarse else known
-    low, high = int(ends[0]), int(ends[1]) - DAY
     unit = "D" if precision is None else ("D", "m", "s", "ns")[_finest(precision)[0]]
-    known = replace(known, in_minutes=unit == "m" or None)
+    whole = [each for each in known.coarser if UNITS.index(each) <= UNITS.index(unit)]
+    known = replace(known, whole=whole[0] if whole and precision is not None else None)
+    if ends is None:
+        return _in_minutes(known) if known.of_times and known.whole else known
+    low, high = int(ends[0]), int(ends[1]) - DAY
     written = known.datetime_format
     if written is not None:
         utc, own = utc or has_zone(written), unit_of_format(written)
@@ -434,7 +433,7 @@ def _in_minutes(known: DateFacts) -> DateFacts:
     """Times of the day in minutes, if the range has a whole one."""
     first, last = (end // MINUTE * MINUTE for end in (known.ends[0] + MINUTE - 1, known.ends[1]))
     if first > last:
-        return known
+        return replace(known, whole=None)
     return replace(known, low=first, high=last, datetime_format=CLOCKS[1])
 
 

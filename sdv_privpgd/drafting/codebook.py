@@ -2,8 +2,10 @@
 
 import json
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from difflib import get_close_matches
 from typing import Any
 
 import pandas as pd
@@ -79,6 +81,7 @@ def read_codebook(
             names rows and no values, because the table may be the private one by mistake.
     """
     where = _headers(codebook)
+    _warn_of_others(codebook, where)
     cells = {
         key: [None if _is_blank(cell) else cell for cell in codebook.iloc[:, place]]
         for key, place in where.items()
@@ -215,6 +218,19 @@ def _headers(codebook: pd.DataFrame) -> dict[str, int]:
         "A table of data has values, which are private: pass table.dtypes. If this is a codebook, "
         "it needs the columns 'column' and 'type'."
     )
+
+
+def _warn_of_others(codebook: pd.DataFrame, found: Mapping[str, int]) -> None:
+    """Warns of columns that are not read and are nearly called as one that could be."""
+    known = [name for key, names in _HEADERS.items() if key not in found for name in names]
+    for place, name in enumerate(codebook.columns):
+        near = get_close_matches(_letters(str(name)), known, 1, 0.85)
+        if near and place not in found.values():
+            warnings.warn(
+                f"The codebook's column {str(name)!r} is not read. If it says {near[0]!r}, call it "
+                "so.",
+                stacklevel=3,
+            )
 
 
 def _refuse(wrong: list[bool], what: str) -> None:

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd._lazy import need
-from sdv_privpgd.columns.dtypes import is_decimal, on_unread
+from sdv_privpgd.columns.declared import TimeOfDay
+from sdv_privpgd.columns.dtypes import is_decimal, is_of_times, on_unread
 from sdv_privpgd.columns.vocabulary import modelled
 from sdv_privpgd.drafting.codebook import read_codebook
 
@@ -71,9 +72,7 @@ def draft_domain(source: "Metadata | Mapping | pd.Series | pd.DataFrame") -> dic
     return {
         name: {**_OF_ANY, "range_is_nullable": None}
         if name in unknown
-        else _draft(
-            sdtype_of(name, known[name]), {"decimal_places": 0} if is_whole(known[name]) else {}
-        )
+        else _draft(sdtype_of(name, known[name]), facts_of(known[name]))
         for name in map(str, facts.keys())
     }
 
@@ -174,7 +173,16 @@ def sdtype_of(name: str, dtype: Any) -> str:
         raise ValueError(sentence)
     if is_decimal(dtype):
         return "numerical"
+    if is_of_times(dtype):
+        return "datetime"
     return _SDTYPE_OF_KIND.get(dtype.kind, "categorical")
+
+
+def facts_of(dtype: Any) -> dict[str, Any]:
+    """What the dtype says of values: whole numbers, or times of the day."""
+    if is_of_times(dtype):
+        return dict(TimeOfDay())
+    return {"decimal_places": 0} if is_whole(dtype) else {}
 
 
 def is_whole(dtype: Any) -> bool:

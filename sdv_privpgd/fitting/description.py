@@ -251,9 +251,11 @@ class Description(FieldsAlone):
     @cached_property
     def lacking(self) -> dict[str, ColumnFacts]:
         """What is known of each column that it would help to look into."""
-        known = {  # without what makes a fit look for the unit of a clock
-            name: replace(facts, of_times=None)
-            if name in self.orders and isinstance(facts, DateFacts)
+        known = {  # what is known of a clock's unit is not looked for
+            name: replace(facts, whole=facts.unit)
+            if name in self.orders
+            and isinstance(facts, DateFacts)
+            and (facts.datetime_format or not facts.lacks_domain)
             else facts
             for name, facts in self.stated.items()
         }

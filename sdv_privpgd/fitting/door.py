@@ -16,6 +16,7 @@ from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fates import check_report, tables_report
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.fitted import FittedTable, RunningFit
+from sdv_privpgd.fitting.model_file import on_unkept
 from sdv_privpgd.fitting.options import Asked, asked, check_match, checked_lost, opened
 from sdv_privpgd.fitting.plan import planned, planned_tables
 from sdv_privpgd.fitting.prior import leaning
@@ -150,13 +151,20 @@ def fit_table(
     running = prepared(
         settings, description, table, prior=prior, after=after, allow_lost=allow_lost
     )
-    if before := running.told_before:
-        warnings.warn(" ".join(before), stacklevel=2)
+    before = running.told_before
+    if said := [*before, *_on_labels(columns), *on_unkept(description.constraints)]:
+        warnings.warn(" ".join(said), stacklevel=2)
     done = running.noted(progress, stops=True)
     said = [sentence for sentence in done.warnings if sentence not in before]
     if said:  # what was said before the fit is not said again
         warnings.warn(in_one(said), stacklevel=2)
     return done
+
+
+def _on_labels(columns: Mapping) -> list[str]:
+    """A sentence on names of columns that are no text, if there are any."""
+    names = [str(name) for name in columns if not isinstance(name, str)]
+    return [f"Names of columns are text in the rows: {names}."] if names else []
 
 
 def plan_table(
@@ -277,6 +285,7 @@ def check(
     settings, description = asked(columns, epsilon, delta, **told)
     check_match(settings, description)
     more = on_words(description.words) if are_text(getattr(table, "paths", table)) else []
+    more += on_unkept(description.constraints)
     return check_report(*checked(settings, description, table, prior), more=more)
 
 

@@ -17,7 +17,6 @@ from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.mismatch import CAN_GO_ON, DomainMismatchError
 from sdv_privpgd.fitting.sampled import SampledTable, SavedModel
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Measurement
@@ -140,9 +139,6 @@ class FittedTable(SampledTable):
 
     def _promise(self) -> dict[str, Any]:
         return {"method": " + ".join(self.settings.method.parts), **promise_of(self.ledger)}
-
-    def _refits(self) -> Refits:
-        return self.fitted.refits
 
     def privacy_report(self) -> str:
         """The text of ``report``: what was spent, on what and under which adjacency."""

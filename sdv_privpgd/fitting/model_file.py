@@ -108,6 +108,7 @@ _TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "float": (float, repr, float),  # of what is not finite
     "Fraction": (Fraction, str, Fraction),
     "Decimal": (Decimal, str, Decimal),
+    "bytes": (bytes, bytes.hex, bytes.fromhex),
     "Timestamp": (pd.Timestamp, pd.Timestamp.isoformat, pd.Timestamp),
     **{
         each.__name__: (each, each.isoformat, each.fromisoformat) for each in (datetime, date, time)
@@ -137,6 +138,15 @@ def write_model(path: Path, whole: Any) -> None:
     facts = {"format": _FORMAT, "version": _VERSION, "program": program}
     text = json.dumps({**facts, "parts": writer.parts, "whole": node}, allow_nan=False)
     write_archive(path, {_FACTS: text.encode(), **writer.arrays})
+
+
+def on_unkept(asked: Any) -> list[str]:
+    """A sentence on what is asked of a fit, if no file of its model can hold that."""
+    try:
+        _ = _Writer().node(asked, type(asked).__name__)
+    except NotKeptError as error:
+        return [f"The model cannot be saved: {str(error).replace(' Nothing was written.', '')}"]
+    return []
 
 
 def read_model(path: Path, kind: str) -> Any:
@@ -215,8 +225,8 @@ class _Writer:
             called = f"the function {own.__qualname__}"
         raise NotKeptError(
             f"{where} is {called}, which a file without code cannot hold. Nothing was "
-            "written. Keep the object with pickle, as pickle.dumps writes it, and load such a file "
-            "only where you trust whoever wrote it: it can run any code."
+            "written. Keep the object with pickle, or a lambda with cloudpickle, and load such a "
+            "file only where you trust whoever wrote it: it can run any code."
         )
 
     def _nodes(self, many: Any, where: str) -> list[Any]:

@@ -19,7 +19,7 @@ from sdv_privpgd.columns.keys import keys_of, on_patterns
 from sdv_privpgd.columns.links import Link, Tree, tree_of
 from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.visits import read_by, time_facts
-from sdv_privpgd.columns.vocabulary import MODELLED, words_of
+from sdv_privpgd.columns.vocabulary import MODELLED, misplaced, words_of
 from sdv_privpgd.constraints.kinds import Constraint, Constraints
 from sdv_privpgd.discovery.first_look import reserved_delta
 from sdv_privpgd.fitting.description import Description
@@ -142,6 +142,8 @@ def require_sdtypes(
                 f"{sdtype!r}. A declaration such as Categorical() has one, and a dictionary names "
                 "it. Leave out what is not modelled, such as personal data."
             )
+        for said in misplaced(str(name), sdtype, own, "columns") if sdtype in MODELLED else ():
+            raise ValueError(said)
         kinds[str(name)], others[str(name)] = {"sdtype": sdtype}, own
     return kinds, others
 

@@ -15,7 +15,6 @@ of a family's sum is at most k times the sum of squares: so wide are intervals o
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,11 +24,9 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.links import sibling
 from sdv_privpgd.estimate.support import grid_noise
 from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, Origin, extremes_of, on_people
-from sdv_privpgd.inference.bootstrap import with_bootstrap
 from sdv_privpgd.inference.conditions import code_values, meeting, parts_of
 from sdv_privpgd.inference.intervals import (
     Enclosed,
-    OfFamilies,
     Open,
     Ratio,
     Total,
@@ -37,7 +34,7 @@ from sdv_privpgd.inference.intervals import (
     possible,
 )
 from sdv_privpgd.inference.linear import Product
-from sdv_privpgd.inference.questions import Asked, Questions, asked_of, extremes, weighed
+from sdv_privpgd.inference.questions import Asked, Questions, Sums, asked_of, enclosed, weighed
 
 if TYPE_CHECKING:
     from sdv_privpgd.fitting.families import FittedTables
@@ -84,9 +81,7 @@ def by_rows(tables: "FittedTables", name: str, what: str, **how: Any) -> Answer:
     def estimate(questions: Questions) -> float:
         return replace(own, questions=questions).answer(asked).estimate
 
-    again = fitted._refits, repetitions, what, estimate  # noqa: SLF001
-    shown = partial(fitted._shown_repeating, None)  # noqa: SLF001
-    return with_bootstrap(found, own.questions, *again, shown=shown)  # pyright: ignore
+    return fitted._with_bootstrap(found, own.questions, repetitions, what, estimate)  # noqa: SLF001
 
 
 def of_holders(
@@ -190,7 +185,7 @@ class _Rows:
         """What is asked of rows."""
         statistic, basis, why = self.statistic(asked)
         middle, is_known, ends = middle_of(statistic), basis == TABLES, (False, False)
-        form = self.questions.form(asked, middle.table)
+        form = self.questions.form(asked, middle)
         form = [(weight, self.times(product, self.numbers)) for weight, product in form]
         lowest, highest = (float(each.value) for each in extremes_of(statistic))
         for name in [each.name for each in asked.columns if each.name in self.questions.unseen]:
@@ -211,31 +206,22 @@ class _Rows:
 
     def statistic(self, asked: Asked) -> tuple[Any, str, Sequence[str]]:
         """What is asked of rows, and what it rests on; enclosed where cells hide some, and why."""
-        rows, base, what = asked.rows, asked.base, asked.what
-        if not asked.columns:
-            middle, basis = self._ratio_or_total(what, (rows, rows), base)
-            if not asked.is_cut:
-                return middle, basis, ()
-            least, most = asked.least, asked.most
-            lowest, _ = self._ratio_or_total(what, (least[0], least[0]), most[1])
-            highest, _ = self._ratio_or_total(what, (most[0], most[0]), least[1])
-            return Enclosed(middle, lowest, highest), basis, ()
-        (column,) = asked.columns
-        values = code_values(column)
 
-        def of(numbers: np.ndarray) -> tuple[OfFamilies, str]:
-            powers = [weighed(rows, column, numbers**power) for power in (1, 2, 0)]
+        def of_rows(rows: Product, base: Product) -> tuple[Total | Ratio, str]:
+            return self._ratio_or_total(asked.what, (rows, rows), base)
+
+        def of_numbers(numbers: np.ndarray) -> tuple[Total | Ratio, str]:
+            (column,) = asked.columns
+            values = code_values(column)
+            powers = [weighed(asked.rows, column, numbers**power) for power in (1, 2, 0)]
             limits = float(values.lows.min()), float(values.highs.max())
-            return self._ratio_or_total(what, (powers[0], powers[1]), powers[2], limits)
+            return self._ratio_or_total(asked.what, (powers[0], powers[1]), powers[2], limits)
 
-        middle, basis = of(values.means)
-        units = [weighed(rows, column, unit) for unit in np.eye(column.num_values)]
-        counts = self.questions.sums([self.times(each, self.numbers) for each in units])
+        def sums(products: Sequence[Product]) -> Sums:
+            return self.questions.sums([self.times(each, self.numbers) for each in products])
+
         noise = grid_noise(self.questions.release.ledger)
-        ends, why = extremes(column, counts, noise)
-        if not ends:
-            return middle, basis, ()
-        return Enclosed(middle, *(of(each)[0] for each in ends)), basis, why
+        return enclosed(asked, of_rows, of_numbers, sums, noise)
 
     def _ratio_or_total(
         self,
@@ -243,7 +229,7 @@ class _Rows:
         above: tuple[Product, Product],
         below: Product,
         limits: tuple[float, float] = (0.0, 1.0),
-    ) -> tuple[OfFamilies, str]:
+    ) -> tuple[Total | Ratio, str]:
         """A sum over rows of values, given with their squares, or that sum over another one."""
         once, twice = self.numbers, self.numbers**2
         value, square = above
@@ -252,13 +238,14 @@ class _Rows:
             (total, squares, families), noise, basis = self.questions.sums(products)
             low = 0.0 if what == "count" or limits[0] >= 0 else -np.inf
             spread = squares - total**2 / max(families, 1.0)
-            return OfFamilies.of(Total(total, noise[0, 0], np.inf, low=low), spread), basis
+            return Total(total, noise[0, 0], np.inf, low=low, drawn=spread), basis
         products = [self.times(each, once) for each in (value, below)]
         products += [self.times(each, twice) for each in (square, value, below)]
         found, noise, basis = self.questions.sums(products)
         low, high = limits
-        ratio = Ratio(found[0], found[1], noise[:2, :2], low=low, high=high)
-        return OfFamilies.of(ratio, [[found[2], found[3]], [found[3], found[4]]]), basis
+        drawn = np.array([[found[2], found[3]], [found[3], found[4]]])
+        ratio = Ratio(found[0], found[1], noise[:2, :2], low=low, high=high, drawn=drawn)
+        return ratio, basis
 
     def bound(
         self,
@@ -269,7 +256,7 @@ class _Rows:
         pairs: Sequence[tuple[float, float]] | None,
         *,
         is_most: bool,
-    ) -> OfFamilies | None:
+    ) -> Total | Ratio | None:
         """The least number of families that hold such a row, or the largest, or a share of them.
 
         ``None`` where the tables do not tell.
@@ -288,13 +275,13 @@ class _Rows:
         # A family counts as one at most; what bounds it from above counts all its rows.
         squares = found[1] if is_most else value
         if what == "count":
-            total = Total(value, variance, np.inf, low=0.0)
-            return OfFamilies.of(total, squares - value**2 / max(number, 1.0))
-        ratio = Ratio(value, number, np.diag([variance, whole[0, 0]]))
-        return OfFamilies.of(ratio, [[squares, value], [value, number]])
+            drawn = squares - value**2 / max(number, 1.0)
+            return Total(value, variance, np.inf, low=0.0, drawn=drawn)
+        noise, drawn = np.diag([variance, whole[0, 0]]), [[squares, value], [value, number]]
+        return Ratio(value, number, noise, drawn=np.array(drawn))
 
 
-def _between(estimate: float, least: OfFamilies, most: OfFamilies) -> float:
+def _between(estimate: float, least: Total | Ratio, most: Total | Ratio) -> float:
     """The model's estimate, or what is nearest to it between bounds, whose order noise may turn."""
     low, high = sorted((float(least.value), float(most.value)))
     first, last = (each.interval("table", 0.95) for each in (least, most))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from sdv_privpgd.base.arguments import check_integer
@@ -110,6 +111,11 @@ class SampledTable(Concluding, SavedModel):
         if where:
             rows = pd.DataFrame(index=range(num_rows))
             for name, value in where.items():
+                if isinstance(value, list | set | np.ndarray):
+                    raise ValueError(
+                        f"where asks one value of {name!r}, or a Between, got {value!r}: take the "
+                        "rows of each value by themselves."
+                    )
                 rows[name] = pd.Series([value] * num_rows, dtype=object)
             return self.complete(rows)
         sampler = self.fitted.sampler

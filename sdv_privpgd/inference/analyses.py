@@ -30,9 +30,9 @@ class Concluding(ABC):
     def _own_fit(self) -> Any:
         """The ``Fitted``, whose release is ``None`` where no column is modelled."""
 
-    @abstractmethod
     def _refits(self) -> Refits:
         """What repeats the fit. Raises ``ValueError`` where it cannot be repeated."""
+        return self._own_fit.refits
 
     def _first(self, num_rows: int) -> pd.DataFrame:
         """The first rows of the sequence, wherever it stands."""
@@ -121,9 +121,14 @@ class Concluding(ABC):
         def ask(own: Questions) -> Any:
             return own.answer(what, **how)  # pyright: ignore[reportArgumentType]
 
+        return self._with_bootstrap(
+            ask(questions), questions, bootstrap, what, lambda own: ask(own).estimate
+        )
+
+    def _with_bootstrap(self, answer: Any, questions: Questions, *how: Any) -> Any:
+        """The answer with intervals by repetitions, as ``with_bootstrap`` says it."""
         shown = partial(self._shown_repeating, None)
-        again = self._refits, bootstrap, what, lambda own: ask(own).estimate
-        return with_bootstrap(ask(questions), questions, *again, shown=shown)
+        return with_bootstrap(answer, questions, self._refits, shown, *how)
 
     def accept(
         self,

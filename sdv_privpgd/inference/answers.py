@@ -12,6 +12,7 @@ the same on the scale of logarithms. So it is lopsided where they are, as those 
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,7 +25,6 @@ from sdv_privpgd.inference.intervals import (
     Enclosed,
     Estimated,
     Interval,
-    OfFamilies,
     Open,
     Scaled,
     Statistic,
@@ -261,7 +261,7 @@ def _written(value: Any, unit: str, datetime_format: str | None) -> str:
         text = f"{100 * value:.3g} {'%' if unit == 'share' else unit}"
     else:
         text = f"{value:,.0f} {unit}" if unit else f"{value:,.5g}"
-    return text.replace("inf", "infinity")
+    return re.sub("^-(?=0( |$))", "", text).replace("inf", "infinity")
 
 
 DIFFERENCE, RATIO = "minus", "divided by"
@@ -402,11 +402,11 @@ def _covariances(one: Origin, other: Origin) -> tuple[np.ndarray, np.ndarray, bo
     found = source.linear.answers([{}, *products])
     rows, sums = max(float(found.values[0]), 1.0), found.values[1:]
     noise = found.covariance[1:, 1:]
-    pairs = [(i, j) for i in range(len(products)) for j in range(i + 1)]
-    both, is_exact = _sums(source, [times(products[i], products[j]) for i, j in pairs])
+    i, j = np.tril_indices(len(products))
+    pairs = zip(i, j, strict=True)
+    both, is_exact = _sums(source, [times(products[one], products[two]) for one, two in pairs])
     second = np.zeros((len(products), len(products)))
-    for (i, j), value in zip(pairs, both, strict=True):
-        second[i, j] = second[j, i] = value
+    second[i, j] = second[j, i] = both
     sampling = second - np.outer(sums, sums) / rows
     return weights @ noise @ weights.T, weights @ sampling @ weights.T, is_exact
 
@@ -477,8 +477,6 @@ def _ratio(
 def _uncut(statistic: Estimated, kind: str, level: float) -> Sequence[float]:
     """The estimate, and the ends of an interval that is not cut at what is possible."""
     value = statistic.value
-    if isinstance(statistic, OfFamilies):
-        statistic, kind = statistic.of_kind(kind), "table"
     whole = replace(statistic, low=-math.inf, high=math.inf)
     return value, *whole.interval(kind, level)
 

@@ -5,7 +5,7 @@ Errors are those of repetitions of the fit (``refits``), in numbers and in a sen
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.base.arguments import check_choice
-from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.inference.answers import TABLES, Answer, TableAnswer, on_people
 from sdv_privpgd.inference.intervals import KINDS, Interval, Open, deviations
 from sdv_privpgd.inference.questions import Questions
@@ -272,11 +272,10 @@ def with_bootstrap(
     answer: Answer | TableAnswer,
     questions: Questions,
     refits: Callable[[], Refits],
+    shown: Callable[[], AbstractContextManager[Progress]],
     num_repetitions: int | None,
     what: str,
     estimate: Callable[[Questions], float],
-    *,
-    shown: Callable[[], AbstractContextManager[Progress]] = lambda: nullcontext(silent),
 ) -> Answer | TableAnswer:
     """The answer with intervals by repetitions of the fit, if it is the model's.
 

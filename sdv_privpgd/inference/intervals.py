@@ -12,6 +12,7 @@ first moved to its end. So an interval is never empty, nor short because the noi
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -56,7 +57,8 @@ class Total:
 
     For the population it is the expected total of a table of as many rows. ``variance`` is that of
     the noise, ``squares`` the estimated sum of the squares of the values, ``None`` for a count. The
-    interval is cut at ``low`` and ``high``, the least and the most that it can be.
+    interval is cut at ``low`` and ``high``, the least and the most that it can be. Of rows that
+    were drawn family by family ``drawn`` is what that adds to the variance.
     """
 
     value: float
@@ -65,6 +67,7 @@ class Total:
     squares: float | None = None
     low: float = -math.inf
     high: float = math.inf
+    drawn: float | None = None
 
     @property
     def stddev(self) -> float:
@@ -74,6 +77,9 @@ class Total:
     def interval(self, kind: str, level: float) -> Interval:
         """The interval of one of ``KINDS``."""
         z, value = deviations(kind, level), possible(self)
+        if kind == "population" and self.drawn is not None:
+            variance = self.variance + max(self.drawn, 0.0)
+            return replace(self, variance=variance).interval("table", level)
         if kind == "population" and self.squares is None:
             # (value - m)^2 <= z^2 (variance + m (1 - m / n)); m is at most n.
             ends = _between_roots(
@@ -104,6 +110,7 @@ class Ratio:
     squares: float | None = None
     low: float = 0.0
     high: float = 1.0
+    drawn: np.ndarray | None = None
 
     @property
     def value(self) -> float:
@@ -121,6 +128,8 @@ class Ratio:
         """The interval of one of ``KINDS``; all that is possible where the noise hides all rows."""
         # (above - m below)^2 <= z^2 (variance of the left + sum of (value - m)^2 over the rows).
         square, (one, two) = deviations(kind, level) ** 2, self.covariance
+        if kind == "population" and self.drawn is not None:
+            return replace(self, covariance=self.covariance + self.drawn).interval("table", level)
         if self.below <= 0:
             return Interval(self.low, self.high)
         above = min(max(self.above, self.low * self.below), self.high * self.below)
@@ -141,51 +150,7 @@ class Ratio:
         return _cut(_between_roots(first, second, third), self.low, self.high)
 
 
-@dataclass(frozen=True)
-class OfFamilies:
-    """A number of rows that were drawn family by family: how far off it is by noise, and in all."""
-
-    table: Total | Ratio
-    population: Total | Ratio
-
-    @classmethod
-    def of(cls, table: Total | Ratio, spread: Any) -> "OfFamilies":
-        """Given what the families that were drawn add to the covariance of the noise."""
-        if isinstance(table, Ratio):
-            return cls(table, replace(table, covariance=table.covariance + np.array(spread)))
-        return cls(table, replace(table, variance=table.variance + max(float(spread), 0.0)))
-
-    @property
-    def value(self) -> float:
-        """The estimate."""
-        return self.table.value
-
-    @property
-    def low(self) -> float:
-        """The least that it can be."""
-        return self.table.low
-
-    @property
-    def high(self) -> float:
-        """The most that it can be."""
-        return self.table.high
-
-    @property
-    def stddev(self) -> float:
-        """The noise's standard deviation."""
-        return self.table.stddev
-
-    def interval(self, kind: str, level: float) -> Interval:
-        """The interval of one of ``KINDS``."""
-        deviations(kind, level)
-        return self.of_kind(kind).interval("table", level)
-
-    def of_kind(self, kind: str) -> Total | Ratio:
-        """The number with the errors of one of ``KINDS``."""
-        return self.table if kind == "table" else self.population
-
-
-Estimated: TypeAlias = Total | Ratio | OfFamilies
+Estimated: TypeAlias = Total | Ratio
 
 
 @dataclass(frozen=True)
@@ -278,8 +243,8 @@ class Quantile:
     excess: np.ndarray
     variances: np.ndarray
     num_rows: float
-    lows: np.ndarray
-    highs: np.ndarray
+    lows: Sequence[Any]
+    highs: Sequence[Any]
     below: float = 0.0
     above: float = 0.0
     limits: tuple[Any, Any] = (-math.inf, math.inf)

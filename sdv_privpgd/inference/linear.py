@@ -36,6 +36,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain, combinations
+from itertools import product as every_cell
 
 import numpy as np
 from scipy.sparse import coo_matrix
@@ -305,11 +306,7 @@ class _Listed:
         for grouping, clique, table in tables:
             if len(products) + table.counts.size > most:
                 continue
-            holds = [Groups(grouping[name]).holds for name in clique]
-            products += [
-                {name: own[at] for name, own, at in zip(clique, holds, cell, strict=True)}
-                for cell in np.ndindex(table.counts.shape)
-            ]
+            products += cell_products(clique, [Groups(grouping[name]).holds for name in clique])
             counts.append(table.counts.ravel())
             variances.append(np.full(table.counts.size, table.variance))
         return cls(tuple(products), np.concatenate(counts), np.concatenate(variances))
@@ -458,11 +455,12 @@ class LinearEstimate:
         if clique not in self._holders:
             return None
         if self._listed.products:
-            cells = self.answers(_units(clique, shape := self.domain.shape(clique)))
+            shape = self.domain.shape(clique)
+            cells = self.answers(cell_products(clique, map(np.eye, shape)))
             return cells.values.reshape(shape), np.diagonal(cells.covariance).reshape(shape)
         own = [self._groups[name] for name in clique]
-        units = _units(clique, shape := tuple(len(groups.sizes) for groups in own))
-        sums, covariance, _ = self._between.answers(units)
+        shape = tuple(len(groups.sizes) for groups in own)
+        sums, covariance, _ = self._between.answers(cell_products(clique, map(np.eye, shape)))
         places = np.ix_(*(groups.of_codes for groups in own))
         cells = _outer([groups.sizes[groups.of_codes] for groups in own])
         counts = sums.reshape(shape)[places] / cells
@@ -520,12 +518,9 @@ def _most_precise(
     return best, grouped.get(best, {})
 
 
-def _units(clique: Clique, shape: tuple[int, ...]) -> list[dict[str, np.ndarray]]:
-    """The cells of a table, each 1 for its own rows."""
-    return [
-        {name: np.eye(size)[at] for name, size, at in zip(clique, shape, cell, strict=True)}
-        for cell in np.ndindex(shape)
-    ]
+def cell_products(clique: Clique, functions: Iterable[np.ndarray]) -> list[dict[str, np.ndarray]]:
+    """The cells of a table, of which each attribute has a function a row, as products."""
+    return [dict(zip(clique, cell, strict=True)) for cell in every_cell(*functions)]
 
 
 def _subsets(names: Sequence[str], products: Sequence[Product]) -> list[Clique]:

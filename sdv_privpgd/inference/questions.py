@@ -1,8 +1,8 @@
 """Questions of users: checked, put in words, answered from noisy tables or a model. Public."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +38,7 @@ from sdv_privpgd.inference.conditions import (
 )
 from sdv_privpgd.inference.intervals import (
     Enclosed,
+    Estimated,
     Open,
     Quantile,
     Ratio,
@@ -46,7 +47,7 @@ from sdv_privpgd.inference.intervals import (
     middle_of,
     possible,
 )
-from sdv_privpgd.inference.linear import LinearEstimate, Product
+from sdv_privpgd.inference.linear import LinearEstimate, Product, cell_products, times
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.synthesize.engine import Model
 
@@ -293,7 +294,8 @@ class Questions:
             return self._table(asked)
         if what == "quantile":
             return self._quantile(asked)
-        statistic, basis, notes = (self._of_values if asked.columns else self._of_rows)(asked)
+        ask = partial(self._of_rows, asked), partial(self._with_numbers, asked), self.sums
+        statistic, basis, notes = enclosed(asked, *ask, grid_noise(self.release.ledger))
         is_known, ends = basis == TABLES, self._open(asked)
         told, middle, units = statistic, middle_of(statistic), 1.0
         if what in ("count", "sum") and self._units is not None:
@@ -370,17 +372,12 @@ class Questions:
         below, above = meets[values.lows.argmin()], meets[values.highs.argmax()]
         return bool(unseen.below and below), bool(unseen.above and above)
 
-    def _of_rows(self, asked: Asked) -> tuple[Any, str, Sequence[str]]:
-        """A count or a share; between its extremes if a condition cuts cells."""
-        of = self._count_of if asked.what == "count" else self._share_of
-        middle, basis = of(asked.rows, asked.base)
-        if not asked.is_cut:
-            return middle, basis, ()
-        (fewest, least_base), (most, most_base) = asked.least, asked.most
-        lowest, highest = of(fewest, most_base)[0], of(most, least_base)[0]
-        return Enclosed(middle, lowest, highest), basis, ()
-
-    def _count_of(self, met: Product, _: Product) -> tuple[Total, str]:
+    def _of_rows(self, asked: Asked, met: Product, base: Product) -> tuple[Total | Ratio, str]:
+        """The count of the rows that meet a condition, or their share."""
+        if asked.what == "share":
+            sums = self.sums([met, base])
+            count, rows = sums.values
+            return Ratio(count, rows, sums.covariance), sums.basis
         sums = self.sums([{}, met])
         rows, count = sums.values
         most = rows if sums.covariance[0, 0] == 0 else np.inf
@@ -388,22 +385,6 @@ class Questions:
         squares = None if met or self._units is not None else count
         variance = sums.covariance[1, 1]
         return Total(count, variance, self._drawn(rows), squares, low=0.0, high=most), sums.basis
-
-    def _share_of(self, met: Product, base: Product) -> tuple[Ratio, str]:
-        sums = self.sums([met, base])
-        count, rows = sums.values
-        return Ratio(count, rows, sums.covariance), sums.basis
-
-    def _of_values(self, asked: Asked) -> tuple[Any, str, Sequence[str]]:
-        """A mean or a sum; between its extremes if much lies, or may lie, in a few wide codes."""
-        (column,) = asked.columns
-        middle, basis = self._with_numbers(asked, code_values(column).means)
-        units = np.eye(column.num_values)
-        counts = self.sums([weighed(asked.rows, column, unit) for unit in units])
-        ends, why = extremes(column, counts, grid_noise(self.release.ledger))
-        if not ends:
-            return middle, basis, ()
-        return Enclosed(middle, *(self._with_numbers(asked, end)[0] for end in ends)), basis, why
 
     def _with_numbers(self, asked: Asked, numbers: np.ndarray) -> tuple[Ratio | Total, str]:
         """The mean or the sum with a number for each code."""
@@ -439,8 +420,8 @@ class Questions:
             excess,
             np.maximum(np.einsum("ij,jk,ik->i", weights, sums.covariance, weights), 0.0),
             count,
-            lows=_as_users(column, values.lows),
-            highs=_as_users(column, values.highs),
+            lows=[as_users(column, value) for value in values.lows],
+            highs=[as_users(column, value) for value in values.highs],
             below=below,
             above=above,
             limits=CALENDAR if column.unit is not None else (-np.inf, np.inf),
@@ -513,12 +494,7 @@ class Questions:
         # Products whose covariance is computed at once, where only their variances are wanted.
         at_once = 256
         shape = self.release.domain.shape(order)
-        products = []
-        for cell in np.ndindex(shape):
-            product = dict(asked.rows)
-            for name, size, code in zip(order, shape, cell, strict=True):
-                product[name] = np.eye(size)[code] * product.get(name, 1.0)
-            products.append(product)
+        products = [times(asked.rows, cell) for cell in cell_products(order, map(np.eye, shape))]
         blocks = [
             self.sums(products[start : start + at_once])
             for start in range(0, len(products), at_once)
@@ -541,16 +517,13 @@ class Questions:
     def _of_model(self, product: Product) -> float:
         """The model's sum over as many rows as there are."""
         clique = tuple(name for name in self.release.domain.attributes if name in product)
-        table = self._marginal(clique)
-        for name in reversed(clique):
-            table = table @ product[name]
-        return float(table) * self._num_rows
-
-    def _marginal(self, clique: Clique) -> np.ndarray:
         if clique not in self._marginals:
             model = self.release.model if self.model is None else self.model
             self._marginals[clique] = model.marginal(clique) if clique else np.ones(())
-        return self._marginals[clique]
+        table = self._marginals[clique]
+        for name in reversed(clique):
+            table = table @ product[name]
+        return float(table) * self._num_rows
 
     @cached_property
     def _marginals(self) -> dict[Clique, np.ndarray]:
@@ -562,30 +535,41 @@ class Questions:
         return float(self.linear.answers([{}]).values[0])
 
 
-def extremes(column: Column, counts: Sums, noise: float) -> tuple[list[np.ndarray], Sequence[str]]:
-    """The lowest and the highest number of each code that rows may have in a mean, and why.
+def enclosed(
+    asked: Asked,
+    of_rows: Callable[[Product, Product], tuple[Estimated, str]],
+    of_numbers: Callable[[np.ndarray], tuple[Estimated, str]],
+    sums: Callable[[Sequence[Product]], Sums],
+    noise: float,
+) -> tuple[Estimated | Enclosed, str, Sequence[str]]:
+    """An answer, its basis, and why it lies between its extremes, if it does.
 
-    There are none where it hardly matters how rows of so many ``counts`` are spread in codes, which
-    was found from fine cells with so much ``noise``.
+    That of rows does if a condition cuts cells, that of a number for each code if much lies, or may
+    lie, in a few wide ones. Where rows lie in codes was found from fine cells with so much noise.
     """
-    confident = 2.0  # standard deviations of noise that may hide where rows are
+    if not asked.columns:
+        middle, basis = of_rows(asked.rows, asked.base)
+        if not asked.is_cut:
+            return middle, basis, ()
+        (fewest, least_base), (most, most_base) = asked.least, asked.most
+        lowest, highest = of_rows(fewest, most_base)[0], of_rows(most, least_base)[0]
+        return Enclosed(middle, lowest, highest), basis, ()
+    (column,) = asked.columns
     values = code_values(column)
+    middle, basis = of_numbers(values.means)
+    counts = sums([weighed(asked.rows, column, unit) for unit in np.eye(column.num_values)])
+    confident = 2.0  # standard deviations of noise that may hide where rows are
     errors = confident * np.sqrt(np.maximum(np.diagonal(counts.covariance), 0.0))
     heavy = values.heavy(counts.values, noise=confident * noise)
     unknown = heavy | values.far_reaching(counts.values, errors)
     if not unknown.any():
-        return [], ()
-    ends = [np.where(unknown, end, values.means) for end in (values.lows, values.highs)]
-    return ends, (_WIDE if heavy.any() else _FAR,)
+        return middle, basis, ()
+    ends = (np.where(unknown, end, values.means) for end in (values.lows, values.highs))
+    why = _WIDE if heavy.any() else _FAR
+    return Enclosed(middle, *(of_numbers(end)[0] for end in ends)), basis, (why,)
 
 
 def weighed(rows: Product, column: Column, values: np.ndarray) -> dict[str, np.ndarray]:
     """The rows that have a value in the column, each with a number that depends on its code."""
     weights = np.append(values, np.zeros(int(column.nullable)))
     return {**rows, column.name: rows.get(column.name, not_missing(column)) * weights}
-
-
-def _as_users(column: Column, values: np.ndarray) -> np.ndarray:
-    found = np.empty(len(values), dtype=object)
-    found[:] = [as_users(column, value) for value in values]
-    return found

@@ -13,7 +13,6 @@ ever gets it: nothing in ``privacy`` imports this module, which an import contra
 nothing here knows a curator, its books or its noise.
 """
 
-import os
 import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +22,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, cpu_count, delayed, parallel_config
 
 from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.domain import Clique, Domain, code_type, table_of
@@ -234,8 +233,7 @@ def _num_processes(wanted: int | None, number: int, seconds: float) -> int:
         raise ValueError(f"num_processes must be at least 1, got {wanted!r}.")
     if wanted is None and seconds * number < worth_processes:
         return 1
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(min(cores or 1 if wanted is None else wanted, number), 1)
+    return max(min(cpu_count() if wanted is None else wanted, number), 1)
 
 
 def _in_processes(

@@ -44,8 +44,7 @@ def noisy_tables(
     frame = pd.concat(parts, ignore_index=True)
     most = max((int(name.split("_")[1]) for name in frame if name.startswith("column_")), default=0)
     named = [f"{word}_{at}" for at in range(1, most + 1) for word in ("column", "label")]
-    ordered = ["kind", *named, "estimate", "stddev", "round"]
-    frame = frame.reindex(columns=ordered)
+    frame = frame.reindex(columns=["kind", *named, "estimate", "stddev", "round"])
     for name in ("kind", *named):
         frame[name] = frame[name].astype("category")
     if path is not None:

@@ -35,7 +35,6 @@ from sdv_privpgd.plugin.arguments import as_invalid_data, log_event, original_na
 from sdv_privpgd.plugin.base import FittedState
 from sdv_privpgd.plugin.generators import ColumnTransformer
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
-from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.warnings import in_one
 from sdv_privpgd.sources.opening import UnknownKindError
@@ -144,11 +143,6 @@ class FitsOfTables(FittedState):
         more = on_words(description.words) if are_text(getattr(data, "paths", data)) else []
         settings, description = seen(settings, description, table, prior)
         return check_report(settings, description, table.known_rows(settings.adjacency), more=more)
-
-    @property
-    def planned_ledger(self) -> PrivacyLedger:
-        """The empty books of the next fit, with what they reserve of delta. Public."""
-        return Fit(*self._questions()).books.ledger
 
     @property
     def unfinished(self) -> Unfinished | None:
@@ -346,14 +340,14 @@ class FitsOfTables(FittedState):
 
     # Transformers: those of modelled columns follow from public facts, and none learns anything.
 
-    def _transformers(self, description: Description) -> dict[str, ColumnTransformer]:
-        """The transformers, with stand-ins for columns that discovery has yet to look into."""
+    def _transformers(self, description: Description) -> dict[str, ColumnTransformer | None]:
+        """The transformers, none of columns that discovery has yet to look into."""
         try:
             known = description.schema
         except PublicDomainError:
             known = description.declared_schema
         own = {column.name: ColumnTransformer(column) for column in known.columns}
-        return generators.with_stand_ins(own, self._described, description.modelled)
+        return {name: own.get(name) for name in description.modelled}
 
     def auto_assign_transformers(self, data) -> None:
         """Assigns a transformer to each column from public facts; of the data it reads names."""

@@ -4,12 +4,11 @@ A transformer of a modelled column is RDT's view of its codes: the sum of a code
 one float column. The data processor makes keys, ids and personal data.
 
 SDV fits it on the private table, where RDT hashes the first five cells of each column into the
-seeds that it keeps. Here it sees a public frame of two rows instead, made from the schema.
+seeds that it keeps. Here it sees a public frame of two rows instead, made of the columns' names.
 """
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,17 +22,8 @@ from sdv_privpgd.columns.decoders import decoder_for
 from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.columns.encoders import encode
 from sdv_privpgd.columns.keys import in_dtype
-from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.sampling.sampler import MOVING
-
-_STAND_INS = {
-    "numerical": {"range_min": 0, "range_max": 1},
-    "datetime": {"range_min": "2000-01-01", "range_max": "2000-12-31"},
-    "categorical": {"range_values": ["a", "b"]},
-    "ordinal": {"range_values": ["a", "b"]},
-}
-"""What a domain that is found later is taken to be until then, where no value is read by it."""
 
 
 class ColumnTransformer(BaseTransformer):
@@ -70,72 +60,50 @@ class ColumnTransformer(BaseTransformer):
         return values.set_axis(columns_data.index)
 
 
-def public_frame(
-    names: Iterable[str], transformers: Mapping[str, ColumnTransformer]
-) -> pd.DataFrame:
-    """Two rows of public values: the first and last cell of modelled columns, labels elsewhere."""
-    columns = {}
-    for name in names:
-        if name in transformers:
-            # Plainly written: SDV has no word for some dtypes.
-            plain = decoder_for(replace(transformers[name].column, dtype=None, number_format=None))
-            columns[name] = plain.decode(np.array([0, plain.column.num_values - 1]), np.zeros(2))
-        else:
-            columns[name] = pd.Series([f"{name}-0", f"{name}-1"], dtype=object)
-    return pd.DataFrame(columns)
+def public_frame(names: Iterable[str]) -> pd.DataFrame:
+    """Two rows of labels that say nothing of any value."""
+    return pd.DataFrame({name: [f"{name}-0", f"{name}-1"] for name in names}, dtype=object)
 
 
 def assign(
     processor: DataProcessor,
     described: Mapping[str, Mapping],
-    transformers: Mapping[str, ColumnTransformer],
+    transformers: Mapping[str, ColumnTransformer | None],
     dtypes: Mapping[str, Any],
 ) -> None:
     """Gives every column its transformer, unless that was done before; fits nothing.
 
-    Ids without a pattern are counted up: SDV would learn real ones, or make them slowly. They are
-    numbers if their dtype says so.
+    Columns whose domain is found later have none until then. Ids without a pattern are counted up:
+    SDV would learn real ones, or make them slowly. They are numbers if their dtype says so.
     """
     if processor._prepared_for_fitting:
         return
-    chosen: dict[str, BaseTransformer] = dict(transformers)
+    chosen: dict[str, BaseTransformer | None] = dict(transformers)
     for name, facts in described.items():
         if name not in chosen and facts["sdtype"] == "id" and not facts.get("regex_format"):
             is_number = is_whole(dtypes.get(name))
             chosen[name] = IndexGenerator(prefix=None if is_number else "sdv-id-")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # SDV comments on the public frame
-        processor.prepare_for_fitting(public_frame(described, transformers))
-        processor.formatters = {}  # our transformers give final values
+        # Without formatters: our transformers give final values.
+        config = processor._create_config(public_frame(described))
+        processor._hyper_transformer.set_config(config)
+        processor._prepared_for_fitting = True
         processor.update_transformers(chosen)
-
-
-def with_stand_ins(
-    known: Mapping[str, ColumnTransformer], described: Mapping[str, Mapping], modelled: list[str]
-) -> dict[str, ColumnTransformer]:
-    """A transformer for each modelled column: of any domain, where none is known yet."""
-    stand_ins = {
-        name: ColumnTransformer(
-            describe(name, {"sdtype": sdtype, "num_bins": 1, **_STAND_INS.get(sdtype, {})})
-        )
-        for name, sdtype in ((name, described[name]["sdtype"]) for name in modelled)
-        if name not in known
-    }
-    return {name: {**stand_ins, **known}[name] for name in modelled}
 
 
 def fit(
     processor: DataProcessor,
     described: Mapping[str, Mapping],
-    transformers: Mapping[str, ColumnTransformer],
+    transformers: Mapping[str, ColumnTransformer | None],
     dtypes: Mapping[str, Any],
 ) -> None:
     """Makes the generators ready."""
     assign(processor, described, transformers, dtypes)
     with MOVING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        processor.update_transformers(dict(transformers))  # there may have been stand-ins
-        processor._fit_hyper_transformer(public_frame(described, transformers))
+        processor.update_transformers(dict(transformers))  # some may have had none
+        processor._fit_hyper_transformer(public_frame(described))
         processor.fitted = True
         restart(processor)
 
@@ -143,7 +111,7 @@ def fit(
 def restart(processor: DataProcessor) -> None:
     """Puts every generator back to its own seed, which hashes public values."""
     processor.reset_sampling()
-    for transformer in processor._hyper_transformer.field_transformers.values():
+    for transformer in filter(None, processor._hyper_transformer.field_transformers.values()):
         # IndexGenerator's own reset leaves states that RDT seeds from the operating system.
         BaseTransformer.reset_randomization(transformer)
 

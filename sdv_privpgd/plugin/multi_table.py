@@ -438,9 +438,8 @@ class PrivPGDMultiTableSynthesizer(BaseMultiTableSynthesizer):
             described = self.metadata.tables[name].columns
             processor = self._table_synthesizers[name]._data_processor
             rest = [column for column in described if column not in fitted.columns[name]]
-            modelled = [n for n in described if described[n]["sdtype"] in MODELLED]
+            known = {n: None for n in described if described[n]["sdtype"] in MODELLED}
             dtypes = own.fitted.description.dtypes
-            known = generators.with_stand_ins({}, described, modelled)
             generators.fit(processor, described, known, dtypes)
             self._generated[name] = processor, rest, dtypes
         stamp_fitted(self)

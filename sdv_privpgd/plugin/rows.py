@@ -26,8 +26,6 @@ from sdv_privpgd.sampling.sampler import MOVING
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
 
-_SDV_S_TRIES = 100
-
 
 class SampledRows(FitsOfTables):
     """SDV's methods that make rows. The modelled columns come from the model at once."""
@@ -238,7 +236,7 @@ def _as_one(conditions: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def _refuse_retries(max_tries_per_batch: Any) -> None:
     """Raises ``ValueError`` unless it is what SDV has if nobody says otherwise."""
-    if max_tries_per_batch not in (None, _SDV_S_TRIES):
+    if max_tries_per_batch not in (None, 100):  # SDV's own
         raise ValueError(
             f"max_tries_per_batch={max_tries_per_batch!r} would change nothing: no row is drawn "
             "twice. A condition that cannot be met lies outside the domain, or contradicts the "

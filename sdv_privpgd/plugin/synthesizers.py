@@ -27,7 +27,7 @@ from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.constraints.repair import ConstraintError
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.inference.analyses import Concluding
-from sdv_privpgd.inference.refits import STAGE, Refits
+from sdv_privpgd.inference.refits import STAGE
 from sdv_privpgd.plugin.arguments import column_names, taken, valid_rows
 from sdv_privpgd.plugin.auditing import SynthesizerFit, kept_file
 from sdv_privpgd.plugin.rows import SampledRows
@@ -303,9 +303,6 @@ class PrivateSynthesizer(SampledRows, Concluding):
     @property
     def _own_fit(self) -> Fitted:
         return self.fitted_table.fitted
-
-    def _refits(self) -> Refits:
-        return self._own_fit.refits
 
     @contextmanager
     def _shown_repeating(self, progress: Progress | None) -> Iterator[Progress]:

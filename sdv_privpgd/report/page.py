@@ -313,8 +313,7 @@ class Report:
         """
         path = checked_ending(path)
         if (ending := path.suffix.lower()) == ".json":
-            found = self.to_dict()
-            text = json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+            text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         elif ending == ".md":
             text = self.to_markdown()
         else:

@@ -8,7 +8,6 @@ database filters nothing and counts no cell.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -213,10 +212,8 @@ def of_ibis(table: Any) -> Source:
     return ArrowSource(schema, scan, count, called, sorts=sorts)
 
 
-OPENERS: Mapping[str, Callable[[Any], Source]] = MappingProxyType(
-    {
-        "pyarrow": of_arrow, "polars": of_polars, "duckdb": of_duckdb, "_duckdb": of_duckdb,
-        "ibis": of_ibis,
-    }
-)  # fmt: skip
+OPENERS: Mapping[str, Callable[[Any], Source]] = {
+    "pyarrow": of_arrow, "polars": of_polars, "duckdb": of_duckdb, "_duckdb": of_duckdb,
+    "ibis": of_ibis,
+}  # fmt: skip
 """What opens a table, by the library that it is of."""

@@ -190,8 +190,7 @@ def _since(plan: _Plan, clock: Column, time: np.ndarray, began: np.ndarray | Non
     apart = np.maximum(time_between(clock, before[0], now[0]), 0)
     found, missing = np.zeros(len(plan.stays), apart.dtype), np.ones(len(plan.stays), bool)
     found[rows], missing[rows] = apart, (before[1] + now[1]) > 0
-    cells = pd.Series(found, dtype=_NULLABLE[found.dtype.kind])
-    return cells.mask(missing).array
+    return pd.Series(found, dtype=_NULLABLE[found.dtype.kind]).mask(missing).array
 
 
 _NULLABLE = {"i": "Int64", "f": "Float64"}
@@ -371,8 +370,7 @@ class SiblingSource:
         others = np.bincount(parent, minlength=1)[parent] - 1
         if self._in_order:  # those before it are counted
             others = np.minimum(plan.place[rows] - 1, 1)
-        family = plan.family[rows]
-        return np.bincount(family, weights=others, minlength=1).astype(np.int64)
+        return np.bincount(plan.family[rows], weights=others, minlength=1).astype(np.int64)
 
     def _pairs(self) -> Iterator[np.ndarray]:
         """The rows of pairs, some at a time: there are many more than rows."""

@@ -465,7 +465,8 @@ class AnnealedProjection(MixtureEngine):
             for step in range(1, self.steps + 1):
                 found = loss(*rows.relaxed(), slope=slope)
                 adam.step(found, rate)
-                rows.confine()
+                with torch.no_grad():
+                    rows.ranks.clamp_(0.0, _FINER)
                 if step % lot == 0:
                     now = float(found.detach())
                     if now > (1 - self.tolerance) * before:
@@ -536,11 +537,6 @@ class _Rows:
         there = torch.where(self.nullable, torch.sigmoid(-self.absent), 1.0 + 0.0 * self.absent)
         shares = softmaxes(self.logits, self.categories) if self.logits.numel() else self.logits
         return self.ranks / _FINER, there, shares
-
-    @torch.no_grad()
-    def confine(self) -> None:
-        """Puts ranks outside [0, 1] to its end."""
-        self.ranks.clamp_(0.0, _FINER)
 
     @torch.no_grad()
     def mixture(self) -> Mixture:

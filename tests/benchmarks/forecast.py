@@ -19,14 +19,7 @@ import pandas as pd
 
 from benchmarks.experiment import options, parts_of, quiet
 from benchmarks.listing import distance
-from sdv_privpgd import (
-    Boolean,
-    Categorical,
-    Datetime,
-    Numerical,
-    fit_table,
-    plan_table,
-)
+from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, fit_table, plan_table
 from sdv_privpgd.benchmark.tables import columns_of, rows_and_facts
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.fitting.description import Description

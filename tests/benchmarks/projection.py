@@ -18,10 +18,10 @@ from benchmarks.simulated import simulated_table
 from sdv_privpgd.benchmark.fits import Stopwatch
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.synthesize.particles.draws import stratified_directions
+from sdv_privpgd.synthesize.particles.descent import goals_of
 from sdv_privpgd.synthesize.particles.projection import CompiledProjection
 from sdv_privpgd.synthesize.particles.published import SoftmaxProjection
-from sdv_privpgd.synthesize.particles.targets import goals_of
+from sdv_privpgd.synthesize.particles.steps import stratified_directions
 
 _FRESH_SLICES = 1_000
 

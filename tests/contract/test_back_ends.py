@@ -10,8 +10,8 @@ from references.wasserstein import cell_centers, quantile_targets, sliced_w2_dis
 
 from sdv_privpgd.synthesize.particles import binned, compiler
 from sdv_privpgd.synthesize.particles import kernels as reference
-from sdv_privpgd.synthesize.particles.draws import stratified_directions
 from sdv_privpgd.synthesize.particles.kernels import KERNELS, PackedTargets, Visit, choose_kernel
+from sdv_privpgd.synthesize.particles.steps import stratified_directions
 
 AXES = [[0], [3, 1], [2, 0, 1], [1, 2]]
 CELLS = [3, 20, 33, 1]

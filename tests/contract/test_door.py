@@ -105,6 +105,7 @@ def test_what_was_found_privately_can_be_declared(fitted):
         ({"age": Key("[0-8]")}, {}, "fewer values in its pattern .* which are 10"),
         ({"weight": Numerical(0, 9)}, {}, "missing in the data"),
         ({"age": Numerical()}, {"discovery_share": 0.0}, "need a public domain"),
+        ({"age": {**Numerical(), "sdtype": "numerical", "lowest": 0}}, {}, r"^columns.'age'. has"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_a_row_is_read(columns, settings, words):
@@ -157,6 +158,9 @@ def test_as_many_rows_as_were_fitted_are_sampled_where_nobody_says_how_many():
     columns, told = {"ill": Boolean(nullable=False)}, {"method": "privpgd+pgm"}
     done = fit_table(table, columns, 1.0, **told)
     assert len(done.sample()) == 300
+    with pytest.warns(UserWarning, match=r"are text in the rows: \['7'\]"):
+        named = fit_table(table.set_axis([7], axis=1), {7: columns["ill"]}, 1.0, **told)
+    assert list(named.sample(2)) == ["7"]
     private = fit_table(table, columns, 9.0, 1e-5, adjacency="add_remove", **told)
     assert len(private.sample()) == private.num_rows
     with pytest.raises(ValueError, match=r"as in after=earlier\.ledger, got FittedTable"):

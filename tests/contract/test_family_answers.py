@@ -7,7 +7,7 @@ import pytest
 from sdv_privpgd import Between, Boolean, Link, Numerical, fit_tables
 from sdv_privpgd.fitting.readings import _between
 from sdv_privpgd.inference import Question
-from sdv_privpgd.inference.intervals import Enclosed, OfFamilies, Ratio
+from sdv_privpgd.inference.intervals import Enclosed, Ratio
 
 NUMBER = 4_000
 COLUMNS = {
@@ -192,10 +192,8 @@ def test_who_holds_such_a_row_is_told_of_two_and_bounded_of_more(fitted):
 
 def test_an_estimate_lies_in_its_interval_where_noise_turns_what_bounds_it():
     for least, most in ((0.05, -0.012), (-0.05, -0.012), (0.02, 0.06), (1.2, 1.1)):
-        bounds = [
-            OfFamilies.of(Ratio(each * 900, 900, np.diag([20.0**2, 1])), np.zeros((2, 2)))
-            for each in (least, most)
-        ]
+        noise, drawn = np.diag([20.0**2, 1]), np.zeros((2, 2))
+        bounds = [Ratio(each * 900, 900, noise, drawn=drawn) for each in (least, most)]
         low, high = Enclosed(bounds[0], *bounds).interval("table", 0.95)
         found = [_between(model, *bounds) for model in (0.0, 0.04, 0.5)]
         assert low <= min(found) <= max(found) <= high

@@ -94,6 +94,7 @@ def test_other_columns_follow_the_model_and_rows_are_completed_under_their_index
         ({"ward": "Z"}, "Unable to sample any rows"),
         ({"town": "A"}, "no modelled columns"),
         ({"ward": Between("A", "B")}, "ward"),
+        ({"ward": ["A", "B"]}, "one value of 'ward'"),
     ],
 )
 def test_a_condition_that_no_row_meets_is_refused(fitted, where, match):

@@ -20,6 +20,7 @@ from sdv_privpgd import (
     Numerical,
     People,
     TimeOfDay,
+    check,
     fit_table,
 )
 from sdv_privpgd.base.files import DamagedFileError, write_archive
@@ -157,6 +158,7 @@ def test_what_a_fit_that_stopped_has_paid_for_comes_back(tmp_path, monkeypatch):
         [pd.NaT, pd.NA, float("nan"), -float("inf"), 0.1, 2**80, np.float32(0.1), "\ud800"],
         (datetime.date(2020, 1, 2), datetime.time(3), datetime.datetime(2020, 1, 2, 3, 4)),
         {("a", 1): {3, 1}, None: frozenset("ab"), True: Fraction(1, 3), 2.5: Decimal("1.50")},
+        {b"\x00y": b""},
         Adjacency.ADD_REMOVE,
     ],
     ids=lambda whole: type(whole).__name__,
@@ -237,6 +239,14 @@ def test_what_is_code_is_refused_before_anything_is_written(whole, told, tmp_pat
     with pytest.raises(NotKeptError, match=f"(?s){told}.*Nothing was written"):
         write_model(tmp_path / "x.zip", whole)
     assert not (tmp_path / "x.zip").exists()
+
+
+def test_that_no_file_will_hold_a_function_is_said_before_a_fit():
+    rule = ProgrammableConstraint(lambda rows: rows["age"] > 3)
+    said = check(TABLE, WARD, 1.0, constraints=[rule]).to_dict()["warnings"]
+    assert any("cannot be saved" in each and "Nothing was written" not in each for each in said)
+    with pytest.warns(UserWarning, match=r"cannot be saved: .*ProgrammableConstraint"):
+        fit_table(TABLE, WARD, 1.0, constraints=[rule])
 
 
 def named(name, attributes):

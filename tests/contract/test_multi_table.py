@@ -18,12 +18,7 @@ from sdv.errors import (
 from sdv.metadata import Metadata
 from sdv.utils import load_synthesizer
 
-from sdv_privpgd import (
-    Categorical,
-    DomainMismatchError,
-    Numerical,
-    PrivPGDMultiTableSynthesizer,
-)
+from sdv_privpgd import Categorical, DomainMismatchError, Numerical, PrivPGDMultiTableSynthesizer
 from sdv_privpgd.inference import Question
 
 IDS, TRUTH, KIND = {"sdtype": "id"}, {"sdtype": "boolean"}, {"sdtype": "categorical"}

@@ -236,7 +236,9 @@ def test_a_check_says_what_becomes_of_each_column_and_that_a_fit_would_stop(
 
 def test_what_is_an_id_by_detection_and_not_by_its_name_stops_a_command(tmp_path, capsys):
     sales = np.arange(600) * 7 + 10**9
-    pd.DataFrame({"n": sales % 3, "sales": sales}).to_csv(tmp_path / "t.csv", index=False)
+    rows = pd.DataFrame({"n": sales % 3, "sales": sales})
+    rows["paid"] = [f"${each / 100:,.2f}" for each in sales]  # an amount is no id
+    rows.to_csv(tmp_path / "t.csv", index=False)
     asked = ("check", tmp_path / "t.csv", "--header", "--epsilon", 20)
     assert run(*asked) == 1
     said = capsys.readouterr()
@@ -245,6 +247,7 @@ def test_what_is_an_id_by_detection_and_not_by_its_name_stops_a_command(tmp_path
         assert run(*asked, *mended) == 0
         shown = capsys.readouterr().out
         assert re.search(r"sales +numerical", shown) or mended[0] != "--dtype"
+        assert re.search(r"paid +numerical", shown)
 
 
 def test_rows_that_are_too_few_stop_a_command_before_it_spends(table, tmp_path, capsys):

@@ -4,14 +4,7 @@ import json
 
 import pandas as pd
 import pytest
-from commands import (
-    SECRET,
-    declared,
-    fails_at,
-    interrupt,
-    refused,
-    run,
-)
+from commands import SECRET, declared, fails_at, interrupt, refused, run
 
 from sdv_privpgd import FittedTable
 

@@ -1,5 +1,6 @@
 """The other commands: rows of a model, comparisons, plans, drafts and types."""
 
+import datetime
 import json
 
 import pandas as pd
@@ -7,6 +8,7 @@ import pytest
 from commands import DOMAIN, SECRET, declared, refused, run
 
 import sdv_privpgd
+from sdv_privpgd.base.files import write_archive
 
 
 @pytest.fixture
@@ -164,6 +166,25 @@ def test_types_come_from_dtypes_alone_if_somebody_says_them(csv, tmp_path, capsy
     assert "--dtype COLUMN=TYPE" in capsys.readouterr().err
 
 
+def test_a_schema_says_what_is_not_read_what_are_times_and_the_names_of_ids(tmp_path, capsys):
+    table, draft = tmp_path / "table.parquet", tmp_path / "draft.json"
+    rows = {"mrn": range(600), "at": [datetime.time(8, 30)] * 600, "kind": [b"a", b"b"] * 300}
+    stays = pd.to_timedelta([1] * 600, unit="h")
+    pd.DataFrame({**rows, "stay": stays}).to_parquet(table)
+    asked = [table, "--types", "dtypes", "--epsilon", 1]
+    assert "--drop stay" in refused(run("check", *asked), capsys)
+    assert "'mrn' are ids by their names" in refused(run("plan", *asked, "--drop", "stay"), capsys)
+    asked += ["--drop", "stay,mrn", "--quiet", "--rows-are-people"]
+    model, out = tmp_path / "model.zip", tmp_path / "out.csv"
+    assert run("synthesize", *asked, "--method", "mst", "--model", model, "--out", out) == 0
+    assert run("sample", model, "--rows", 100, "--out", tmp_path / "more.csv") == 0
+    times = pd.read_csv(tmp_path / "more.csv")["at"]
+    assert (times == "08:30:00").mean() > 0.9
+    assert run("draft-domain", table, "--out", draft) == 0
+    assert "Left out. No type of column reads {'stay'" in capsys.readouterr().err
+    assert json.loads(draft.read_text())["at"]["range_max"] == "23:59:59"
+
+
 def test_files_that_hold_no_model(csv, tmp_path, capsys):
     assert run("synthesize", tmp_path / "no.csv", "--epsilon", 1, "--out", tmp_path / "o.csv") == 1
     assert run("describe", tmp_path / "no.zip") == 1
@@ -173,6 +194,9 @@ def test_files_that_hold_no_model(csv, tmp_path, capsys):
     pd.Series([1]).to_pickle(tmp_path / "other.pkl")
     assert run("describe", tmp_path / "other.pkl") == 1
     assert "it is a pickle, as SDV writes its synthesizers" in capsys.readouterr().err
+    write_archive(tmp_path / "north.zip", {"release.json": b"{}"})
+    assert run("describe", tmp_path / "north.zip") == 1
+    assert "it is the release of one site, which combine" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from sdv_privpgd.methods import ParticleGradientDescent
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
 from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
-from sdv_privpgd.synthesize.particles.draws import stratified_directions
+from sdv_privpgd.synthesize.particles.steps import stratified_directions
 
 
 def errors(model, domain, truth):

@@ -10,9 +10,8 @@ from references.wasserstein import cell_centers, sliced_w1
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-from sdv_privpgd.synthesize.particles.draws import stratified_directions
 from sdv_privpgd.synthesize.particles.published import AdamStep, SoftmaxProjection
-from sdv_privpgd.synthesize.particles.steps import Pull
+from sdv_privpgd.synthesize.particles.steps import Pull, stratified_directions
 
 
 def measured(table, num_records=1_000_000):

@@ -10,16 +10,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.synthesize.particles.batched_projection import simplex_projection
+from sdv_privpgd.synthesize.particles.descent import embed
 from sdv_privpgd.synthesize.particles.kernels import displacement_to_targets, quantile_targets
 from sdv_privpgd.synthesize.particles.projection import Projection, SignedTable
-from sdv_privpgd.synthesize.particles.targets import embed
 
 
 def cell_centers(shape: Sequence[int]) -> Float[Tensor, "cell dim"]:
     """Centers of all cells of a table, float64, in the order of ``numpy.ravel``."""
-    return embed(
-        torch.cartesian_prod(*map(torch.arange, shape)).view(-1, len(shape)), shape, torch.float64
-    )
+    return embed(torch.cartesian_prod(*map(torch.arange, shape)).view(-1, len(shape)), shape)
 
 
 def on_simplex(values: Float[Tensor, " cell"]) -> Float[Tensor, " cell"]:

@@ -17,7 +17,7 @@ from torch import Tensor
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.support import simplex_projection
 from sdv_privpgd.synthesize.particles.compiler import Threads, inner, njit
-from sdv_privpgd.synthesize.particles.draws import stratified_directions
+from sdv_privpgd.synthesize.particles.steps import stratified_directions
 
 
 class SignedTable(NamedTuple):

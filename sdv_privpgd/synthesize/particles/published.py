@@ -13,10 +13,9 @@ from torch import Tensor
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.synthesize.particles.binned import DIGITS, sort_places
 from sdv_privpgd.synthesize.particles.compiler import HAS_NUMBA, njit
-from sdv_privpgd.synthesize.particles.draws import independent_directions
 from sdv_privpgd.synthesize.particles.kernels import SEGMENT_STEPS, Positions
 from sdv_privpgd.synthesize.particles.projection import SignedTable, balanced, solved_in_threads
-from sdv_privpgd.synthesize.particles.steps import Move, Pull
+from sdv_privpgd.synthesize.particles.steps import Move, Pull, independent_directions
 
 _ADAM = (0.9, 0.999, 1e-8)
 """Adam's own constants: what is kept of both moments, and a step's smallest scale (Kingma & Ba

@@ -5,7 +5,7 @@ import datetime
 import numpy as np
 import pandas as pd
 import pytest
-from columns_of_words import column, dates, numerical
+from columns_of_words import column, dates, numerical, ranged
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import Categories, Ticks
@@ -24,12 +24,7 @@ COLUMNS = {
     "email": {"sdtype": "email", "pii": True},
     "size": {"sdtype": "ordinal", "range_values": ["S", "M"], "range_is_nullable": False},
     "smokes": {"sdtype": "boolean"},
-    "born": {
-        "sdtype": "datetime",
-        "datetime_format": "%Y-%m-%d",
-        "range_min": "1920-01-01",
-        "range_max": "2006-12-31",
-    },
+    "born": ranged("datetime", "1920-01-01", "2006-12-31", datetime_format="%Y-%m-%d"),
 }
 
 
@@ -270,11 +265,13 @@ IDS = [
     "N° patient", "id_hogar", "Assuré", "Schüler", "codice_paziente", "patientno", "пациент",
     "患者番号", "пациент_ид", "номер пациента", "nr_pacjenta", "환자번호", "病历号", "NHS number",
     "N° de dossier", "caseid", "StudyID", "account_number", "Policy No", "Aktenzeichen", "KVNR",
+    "Fallnr", "lopnr", "customer_ref", "patient_hash", "IMEI",
 ]  # fmt: skip
 DATES = ["date", "birth_date", "date_of_birth", "DOB", "Geburtsdatum", "visit date", "Datum"]
 ORDINARY = [
     "paid", "covid", "grid", "key", "valid", "type_id", "status_id", "hausnr", "id_type", "update",
     "mandate", "dated", "date_type", "sex", "age", "", "7", "is_customer", "new patient",
+    "page_ref",
     "hours per person", "household_size", "house number", "customer type", "kundenart", "postcode",
     "numero_de_pieces", "nation", "код", "номер дома", "nr_domu", "성별", "年龄", "age_of_patient",
     "number", "name_of_ward", "ward_name", "person_years", "hausnummer_zusatz", "visit_number",

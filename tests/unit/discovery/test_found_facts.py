@@ -44,6 +44,8 @@ def made_up(kind):
         "aware": pd.Series(days).dt.tz_localize("Asia/Tokyo"),
         "text": pd.Series(days).dt.strftime("%m.%Y"),
         "short": pd.Series(days - pd.Timedelta(days=20_000)).dt.strftime("%m.%Y"),
+        "midnight": pd.Series(days).dt.strftime("%d.%m.%Y %H:%M:%S"),
+        "minutes": pd.Series(days + pd.to_timedelta(rng.integers(0, 1_440, ROWS), unit="min")),
         "words": rng.choice(["a", "b"], ROWS),
         "codes": rng.choice([1, 2, 30], ROWS),
         "many": np.array([f"v{code}" for code in range(300)])[rng.integers(0, 300, ROWS)],
@@ -60,11 +62,13 @@ KINDS = {
     "aware": [{}, {"range_min": "2010-01-01"}],
     "text": [{}, {"range_min": "01.2010"}, {"range_min": "01.1900", "range_max": "01.2030"}],
     "short": [{}, {"range_max": "01/01/30"}],
+    "midnight": [{}, {"range_min": "01.01.2000 00:00:00", "range_max": "31.12.2030 23:59:59"}],
+    "minutes": [{}, {"range_min": "2000-01-01", "range_max": "2030-12-31 23:59:59"}],
     "words": [{}, {"range_is_nullable": False}],
     "codes": [{}],
     "many": [{}, {"range_values": [f"v{code}" for code in range(300)]}],
 }  # fmt: skip
-FORMATS = {"text": "%m.%Y", "short": "%d/%m/%y"}
+FORMATS = {"text": "%m.%Y", "short": "%d/%m/%y", "midnight": "%d.%m.%Y %H:%M:%S"}
 CASES = [(kind, domain) for kind, domains in KINDS.items() for domain in domains]
 
 

@@ -162,6 +162,19 @@ class TestDates:
         assert abs(pd.Timestamp(facts["range_min"]) - pd.Timestamp("2021-03-01")) < slack
         assert abs(pd.Timestamp(facts["range_max"]) - pd.Timestamp(last)) < slack
 
+    @pytest.mark.parametrize("written", [None, "%d.%m.%Y %H:%M:%S", "%Y-%m-%dT%H:%M"])
+    @pytest.mark.parametrize("is_declared", [False, True])
+    @pytest.mark.parametrize("step", ["D", "15m"])
+    def test_moments_stay_whole_days_or_minutes(self, written, is_declared, step):
+        ends = np.array(["2019-01-01", "2023-01-01", "2030-12-31T23:59:59"], "M8[s]")
+        whole = ends[:2].astype(f"M8[{step}]").astype(int)
+        dates = pd.Series(np.random.default_rng(0).integers(*whole, ROWS).astype(f"M8[{step}]"))
+        write = pd.Series.to_numpy if written is None else lambda some: some.dt.strftime(written)
+        words = dict(zip(("range_min", "range_max"), write(pd.Series(ends[[0, 2]])), strict=True))
+        known = {"datetime_format": written, **(words if is_declared else {})}
+        facts, _ = found(write(dates.astype("M8[ns]")), {"sdtype": "datetime", **known})
+        assert described("datetime", {**known, **facts})[0].unit == step[-1]
+
     @pytest.mark.parametrize("written", ["%d.%m.%Y", "%Y-%m", "%Y"])
     def test_the_cuts_are_in_the_format(self, written):
         days = pd.Series(pd.date_range("1981-01-01", periods=14_000)).dt.strftime(written)

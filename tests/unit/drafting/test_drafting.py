@@ -356,6 +356,12 @@ def test_a_codebook_of_a_spreadsheet_with_decimal_commas_is_read(tmp_path):
     }  # fmt: skip
 
 
+def test_a_column_of_a_codebook_that_is_nearly_one_that_is_read_is_named():
+    sheet = {"column": ["age"], "type": ["integer"], "min": [0], "unit": ["years"]}
+    with pytest.warns(UserWarning, match="'Dezimals' is not read. If it says 'decimals'"):
+        _ = draft_domain(pd.DataFrame({**sheet, "Dezimals": [0]}))
+
+
 def test_a_draft_in_a_codebook_has_types_and_blanks_and_says_what_it_cannot_hold(tmp_path):
     dtypes = {"a": "float64", "b": "Int64", "c": "object", "d": "datetime64[ns]", "e": "bool"}
     sheet = codebook_of(draft_domain({**dtypes, "f": None}))

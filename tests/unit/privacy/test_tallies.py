@@ -163,11 +163,7 @@ def seen(found):
     assert all(table.min() >= 0 for table in found.tables.values())
     (number,) = {int(table.sum()) for table in found.tables.values()}
     values = found.values | found.numbers
-    return (
-        number,
-        found.tables,
-        {name: own.counted().pairs() for name, own in values.items()},
-    )
+    return (number, found.tables, {name: own.counted().pairs() for name, own in values.items()})
 
 
 def rows(part):

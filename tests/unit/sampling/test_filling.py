@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from answers import answered
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.dtypes import chosen
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.estimate.support import last_held, surely_held
-from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
 from sdv_privpgd.sampling.sampler import Filled, Sampler
 from sdv_privpgd.synthesize.engine import Model, Particles
 
@@ -85,30 +85,19 @@ def test_where_there_is_nothing_else_the_others_are_drawn_alike():
 
 def test_a_code_is_held_if_its_count_from_all_tables_is_beyond_the_noise():
     """Counts 4.1 standard deviations above 0 in each of four tables are 8.2 in all."""
-    stddev = 10.0
-
-    def measured(clique, counts):
-        return Measurement(query=MarginalQuery(clique), answer=np.array(counts), stddev=stddev)
-
-    alone = measured(("a",), [39, 41])
+    alone = answered("a", [39, 41], 10.0)
     assert surely_held(DOMAIN, [alone])["a"].tolist() == [False, True]
-    together = [measured(("a",), [39, 41]), measured(("a",), [39, 41])]
-    assert surely_held(DOMAIN, together)["a"].tolist() == [True, True]
+    assert surely_held(DOMAIN, [alone, alone])["a"].tolist() == [True, True]
     # In a table of two columns a row of three cells has sqrt(3) times the noise.
-    assert surely_held(DOMAIN, [measured(("a", "b"), [[20] * 3, [24] * 3])])["a"].tolist() == [
-        False, True,
-    ]  # fmt: skip
+    pair = answered("ab", [[20] * 3, [24] * 3], 10.0)
+    assert surely_held(DOMAIN, [pair])["a"].tolist() == [False, True]
     assert not surely_held(DOMAIN, [alone])["b"].any()
 
 
 def test_noise_alone_hardly_ever_seems_to_be_a_row():
     rng = np.random.default_rng(0)
-    noise = np.rint(rng.normal(scale=30.0, size=(500, 200))).astype(np.int64)
-    domain = Domain(("x",), (200,))
-    found = [
-        surely_held(domain, [Measurement(query=MarginalQuery(("x",)), answer=each, stddev=30.0)])
-        for each in noise
-    ]
+    noise, domain = rng.normal(scale=30.0, size=(500, 200)), Domain(("x",), (200,))
+    found = [surely_held(domain, [answered("x", each, 30.0)]) for each in noise]
     # Phi(-4) = 3.2e-5 of 100,000 is 3.2; 5 standard errors more.
     assert sum(each["x"].sum() for each in found) <= 3.2 + 5 * np.sqrt(3.2)
 

@@ -15,13 +15,16 @@ from references.wasserstein import cell_centers, sliced_w2_displacement, sliced_
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.queries import Measurement
 from sdv_privpgd.synthesize.engine import Particles, default_number
-from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-from sdv_privpgd.synthesize.particles.draws import draw_steps, stratified_directions
+from sdv_privpgd.synthesize.particles.descent import (
+    ParticleGradientDescent,
+    draw_codes,
+    embed,
+    nearest_codes,
+)
 from sdv_privpgd.synthesize.particles.kernels import PackedTargets
 from sdv_privpgd.synthesize.particles.penalties import DifferentiablePenalty, ProtectedThreshold
 from sdv_privpgd.synthesize.particles.published import AdamStep
-from sdv_privpgd.synthesize.particles.steps import TransportStep
-from sdv_privpgd.synthesize.particles.targets import draw_codes, embed, nearest_codes
+from sdv_privpgd.synthesize.particles.steps import TransportStep, draw_steps, stratified_directions
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
 QUICK = {"num_particles": 600, "epochs": 20, "finish": None, "enable_gpu": False}
