@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 from answers import open_curator
+from columns_of_words import ranged
 from small_engine import MaximumEntropy
 
 from sdv_privpgd.columns.schema import Schema
@@ -19,19 +20,9 @@ from sdv_privpgd.sampling.conditions import Between
 
 SCHEMA = Schema.from_sdv(
     {
-        "ward": {
-            "sdtype": "categorical",
-            "range_values": ["A", "B", "C", "D"],
-            "range_is_nullable": False,
-        },
+        "ward": {"sdtype": "categorical", "range_values": [*"ABCD"], "range_is_nullable": False},
         "smokes": {"sdtype": "boolean", "range_is_nullable": False},
-        "age": {
-            "sdtype": "numerical",
-            "range_min": 0,
-            "range_max": 11,
-            "decimal_places": 0,
-            "range_is_nullable": False,
-        },
+        "age": ranged("numerical", 0, 11, decimal_places=0, range_is_nullable=False),
         "grade": {"sdtype": "ordinal", "range_values": [1, 2, 3], "range_is_nullable": False},
     }
 )

@@ -3,6 +3,7 @@
 from html.parser import HTMLParser
 
 import numpy as np
+from columns_of_words import ranged
 
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.parsing import read_table
@@ -24,12 +25,7 @@ COLUMNS = {
     "age": {"sdtype": "numerical", "range_min": 18, "range_max": 67, "decimal_places": 0},
     "balance": {"sdtype": "numerical", "range_min": -1, "range_max": 1, "decimal_places": 2},
     "weight": {"sdtype": "numerical", "range_min": 0.5, "range_max": 8.5, "num_bins": 4},
-    "seen": {
-        "sdtype": "datetime",
-        "range_min": "2020-01-01",
-        "range_max": "2020-12-31",
-        "datetime_format": "%Y-%m-%d",
-    },
+    "seen": ranged("datetime", "2020-01-01", "2020-12-31", datetime_format="%Y-%m-%d"),
     "smoker": {"sdtype": "boolean", "range_is_nullable": False},
 }
 

@@ -62,23 +62,33 @@ def survive_writing(ticks: np.ndarray, unit: str, datetime_format: str) -> bool:
 
 
 def on_days(facts: Mapping[str, ColumnFacts]) -> list[str]:
-    """A sentence on columns of dates that are counted in days because their ends are days.
+    """Sentences on dates that are counted in days because their ends are, and written in UTC.
 
-    Nothing is said where a format is declared, which says what is written, where both ends are
-    Python's ``date``, which has no time, nor of what an earlier fit found (``frequencies``).
+    Of days nothing is said where a format is declared, which says what is written, and where both
+    ends are Python's ``date``, which has no time; nor of what an earlier fit found
+    (``frequencies``).
     """
+    dates = {
+        name: each
+        for name, each in facts.items()
+        if isinstance(each, DateFacts) and not each.frequencies
+    }
     named = [
         name
-        for name, each in facts.items()
-        if isinstance(each, DateFacts)
-        and not (each.lacks_domain or each.of_days or each.datetime_format or each.frequencies)
-        and each.unit == "D"
+        for name, each in dates.items()
+        if not (each.lacks_domain or each.of_days or each.datetime_format) and each.unit == "D"
     ]
+    in_utc = [name for name, each in dates.items() if has_zone(each.datetime_format or "")]
+    said = [
+        f"The moments of {in_utc!r} come back in UTC: their datetime_format has an offset from it, "
+        "and which one each has is not kept. A dtype with a named time zone keeps that."
+    ] * bool(in_utc)
     if not named:
-        return []
+        return said
     return [
+        *said,
         f"The dates of {named!r} are counted in days, as their declared ends are: times of the day "
         "would be lost. If they have some, declare an end with one, such as '2024-12-31 23:59:59'; "
         "if not, ends that are datetime.date say so, or, where dates are text, their "
-        "datetime_format."
+        "datetime_format.",
     ]

@@ -106,6 +106,7 @@ def _raise_undeclared(lacking: Mapping[str, ColumnFacts]) -> NoReturn:
     ]
     raise PublicDomainError(
         f"These columns need a public domain: {', '.join(named)}. Declare what is known "
-        "without looking at the data. If the ranges in SDV's metadata come from documentation and "
-        "not from the data, pass public_metadata=True."
+        "without looking at the data with public_domain={column: {...}} (without SDV in columns), "
+        "or, if the ranges in the metadata come from documentation and not from the data, pass "
+        "public_metadata=True."
     )

@@ -184,6 +184,20 @@ _SURE = 4.0
 that 1 time in 30,000."""
 
 
+def last_held(margin: NoisyTable) -> int:
+    """The last code of ever wider cells that surely has rows, not that for missing; -1 if none has.
+
+    Or that ends a run of codes which has: as many standard deviations of its noise above 0. What is
+    a little in each wide cell may be a lot together.
+    """
+    counts, sure, last = margin.counts[:-1], _SURE * np.sqrt(margin.variance), -1
+    for code in range(len(counts)):
+        runs = np.cumsum(counts[code:])
+        held = np.flatnonzero(runs > sure * np.sqrt(np.arange(1, len(runs) + 1)))
+        last = max(last, code + held[0]) if held.size else last
+    return int(last)
+
+
 def surely_held(
     domain: Domain, measurements: Iterable[Measurement], deviations: float = _SURE
 ) -> dict[str, np.ndarray]:

@@ -152,13 +152,19 @@ def fit_table(
         settings, description, table, prior=prior, after=after, allow_lost=allow_lost
     )
     before = running.told_before
-    if said := [*before, *on_unkept(description.constraints)]:
+    if said := [*before, *_on_labels(columns), *on_unkept(description.constraints)]:
         warnings.warn(" ".join(said), stacklevel=2)
     done = running.noted(progress, stops=True)
     said = [sentence for sentence in done.warnings if sentence not in before]
     if said:  # what was said before the fit is not said again
         warnings.warn(in_one(said), stacklevel=2)
     return done
+
+
+def _on_labels(columns: Mapping) -> list[str]:
+    """A sentence on names of columns that are no text, if there are any."""
+    names = [str(name) for name in columns if not isinstance(name, str)]
+    return [f"Names of columns are text in the rows: {names}."] if names else []
 
 
 def plan_table(

@@ -25,9 +25,9 @@ from sdv_privpgd.constraints.rules import possible_of
 from sdv_privpgd.discovery.first_look import reserved_delta
 from sdv_privpgd.discovery.plan import SPREAD, discover, find_shapes, part_for_shapes, rows_unseen
 from sdv_privpgd.discovery.transcript import Answered, Inquiry, Transcript
-from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.estimate.noisy_tables import estimate_total, margin_estimates, noisy_tables
 from sdv_privpgd.estimate.prior import Compared, effective_rows
-from sdv_privpgd.estimate.support import surely_held
+from sdv_privpgd.estimate.support import last_held, surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.mismatch import ask_first, require_categories
 from sdv_privpgd.fitting.settings import Settings
@@ -381,15 +381,17 @@ def maker_of(
     It is given what was found of the table, all that has codes, the codes of each attribute that
     surely hold rows, and all that was measured.
     """
-    limits, visits = description.limits, description.visits
+    limits, visits, domain = description.limits, description.visits, schema.domain()
     asked = {name for each in tables_of(measured) for name in each.query.clique}  # pyright: ignore
-    likely = surely_held(schema.domain(), measured, _LIKELY)
+    likely = surely_held(domain, measured, _LIKELY)
     may_miss = {name for name, facts in description.stated.items() if facts.nullable}
     missing = {
         name: np.append(held[name][:-1], held[name][-1] | likely[name][-1])
         for name in held.keys() & may_miss
     }
-    times = {since(name) for name in description.orders} & held.keys()
+    margins = margin_estimates(noisy_tables(domain, measured), 1) if description.orders else {}
+    times = {since(name) for name in description.orders}
+    lasts = {name: last_held(own) for (name,), own in margins.items() if name in times}
     # That a row has none before it is no value that only noise may have produced.
     added = {name: np.ones_like(held[name]) for name in description.added}
     make = partial(
@@ -400,7 +402,7 @@ def maker_of(
         predicates=limits.checks,
         # No model knows those of which nothing was asked.
         differences=tuple(each for each in schema.differences if each.name in asked),
-        sure={name: held[name] for name in times},
+        last={name: code for name, code in lasts.items() if code >= 0},
     )
     return make if visits is None else partial(_in_order, make, visits)
 

@@ -12,6 +12,7 @@ the same on the scale of logarithms. So it is lopsided where they are, as those 
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -260,7 +261,7 @@ def _written(value: Any, unit: str, datetime_format: str | None) -> str:
         text = f"{100 * value:.3g} {'%' if unit == 'share' else unit}"
     else:
         text = f"{value:,.0f} {unit}" if unit else f"{value:,.5g}"
-    return text.replace("inf", "infinity")
+    return re.sub("^-(?=0( |$))", "", text).replace("inf", "infinity")
 
 
 DIFFERENCE, RATIO = "minus", "divided by"

@@ -158,6 +158,9 @@ def test_as_many_rows_as_were_fitted_are_sampled_where_nobody_says_how_many():
     columns, told = {"ill": Boolean(nullable=False)}, {"method": "privpgd+pgm"}
     done = fit_table(table, columns, 1.0, **told)
     assert len(done.sample()) == 300
+    with pytest.warns(UserWarning, match=r"are text in the rows: \['7'\]"):
+        named = fit_table(table.set_axis([7], axis=1), {7: columns["ill"]}, 1.0, **told)
+    assert list(named.sample(2)) == ["7"]
     private = fit_table(table, columns, 9.0, 1e-5, adjacency="add_remove", **told)
     assert len(private.sample()) == private.num_rows
     with pytest.raises(ValueError, match=r"as in after=earlier\.ledger, got FittedTable"):

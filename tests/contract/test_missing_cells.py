@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from answers import answered, number_of_rows
 
 from sdv_privpgd import Boolean, Numerical, fit_table
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.support import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import maker_of
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Measurement
 from sdv_privpgd.synthesize.engine import Particles
 
 ROWS, NOISE = 1_000, 20.0
@@ -24,10 +24,7 @@ def test_missing_takes_less_evidence_where_it_is_declared(declared, missing, is_
     description = Description.of({"ill": {"sdtype": "boolean"}}, {"ill": declared})
     schema = description.attributes
     counts = np.array([500, 500 - missing, missing])
-    measured = [
-        Measurement(query=CountQuery(), answer=np.array([ROWS]), stddev=0.0),
-        Measurement(query=MarginalQuery(("ill",)), answer=counts, stddev=NOISE),
-    ]
+    measured = [number_of_rows(ROWS), answered(["ill"], counts, NOISE)]
     held = surely_held(schema.domain(), measured)
     maker = maker_of(description, schema, held, measured)
     codes = np.repeat([0, 1, 2], counts)[:, None]

@@ -33,6 +33,8 @@ def test_nothing_is_said_where_somebody_says_it(facts):
 @pytest.mark.parametrize("kind", [str, pd.Timestamp, datetime.datetime.fromisoformat])
 def test_ends_that_are_days_are_named(kind):
     ends = {key: kind(DAYS[key]) for key in ("range_min", "range_max")}
+    (said,) = on_days({"at": DateFacts(datetime_format="%H:%M %z")})
+    assert "'at'] come back in UTC" in said
     (said,) = on_days({"came": read_facts("came", {**DAYS, **ends}), "born": DateFacts()})
     assert "['came'] are counted in days" in said
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from columns_of_words import numbers
+from columns_of_words import numbers, ranged
 
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.differences import (
@@ -22,8 +22,8 @@ from sdv_privpgd.constraints.rules import Order
 
 
 def dates(name, low, high, written, bins=6, **facts):
-    known = {"sdtype": "datetime", "range_min": low, "range_max": high, "num_bins": bins}
-    return describe(name, {**known, "datetime_format": written, **facts})
+    known = {"num_bins": bins, "datetime_format": written, **facts}
+    return describe(name, ranged("datetime", low, high, **known))
 
 
 DAY, HOUR, MONTH = "%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m"

@@ -5,7 +5,7 @@ import datetime
 import numpy as np
 import pandas as pd
 import pytest
-from columns_of_words import column, dates, numerical
+from columns_of_words import column, dates, numerical, ranged
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import Categories, Ticks
@@ -24,12 +24,7 @@ COLUMNS = {
     "email": {"sdtype": "email", "pii": True},
     "size": {"sdtype": "ordinal", "range_values": ["S", "M"], "range_is_nullable": False},
     "smokes": {"sdtype": "boolean"},
-    "born": {
-        "sdtype": "datetime",
-        "datetime_format": "%Y-%m-%d",
-        "range_min": "1920-01-01",
-        "range_max": "2006-12-31",
-    },
+    "born": ranged("datetime", "1920-01-01", "2006-12-31", datetime_format="%Y-%m-%d"),
 }
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from columns_of_words import ranged
 from encoding import Codec
 
 from sdv_privpgd.columns.cutting import column_of
@@ -23,12 +24,7 @@ ROWS = 5_000
 AGE = {"sdtype": "numerical", "range_min": 0, "range_max": 150, "decimal_places": 0}
 WEIGHT = {"sdtype": "numerical", "range_min": 0, "range_max": 200}
 MONEY = {**WEIGHT, "decimal_places": 2}
-BORN = {
-    "sdtype": "datetime",
-    "range_min": "01.01.1920",
-    "range_max": "31.12.2019",
-    "datetime_format": "%d.%m.%Y",
-}
+BORN = ranged("datetime", "01.01.1920", "31.12.2019", datetime_format="%d.%m.%Y")
 
 
 def said_of(column, facts, *, epsilon=2.0, seed=0):

@@ -7,11 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from answers import noisy_answers, number_of_rows
+from columns_of_words import ranged
 from fast_fits import DOMAIN, QUESTIONS, SCHEMA, asked, drawn
 from small_engine import Joint
 
 from sdv_privpgd import Numerical, fit_table
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.inference.answers import Answer
 from sdv_privpgd.inference.conditions import code_values, part_of
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.methods.fixed import Independent
@@ -158,12 +160,7 @@ COARSE = Schema.from_sdv(
     {
         "age": {"sdtype": "numerical", "range_min": 0, "range_max": 39, "decimal_places": 0},
         "dose": {"sdtype": "numerical", "range_min": 0.0, "range_max": 1.0},
-        "seen": {
-            "sdtype": "datetime",
-            "range_min": "2024-01-01",
-            "range_max": "2024-12-31",
-            "datetime_format": "%Y-%m-%d",
-        },
+        "seen": ranged("datetime", "2024-01-01", "2024-12-31", datetime_format="%Y-%m-%d"),
         "job": {"sdtype": "categorical", "range_values": ["a", "b", "other"]},
     },
     num_bins=4,
@@ -299,6 +296,9 @@ def test_sentences_have_units():
     assert str(questions.answer("count")).startswith(
         "Count: 2,000 rows. With 95 % confidence 2,000"
     )
+    for unit, zero in (("share", -0.0), ("rows", -0.2)):
+        nothing = Answer(question="None", estimate=zero, stddev=1.0, unit=unit, statistic=None)
+        assert str(nothing).startswith("None: 0 ")
 
 
 def test_estimates_are_possible_and_in_their_intervals_where_noise_hides_the_rows():

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from answers import noisy_answers, number_of_rows
+from columns_of_words import ranged
 from toy import Joints
 
 from sdv_privpgd import Between
@@ -25,12 +26,7 @@ SCHEMA = Schema.from_sdv(
         "ward": {"sdtype": "categorical", "range_values": ["A", "B", "C"]},
         "pay": {"sdtype": "numerical", "range_min": 0, "range_max": 15, "decimal_places": 0},
         "ill": {"sdtype": "boolean"},
-        "seen": {
-            "sdtype": "datetime",
-            "range_min": "2024-01-01",
-            "range_max": "2024-01-04",
-            "datetime_format": "%Y-%m-%d",
-        },
+        "seen": ranged("datetime", "2024-01-01", "2024-01-04", datetime_format="%Y-%m-%d"),
     }
 )
 DOMAIN = SCHEMA.domain()

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from columns_of_words import ranged
 from encoding import Codec
 
 from sdv_privpgd.columns.schema import Schema
@@ -159,19 +160,8 @@ def test_any_table_is_at_no_distance_from_itself_in_another_order():
 
 def test_each_way_of_being_outside_is_told_apart():
     columns = {
-        "n": {
-            "sdtype": "numerical",
-            "range_min": 0,
-            "range_max": 9,
-            "decimal_places": 1,
-            "range_is_nullable": False,
-        },
-        "d": {
-            "sdtype": "datetime",
-            "range_min": "2020-01-01",
-            "range_max": "2020-12-31",
-            "datetime_format": "%Y-%m-%d",
-        },
+        "n": ranged("numerical", 0, 9, decimal_places=1, range_is_nullable=False),
+        "d": ranged("datetime", "2020-01-01", "2020-12-31", datetime_format="%Y-%m-%d"),
         "c": {"sdtype": "categorical", "range_values": ["a"], "other_value": "rest"},
     }
     real = {

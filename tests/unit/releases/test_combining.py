@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from answers import answered, number_of_rows
 
 from sdv_privpgd import (
     Boolean,
@@ -20,7 +21,7 @@ from sdv_privpgd import (
 from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.methods import PrivPGD
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.releases.combining import pooled
 from sdv_privpgd.releases.measuring import with_cells
 
@@ -210,8 +211,7 @@ DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
 
 def answer(clique, stddev, seed=0):
     rng = np.random.default_rng(seed)
-    counts = rng.integers(0, 100, DOMAIN.shape(clique))
-    return Measurement(query=MarginalQuery(clique), answer=counts, stddev=stddev)
+    return answered(clique, rng.integers(0, 100, DOMAIN.shape(clique)), stddev)
 
 
 def test_repeated_or_turned_tables_count_once():
@@ -254,8 +254,7 @@ def test_only_what_all_have_measured_adds_up():
     found = pooled(DOMAIN, [[answer(("a",), 1.0), answer(("b", "c"), 1.0)], [answer(("a",), 1.0)]])
     assert found.left_out == (("b", "c"),)
     assert [each.query for each in found.measurements] == [MarginalQuery(("a",))]
-    count = Measurement(query=CountQuery(), answer=np.array([100]), stddev=3.0)
-    one = answer(("a",), 1.0)
+    count, one = number_of_rows(100, 3.0), answer(("a",), 1.0)
     both = pooled(DOMAIN, [[count, one], [count, one]]).measurements[0]
     assert (both.answer.tolist(), both.stddev) == ([200], pytest.approx(np.sqrt(18)))
     assert len(pooled(DOMAIN, [[count, one], [one]]).measurements) == 1
@@ -264,11 +263,9 @@ def test_only_what_all_have_measured_adds_up():
 def test_groups_add_up_only_if_they_are_the_same():
     grouping = Grouping.of({"c": np.array([0, 0, 1, 1])})
     other = Grouping.of({"c": np.array([0, 1, 1, 1])})
-    counts = np.array([10, 20])
 
     def over(groups):
-        query = GroupedMarginalQuery(("c",), groups)
-        return [answer(("a",), 1.0), Measurement(query=query, answer=counts, stddev=1.0)]
+        return [answer(("a",), 1.0), answered("c", [10, 20], grouping=groups)]
 
     found = pooled(DOMAIN, [over(grouping), over(grouping)])
     assert found.measurements[-1].answer.tolist() == [20, 40]

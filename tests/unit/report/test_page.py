@@ -13,6 +13,8 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from answers import answered, number_of_rows
+from columns_of_words import ranged
 from pages import ABOUT, BREAKOUT, COLUMNS, EVIL, Reader, fitted, page_of, public_schema
 from PIL import Image
 from processes import python_says
@@ -24,7 +26,7 @@ from sdv_privpgd.columns.labels import Names, code_names
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.report.about import facts_in_words
 from sdv_privpgd.report.evaluation import evaluate
 from sdv_privpgd.report.figures import Bars, Curves, Heat, pair_heat
@@ -140,11 +142,8 @@ def test_the_distance_that_noise_explains_is_what_noise_does_on_average():
     model = Particles(domain=domain, codes=np.zeros((1, 2), dtype=int))
     found, expected = [], 0.0
     for _ in range(400):
-        noise = np.rint(rng.normal(scale=stddev, size=true.shape)).astype(np.int64)
-        measurements = (
-            Measurement(query=CountQuery(), answer=np.array([rows]), stddev=0.0),
-            Measurement(query=MarginalQuery(("a", "b")), answer=true + noise, stddev=stddev),
-        )
+        noisy = answered("ab", true + rng.normal(scale=stddev, size=true.shape), stddev)
+        measurements = (number_of_rows(rows), noisy)
         ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
         release = Release(domain=domain, ledger=ledger, measurements=measurements, model=model)
         (fit,) = pair_fits(release)
@@ -351,12 +350,7 @@ def test_ticks_are_where_cells_begin_and_dates_no_finer_than_they_need():
     columns = {
         "income": {"sdtype": "numerical", "range_min": 0, "range_max": 10**7, "num_bins": 4},
         "born": {"sdtype": "datetime", "range_min": "1920-01-01", "range_max": "2004-12-31"},
-        "seen": {
-            "sdtype": "datetime",
-            "range_min": "01/02/2020",
-            "range_max": "29/02/2020",
-            "datetime_format": "%d/%m/%Y",
-        },
+        "seen": ranged("datetime", "01/02/2020", "29/02/2020", datetime_format="%d/%m/%Y"),
     }
     income, born, seen = map(code_names, Schema.from_sdv(columns, num_bins=4).columns)
     assert income.ticks[:4] == ["0", "2.5M", "5M", "7.5M"]

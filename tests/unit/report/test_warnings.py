@@ -4,11 +4,12 @@ import datetime
 import math
 import re
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
+from answers import answered, charge_of, number_of_rows
+from columns_of_words import ranged
 from hypothesis import given
 from hypothesis import strategies as st
 from made_up import quiet
@@ -31,8 +32,8 @@ from sdv_privpgd.estimate.support import FINE_GRIDS
 from sdv_privpgd.inference.conditions import CodeValues
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.methods.pipeline import Release
-from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.warnings import PublicFacts, Rank, warnings_of
 
 STDDEV = 20.0
@@ -40,16 +41,14 @@ STDDEV = 20.0
 
 def whole(low, high, *cuts, **more):
     """A column of whole numbers, with or without cuts."""
-    facts = {"sdtype": "numerical", "range_min": low, "range_max": high, "decimal_places": 0}
+    facts = ranged("numerical", low, high, decimal_places=0)
     return facts | ({"cut_points": list(cuts)} if cuts else {}) | more
 
 
 def dated(low, high, *cuts, **more):
     """A column of dates, with or without cuts."""
-    facts = {"sdtype": "datetime", "range_min": low, "range_max": high}
-    return (
-        facts | ({"cut_points": [str(np.datetime64(cut)) for cut in cuts]} if cuts else {}) | more
-    )
+    known = {"cut_points": [str(np.datetime64(cut)) for cut in cuts]} if cuts else {}
+    return ranged("datetime", low, high, **known, **more)
 
 
 AGE = whole(18, 65)
@@ -64,12 +63,9 @@ def measured(facts, shares, *, num_rows=10_000, seed=0, stddev=STDDEV):
     schema = Schema.from_sdv({"x": facts}, num_bins=12)
     (size,) = schema.domain().sizes
     parts = np.array([*shares, *[0.0] * (size - len(shares))])
-    counts = np.rint(parts / parts.sum() * num_rows).astype(np.int64)
-    noise = np.rint(np.random.default_rng(seed).normal(0, stddev, size)).astype(np.int64)
-    return schema, (
-        Measurement(query=CountQuery(), answer=np.array([num_rows]), stddev=0.0),
-        Measurement(query=MarginalQuery(("x",)), answer=counts + noise, stddev=stddev),
-    )
+    counts = np.rint(parts / parts.sum() * num_rows)
+    noisy = counts + np.random.default_rng(seed).normal(0, stddev, size)
+    return schema, (number_of_rows(num_rows), answered("x", noisy, stddev))
 
 
 def of(schema, measurements, delta=1e-6, **known):
@@ -171,16 +167,17 @@ def test_lost_columns_come_first_and_columns_of_one_kind_share_a_line():
     schema = Schema.from_sdv(facts, num_bins=12)
     shares = {"lost": [0] * 12 + [9.9], "well": [1] * 12 + [0]}
     answers = [
-        Measurement(
-            query=MarginalQuery((name,)),
-            answer=np.array(shares.get(name, [1] * 8 + [2])) * 1_000.0,
-            stddev=1.0,
-        )
+        answered([name], np.array(shares.get(name, [1] * 8 + [2])) * 1_000.0)
         for name in ("two", "one", "well", "lost")
     ]
-    count = Measurement(query=CountQuery(), answer=np.array([10_000]), stddev=0.0)
     declared = {name: read_facts(name, each) for name, each in facts.items()}
-    known = of(schema, (count, *answers), 1e-3, declared=declared, settings=("Of a setting.",))
+    known = of(
+        schema,
+        (number_of_rows(10_000), *answers),
+        1e-3,
+        declared=declared,
+        settings=("Of a setting.",),
+    )
     summary, lost, doubtful, setting, delta = warnings_of(known)
     assert summary == "1 of 4 columns usable, 2 doubtful, 1 lost."
     assert lost.startswith("Nearly all values are missing: 'lost'")
@@ -291,26 +288,14 @@ def test_no_answer_however_odd_stops_it(facts, data, num_rows):
     odd = st.integers(-(10**6), 10**7)
     answer = np.array(data.draw(st.lists(odd, min_size=size, max_size=size)))
     stddev = data.draw(st.sampled_from([0.0, 1.0, 1e6]))
-    answers = (
-        Measurement(query=CountQuery(), answer=np.array([num_rows]), stddev=stddev),
-        Measurement(query=MarginalQuery(("x",)), answer=answer, stddev=stddev),
-    )
+    answers = (number_of_rows(num_rows, stddev), answered("x", answer, stddev))
     said = warnings_of(of(schema, answers, declared={"x": read_facts("x", facts)}))
     assert all(isinstance(sentence, str) for sentence in said)
 
 
 @pytest.mark.parametrize(("num_rows", "told"), [(200_000, False), (25_000, True)])
 def test_tails_that_discovery_cannot_have_seen_are_told(num_rows, told):
-    charge = Charge(
-        mechanism="rounded Gaussian",
-        what=FINE_GRIDS,
-        num_queries=1,
-        num_values=200,
-        sensitivity_squared=((Adjacency.REPLACE_ONE, 2),),
-        stddev=100.0,
-        mu_squared=Fraction(1, 100),
-        delta=Fraction(0),
-    )
+    charge = charge_of("rounded Gaussian", FINE_GRIDS, 1, 200, (2, 1), 100.0, 0.01, 0)
     facts = fitted(AGE, bell(), num_rows=num_rows)
     facts = replace(facts, ledger=replace(facts.ledger, charges=(charge,)))
     assert lines(facts) == ()  # the range is declared
@@ -454,10 +439,7 @@ def test_a_codebook_is_to_be_checked_where_there_is_one(declared, advice):
 def test_noise_that_hides_relations_is_told(stddev, told):
     """In yes/no columns of equal shares a correlation's noise s is 2 sigma in n rows."""
     even = np.array([[5_000, 5_000, 0], [5_000, 5_000, 0], [0, 0, 0]])
-    answers = (
-        Measurement(query=CountQuery(), answer=np.array([20_000]), stddev=0.0),
-        Measurement(query=MarginalQuery(("a", "b")), answer=even, stddev=stddev),
-    )
+    answers = (number_of_rows(20_000), answered("ab", even, stddev))
     schema = Schema.from_sdv(dict.fromkeys("ab", TRUTH))
     facts = of(schema, answers, declared=dict.fromkeys("ab", TruthFacts(nullable=True)))
     said = [each for each in lines(facts) if "Correlations" in each]

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from answers import answered, number_of_rows
 from pages import ABOUT, EVIL, Reader, fitted, page_of, public_schema
 
 from sdv_privpgd.columns.schema import Schema
@@ -32,7 +33,7 @@ from sdv_privpgd.methods import (
 from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.methods.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, Measurement
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.report import fit as fit_module
 from sdv_privpgd.report.fit import column_estimates, fit_sections, hidden_values
 from sdv_privpgd.report.release import release_report
@@ -69,10 +70,7 @@ def wards(counts, codes, stddev=10.0):
     return Release(
         domain=domain,
         ledger=PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE),
-        measurements=(
-            Measurement(query=CountQuery(), answer=np.array([1_000]), stddev=0.0),
-            Measurement(query=MarginalQuery(("ward",)), answer=np.array(counts), stddev=stddev),
-        ),
+        measurements=(number_of_rows(1_000), answered(["ward"], counts, stddev)),
         model=Particles(domain=domain, codes=np.array(codes)[:, None]),
     )
 

@@ -3,12 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from answers import answered
 
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.dtypes import chosen
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.estimate.support import surely_held
-from sdv_privpgd.privacy.queries import MarginalQuery, Measurement
+from sdv_privpgd.estimate.noisy_tables import NoisyTable
+from sdv_privpgd.estimate.support import last_held, surely_held
 from sdv_privpgd.sampling.sampler import Filled, Sampler
 from sdv_privpgd.synthesize.engine import Model, Particles
 
@@ -54,13 +55,11 @@ def test_its_marginals_are_those_of_its_rows(clique):
     np.testing.assert_allclose(found, marginal, atol=5 * 0.5 / np.sqrt(ROWS))
 
 
-@pytest.mark.parametrize("sure", [True, False])
-def test_codes_far_out_stay_as_frequent_together_and_each_has_half_of_the_one_before(sure):
+def test_codes_far_out_stay_as_frequent_together_and_each_has_half_of_the_one_before():
     domain = Domain(("a", "c"), (2, 5))  # c's last code is that of missing values
     codes = np.random.default_rng(0).integers(0, domain.sizes, (ROWS, 2))
-    codes[: ROWS // 10, 1] = 0  # the most frequent one, if none is sure
     model = Particles(domain=domain, codes=codes)
-    filled = Filled(model=model, empty={}, sure={"c": np.array([sure, False, False, False, True])})
+    filled = Filled(model=model, empty={}, last={"c": 0})
     before, after = model.marginal(("a", "c")), filled.marginal(("a", "c"))
     assert after[:, [0, 4]].tolist() == before[:, [0, 4]].tolist()
     falling = before[:, 1:4].sum(axis=1, keepdims=True) * np.array([4, 2, 1]) / 7
@@ -68,6 +67,14 @@ def test_codes_far_out_stay_as_frequent_together_and_each_has_half_of_the_one_be
     found = np.zeros((2, 5))
     np.add.at(found, tuple(filled.sample(ROWS, 1).T), 1 / ROWS)
     np.testing.assert_allclose(found, after, atol=5 * 0.5 / np.sqrt(ROWS))
+
+
+@pytest.mark.parametrize(
+    ("counts", "last"),
+    [([50, 3, 90, 3, 30, 900], 2), ([50, 25, 32, 30, 1, 0], 3), ([-20, 9, 15, 30, 8, 900], -1)],
+)
+def test_rows_surely_lie_as_far_out_as_a_run_of_codes_has_them(counts, last):
+    assert last_held(NoisyTable(np.array(counts, float), 100.0)) == last
 
 
 def test_where_there_is_nothing_else_the_others_are_drawn_alike():
@@ -78,30 +85,19 @@ def test_where_there_is_nothing_else_the_others_are_drawn_alike():
 
 def test_a_code_is_held_if_its_count_from_all_tables_is_beyond_the_noise():
     """Counts 4.1 standard deviations above 0 in each of four tables are 8.2 in all."""
-    stddev = 10.0
-
-    def measured(clique, counts):
-        return Measurement(query=MarginalQuery(clique), answer=np.array(counts), stddev=stddev)
-
-    alone = measured(("a",), [39, 41])
+    alone = answered("a", [39, 41], 10.0)
     assert surely_held(DOMAIN, [alone])["a"].tolist() == [False, True]
-    together = [measured(("a",), [39, 41]), measured(("a",), [39, 41])]
-    assert surely_held(DOMAIN, together)["a"].tolist() == [True, True]
+    assert surely_held(DOMAIN, [alone, alone])["a"].tolist() == [True, True]
     # In a table of two columns a row of three cells has sqrt(3) times the noise.
-    assert surely_held(DOMAIN, [measured(("a", "b"), [[20] * 3, [24] * 3])])["a"].tolist() == [
-        False, True,
-    ]  # fmt: skip
+    pair = answered("ab", [[20] * 3, [24] * 3], 10.0)
+    assert surely_held(DOMAIN, [pair])["a"].tolist() == [False, True]
     assert not surely_held(DOMAIN, [alone])["b"].any()
 
 
 def test_noise_alone_hardly_ever_seems_to_be_a_row():
     rng = np.random.default_rng(0)
-    noise = np.rint(rng.normal(scale=30.0, size=(500, 200))).astype(np.int64)
-    domain = Domain(("x",), (200,))
-    found = [
-        surely_held(domain, [Measurement(query=MarginalQuery(("x",)), answer=each, stddev=30.0)])
-        for each in noise
-    ]
+    noise, domain = rng.normal(scale=30.0, size=(500, 200)), Domain(("x",), (200,))
+    found = [surely_held(domain, [answered("x", each, 30.0)]) for each in noise]
     # Phi(-4) = 3.2e-5 of 100,000 is 3.2; 5 standard errors more.
     assert sum(each["x"].sum() for each in found) <= 3.2 + 5 * np.sqrt(3.2)
 
