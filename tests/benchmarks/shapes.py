@@ -218,7 +218,7 @@ def _run(shape, size, epsilon, is_declared, seed, method="privpgd"):
     (low, middle, high), (first, half, last) = (
         np.quantile(each, [0.1, 0.5, 0.9]) for each in (real, made)
     )
-    warned = any("spread in wide cells" in each for each in fitted.warnings)
+    warned = any("Wide cells hide" in each for each in fitted.warnings)
     off = abs(made.mean() - real.mean()) > 0.1 * np.abs(real - middle).mean()
     return {
         "KS": float(np.abs(np.subtract(*shares)).max()),

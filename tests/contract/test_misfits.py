@@ -246,5 +246,6 @@ def test_a_synthesizer_stops_and_its_own_finish_goes_on():
         caught.value.finish(table)
     with pytest.warns(UserWarning, match="above its declared"):
         synthesizer.finish(table)
-    assert synthesizer.ledger.spent() == pytest.approx(3.0, abs=1e-3)
+    # A threshold is a whole number, and so need not use all of its delta.
+    assert synthesizer.ledger.spent() == pytest.approx(3.0, abs=3e-3)
     assert (synthesizer.sample(200)["x"] > 90).mean() > 0.9

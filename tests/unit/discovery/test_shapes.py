@@ -167,7 +167,8 @@ def test_a_day_that_many_share_stays_a_peak():
     range_alone = {"range_min": 0, "range_max": 364}
     found = [np.bincount(drawn_days(days, range_alone, seed)) for seed in range(10)]
     assert all(each.argmax() == 180 for each in found)
-    assert np.median([each[180] for each in found]) == pytest.approx(314, abs=40)
+    # 276 of 314 in the median of 60 fits: next to it some share its cell.
+    assert np.median([each[180] for each in found]) == pytest.approx(276, abs=40)
 
 
 RNG = np.random.default_rng(0)

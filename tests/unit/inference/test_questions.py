@@ -367,7 +367,7 @@ def test_means_hold_where_most_rows_share_one_value_of_an_even_cell(high):
         low, upper = answer.interval("table", 1 - 1e-6)
         assert low <= table["bonus"].mean() <= upper
         assert any("the intervals hold for any spread" in note for note in answer.notes)
-        assert any("rows are spread in wide cells" in each for each in fitted.warnings)
+        assert any("Wide cells hide how rows are spread" in each for each in fitted.warnings)
 
 
 def test_means_of_even_cells_keep_narrow_intervals_where_rows_are_spread_over_many():

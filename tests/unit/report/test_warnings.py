@@ -116,7 +116,7 @@ def test_a_healthy_column_is_met_with_silence(facts, shares, seed):
 
 # fmt: off
 PLANTED = {
-    "mostly in one wide cell": (whole(0, 65), [90, *[1] * 11], "in wide cells .* of 'x'"),
+    "mostly in one wide cell": (whole(0, 65), [90, *[1] * 11], "Wide cells hide .*: 'x'"),
     "all missing": (AGE, [*[0] * 12, 1], r"^Nearly all values are missing: 'x' \(.*100 %\)"),
     "points for thousands": (AGE, [*[0.05] * 6, *[0] * 6, 0.7], r"70 %.*separators of thousands"),
     "a wrong spelling": (CITY, [*[1] * 8, 3], r"Many.*2\d %.* not in the codebook"),
