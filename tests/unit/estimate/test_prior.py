@@ -1,5 +1,7 @@
 """Public rows that are weighted until they fit noisy tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from answers import noisy_answers, number_of_rows
@@ -241,3 +243,8 @@ def test_particles_are_public_rows_where_these_are_as_good_as_own():
         even = np.full(len(those), 1 / len(those))
         prior = WeightedRows(rows=public(those), weights=even, trust=1.0)
         assert not are_as_good_as_own(agreed, prior)
+    # Noise makes cells of more rows than there are.
+    even = np.full(len(rows), 1 / len(rows))
+    prior = WeightedRows(rows=public(rows), weights=even, trust=1.0)
+    more = {clique: 9 * counts for clique, counts in agreed.tables.items()}
+    assert not are_as_good_as_own(replace(agreed, tables=more), prior)
